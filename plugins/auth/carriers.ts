@@ -10,8 +10,8 @@ const bearerPattern = /^bearer[ \t]/i;
 export function presentedKeys(request: ClientRequest, allowed: readonly Carrier[]): string[] {
   const found: string[] = [];
   for (const carrier of allowed) {
-    if (carrier === 'query') for (const value of request.query.getAll('key')) addKey(found, value);
-    else addKey(found, headerValue(request, carrier));
+    if (carrier !== 'query') addKey(found, headerValue(request, carrier));
+    else if (request.query.size > 0) for (const value of request.query.getAll('key')) addKey(found, value);
   }
   return found;
 }
@@ -25,6 +25,7 @@ function headerValue(request: ClientRequest, carrier: Exclude<Carrier, 'query'>)
 }
 
 function addKey(found: string[], value: string | undefined): void {
-  const key = value?.trim();
-  if (key !== undefined && key !== '' && !found.includes(key)) found.push(key);
+  if (value === undefined) return;
+  const key = value.trim();
+  if (key !== '' && !found.includes(key)) found.push(key);
 }

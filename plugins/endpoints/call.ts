@@ -11,7 +11,7 @@ import type { Usage } from '../common/domain/usage.ts';
 import { maxScrubbedBytes } from '../common/kit/scrub.ts';
 import { classify, classifyBody, notAnAnswer } from '../common/kit/upstream-errors.ts';
 import { buildUpstreamRequest } from '../common/kit/upstream-request.ts';
-import type { AnswerReader, Opened, Prepared } from './description.ts';
+import type { AnswerContext, AnswerReader, Opened, Prepared } from './description.ts';
 import { foreignRefusal } from './errors.ts';
 import { askedFor, completed, pricedIn } from './metering.ts';
 import { MeteredStream } from './stream.ts';
@@ -20,12 +20,19 @@ const attemptEvent = defineEvent('endpoints.attempt', (form: string, left: strin
   left === null ? form : `${form}; left out: ${left}`,
 );
 
+/** What calls need of the gateway. */
+export interface CallTools {
+  readonly clock: Clock;
+  /** The gateway's own error bodies, if it has any. */
+  shape(): AnswerContext['shapeOf'];
+}
+
 /** The client's answer. Throws an UpstreamRefusal, or a GatewayError for what this target cannot serve. */
 export async function makeCall(
   exchange: Exchange,
   opened: Opened,
   target: Target,
-  clock: Clock,
+  { clock, shape }: CallTools,
   next: Next,
 ): Promise<Answer> {
   const prepared = opened.prepare(target);
@@ -35,7 +42,8 @@ export async function makeCall(
   recordEvent(exchange, clock.now(), attemptEvent, [form, left.length === 0 ? null : left.join(', ')]);
   exchange.set(upstreamRequest, requestFor(exchange, prepared, target));
   const answer = await next();
-  const read = { exchange, opened, prepared, target, clock };
+  const context = { call: opened.call, exchange, shapeOf: shape() };
+  const read = { context, opened, prepared, target, clock };
   try {
     if (answer.status >= 300 || isPage(answer.headers)) return await refuse(read, answer);
     const { answer: reader } = prepared;
@@ -49,7 +57,7 @@ export async function makeCall(
 
 /** What the reading of an answer needs. */
 interface Read {
-  readonly exchange: Exchange;
+  readonly context: AnswerContext;
   readonly opened: Opened;
   readonly prepared: Prepared;
   readonly target: Target;
@@ -66,11 +74,12 @@ function requestFor({ request }: Exchange, prepared: Prepared, target: Target) {
 }
 
 async function readWhole(read: Read, reader: AnswerReader & { form: 'whole' }, answer: Answer): Promise<Answer> {
-  const { exchange, opened, target, clock } = read;
+  const { context, opened, target, clock } = read;
+  const { exchange } = context;
   const body = await bytesOf(answer.body, Number.POSITIVE_INFINITY);
   const error = body.length > maxScrubbedBytes ? undefined : errorIn(body);
   if (error !== undefined) throw classifyBody(error, answer.headers, body, clock.now(), target.key.reveal());
-  const reading = await reader.read(body, { call: opened.call, exchange });
+  const reading = await reader.read(body, context);
   const { usage, upstreamId, contentType = answer.headers['content-type'] ?? 'application/json' } = reading;
   exchange.set(usageReport, reportOf(exchange, opened, reading.seen, usage, upstreamId));
   return { status: answer.status, headers: { 'content-type': contentType }, body: reading.body ?? body };
@@ -88,11 +97,11 @@ function reportOf(
 }
 
 function openStream(read: Read, reader: AnswerReader & { form: 'stream' }, answer: Answer): Answer {
-  const { exchange, opened } = read;
+  const { context } = read;
   const contentType = answer.headers['content-type'] ?? 'application/octet-stream';
-  const meter = reader.open(contentType, { call: opened.call, exchange });
+  const meter = reader.open(contentType, context);
   // Set before the body is pulled: a client may disconnect at any time.
-  exchange.set(usageReport, meter.report);
+  context.exchange.set(usageReport, meter.report);
   return {
     status: answer.status,
     headers: { 'content-type': contentType },
@@ -100,7 +109,7 @@ function openStream(read: Read, reader: AnswerReader & { form: 'stream' }, answe
   };
 }
 
-async function refuse({ exchange, opened, target, clock }: Read, answer: Answer): Promise<never> {
+async function refuse({ context: { exchange }, opened, target, clock }: Read, answer: Answer): Promise<never> {
   const { status, headers, body } = answer;
   if (status < 300) {
     if (isPulled(body)) await body[Symbol.asyncIterator]().return?.();

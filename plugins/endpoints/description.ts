@@ -28,13 +28,17 @@ export interface EndpointDescription {
 }
 
 export const operations = ['embeddings', 'rerank', 'moderations', 'speech', 'transcriptions'] as const;
-export type Operation = (typeof operations)[number];
+type Operation = (typeof operations)[number];
 
 /** What one request may contain. */
 export interface Limits {
   /** Inputs for embeddings and moderations. */
   readonly inputs: number;
   readonly documents: number;
+  /** Of a text to speak. */
+  readonly characters: number;
+  /** Of an audio file. */
+  readonly fileBytes: number;
   /** Models of requests that may leave theirs out. */
   readonly defaultModels: Readonly<Partial<Record<Operation, string>>>;
 }
@@ -69,10 +73,12 @@ export type AnswerReader =
 export interface AnswerContext {
   readonly call: Call;
   readonly exchange: Exchange;
+  /** Members of the gateway's own error bodies; absent: it has no shape of its own. */
+  readonly shapeOf?: ((error: GatewayError, requestId: string) => object) | undefined;
 }
 
 /** What a whole body says. */
-export interface Reading {
+interface Reading {
   /** undefined: the vendor reported none. */
   readonly usage: Usage | undefined;
   /** Better estimates than those of the request, for what was not reported. */
@@ -87,8 +93,11 @@ export interface Reading {
 export interface StreamMeter {
   readonly report: UsageReport;
   feed(chunk: Uint8Array): void;
-  /** The upstream's body ended in good order. */
-  end(): void;
+  /**
+   * The upstream's body has ended, or broke off with `broken`. Returns what is sent in place of the rest; undefined after a
+   * break: the answer breaks off too.
+   */
+  end(broken?: unknown): Uint8Array | undefined;
 }
 
 /** The request of this exchange; set by the endpoint's `open`. */

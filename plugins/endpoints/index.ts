@@ -1,13 +1,29 @@
 /** Endpoints beside chat and images: embeddings and others of a table, relayed or converted, metered and charged like a chat call. */
 import { definePlugin, type Endpoint, type PluginInstance, upstreamRequest } from '../../core/contract/contract.ts';
-import { count, z } from '../../core/contract/schema.ts';
+import { count, size, z } from '../../core/contract/schema.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { call, dropped, usageReport } from '../common/domain/calls.ts';
+import { errorShape } from '../common/domain/error-shape.ts';
 import { model } from '../common/domain/models.ts';
 import { target } from '../common/domain/upstreams.ts';
-import { makeCall } from './call.ts';
+import { speech } from './audio/speech.ts';
+import { transcriptionEndpoints } from './audio/transcriptions.ts';
+import { type CallTools, makeCall } from './call.ts';
 import { type EndpointDescription, type Limits, openedRequest, operations } from './description.ts';
-import { endpointTable } from './table.ts';
+import { geminiEmbeddings } from './embeddings/embed-content.ts';
+import { openaiEmbeddings } from './embeddings/embeddings.ts';
+import { moderations } from './moderations.ts';
+import { rerankEndpoints } from './rerank/endpoints.ts';
+
+/** Every endpoint of this plugin. */
+const endpointTable: readonly EndpointDescription[] = [
+  openaiEmbeddings,
+  ...geminiEmbeddings,
+  ...rerankEndpoints,
+  moderations,
+  speech,
+  ...transcriptionEndpoints,
+];
 
 const positive = (most: number) => count().refine((value) => value >= 1 && value <= most, `must be from 1 to ${most}`);
 
@@ -18,6 +34,11 @@ const configSchema = z.strictObject({
     .describe('Operations whose endpoints this gateway offers.'),
   inputs: positive(100_000).prefault(2_048).describe('Inputs of one request for embeddings or moderations at most.'),
   documents: positive(100_000).prefault(1_000).describe('Documents of one request for a rerank at most.'),
+  characters: positive(1_000_000).prefault(4_096).describe('Characters of one text to speak at most.'),
+  file: size()
+    .refine((bytes) => bytes >= 1, 'must be at least 1')
+    .prefault('25MB')
+    .describe('Largest audio file to transcribe.'),
   default_models: z
     .partialRecord(z.enum(operations), z.string().min(1).max(200))
     .prefault({})
@@ -29,20 +50,21 @@ type Config = z.output<typeof configSchema>;
 export default definePlugin<Config>({
   name: 'endpoints',
   config: configSchema,
+  services: { optional: [errorShape] },
   requires: [call, openedRequest, target],
   optional: [caller, model],
   sets: [upstreamRequest, usageReport, dropped],
   setup(host, config) {
     let limits = limitsOf(config);
+    const tools: CallTools = { clock: host.clock, shape: () => host.find(errorShape)?.members };
     const offered = endpointTable.filter(({ operation }) => config.expose.includes(operation));
     const own = new Set(offered.map((description) => endpointOf(description, () => limits)));
     const instance: PluginInstance<Config> = {
       endpoints: [...own],
       pathPrefixes: ['/v1', '/v1beta', '/v1alpha'],
       applies: (endpoint) => own.has(endpoint),
-      handle: (exchange, next) =>
-        makeCall(exchange, exchange.get(openedRequest), exchange.get(target), host.clock, next),
-      reloads: ['inputs', 'documents', 'default_models'],
+      handle: (exchange, next) => makeCall(exchange, exchange.get(openedRequest), exchange.get(target), tools, next),
+      reloads: ['inputs', 'documents', 'characters', 'file', 'default_models'],
       prepare: (changed) => () => {
         limits = limitsOf(changed);
       },
@@ -51,8 +73,8 @@ export default definePlugin<Config>({
   },
 });
 
-function limitsOf({ inputs, documents, default_models: defaultModels }: Config): Limits {
-  return { inputs, documents, defaultModels };
+function limitsOf({ inputs, documents, characters, file: fileBytes, default_models: defaultModels }: Config): Limits {
+  return { inputs, documents, characters, fileBytes, defaultModels };
 }
 
 function endpointOf(description: EndpointDescription, limits: () => Limits): Endpoint {

@@ -5,6 +5,7 @@ import type { StreamMeter } from './description.ts';
 export class MeteredStream implements AsyncIterableIterator<Uint8Array> {
   readonly #source: Iterator<Uint8Array> | AsyncIterator<Uint8Array>;
   readonly #meter: StreamMeter;
+  #hasEnded = false;
 
   constructor(body: AnswerBody, meter: StreamMeter) {
     if (typeof body === 'string') this.#source = [Buffer.from(body)].values();
@@ -17,13 +18,23 @@ export class MeteredStream implements AsyncIterableIterator<Uint8Array> {
   }
 
   async next(): Promise<IteratorResult<Uint8Array>> {
-    const step = await this.#source.next();
-    if (step.done === true) {
-      this.#meter.end();
-      return { done: true, value: undefined };
+    if (this.#hasEnded) return { done: true, value: undefined };
+    try {
+      const step = await this.#source.next();
+      if (step.done === true) return this.#last(this.#meter.end());
+      this.#meter.feed(step.value);
+      return step;
+    } catch (error) {
+      const last = this.#meter.end(error);
+      if (last === undefined) throw error;
+      await this.#source.return?.();
+      return this.#last(last);
     }
-    this.#meter.feed(step.value);
-    return step;
+  }
+
+  #last(bytes: Uint8Array | undefined): IteratorResult<Uint8Array> {
+    this.#hasEnded = true;
+    return bytes === undefined ? { done: true, value: undefined } : { done: false, value: bytes };
   }
 
   /** The client left: the upstream's body is closed too. */

@@ -8,7 +8,7 @@ import { wireProtocols } from '../common/wire/protocols.ts';
 import { parseLocal } from './addresses.ts';
 import { authsOf, isOneAuth, type ProviderConfig, type ProvidersConfig } from './config.ts';
 
-/** Protocols of images and videos, by name: the path, below the base URL, of the endpoint that is called most. */
+/** Protocols beside chat, by name: the path, below the base URL, of the endpoint that is called most. */
 export const mediaProtocols: ReadonlyMap<string, string> = new Map([
   ['openai-images', '/images/generations'],
   ['gemini-images', '/models'],
@@ -16,6 +16,10 @@ export const mediaProtocols: ReadonlyMap<string, string> = new Map([
   ['ark-images', '/images/generations'],
   ['xai-videos', '/videos/generations'],
   ['ark-videos', '/contents/generations/tasks'],
+]);
+
+/** The same of other endpoints: embeddings, ranking, moderation, speech. */
+const endpointProtocols: ReadonlyMap<string, string> = new Map([
   ['openai-embeddings', '/embeddings'],
   ['gemini-embeddings', '/models'],
   ['cohere-rerank', '/rerank'],
@@ -30,7 +34,7 @@ export const mediaProtocols: ReadonlyMap<string, string> = new Map([
 export type SpokenPaths = ReadonlyMap<string, string> | undefined;
 
 export function spokenPaths(wire: SpokenPaths): SpokenPaths {
-  return wire && new Map([...wire, ...mediaProtocols]);
+  return wire && new Map([...wire, ...mediaProtocols, ...endpointProtocols]);
 }
 
 /** What prevents the start. */

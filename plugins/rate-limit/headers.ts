@@ -47,9 +47,13 @@ const dialects: Readonly<Record<string, Dialect>> = table({ chat: prefixed, resp
 /** Dialect of endpoints without a model. */
 const plainProtocol = 'chat';
 
-/** The headers with the limit status for a client of `protocol`; `now` is the wall clock. */
-export function limitHeaders(protocol: string | undefined, statuses: readonly LimitStatus[], now: number): Headers {
-  const headers: Headers = {};
+/** Sets the headers with the limit status for a client of `protocol`, and returns them; `now` is the wall clock. */
+export function limitHeaders(
+  protocol: string | undefined,
+  statuses: readonly LimitStatus[],
+  now: number,
+  headers: Headers = {},
+): Headers {
   const dialect = dialects[protocol ?? plainProtocol];
   if (dialect === undefined) return headers;
   let requests: LimitStatus | undefined;

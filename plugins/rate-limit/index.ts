@@ -42,6 +42,8 @@ const usualEndpoints = [
   'embeddings',
   'rerank',
   'moderations',
+  'speech',
+  'transcriptions',
 ];
 
 const config = z.strictObject({
@@ -125,15 +127,15 @@ function follow(
 ): Promise<Answer> {
   const { by, receipts, statuses, refusedBy, retryAfterMs } = verdict;
   const identity = exchange.get(caller);
-  recordEvent(exchange, clock.now(), limitEvent, () => limitValues(identity.accountId, demands, verdict));
-  receipts.forEach((receipt, index) => {
-    returnAtEnd(by, exchange, demands[index]!, receipt);
-  });
-  const headers = limitHeaders(dialect, statuses, clock.now());
-  if (refusedBy !== undefined)
+  const now = clock.now();
+  recordEvent(exchange, now, limitEvent, () => limitValues(identity.accountId, demands, verdict));
+  for (let index = 0; index < receipts.length; index++) returnAtEnd(by, exchange, demands[index]!, receipts[index]!);
+  if (refusedBy !== undefined) {
+    const headers = limitHeaders(dialect, statuses, now);
     throw overLimit(ownerOf(refusedBy, identity, exchange.get(plan)), refusedBy, retryAfterMs, headers);
+  }
   return next().then((answer) => {
-    Object.assign(answer.headers, headers);
+    limitHeaders(dialect, statuses, now, answer.headers);
     return answer;
   });
 }
@@ -141,10 +143,8 @@ function follow(
 /** The key's own limits are checked together with the plan's: all are granted or none. */
 function allDemands(exchange: Exchange, currentCall: Call | undefined, options: DemandOptions): Demand[] {
   const { accountId, keyId, keyLimits } = exchange.get(caller);
-  const demands = [
-    ...demandsOf(accountId, exchange.get(plan).limits, currentCall, options),
-    ...(keyLimits === undefined ? [] : demandsOf(`key:${keyId}`, keyLimits, currentCall, options)),
-  ];
+  const demands = demandsOf(accountId, exchange.get(plan).limits, currentCall, options);
+  if (keyLimits !== undefined) demands.push(...demandsOf(`key:${keyId}`, keyLimits, currentCall, options));
   const hasSlot = exchange.find(slotTaken) === true;
   return hasSlot ? demands.filter(({ dimension }) => dimension !== 'concurrency') : demands;
 }

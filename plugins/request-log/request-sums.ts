@@ -55,6 +55,7 @@ export function addRows(schema: string, rows: string): SQL {
   const requests = sql`${sql.identifier(schema)}.requests`;
   return sql`with added as (
       insert into ${requests} select * from jsonb_populate_recordset(null::${requests}, ${rows}::jsonb)
-      on conflict (id) do nothing returning *
+      on conflict (id) do nothing
+      returning received_at, account_id, key_id, model, provider, operation, status, outcome, first_byte_ms, total_ms
     ), ${keptWith(schema, requestSums, 'added')} select 1`;
 }

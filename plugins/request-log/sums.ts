@@ -29,15 +29,16 @@ const dimensionOf: { readonly [By in GroupBy]: string } = {
 const ofResult = (result: string) => sql`filter (where result = ${sql.raw(`'${result}'`)})`;
 const [, , , , , result] = requestSums.dimensions;
 const counts: readonly ReadMeasure[] = [
-  { name: 'requests', ofKept: sql`sum(requests)`, ofRows: sql`count(*)` },
+  { name: 'requests', of: 'requests', ofKept: sql`sum(requests)`, ofRows: sql`count(*)` },
   ...['ok', 'client_error', 'upstream_error', 'left'].map((name) => ({
     name,
+    of: 'requests',
     ofKept: sql`sum(requests) ${ofResult(name)}`,
     ofRows: sql`count(*) filter (where ${result!.value} = ${sql.raw(`'${name}'`)})`,
   })),
 ];
 const times: readonly ReadMeasure[] = requestSums.measures.slice(1).map(({ name, sum }) => {
-  return { name, ofKept: sql`sum(${sql.identifier(name)})`, ofRows: sum };
+  return { name, of: name, ofKept: sql`sum(${sql.identifier(name)})`, ofRows: sum };
 });
 const both = [...counts, ...times];
 
@@ -107,6 +108,11 @@ function queryOf(
     throw new GatewayError('invalid_request', `At most ${days} days are summed up at once.`, { field: 'from' });
   }
   if (from >= until || !canMatch(filter)) return undefined;
+  return { bounds, conditions: conditionsOf(filter) };
+}
+
+/** The filter as conditions on the kept sums. */
+export function conditionsOf(filter: Omit<RequestFilter, keyof Span>): Condition[] {
   const { accountId, keyId, model, provider, operation, result, withoutOperations = [] } = filter;
   const wanted: [string, string | undefined][] = [
     ['account_id', accountId],
@@ -118,7 +124,7 @@ function queryOf(
   ];
   const conditions = wanted.flatMap(([name, value]): Condition[] => (value === undefined ? [] : [[name, value]]));
   if (withoutOperations.length > 0) conditions.push(['operation', withoutOperations, 'not']);
-  return { bounds, conditions };
+  return conditions;
 }
 
 function checkGroups(limit: number): void {

@@ -6,7 +6,7 @@
 import type { JsonObject } from '../../core/json/json.ts';
 import type { Target, UpstreamTraits } from '../common/domain/upstreams.ts';
 import type { Usage } from '../common/domain/usage.ts';
-import type { FormMember } from './orders/multipart.ts';
+import type { FormMember } from '../common/kit/multipart.ts';
 
 export type MediaKind = 'image' | 'video';
 

@@ -1,4 +1,5 @@
 /** Rows of a month for `bench:pages`: calls, requests and movements as a gateway writes them, made by PostgreSQL itself. */
+import { readFileSync } from 'node:fs';
 import type { TestPostgres } from '../helpers/postgres.ts';
 
 const timeoutMs = 800_000;
@@ -15,7 +16,7 @@ export interface Made {
 }
 
 /** Fills the schema of a gateway whose tables are there. The largest account has a tenth of all calls, the median one 0.04 %. */
-export function makeRows(server: TestPostgres, schema: string, { accountId, until, calls }: Made): void {
+export function makeRows(server: Pick<TestPostgres, 'sql'>, schema: string, { accountId, until, calls }: Made): void {
   const run = (text: string) =>
     server.sql(
       `set search_path to "${schema}"; set maintenance_work_mem = '512MB'; set work_mem = '256MB';
@@ -45,6 +46,8 @@ export function makeRows(server: TestPostgres, schema: string, { accountId, unti
   step('calls', callRows);
   step('ledger', ledgerRows);
   step('indices', `drop table random; ${indexes}`);
+  step('sums of calls', sumsIn('plugins/billing/migrations/014-sums.sql', schema));
+  step('sums of requests', sumsIn('plugins/request-log/migrations/004-sums.sql', schema));
 }
 
 /** Each account has two keys and uses four models; a tenth of a model's calls is served by its second provider. */
@@ -67,22 +70,38 @@ function randomRows(until: number, accountId: string, calls: number): string {
         from generate_series(1, ${calls}) as n) as drawn) as chosen`;
 }
 
-const requestRows = `insert into requests (id, received_at, operation, protocol, account_id, key_id, model, provider, upstream_model, streamed,
-    status, outcome, error_kind, attempts, first_byte_ms, total_ms, bytes_in, bytes_out, usage, usage_estimated, finish)
-  select id, at, operation, operation, account_id, key_id, model, provider, model, true, status, outcome,
-    case when status >= 400 then 'upstream_error' end, 1, case when status < 400 then first_byte_ms end, total_ms, 4000, 9000,
-    jsonb_build_object('input', input, 'output', output), false, 'stop' from random order by n`;
+/** Those that were refused before anything was held. */
+const requestRows = `insert into requests (id, received_at, operation, protocol, account_id, key_id, model, provider, streamed,
+    status, outcome, error_kind, attempts, total_ms, bytes_in, bytes_out)
+  select id, at, operation, operation, account_id, key_id, model, null, true, status, outcome, 'rate_limited', 0, 2, 4000, 300
+  from random where status in (400, 429) order by n`;
 
 const callRows = `insert into calls (id, account_id, key_id, model, plan, settled, reason, provider, target_model, classes, estimated_input, held,
-    cost, own_cost, absorbed, estimated, terminal, finish, price, price_version, tier, ratio, attempts, held_at, created_at)
+    cost, own_cost, absorbed, estimated, terminal, finish, price, price_version, tier, ratio, attempts, held_at, created_at, bytes_out,
+    bytes_in, first_byte_ms, total_ms, status, tries, streamed, operation, protocol, outcome, error_kind, story)
   select id, account_id::text, key_id::text, model, 'free', status < 400, case when status < 400 then 'answered' else 'not_sent' end, provider,
     model, jsonb_build_object('input', input, 'output', output), input, cost * 2, case when status < 400 then cost else 0 end,
     case when n % 50 > 0 then cost / 2 end, 0, false, true, 'stop', json_build_object('input', '3000000000', 'output', '15000000000'),
     'list-2026', null, '1/1', json_build_array(json_build_object('number', 1, 'provider', provider, 'model', model, 'credential', provider || '#1',
-      'protocol', 'chat', 'result', 'answered', 'status', status, 'durationMs', total_ms::int, 'bearer', 'client')), at,
-    at + total_ms * interval '1 millisecond' from random order by n`;
+      'protocol', 'chat', 'startedAt', (extract(epoch from at) * 1000)::bigint, 'result', 'answered', 'status', status,
+      'durationMs', total_ms::int, 'bearer', 'client')), at,
+    at + total_ms * interval '1 millisecond', 9000, 4000, case when status < 400 then first_byte_ms end, total_ms, status, 1, true, operation,
+    operation, outcome, case when status >= 400 then 'upstream_error' end, '[[1, "route.target", "the first"]]'
+  from random where status not in (400, 429) order by n`;
 
 const ledgerRows = `insert into ledger (account_id, kind, request_id, amount, revenue, balance_after, created_at)
     select account_id, 'CHARGE', id, -cost, cost, 1000000000000 - cost, created_at from calls where cost > 0 order by id;
   insert into ledger (account_id, kind, reference, amount, funding, balance_after, detail, created_at)
     select account_id::text, 'DEBIT', 'debit ' || n, -1000000, 1000000, 1000000000000, '{"reason": "bench"}', at from random where n % 1000 = 0;`;
+
+/** As a migration makes them of the rows that it finds. */
+function sumsIn(file: string, schema: string): string {
+  const columns = 'model, provider, operation, outcome, status, received_at, first_byte_ms, total_ms';
+  const all = `(select account_id, key_id, ${columns} from "${schema}".requests
+    union all select account_id::uuid, key_id::uuid, ${columns} from "${schema}".call_requests) as requests`;
+  const text = readFileSync(file, 'utf8')
+    .replace('{schema}.requests\n', `${all}\n`)
+    .replaceAll('{schema}', `"${schema}"`);
+  const from = text.indexOf('\nwith ');
+  return text.slice(from, text.indexOf(';', from));
+}

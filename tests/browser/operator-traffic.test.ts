@@ -45,10 +45,12 @@ test('filters of requests stand in the address, come back with it, and a row ope
 }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/requests?span=30d');
-  await page.getByLabel('Model', { exact: true }).fill('claude-sonnet-5');
+  // A part of the name is enough.
+  await page.getByRole('combobox', { name: 'Model', exact: true }).fill('sonnet-5');
+  await page.getByRole('option', { name: 'claude-sonnet-5', exact: true }).click();
   await page.waitForURL(/model=claude-sonnet-5/);
   await page.reload();
-  assert.equal(await page.getByLabel('Model', { exact: true }).inputValue(), 'claude-sonnet-5');
+  assert.equal(await page.getByRole('combobox', { name: 'Model', exact: true }).inputValue(), 'claude-sonnet-5');
   const first = page.getByRole('row', { name: /claude-sonnet-5/ }).first();
   await first.getByRole('button').focus();
   await page.keyboard.press('Enter');
@@ -59,6 +61,20 @@ test('filters of requests stand in the address, come back with it, and a row ope
   await page.keyboard.press('Escape');
   await drawer.waitFor({ state: 'detached' });
   assert.doesNotMatch(page.url(), /open=/);
+});
+
+test('requests are narrowed to the account of a person, by a part of their mail address', {
+  skip: cannotRun,
+}, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/requests?span=30d');
+  await page.getByRole('combobox', { name: 'Account', exact: true }).fill('client@exa');
+  await page.getByRole('option', { name: /^Ada Client · / }).click();
+  const accountId = stage.house.people.rows.find(({ email }) => email === 'client@example.test')!.accountId!;
+  await page.waitForURL((url) => url.searchParams.get('accountId')?.includes(accountId) === true);
+  await page.reload();
+  const named = page.locator('input[value^="Ada Client · "]');
+  await page.getByRole('combobox', { name: 'Account', exact: true }).and(named).waitFor();
 });
 
 test('a request opens by its id, and an unknown id is reported', { skip: cannotRun }, async () => {

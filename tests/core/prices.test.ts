@@ -154,7 +154,8 @@ function oracle({ base, tiers }: Written, usage: Usage, services: readonly strin
   let sum: Fraction = { n: 0n, d: 1n };
   for (const [name, count] of Object.entries(usage)) {
     const unit = (chains[name] ?? [name]).map((one) => unitOf(one, base, holding)).find((found) => found !== undefined);
-    const scale = tokenClasses.some((token) => token === name) ? 1_000_000n : 1n;
+    const isToken = tokenClasses.some((token) => token === name);
+    const scale = isToken || name === 'character' ? 1_000_000n : name === 'audio' ? 3_600n : 1n;
     sum = plus(sum, times(unit ?? { n: 0n, d: 1n }, { n: BigInt(count), d: scale }));
   }
   return roundedUp(times(sum, { n: ratio.numerator, d: ratio.denominator }));
@@ -236,6 +237,7 @@ test('the bound covers every usage within it, whichever of the asked services ar
         tools: call + search + fetch + code + files,
         images: usage.image ?? 0,
         seconds: usage.second ?? 0,
+        others: Object.fromEntries((['character', 'audio', 'search'] as const).map((one) => [one, usage[one] ?? 0])),
       };
       const requests = BigInt(Math.max(0, (usage.request ?? 0) - 1));
       const held =
@@ -290,7 +292,7 @@ test('a charge never falls when more is used within a tier, and its classes add 
       const { price } = version.priced(0, usage, context);
       const larger = { ...usage, [name]: (usage[name] ?? 0) + more };
       assert.ok(cost(larger, price) >= cost(usage, price));
-      const whole: Price = Object.fromEntries(Object.entries(price).map(([one, nano]) => [one, nano * 1_000_000n]));
+      const whole: Price = Object.fromEntries(Object.entries(price).map(([one, nano]) => [one, nano * 9_000_000n]));
       const parts = Object.entries(usage).map(([one, count]) => cost({ [one]: count }, whole));
       assert.equal(
         parts.reduce((left, right) => left + right, 0n),

@@ -240,9 +240,9 @@ test('a method or a path that is not there is refused in the words of the protoc
   const list = await ask('DELETE', '/v1/models', { 'anthropic-version': '2023-06-01' });
   assert.deepEqual([list.status, list.json.type], [405, 'error']);
   for (const [path, message] of [
-    ['/v1/embeddings', 'There is nothing at POST /v1/embeddings.'],
+    ['/v1/somewhere', 'There is nothing at POST /v1/somewhere.'],
     ['/chat/completions', 'There is nothing at POST /chat/completions. Did you mean /v1/chat/completions?'],
-    ['/v1/v1/embeddings', 'There is nothing at POST /v1/embeddings.'],
+    ['/v1/v1/somewhere', 'There is nothing at POST /v1/somewhere.'],
   ] as const) {
     const { status, json } = await ask('POST', path);
     assert.deepEqual([status, json.error['code'], json.error['message']], [404, 'unknown_url', message]);

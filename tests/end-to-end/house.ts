@@ -117,7 +117,7 @@ export interface House {
   books(customer: Customer, ends?: number): Promise<Books>;
   /** Calls that have ended in the database, of one account or of all, oldest first. */
   calls(customer?: Customer): Promise<CallRow[]>;
-  /** Rows of one table of the gateway's schema. */
+  /** Rows of one table of the gateway's schema; `requests`: of all requests. */
   rows<Row>(table: string): Promise<Row[]>;
   /** Fails when an invariant of the money does not hold. */
   audit(): Promise<void>;
@@ -218,7 +218,7 @@ export function faces(gateway: TestGateway): Omit<House, 'sandbox' | 'replay' | 
     call: (customer, dialect, question, init) => ask(gateway.origin, customer, dialect, question, init),
     books: (customer, ends = 1) => readBooks(gateway, customer, ends),
     calls: (customer) => callsOf(gateway, customer?.accountId),
-    rows: (table) => rowsOf(gateway, table),
+    rows: (table) => (table === 'requests' ? requestRowsOf(gateway) : rowsOf(gateway, table)),
     async audit() {
       const { json } = await running.commands.find(({ name }) => name === 'audit')!.run({});
       assert.deepEqual((json as { violations: unknown[] }).violations, []);
@@ -312,12 +312,29 @@ export function attemptsByNumber(calls: readonly CallRow[]): AttemptRow[] {
   return calls.flatMap(({ attempts }) => attempts).sort((one, other) => one.number - other.number);
 }
 
+/** Requests are rows of their own, or of the calls that they became. */
+const requestColumns = sql`id, received_at, operation, protocol, account_id::text as account_id, key_id::text as key_id, model,
+  provider, upstream_model, streamed, status, outcome, error_kind, error_code, attempts, first_byte_ms, total_ms, bytes_in,
+  bytes_out, usage, usage_estimated, finish, upstream_id, dropped, story::jsonb as story`;
+
 async function rowsOf<Row>(gateway: TestGateway, table: string, accountId?: string, order = '1'): Promise<Row[]> {
   const store = gateway.gateway.find(database)!;
   const where = accountId === undefined ? sql`` : sql`where account_id = ${accountId}`;
-  const from = sql`${sql.identifier(store.schema)}.${sql.identifier(table)}`;
+  const named = (name: string) => sql`${sql.identifier(store.schema)}.${sql.identifier(name)}`;
+  const requests = sql`(select ${requestColumns} from ${named('requests')}
+    union all select ${requestColumns} from ${named('call_requests')}) as requests`;
+  const from = table === 'requests' ? requests : named(table);
   const found = await store.orm.execute(sql`select * from ${from} ${where} order by ${sql.raw(order)}`);
   return [...(found as unknown as Row[])];
+}
+
+/** Requests by themselves, and those whose facts are in the row of their call. */
+async function requestRowsOf<Row>(gateway: TestGateway): Promise<Row[]> {
+  const store = gateway.gateway.find(database)!;
+  const rows = (table: string) =>
+    sql`select to_jsonb(each) as row from ${sql.identifier(store.schema)}.${sql.identifier(table)} as each`;
+  const found = await store.orm.execute(sql`${rows('requests')} union all ${rows('call_requests')}`);
+  return (found as unknown as { row: Row }[]).map(({ row }) => row);
 }
 
 export interface JournalRecord {

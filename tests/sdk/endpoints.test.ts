@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
+import { audioSeconds } from '../../plugins/common/audio/duration.ts';
 import { type Demo, shaped, startDemo } from './demo.ts';
 
 let demo: Demo;
@@ -82,7 +83,7 @@ async function post(path: string, body: object) {
   return (await answer.json()) as any;
 }
 
-for (const model of ['rerank-v3.5', 'jina-reranker-v2-base-multilingual', 'rerank-2.5']) {
+for (const model of ['rerank-v3.5', 'jina-reranker-v2-base-multilingual', 'rerank-3']) {
   test(`${model} puts the document that answers first, in every shape`, async () => {
     for (const [path, member, more] of [
       ['/v2/rerank', 'results', { top_n: 2 }],
@@ -109,6 +110,79 @@ test('a moderation is free, and flags what names a category', async () => {
     ],
   });
   assert.deepEqual([harsh.results[0]!.flagged, harsh.results[0]!.categories.violence], [true, true]);
+});
+
+for (const format of ['mp3', 'wav', 'pcm'] as const) {
+  test(`speech comes as ${format} of the length that the text takes, and is paid by its characters`, async () => {
+    const input = 'Fifteen letters every second, four times. And twenty more words.';
+    let audio = Buffer.alloc(0);
+    const call = await paid(async () => {
+      const answer = await openai().audio.speech.create({
+        model: 'tts-1',
+        voice: 'alloy',
+        input,
+        response_format: format,
+      });
+      audio = Buffer.from(await answer.arrayBuffer());
+    });
+    assert.deepEqual(call.usage, { character: input.length });
+    const seconds = format === 'pcm' ? audio.length / 48_000 : audioSeconds(audio)!;
+    assert.ok(Math.abs(seconds - input.length / 15) < 0.05, String(seconds));
+  });
+}
+
+test('speech as events is paid by the tokens that its last event reports; without events they are estimated', async () => {
+  const input = 'Fifteen letters every second.';
+  const usual = { model: 'gpt-4o-mini-tts', voice: 'alloy', input, response_format: 'wav' } as const;
+  const call = await paid(async () => {
+    const answer = await openai().audio.speech.create({ ...usual, stream_format: 'sse' });
+    const text = await answer.text();
+    assert.match(text, /"type":"speech.audio.done".*"total_tokens"/);
+  });
+  assert.deepEqual(call.usage, { input: 8, output_audio: 39 });
+  const whole = await demo.settled(async () => {
+    await (await openai().audio.speech.create(usual)).arrayBuffer();
+  });
+  // 29 characters take 1.93 seconds.
+  assert.deepEqual([whole.usage, whole.estimated], [{ character: 29, input: 10, output_audio: 41 }, true]);
+  assert.equal(whole.paid, whole.due);
+});
+
+async function recording(seconds: number): Promise<File> {
+  const input = 'x'.repeat(seconds * 15);
+  const answer = await openai().audio.speech.create({ model: 'tts-1', voice: 'alloy', input, response_format: 'wav' });
+  return new File([await answer.arrayBuffer()], 'talk.wav', { type: 'audio/wav' });
+}
+
+test('a recording is transcribed in every format, and paid by its seconds or its tokens', async () => {
+  const file = await recording(7);
+  const { transcriptions, translations } = openai().audio;
+  const json = await paid(async () => {
+    assert.match((await transcriptions.create({ file, model: 'whisper-1' })).text, /7 seconds of talk.wav/);
+  });
+  assert.deepEqual(json.usage, { audio: 7 });
+  await paid(async () => {
+    const answer = await transcriptions.create({ file, model: 'whisper-1', response_format: 'verbose_json' });
+    assert.deepEqual([answer.duration, answer.segments!.length], [7, 1]);
+  });
+  await paid(async () => {
+    assert.match((await translations.create({ file, model: 'whisper-1' })).text, /7 seconds/);
+  });
+  for (const format of ['text', 'srt', 'vtt'] as const) {
+    const call = await demo.settled(async () => {
+      const text = await transcriptions.create({ file, model: 'whisper-large-v3-turbo', response_format: format });
+      assert.match(text, format === 'text' ? /^The sandbox/ : /00:00:00[,.]000 --> 00:00:07[,.]000/);
+    });
+    // The answer has no counters: the file's own length counts.
+    assert.deepEqual([call.usage.audio, call.estimated, call.paid], [7, true, call.due]);
+  }
+  const tokens = await paid(async () => {
+    let text = '';
+    const events = await transcriptions.create({ file, model: 'gpt-4o-transcribe', stream: true });
+    for await (const event of events) if (event.type === 'transcript.text.delta') text += event.delta;
+    assert.match(text, /7 seconds of talk.wav/);
+  });
+  assert.equal(tokens.usage.input_audio, 140);
 });
 
 test('failures raise the error class of each client, and none is billed', async () => {

@@ -8,7 +8,7 @@ import { type Money, money } from '../../common/domain/money.ts';
 import { keptWith, type SumTable } from '../../common/kit/sums/table.ts';
 import { allocateCharges } from '../grants/allocations.ts';
 import { type EndRecord, encodeRecords } from '../journal/records.ts';
-import { callRows, completedRows, ends, factsWhere, recordsIn, toldRequests } from './call-rows.ts';
+import { callRows, completedRows, ends, factsWhere, recordsIn, summed, toldRequests } from './call-rows.ts';
 import { callSums } from './call-sums.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from './sql.ts';
 
@@ -143,7 +143,7 @@ function batchStatement(schema: string, text: string, accounts: SQL, cursor: Cur
     given as materialized (${ends}),
     facts as materialized (${factsWhere(requestSums !== undefined)}),
     locked as materialized (select * from json_to_recordset(${accounts}) as locked (id text, total bigint, open bigint)),
-    called as (insert into ${table('calls')} ${callRows} on conflict do nothing returning *),
+    called as (insert into ${table('calls')} as calls ${callRows} on conflict do nothing returning ${summed}),
     completed as (${completedRows(table)}),
     charge as (
       select given.position, given.account, given.id, given.cost, given.at, locked.total

@@ -7,40 +7,42 @@ import { rowsOf, tablesOf, time } from './sql.ts';
 
 /** The columns that are no money: they may be added later, and are removed. */
 export const factColumns = [
-  ...[
-    'operation',
-    'protocol',
-    'asked_model',
-    'last_provider',
-    'last_model',
-    'streamed',
-    'status',
-    'outcome',
-    'error_kind',
-  ],
-  ...['error_code', 'tries', 'first_byte_ms', 'total_ms', 'bytes_in', 'bytes_out', 'dropped', 'story'],
+  ...['operation', 'protocol', 'asked_model', 'last_provider', 'last_model', 'streamed', 'status', 'outcome', 'tries'],
+  ...['error_kind', 'error_code', 'first_byte_ms', 'total_ms', 'bytes_in', 'bytes_out', 'dropped', 'story'],
 ];
 
-/** The ends of calls, and the facts of requests, in the lines `CRC FIRST [RECORD, …]`. */
+/**
+ * The ends of calls, and the facts of requests, in the lines `CRC FIRST [RECORD, …]`. Kinds are left out rather than chosen: the
+ * planner takes what is chosen for a row or two, and would compare each of them with each.
+ */
 export function recordsIn(text: string): SQL {
   return sql`
-    select row_number() over (order by place, record.ordinality) as position, record.*
-    from string_to_table(${text}::text, E'\n') with ordinality as lines (line, place),
-      rows from (json_to_recordset(substr(line, strpos(line, '['))::json) as (
-        kind text, id uuid, at bigint, "heldAt" bigint, account text, key text, model text, plan text, input bigint,
-        held bigint, cost bigint, usage jsonb, estimated boolean, terminal boolean, reason text, finish text,
-        "upstreamId" text, price json, ratio text, version text, tier text, own bigint, absorbed bigint, attempts json,
-        operation text, protocol text, asked text, provider text, target text, streamed boolean, status smallint, outcome text,
-        "errorKind" text, "errorCode" text, tries smallint, "firstByteMs" real, "totalMs" real, "bytesIn" integer,
-        "bytesOut" bigint, dropped text[], story text
-      )) with ordinality as record
-    where line <> '' and kind in ('SETTLE', 'VOID', 'FACTS')`;
+    select record.* from rows from (json_to_recordset(${arrayOf(text)}::text::json) as (
+      kind text, id uuid, at bigint, "heldAt" bigint, account text, key text, model text, plan text, input bigint,
+      held bigint, cost bigint, usage jsonb, estimated boolean, terminal boolean, reason text, finish text,
+      "upstreamId" text, price json, ratio text, version text, tier text, own bigint, absorbed bigint, attempts json,
+      operation text, protocol text, asked text, provider text, target text, streamed boolean, status smallint, outcome text,
+      "errorKind" text, "errorCode" text, tries smallint, "firstByteMs" real, "totalMs" real, "bytesIn" integer,
+      "bytesOut" bigint, dropped text[], story text
+    )) with ordinality as record (kind, id, at, "heldAt", account, key, model, plan, input, held, cost, usage, estimated, terminal,
+      reason, finish, "upstreamId", price, ratio, version, tier, own, absorbed, attempts, operation, protocol, asked, provider,
+      target, streamed, status, outcome, "errorKind", "errorCode", tries, "firstByteMs", "totalMs", "bytesIn", "bytesOut", dropped,
+      story, position)
+    where kind not in ('HOLD', 'SENT', 'EXTEND', 'PROGRESS')`;
+}
+
+/** One array of the lines' records: the database would look at each character to take lines apart. */
+function arrayOf(text: string): string {
+  const lines = text.split('\n').filter((line) => line !== '');
+  return `[${lines.map((line) => line.slice(line.indexOf('[') + 1, line.lastIndexOf(']'))).join(',')}]`;
 }
 
 /** Of two ends of one call the first. */
-export const ends = sql`select distinct on (id) * from records where kind <> 'FACTS' order by id, position`;
+export const ends = sql`
+  select distinct on (id) *, attempts->-1->>'provider' as "sentTo", attempts->-1->>'model' as "sentModel"
+  from records where kind <> 'FACTS' order by id, position`;
 export const factsWhere = (areKept: boolean): SQL =>
-  sql`select distinct on (id) * from records where kind = 'FACTS' and ${sql.raw(String(areKept))} order by id, position`;
+  sql`select distinct on (id) * from records where kind not in ('SETTLE', 'VOID') and ${sql.raw(String(areKept))} order by id, position`;
 
 const factValues = sql`facts.streamed, facts.status, facts.outcome, facts."errorKind", facts."errorCode", facts.tries,
     facts."firstByteMs", facts."totalMs", facts."bytesIn", facts."bytesOut", facts.dropped, facts.story`;
@@ -51,13 +53,18 @@ export const callRows = sql`
     operation, protocol, asked_model, last_provider, last_model, streamed, status, outcome, error_kind, error_code, tries,
     first_byte_ms, total_ms, bytes_in, bytes_out, dropped, story)
   select given.id, given.account, given.key, given.model, given.plan, given.kind = 'SETTLE', given.reason,
-    given.attempts->-1->>'provider', given.attempts->-1->>'model', given.usage, given.input, given.held, coalesce(given.cost, 0),
+    given."sentTo", given."sentModel", given.usage, given.input, given.held, coalesce(given.cost, 0),
     given.own, coalesce(given.absorbed, 0), coalesce(given.estimated, false), coalesce(given.terminal, false), given.finish,
     given."upstreamId", given.price, given.version, given.tier, given.ratio, given.attempts,
     to_timestamp(coalesce(given."heldAt", given.at) / 1000.0), to_timestamp(given.at / 1000.0),
-    facts.operation, facts.protocol, nullif(facts.asked, given.model), nullif(facts.provider, given.attempts->-1->>'provider'),
-    nullif(facts.target, given.attempts->-1->>'model'), ${factValues}
+    facts.operation, facts.protocol, nullif(facts.asked, given.model), nullif(facts.provider, given."sentTo"),
+    nullif(facts.target, given."sentModel"), ${factValues}
   from given left join facts using (id) order by given.position`;
+
+/** What is summed up of a row: to hand the whole row on would cost more than the sums. */
+export const summed = sql`calls.id, calls.account_id, calls.key_id, calls.model, calls.provider, calls.settled, calls.cost,
+  calls.own_cost, calls.absorbed, calls.classes, calls.created_at, calls.operation, calls.outcome, calls.status, calls.first_byte_ms, calls.total_ms,
+  calls.asked_model, calls.last_provider`;
 
 /** The facts of calls whose rows were made before. */
 export function completedRows(table: (name: string) => SQL): SQL {
@@ -68,7 +75,7 @@ export function completedRows(table: (name: string) => SQL): SQL {
       (streamed, status, outcome, error_kind, error_code, tries, first_byte_ms, total_ms, bytes_in, bytes_out, dropped, story)
         = row (${factValues})
     from facts where calls.id = facts.id and calls.status is null and not exists (select from called where called.id = facts.id)
-    returning calls.*`;
+    returning ${summed}`;
 }
 
 const told = sql`account_id::uuid as account_id, key_id::uuid as key_id, coalesce(asked_model, model) as model,

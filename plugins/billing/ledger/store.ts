@@ -78,7 +78,7 @@ export function sqlStore({ orm, schema }: Database, requestSums: () => SumTable 
       const spent = await readSums(orm, schema, callSums, {
         bounds: [from, endOfTime],
         conditions: [['key_id', keyId]],
-        measures: [{ name: 'cost', ofKept: sql`sum(cost)`, ofRows: sql`sum(cost)` }],
+        measures: [{ name: 'cost', of: 'cost', ofKept: sql`sum(cost)`, ofRows: sql`sum(cost)` }],
       });
       const [row] = await rowsOf<{ ordered: string }>(
         orm,

@@ -42,7 +42,9 @@ create table {schema}.call_sums (
   "audio" bigint,
   primary key (part, group_id, at)
 ) with (fillfactor = 90);
-create index call_sums_at on {schema}.call_sums (part, at);
+create index call_sums_at on {schema}.call_sums (part, at) where part > 0;
+-- Its rows come in the order of their times, so an index of ranges will do: it costs the calls nothing.
+create index call_sums_fine on {schema}.call_sums using brin (at) with (pages_per_range = 8, autosummarize = on) where part = 0;
 
 create table {schema}.call_sums_state (
   one boolean primary key default true check (one),
@@ -89,7 +91,7 @@ with found as materialized (
   insert into {schema}.call_sums_groups select distinct id, account_id, key_id, model, provider from found
 )
 insert into {schema}.call_sums (group_id, at, part, charged, cost, own_cost, own_unknown, absorbed, "input", "cache_read", "cache_write_5m", "cache_write_1h", "input_audio", "input_image", "output", "reasoning", "output_audio", "output_image", "image", "second", "request", "call", "web_search", "web_fetch", "code_execution", "file_search", "search", "character", "audio")
-  select id, at, 0, charged, cost, own_cost, own_unknown, absorbed, "input", "cache_read", "cache_write_5m", "cache_write_1h", "input_audio", "input_image", "output", "reasoning", "output_audio", "output_image", "image", "second", "request", "call", "web_search", "web_fetch", "code_execution", "file_search", "search", "character", "audio" from found;
+  select id, at, 0, charged, cost, own_cost, own_unknown, absorbed, "input", "cache_read", "cache_write_5m", "cache_write_1h", "input_audio", "input_image", "output", "reasoning", "output_audio", "output_image", "image", "second", "request", "call", "web_search", "web_fetch", "code_execution", "file_search", "search", "character", "audio" from found order by at;
 
 -- Movements outside of calls by their times: they are few.
 create index ledger_entries_at on {schema}.ledger (created_at) where request_id is null;

@@ -85,7 +85,7 @@ const groupOf = (row: SumsRow): SpendGroup => ({ group: row.group, ...spendSums(
 const read = (name: string): ReadMeasure[] =>
   callSums.measures
     .filter((measure) => measure.name === name)
-    .map(({ sum }) => ({ name, ofKept: sql`sum(${column(name)})`, ofRows: sum }));
+    .map(({ sum }) => ({ name, of: name, ofKept: sql`sum(${column(name)})`, ofRows: sum }));
 
 const measures = ['charged', 'cost', 'own_cost', 'own_unknown', ...usageClasses].flatMap(read);
 const totalMeasures = ['cost', 'own_cost', 'own_unknown', 'absorbed'].flatMap(read);

@@ -15,7 +15,7 @@ export const tokenClasses = [
 ] as const;
 
 /** Counted in units of their own: characters of text, priced per million; seconds of audio, priced per hour. */
-export const measureClasses = ['character', 'audio'] as const;
+const measureClasses = ['character', 'audio'] as const;
 
 /** Calls of tools that the vendor runs itself: `call` is any of them, the others are known by name. */
 export const toolClasses = ['call', 'web_search', 'web_fetch', 'code_execution', 'file_search'] as const;

@@ -231,7 +231,9 @@ export function requestFilter(
 export const bucketQuery = z.object({
   bucketMinutes: countInput(1, 10_080)
     .optional()
-    .describe('Minutes of a bucket; by default what makes about 60. From a day on whole days of the time zone.'),
+    .describe(
+      'Minutes of a bucket; by default what makes about 60. Of more than six hours whole quarters of an hour, and from a day on whole days of the time zone.',
+    ),
 });
 const mostBuckets = 1_500;
 

@@ -78,10 +78,20 @@ function nextStep(at: number, stepMs: number, zone: string): number {
 const steps = [1, 5, 15, 30, 60, 180, 360, 720, dayMinutes, 7 * dayMinutes];
 const mostUsual = 75;
 
-/** Minutes of a bucket: as asked for where they are not too many, else so that about 60 buckets cover the span. */
-export function bucketMinutesOf({ from, until }: Span, asked: number | undefined, most: number): number {
+/** Sums are kept by quarters of an hour; what is shorter is read from the rows, so for a short span alone. */
+const quarterMinutes = 15;
+const fineMinutes = 360;
+
+/**
+ * Minutes of a bucket: as asked for where they are not too many, else so that about 60 buckets cover the span. Of more than six
+ * hours whole quarters of an hour.
+ */
+export function bucketMinutesOf({ from, until }: Span, wanted: number | undefined, most: number): number {
   const minutes = (until - from) / 60_000;
+  const isFine = minutes <= fineMinutes;
+  const asked = wanted === undefined || isFine ? wanted : Math.ceil(wanted / quarterMinutes) * quarterMinutes;
   // Each day may end with a bucket of its own.
   if (asked !== undefined && minutes / asked + minutes / dayMinutes + 2 <= most) return asked;
-  return steps.find((step) => minutes / step <= mostUsual) ?? steps.at(-1)!;
+  const least = isFine ? 1 : quarterMinutes;
+  return steps.find((step) => step >= least && minutes / step <= mostUsual) ?? steps.at(-1)!;
 }

@@ -12,8 +12,8 @@ const mostDimensions = 4_096;
 const mostInputs = 2_048;
 const mostWords = 256;
 
-export const openaiEmbeddings: Service = { errors: 'openai', decode: ({ body }) => openaiJob(parse(body)) };
-export const googleEmbeddings: Service = { errors: 'google', decode: googleJob };
+export const openaiEmbeddings: Service = { errors: 'envelope', decode: ({ body }) => openaiJob(parse(body)) };
+export const googleEmbeddings: Service = { errors: 'status', decode: googleJob };
 
 function openaiJob(json: JsonObject): Job {
   const model = textOf(json['model']);

@@ -21,7 +21,7 @@ const categories = [
   'violence/graphic',
 ];
 
-export const openaiModerations: Service = { errors: 'openai', decode: ({ body }, id) => jobOf(parse(body), id) };
+export const openaiModerations: Service = { errors: 'envelope', decode: ({ body }, id) => jobOf(parse(body), id) };
 
 function jobOf(json: JsonObject, id: string): Job {
   const model = json['model'] === undefined ? 'omni-moderation-latest' : textOf(json['model']);

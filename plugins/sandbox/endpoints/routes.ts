@@ -1,4 +1,5 @@
 /** Path → the service that answers it. Pure. */
+import { openaiSpeech, openaiTranscriptions } from './audio.ts';
 import { googleEmbeddings, openaiEmbeddings } from './embeddings.ts';
 import { openaiModerations } from './moderations.ts';
 import { rerankOf } from './rerank.ts';
@@ -15,6 +16,9 @@ export interface ServiceRoute {
 const services = new Map<string, Service>([
   ['/embeddings', openaiEmbeddings],
   ['/moderations', openaiModerations],
+  ['/audio/speech', openaiSpeech],
+  ['/audio/transcriptions', openaiTranscriptions],
+  ['/audio/translations', openaiTranscriptions],
   ['/v2/rerank', rerankOf('cohere')],
   ['/jina/v1/rerank', rerankOf('jina')],
   ['/voyage/v1/rerank', rerankOf('voyage')],

@@ -28,8 +28,8 @@ export interface Job {
 }
 
 export interface Service {
-  /** Its family of errors. */
-  readonly errors: 'openai' | 'google' | 'rerank';
+  /** Its form of errors: an envelope as chat has it, google.rpc.Status, or a message. */
+  readonly errors: 'envelope' | 'status' | 'rerank';
   /** Throws a Fault for what the vendor would refuse. */
   decode(request: ServiceRequest, id: string): Job | Promise<Job>;
 }
@@ -71,7 +71,7 @@ const googleStatuses = new Map([
 ]);
 
 function faultBody({ errors }: Service, fault: Fault, id: string): string {
-  if (errors === 'openai') return chatFault({ fault }).body;
+  if (errors === 'envelope') return chatFault({ fault }).body;
   const { status, message } = fault;
   if (errors === 'rerank') return JSON.stringify({ id, message, detail: message });
   return JSON.stringify({ error: { code: status, message, status: googleStatuses.get(status) ?? 'INTERNAL' } });

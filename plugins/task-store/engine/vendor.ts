@@ -6,9 +6,9 @@ import type { Random } from '../../../core/contract/host-tools.ts';
 import type { Headers } from '../../../core/contract/message.ts';
 import { tryParseBytes } from '../../../core/json/json.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
+import { writeMultipart } from '../../common/kit/multipart.ts';
 import { authorized, CredentialError } from '../../common/wire/credentials.ts';
 import type { VendorAnswer, VendorRequest } from '../contract.ts';
-import { writeMultipart } from '../orders/multipart.ts';
 
 /** Ten large images as base64. */
 const maxAnswerBytes = 256 * 2 ** 20;

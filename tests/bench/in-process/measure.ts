@@ -21,15 +21,20 @@ const { threadCpuUsage } = process as unknown as { threadCpuUsage(): { user: num
 const clients = 16;
 
 /** The work that a gateway repeats by the clock, collected so that it is done after a number of answers. */
-const repeated: (() => unknown)[] = [];
+const repeated = new Map<unknown, () => unknown>();
 
 function collectIntervals(): void {
   globalThis.setInterval = ((work: () => unknown) => {
-    repeated.push(work);
     const timer = setTimeout(() => {}, 0);
     timer.unref();
+    repeated.set(timer, work);
     return timer;
   }) as unknown as typeof setInterval;
+  const { clearInterval } = globalThis;
+  globalThis.clearInterval = (timer) => {
+    repeated.delete(timer);
+    clearInterval(timer);
+  };
 }
 
 let server: Server | undefined;
@@ -92,7 +97,7 @@ function rounds(all: Clients, count: number): Promise<void> {
 }
 
 async function repeatWork(): Promise<void> {
-  for (const work of repeated) work();
+  for (const work of repeated.values()) work();
   for (let turns = 0; turns < 20; turns++) await turn();
 }
 

@@ -130,7 +130,8 @@ const damages: { name: string; rules: string[]; plant: (world: World) => Promise
     sql`price = null`,
   ].map((formula, index) => ({
     name: `a charge whose formula comes to another amount, or to none (${index + 1})`,
-    rules: ['M9'],
+    // Sums are kept of what was consumed.
+    rules: index % 2 === 1 ? ['M17', 'M9'] : ['M9'],
     plant: (world: World) =>
       plant(
         world,
@@ -140,12 +141,12 @@ const damages: { name: string; rules: string[]; plant: (world: World) => Promise
   })),
   {
     name: 'a call that is gone',
-    rules: ['M4', 'M4'],
+    rules: ['M17', 'M4', 'M4'],
     plant: (world) => plant(world, sql`delete from ${world.table('calls')}`),
   },
   {
     name: 'a call that tells another cost',
-    rules: ['M4', 'M4', 'M9', 'M9'],
+    rules: ['M17', 'M4', 'M4', 'M9', 'M9'],
     plant: (world) => plant(world, sql`update ${world.table('calls')} set cost = cost + 1`),
   },
   {

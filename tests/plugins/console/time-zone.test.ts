@@ -70,6 +70,21 @@ const zones = fc.constantFrom(
   'Africa/Casablanca',
 );
 
+test('buckets of more than six hours are whole quarters of an hour, which sums are kept by', () => {
+  const spanOf = (hours: number) => ({ from: 0, until: hours * hourMs });
+  for (const [hours, wanted, minutes] of [
+    [6, 1, 1],
+    [6, 7, 7],
+    [7, 1, 15],
+    [7, 15, 15],
+    [24, 20, 30],
+    [24, 45, 45],
+    [2_000, 100, 105],
+  ] as const)
+    assert.equal(bucketMinutesOf(spanOf(hours), wanted, 1_500), minutes);
+  for (const hours of [6.1, 18, 24, 100, 2_000]) assert.equal(bucketMinutesOf(spanOf(hours), undefined, 1_500) % 15, 0);
+});
+
 test('whatever the span, zone and length, buckets cover it without a gap, in order, and none lies across midnight', () => {
   const moment = fc.integer({ min: at('2010-01-01T00:00Z'), max: at('2030-01-01T00:00Z') });
   const asked = fc.option(fc.integer({ min: 1, max: 10_080 }), { nil: undefined });

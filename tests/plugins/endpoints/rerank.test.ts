@@ -68,7 +68,7 @@ for (const upstream of ['cohere', 'jina', 'voyage'] as const) {
     // Sold by the search: a vendor that counts tokens is charged one search, and the row says that it is an estimate.
     const expected = upstream === 'cohere' ? { search: 1 } : { input: 40, search: 1 };
     assert.deepEqual([charge!.detail.usage, charge!.detail.estimated], [expected, upstream !== 'cohere']);
-    assert.equal(await house.balance(), 10_000_000_000n - 3n * 2_000_000n);
+    assert.equal(await house.balance(), 10_000_000_000_000n - 3n * 2_000_000n);
   });
 }
 

@@ -21,13 +21,13 @@ export interface House {
   stop(): Promise<void>;
 }
 
-export interface PostOptions {
+interface PostOptions {
   readonly key?: string;
   readonly headers?: Record<string, string>;
   readonly signal?: AbortSignal;
 }
 
-export interface Posted {
+interface Posted {
   readonly status: number;
   readonly headers: Headers;
   readonly bytes: Buffer;
@@ -36,7 +36,7 @@ export interface Posted {
   readonly json: any;
 }
 
-export interface Charge {
+interface Charge {
   readonly amount: string;
   readonly detail: { readonly usage: Usage; readonly estimated: boolean };
 }
@@ -65,7 +65,7 @@ ${more}
     if (usd !== '0') await gateway.gateway.find(ledger)!.credit(account.id, parseUsd(usd), grant);
     return { id: account.id, key: (await gateway.gateway.find(accounts)!.createKey(account.id, { name })).key };
   };
-  const [rich, poor] = [await open('rich', '10'), await open('poor', '0')];
+  const [rich, poor] = [await open('rich', '10000'), await open('poor', '0')];
   const post: House['post'] = async (path, body, { key = rich.key, headers = {}, signal } = {}) => {
     const isJson = !(body instanceof FormData) && !(body instanceof Uint8Array);
     const answer = await fetch(`${gateway.origin}${path}`, {

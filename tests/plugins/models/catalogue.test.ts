@@ -125,6 +125,7 @@ test('the gateways list their plugins in an order in which each finds what it ne
     'shop',
     'route',
     'protocol-convert',
+    'endpoints',
     'task-store',
     'payments',
     'console',

@@ -1,12 +1,14 @@
 /** Mistakes in vendors, models and plans: the whole sentence that `check` prints of each. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { wire } from '../../../plugins/endpoints/wires.ts';
 import { mediaProtocols } from '../../../plugins/providers/mistakes.ts';
 import { adapters } from '../../../plugins/task-store/adapters/index.ts';
 import { testMistakes } from '../../helpers/operator-mistakes.ts';
 
-test('the protocols of images and videos that a provider may speak are those that have an adapter', () => {
-  assert.deepEqual([...mediaProtocols.keys()].toSorted(), [...adapters.keys()].toSorted());
+test('the protocols beside chat that a provider may speak are those that have an adapter or an endpoint', () => {
+  const known = [...adapters.keys(), ...Object.values(wire)];
+  assert.deepEqual([...mediaProtocols.keys()].toSorted(), known.toSorted());
 });
 
 testMistakes([
@@ -56,7 +58,7 @@ testMistakes([
     'a protocol that does not exist',
     'chat: https://api',
     'openai: https://api',
-    'gateway.yaml:17: providers.acme.speaks.openai: there is no protocol "openai"; known are chat, responses, messages, gemini, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos',
+    'gateway.yaml:17: providers.acme.speaks.openai: there is no protocol "openai"; known are chat, responses, messages, gemini, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos, openai-embeddings, gemini-embeddings, cohere-rerank, jina-rerank, voyage-rerank, openai-moderations, openai-speech, openai-transcriptions',
   ],
   [
     'a scheme of credentials that does not exist',
@@ -304,7 +306,7 @@ testMistakes([
     'a dialect of an unknown protocol',
     '    keys:',
     '    dialect: { openai: { inputs: [] } }\n    keys:',
-    'gateway.yaml:15: providers.acme.dialect.openai: there is no protocol "openai"; known are chat, responses, messages, gemini, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos',
+    'gateway.yaml:15: providers.acme.dialect.openai: there is no protocol "openai"; known are chat, responses, messages, gemini, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos, openai-embeddings, gemini-embeddings, cohere-rerank, jina-rerank, voyage-rerank, openai-moderations, openai-speech, openai-transcriptions',
   ],
   [
     'a dialect of a protocol that is not spoken',
@@ -322,7 +324,7 @@ testMistakes([
     'a kind that does not exist',
     'owned_by: acme\n',
     'owned_by: acme\n    kind: images\n',
-    'gateway.yaml:23: models.fast.kind: must be "chat", "image" or "video"; did you mean "image"?',
+    'gateway.yaml:23: models.fast.kind: must be "chat", "image", "video", "embedding", "rerank", "speech", "transcription" or "moderation"; did you mean "image"?',
   ],
   [
     'a negative weight',

@@ -1,6 +1,7 @@
 /** Whatever comes in, however often and in whatever order: the sums that are kept of requests are those of the rows. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
@@ -18,8 +19,8 @@ import { percentilesIn } from '../../../plugins/common/kit/sums/histogram.ts';
 import { boundsOf } from '../../../plugins/console/api/time-zone.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { addRows, requestSums } from '../../../plugins/request-log/request-sums.ts';
-import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
-import { fakeHost, setUp } from '../../helpers/fakes.ts';
+import { openDatabase, type TestDatabase, testOnServer } from '../../helpers/database.ts';
+import { fakeHost, requestIdAt, setUp } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
 
 const hourMs = 3_600_000;
@@ -207,7 +208,7 @@ test('batches in any order, retried, late and folded in between: sums, series an
         const { orm, schema } = desk.store;
         const rows: Row[] = [];
         for (const { rows: given, times, again, foldsTo, richRows } of batches) {
-          const fresh = given.map((each): Row => ({ ...each, id: randomUUID() }));
+          const fresh = given.map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
           const sent = again ? [...fresh, ...rows.slice(-5)] : fresh;
           for (let time = 0; time < times; time++) await write(desk, sent);
           rows.push(...fresh);
@@ -228,7 +229,9 @@ test('a sum that was changed by hand is found in each part, and made again', asy
   const kept = sql`${sql.identifier(schema)}.request_sums`;
   await write(
     desk,
-    fc.sample(row, { numRuns: 60, seed: 3 }).map((each): Row => ({ ...each, id: randomUUID() })),
+    fc
+      .sample(row, { numRuns: 60, seed: 3 })
+      .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) })),
   );
   await foldSums(orm, schema, requestSums, start + 5 * 24 * hourMs, 1);
   assert.deepEqual(await checkSums(orm, schema, requestSums), []);
@@ -255,6 +258,52 @@ test('a sum that was changed by hand is found in each part, and made again', asy
   await desk.store.close();
 });
 
+test('requests from before sums were kept are in them', async () => {
+  const desk = await openDesk();
+  const { orm, schema } = desk.store;
+  const rows = fc
+    .sample(row, { numRuns: 50, seed: 4 })
+    .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
+  await write(desk, rows);
+  for (const name of ['request_sums', 'request_sums_groups', 'request_sums_state'])
+    await orm.execute(sql`drop table ${sql.identifier(schema)}.${sql.identifier(name)}`);
+  const migration = readFileSync(
+    new URL('../../../plugins/request-log/migrations/004-sums.sql', import.meta.url),
+    'utf8',
+  );
+  for (const statement of migration.replaceAll('{schema}', `"${schema}"`).split(/;$/m))
+    await orm.execute(sql.raw(statement));
+  assert.deepEqual(await checkSums(orm, schema, requestSums), []);
+  await write(desk, rows);
+  checkAgainst(await desk.queries.sums({ from: start, until: start + days * 24 * hourMs }), rows, 'migrated');
+  await desk.store.close();
+});
+
+testOnServer(
+  'batches of two processes at once, while hours are folded: nothing is lost, nothing waits in a circle',
+  async () => {
+    const desk = await openDesk();
+    const { orm, schema } = desk.store;
+    const rows = fc
+      .sample(row, { numRuns: 2_000, seed: 12 })
+      .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
+    const writeAll = async (part: readonly Row[]) => {
+      for (let from = 0; from < part.length; from += 40) await write(desk, part.slice(from, from + 40));
+    };
+    let isDone = false;
+    const fold = async () => {
+      for (let hour = 1; !isDone; hour++) await foldSums(orm, schema, requestSums, start + hour * 5 * hourMs, 20);
+    };
+    const folding = fold();
+    await Promise.all([writeAll(rows.slice(0, 1_000)), writeAll(rows.slice(1_000))]);
+    isDone = true;
+    await folding;
+    assert.deepEqual(await checkSums(orm, schema, requestSums), []);
+    checkAgainst(await desk.queries.sums({ from: start, until: start + days * 24 * hourMs }), rows, 'all');
+    await desk.store.close();
+  },
+);
+
 test('when rows are deleted their sums stay, are not found wrong, and survive that sums are made again', async () => {
   const store = await openDatabase();
   const host = fakeHost({ schema: store.schema });
@@ -262,7 +311,9 @@ test('when rows are deleted their sums stay, are not found wrong, and survive th
   const part = await setUp(requestLog, host, { retention: '2d' });
   part.start!();
   const queries = host.get(requestQueries);
-  const rows = fc.sample(row, { numRuns: 80, seed: 5 }).map((each): Row => ({ ...each, id: randomUUID() }));
+  const rows = fc
+    .sample(row, { numRuns: 80, seed: 5 })
+    .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
   await write({ store, queries }, rows);
   host.advance(start + 6 * 24 * hourMs + 7 * 60_000 - host.clock.now());
   const run = (name: string) => host.intervals.find((each) => each.name === name)!.work();

@@ -10,6 +10,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import { rowsOf } from '../../../plugins/billing/ledger/sql.ts';
 import { caller } from '../../../plugins/common/domain/accounts.ts';
 import { type RequestView, requestQueries } from '../../../plugins/common/domain/admin/requests.ts';
+import { callRow } from '../../../plugins/common/domain/call-facts.ts';
 import { attempts, dropped, usageReport } from '../../../plugins/common/domain/calls.ts';
 import { type Database, database, type Orm } from '../../../plugins/common/domain/database.ts';
 import { defineEvent, recordEvent } from '../../../plugins/common/domain/timeline.ts';
@@ -353,5 +354,23 @@ test('the database lets facts be added and removed, and money never be changed',
     (await shop.world.audit()).violations.filter(({ rule }) => rule === 'M2').map(({ subject }) => subject),
     ['calls'],
   );
+  await shop.world.stop();
+});
+
+test('a request of an earlier version keeps its own row, and is listed once beside its call', async () => {
+  const shop = await newShop();
+  const asked = await enter(shop, 0);
+  await settle(asked);
+  // Its facts went into the other table, as they did before calls had a place for them.
+  asked.exchange.set(callRow, { complete: () => false });
+  await end(asked, true, 'complete');
+  await flush(shop);
+  const [view, ...others] = await listed(shop);
+  assert.deepEqual([view!.id, others.length], [asked.exchange.id, 0]);
+  assert.deepEqual(
+    (await callsIn(shop)).map(({ id, complete }) => [id, complete]),
+    [[asked.exchange.id, false]],
+  );
+  assert.equal((await shop.world.host.get(requestQueries).find(asked.exchange.id, undefined))!.totalMs, 44.25);
   await shop.world.stop();
 });

@@ -4,7 +4,19 @@ import { GatewayError } from '../../../../core/contract/errors.ts';
 import { instantText } from '../paging.ts';
 import { foldedOf } from './fold.ts';
 import { type Runner, rowsOf } from './rows.ts';
-import { column, type Dimension, dayMs, finePart, namesOf, partsFor, quarterMs, type SumTable } from './table.ts';
+import {
+  column,
+  type Dimension,
+  dayMs,
+  dimensionsWithout,
+  fine,
+  finePart,
+  namesOf,
+  type Part,
+  partsFor,
+  quarterMs,
+  type SumTable,
+} from './table.ts';
 
 /** A condition on one dimension; `null`: the rows that have a value there. */
 export type Condition = readonly [dimension: string, values: string | null | readonly string[], not?: 'not'];
@@ -12,6 +24,8 @@ export type Condition = readonly [dimension: string, values: string | null | rea
 /** What is read, from kept sums and from rows: both give numbers that can be added. */
 export interface ReadMeasure {
   readonly name: string;
+  /** The stored measure that it is of. */
+  readonly of: string;
   readonly ofKept: SQL;
   readonly ofRows: SQL;
 }
@@ -22,8 +36,8 @@ export interface SumsQuery {
   readonly conditions: readonly Condition[];
   /** A group for each value of it. */
   readonly by?: string | undefined;
-  /** A group for each hour or day (UTC). */
-  readonly each?: 'hour' | 'day' | undefined;
+  /** A group for each quarter of an hour, hour or day (UTC): its start in milliseconds. */
+  readonly each?: 'quarter' | 'hour' | 'day' | undefined;
   readonly measures: readonly ReadMeasure[];
   /** Groups without any row may be left out; also an order, and a limit. */
   readonly ending?: SQL;
@@ -35,7 +49,7 @@ export type SumsRow = Readonly<Record<string, string | null>> & { readonly slot:
 type Range = readonly [from: number, until: number];
 
 /** Where the sums of a span come from. `quarters` and `days` are of the smallest parts. */
-export interface Sources {
+interface Sources {
   readonly rows: readonly Range[];
   readonly fine: readonly Range[];
   readonly quarters: readonly Range[];
@@ -87,23 +101,17 @@ export async function readSums(orm: Runner, schema: string, sums: SumTable, quer
   const { until, rich } = await foldedOf(orm, schema, sums);
   const rangeOf = ({ number, rich: isRich }: typeof parts.days): Kept =>
     number === finePart || (isRich && rich >= until) ? undefined : [isRich ? rich : 0, until];
-  const sources = sourcesOf(bounds, rangeOf(parts.quarters), each === 'hour' ? undefined : rangeOf(parts.days));
-  const { kept, rows } = namesOf(schema, sums);
-  const read = { sums, bounds, conditions, by, each, measures };
-  const ofPart = (number: number) => ({
-    ...read,
-    table: kept,
-    isKept: true,
-    also: sql`part = ${sql.raw(String(number))} and `,
-  });
+  const sources = sourcesOf(
+    bounds,
+    rangeOf(parts.quarters),
+    each === 'quarter' || each === 'hour' ? undefined : rangeOf(parts.days),
+  );
+  const read = { sums, schema, bounds, conditions, by, each, measures };
   const selects = [
-    ...sources.rows.map((range) => {
-      const table = sums.given?.(schema, range) ?? rows;
-      return selectOf({ ...read, table, isKept: false, also: sql`` }, range);
-    }),
-    ...sources.fine.map((range) => selectOf(ofPart(finePart), range)),
-    ...sources.quarters.map((range) => selectOf(ofPart(parts.quarters.number), range)),
-    ...sources.days.map((range) => selectOf(ofPart(parts.days.number), range)),
+    ...sources.rows.map((range) => selectRows(read, range)),
+    ...sources.fine.map((range) => selectKept(read, fine, range)),
+    ...sources.quarters.map((range) => selectKept(read, parts.quarters, range)),
+    ...sources.days.map((range) => selectKept(read, parts.days, range)),
   ];
   if (selects.length === 0) return [];
   const totals = measures.map(({ name }) => sql`sum(${column(name)})::text as ${column(name)}`);
@@ -116,35 +124,61 @@ export async function readSums(orm: Runner, schema: string, sums: SumTable, quer
 
 interface Select extends Omit<SumsQuery, 'ending'> {
   readonly sums: SumTable;
-  readonly table: SQL;
-  readonly isKept: boolean;
-  readonly also: SQL;
+  readonly schema: string;
 }
 
-function selectOf(
-  { sums, table, isKept, also, bounds, conditions, by, each, measures }: Select,
-  [from, until]: Range,
-): SQL {
-  const at = isKept ? column('at') : sums.at;
-  const named = (name: string) => sums.dimensions.find((dimension) => dimension.name === name)!;
-  const columnOf = (dimension: Dimension) => (isKept ? column(dimension.name) : dimension.value);
-  const groupOf = (dimension: Dimension) =>
-    isKept ? column(dimension.name) : sql`coalesce(${dimension.value}, ${dimension.none})`;
-  const within = [
-    sql`${also}${at} >= ${instantText(from)}::timestamptz and ${at} < ${instantText(until)}::timestamptz`,
-    ...conditions.map(([name, values, not]) => conditionOf(columnOf(named(name)), named(name), values, not)),
-  ];
-  const step = each === undefined ? undefined : sql.raw(each === 'hour' ? '3600' : '86400');
-  const group =
-    step !== undefined
-      ? sql`(floor(extract(epoch from ${at}) / ${step})::bigint * ${step} * 1000)::text`
-      : by === undefined
-        ? sql`''`
-        : sql`${groupOf(named(by))}::text`;
-  const columns = measures.map(({ name, ofKept, ofRows }) => sql`${isKept ? ofKept : ofRows} as ${column(name)}`);
-  return sql`select ${slotOf(at, bounds)} as slot, ${group} as "group", ${sql.join(columns, sql`, `)}
-    from ${table} where ${sql.join(within, sql` and `)} group by 1, 2`;
+const seconds = { quarter: '900', hour: '3600', day: '86400' };
+
+function groupSql({ sums, by, each }: Select, at: SQL, isKept: boolean): SQL {
+  if (each !== undefined) {
+    const step = sql.raw(seconds[each]);
+    return sql`(floor(extract(epoch from ${at}) / ${step})::bigint * ${step} * 1000)::text`;
+  }
+  if (by === undefined) return sql`''`;
+  const { name, value, none } = dimensionOf(sums, by);
+  return isKept ? sql`${column(name)}::text` : sql`coalesce(${value}, ${none})::text`;
 }
+
+function selectRows(select: Select, range: Range): SQL {
+  const { sums, schema, bounds, conditions, measures } = select;
+  const within = [
+    withinRange(sums.at, range),
+    ...conditions.map((condition) => conditionOf(dimensionOf(sums, condition[0]), true, condition)),
+  ];
+  const columns = measures.map(({ name, ofRows }) => sql`${ofRows} as ${column(name)}`);
+  return sql`select ${slotOf(sums.at, bounds)} as slot, ${groupSql(select, sums.at, false)} as "group", ${sql.join(columns, sql`, `)}
+    from ${sums.given?.(schema, range) ?? namesOf(schema, sums).rows} where ${sql.join(within, sql` and `)} group by 1, 2`;
+}
+
+/** Sums of each group of dimensions first, so that only these are looked up: the planner would read all groups instead. */
+function selectKept(select: Select, part: Part, range: Range): SQL {
+  const { sums, schema, bounds, conditions, each, measures } = select;
+  const { sums: kept, groups } = namesOf(schema, sums);
+  const at = column('at');
+  const chosen = conditions.map((condition) => conditionOf(dimensionOf(sums, condition[0]), false, condition));
+  const wanted = sql.join([sql`true`, ...chosen], sql` and `);
+  // Only few groups: found by their ids.
+  const isNarrow = conditions.some(([, values, not]) => values !== null && not === undefined);
+  const others = dimensionsWithout(part).map((name) => sql`${column(name)} = ${dimensionOf(sums, name).none}`);
+  const few = sql.join([wanted, ...others], sql` and `);
+  const narrow = isNarrow ? sql`and group_id = any (array(select id from ${groups} where ${few}))` : sql``;
+  const stored = sums.measures.filter(({ name }) => measures.some(({ of }) => of === name));
+  const inner = stored.map(({ name }) => sql`sum(${column(name)}) as ${column(name)}`);
+  const time = each === undefined ? sql`` : sql`, ${groupSql(select, at, true)} as "group"`;
+  const group = each === undefined ? groupSql(select, at, true) : sql`"group"`;
+  const columns = measures.map(({ name, ofKept }) => sql`${ofKept} as ${column(name)}`);
+  return sql`select slot, ${group} as "group", ${sql.join(columns, sql`, `)}
+    from (select ${slotOf(at, bounds)} as slot, group_id ${time}, ${sql.join(inner, sql`, `)} from ${kept}
+      where part = ${sql.raw(String(part.number))} and ${withinRange(at, range)} ${narrow} group by 1, 2 ${each === undefined ? sql`` : sql`, 3`}) as sums
+    cross join lateral (select * from ${groups} as known where known.id = sums.group_id offset 0) as groups
+    where ${wanted} group by 1, 2`;
+}
+
+const dimensionOf = (sums: SumTable, name: string): Dimension =>
+  sums.dimensions.find((dimension) => dimension.name === name)!;
+
+const withinRange = (at: SQL, [from, until]: Range): SQL =>
+  sql`${at} >= ${instantText(from)}::timestamptz and ${at} < ${instantText(until)}::timestamptz`;
 
 function slotOf(at: SQL, bounds: readonly number[]): SQL {
   if (bounds.length === 2) return sql`1`;
@@ -153,7 +187,8 @@ function slotOf(at: SQL, bounds: readonly number[]): SQL {
     from json_array_elements_text(${list}::text::json) with ordinality order by ordinality))`;
 }
 
-function conditionOf(value: SQL, { none }: Dimension, wanted: Condition[1], not: 'not' | undefined): SQL {
+function conditionOf({ name, value: ofRow, none }: Dimension, isRow: boolean, [, wanted, not]: Condition): SQL {
+  const value = isRow ? ofRow : column(name);
   if (wanted === null) return sql`${value} <> ${none}`;
   if (typeof wanted === 'string') return sql`${value} = ${wanted}`;
   const chosen = sql`${value}::text in (select value from json_array_elements_text(${JSON.stringify(wanted)}::text::json))`;

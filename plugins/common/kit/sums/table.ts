@@ -3,6 +3,7 @@
  * grouping of the same rows. Part 0, of all dimensions by quarters, is written with the rows; the others follow by the hour.
  */
 import { type SQL, sql } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
 
 /** A column that sums are kept by. */
 export interface Dimension {
@@ -14,7 +15,7 @@ export interface Dimension {
 }
 
 /** A column of sums. Every measure is a number whose sum over rows is what is wanted. */
-export interface Measure {
+interface Measure {
   readonly name: string;
   /** The aggregate over rows of the table; null where there is nothing to add. */
   readonly sum: SQL;
@@ -39,7 +40,7 @@ export const dayMs = 86_400_000;
 /** The part that is written with the rows. */
 export const finePart = 0;
 
-interface Part {
+export interface Part {
   readonly number: number;
   readonly by: readonly ('account' | 'model' | 'provider')[];
   readonly days: boolean;
@@ -72,6 +73,14 @@ export function partsFor(dimensions: ReadonlySet<string>): { readonly quarters: 
     flags.every(({ flag, names }) => by.includes(flag) || !names.some((name) => dimensions.has(name))),
   );
   return { quarters: needed.find(({ days }) => !days)!, days: needed.find(({ days }) => days)! };
+}
+
+/** Part 0 itself. */
+export const fine: Part = parts.find(({ number }) => number === finePart)!;
+
+/** Dimensions that a part does not tell apart. */
+export function dimensionsWithout({ by }: Part): readonly string[] {
+  return flags.flatMap(({ flag, names }) => (by.includes(flag) ? [] : [...names]));
 }
 
 const partRows = sql.raw(
@@ -177,12 +186,46 @@ export function addedWith(schema: string, sums: SumTable, found: SQL): SQL {
     )`;
 }
 
+/** A wording of `keptWith`, and what it was made for. */
+interface Wording {
+  readonly schema: string;
+  readonly source: string;
+  readonly after: SQL;
+  readonly words: SQL;
+}
+
+const always = sql`true`;
+const dialect = new PgDialect();
+const wordings = new WeakMap<SumTable, Wording[]>();
+/** A gateway has few; with more the callers do not give the same `after` again. */
+const mostWordings = 16;
+
 /**
  * Parts of a WITH that add the rows of `source` (a part of it too, with columns of the table) to the sums. What comes to
  * hours that other parts have already goes to those as well: the lock keeps `foldSums` from passing them meanwhile. `after`:
- * a condition that makes the statement's other locks come first.
+ * a condition that makes the statement's other locks come first. Worded once, since each batch has it: put together from
+ * hundreds of parts it costs half a megabyte.
  */
-export function keptWith(schema: string, sums: SumTable, source: string, after = sql`true`): SQL {
+export function keptWith(schema: string, sums: SumTable, source: string, after = always): SQL {
+  let known = wordings.get(sums);
+  if (known === undefined) {
+    known = [];
+    wordings.set(sums, known);
+  }
+  const same = known.find((one) => one.schema === schema && one.source === source && one.after === after);
+  if (same !== undefined) return same.words;
+  const words = asText(keptAnew(schema, sums, source, after));
+  if (known.length < mostWordings) known.push({ schema, source, after, words });
+  return words;
+}
+
+/** One text in place of many parts, where no part is a value. */
+function asText(statement: SQL): SQL {
+  const { sql: text, params } = dialect.sqlToQuery(statement);
+  return params.length === 0 ? sql.raw(text) : statement;
+}
+
+function keptAnew(schema: string, sums: SumTable, source: string, after: SQL): SQL {
   const folded = partOf(sums, 'folded');
   const isLate = sql`${sums.at} < (select until from ${folded}) and (not part.rich or ${sums.at} >= (select rich from ${folded}))`;
   const chosen = sql`part.number = ${sql.raw(String(finePart))} or ${isLate}`;

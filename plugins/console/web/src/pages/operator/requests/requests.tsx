@@ -9,6 +9,7 @@ import { OpenById } from './open-by-id.tsx';
 import { RecordButton, RunningRecordings } from './recordings.tsx';
 import { RequestList } from './request-table.tsx';
 import { ResultFilter } from './result-filter.tsx';
+import { AccountFilter, SeenFilter } from './seen-filters.tsx';
 
 const spanNames = ['1h', '24h', '7d', '30d', '90d'] as const;
 
@@ -36,10 +37,10 @@ export default function Requests() {
         filters={
           <>
             <ResultFilter />
-            <TextFilter name="model" label={t('operator.column.model')} />
-            <TextFilter name="provider" label={t('operator.column.provider')} />
-            <TextFilter name="operation" label={t('operator.column.operation')} />
-            {withAccounts && <TextFilter name="accountId" label={t('operator.traffic.requests.accountId')} />}
+            <SeenFilter name="model" label={t('operator.column.model')} span={span.query} />
+            <SeenFilter name="provider" label={t('operator.column.provider')} span={span.query} />
+            <SeenFilter name="operation" label={t('operator.column.operation')} span={span.query} />
+            {withAccounts && <AccountFilter />}
             {search['keyId'] !== undefined && <TextFilter name="keyId" label={t('operator.traffic.requests.keyId')} />}
             <OpenById />
           </>

@@ -9,7 +9,7 @@ import { googleError } from '../errors.ts';
 import { heldTokens } from '../estimate.ts';
 import { objectMember } from '../whole-json.ts';
 import { googleKey, wire } from '../wires.ts';
-import { mostDimensions } from './openai.ts';
+import { mostDimensions } from './embeddings.ts';
 import { geminiUsage, openaiRequest, type Vectors } from './vectors.ts';
 
 type Method = 'embedContent' | 'batchEmbedContents';

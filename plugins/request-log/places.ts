@@ -1,0 +1,51 @@
+/** Where the newest rows of a filter are, by the kept sums: so a list looks into few quarters of an hour, and into none in vain. */
+import { sql } from 'drizzle-orm';
+import type { Span } from '../common/domain/admin/pages.ts';
+import type { RequestFilter } from '../common/domain/admin/requests.ts';
+import { readSums } from '../common/kit/sums/read.ts';
+import { quarterMs } from '../common/kit/sums/table.ts';
+import { conditionsOf, type Store } from './sums.ts';
+
+/** The core takes a request's id, which lists go by, and its time of arrival one after the other. */
+const slackMs = 1_000;
+
+/** Whether rows that the filter means may be rare: those of all traffic and of an account are found by an index. */
+export function isSelective({ keyId, model, provider, operation, result }: RequestFilter): boolean {
+  return [keyId, model, provider, operation, result].some((value) => value !== undefined);
+}
+
+/** Spans with `rows` of the filter's rows at least, or all of them, newest first. `before`: where the page begins. */
+export async function placesOf(
+  { orm, schema, sums }: Store,
+  filter: RequestFilter,
+  { before, rows }: { readonly before: number; readonly rows: number },
+): Promise<Span[]> {
+  const until = Math.min(filter.until, before);
+  if (filter.from >= until) return [];
+  const [first, last] = [Math.floor((filter.from - slackMs) / quarterMs), Math.ceil((until + slackMs) / quarterMs)];
+  const quarters = await readSums(orm, schema, sums, {
+    bounds: [first * quarterMs, last * quarterMs],
+    conditions: conditionsOf(filter),
+    each: 'quarter',
+    measures: [{ name: 'requests', of: 'requests', ofKept: sql`sum(requests)`, ofRows: sql`count(*)` }],
+    ending: sql`order by "group"::bigint desc`,
+  });
+  const found: Span[] = [];
+  let sure = 0;
+  for (const { group, requests } of quarters) {
+    if (sure >= rows) break;
+    const at = Number(group);
+    // Of the quarter in which the page begins some may be on the page before.
+    if (at + quarterMs + slackMs <= until && at - slackMs >= filter.from) sure += Number(requests);
+    add(found, { from: Math.max(at - slackMs, filter.from), until: Math.min(at + quarterMs + slackMs, filter.until) });
+  }
+  return found;
+}
+
+/** Quarters that follow one another are one span. */
+function add(found: Span[], span: Span): void {
+  const newer = found.at(-1);
+  if (newer !== undefined && newer.from <= span.until)
+    found[found.length - 1] = { from: span.from, until: newer.until };
+  else if (span.from < span.until) found.push(span);
+}

@@ -1,0 +1,34 @@
+/** The words by which batches add to kept sums: made once for each statement, and the same as if made anew. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import { keptWith } from '../../../plugins/common/kit/sums/table.ts';
+import { requestSums } from '../../../plugins/request-log/request-sums.ts';
+
+const textOf = (words: ReturnType<typeof keptWith>) => new PgDialect().sqlToQuery(words);
+
+test('the words for one statement are made once, and differ with each thing that they are made for', () => {
+  const after = sql`(select 1 from locks)`;
+  const ways = [
+    () => keptWith('main', requestSums, 'added'),
+    () => keptWith('alt', requestSums, 'added'),
+    () => keptWith('main', requestSums, 'told'),
+    () => keptWith('main', requestSums, 'added', after),
+    () => keptWith('main', { ...requestSums, name: 'other_sums' }, 'added'),
+  ];
+  const texts = ways.map((way) => textOf(way()).sql);
+  assert.equal(new Set(texts).size, ways.length);
+  for (const way of ways.slice(0, 4)) assert.equal(way(), way());
+  for (const [index, way] of ways.entries()) assert.equal(textOf(way()).sql, texts[index]);
+  // A copy of the table has words of its own, so these are made anew.
+  assert.equal(textOf(keptWith('main', { ...requestSums }, 'added', sql`(select 1 from locks)`)).sql, texts[3]);
+});
+
+test('a value in the condition stays a value, however often and with however many conditions it is asked for', () => {
+  for (let index = 0; index < 40; index++) {
+    const { sql: text, params } = textOf(keptWith('main', requestSums, 'added', sql`${index} > 0`));
+    assert.deepEqual(params, [index]);
+    assert.match(text, /where \$1 > 0 for share/);
+  }
+});
