@@ -10,7 +10,7 @@ import { type ComputedScheme, type FinalRequest, Refreshed, vendorCredentials } 
 const name = z.string().regex(/^[a-z0-9-]{1,64}$/, 'must be lower-case letters, digits and dashes');
 
 const settings = z.strictObject({
-  service: name.default('bedrock').describe('The service that requests are signed for.'),
+  service: name.describe('The service that requests are signed for, by its signing name.'),
   region: name
     .optional()
     .describe('The region that requests are signed for. Default: the one in the name of the host.'),

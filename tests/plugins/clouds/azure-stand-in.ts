@@ -60,12 +60,9 @@ export async function startAzure(play: Play): Promise<AzureStandIn> {
     assert.equal(method, 'POST');
     assert.equal(url, `/login/${tenant}/oauth2/v2.0/token`);
     assert.match(headers['content-type']!, /^application\/x-www-form-urlencoded/);
-    const {
-      grant_type: grant,
-      client_id: id,
-      scope: wanted,
-      ...proof
-    }: Record<string, string | undefined> = Object.fromEntries(new URLSearchParams(body.toString()));
+    const form: Record<string, string | undefined> = Object.fromEntries(new URLSearchParams(body.toString()));
+    const { grant_type: grant, client_id: id, scope: wanted, ...others } = form;
+    const proof: Record<string, string | undefined> = others;
     assert.deepEqual([grant, id, wanted], ['client_credentials', client, scope]);
     if (proof['client_secret'] === undefined)
       assert.deepEqual(proof, {

@@ -21,7 +21,7 @@ const environment = {
 before(async () => {
   bedrock = await startBedrock(cases[0]!.play);
   Object.assign(process.env, environment);
-  const auth = { scheme: 'aws', region };
+  const auth = { scheme: 'aws', service: 'bedrock', region };
   const speaks = { bedrock: bedrock.origin };
   const marks = { bedrock: { cache_marks: true, reasoning: 'budget' } };
   const limited = Object.fromEntries(dialectNames.map((name) => [`for-${name}`, { keys: key, speaks, auth }]));

@@ -145,7 +145,9 @@ async function signedFor(url: string, settings: { region?: string } = {}): Promi
     scheme = extension as ComputedScheme<unknown>;
   };
   await aws.setup({ ...host, extend } as typeof host, {});
-  const credential = scheme!.open(scheme!.config.parse(settings), secret('AKID:secret'), { clock: host.clock });
+  const credential = scheme!.open(scheme!.config.parse({ service: 'bedrock', ...settings }), secret('AKID:secret'), {
+    clock: host.clock,
+  });
   const body = [Buffer.from('a'), Buffer.from('b')];
   const headers = await credential.authorize({ method: 'POST', url, headers: {}, body });
   return String(headers['authorization']);
