@@ -11,7 +11,7 @@ import type { Perishable } from '../common/wire/credentials.ts';
 const mostBytes = 64 * 1024;
 const mostTokenCharacters = 16_000;
 
-export interface TokenRequest {
+interface TokenRequest {
   readonly tenant: string;
   readonly client_id: string;
   readonly token_file?: string | undefined;

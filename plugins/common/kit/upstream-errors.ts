@@ -26,7 +26,7 @@ const keyMessage =
   /^(?:API key not valid|invalid API key|incorrect API key|API key expired|your credit balance is too low)/i;
 const keyCodes = new Set(['API_KEY_INVALID', 'invalid_api_key', 'insufficient_quota']);
 /** Codes of a 404 for a model that the operator names and the upstream does not have: another target may have it. */
-const missingModelCodes = new Set<unknown>(['DeploymentNotFound']);
+const missingModelCodes = new Set<unknown>(['DeploymentNotFound', 'ResourceNotFoundException']);
 
 /**
  * Sorts an answer with a status of 300 or more. A status that is about the client's request stays, with the vendor's

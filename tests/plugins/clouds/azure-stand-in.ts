@@ -12,7 +12,7 @@ export const clientSecret = 'secret-of-the-application';
 export const federatedToken = 'federated.token.of-the-workload';
 const tenant = 'tenant-1';
 const client = 'client-1';
-export const scope = 'https://cognitiveservices.azure.com/.default';
+const scope = 'https://cognitiveservices.azure.com/.default';
 
 export interface AzureStandIn {
   readonly origin: string;
@@ -60,25 +60,22 @@ export async function startAzure(play: Play): Promise<AzureStandIn> {
     assert.equal(method, 'POST');
     assert.equal(url, `/login/${tenant}/oauth2/v2.0/token`);
     assert.match(headers['content-type']!, /^application\/x-www-form-urlencoded/);
-    const {
-      grant_type: grant,
-      client_id: id,
-      scope: wanted,
-      ...proof
-    } = Object.fromEntries(new URLSearchParams(body.toString()));
+    const form: Record<string, string | undefined> = Object.fromEntries(new URLSearchParams(body.toString()));
+    const { grant_type: grant, client_id: id, scope: wanted, ...proof } = form;
+    const given = form['client_secret'];
     assert.deepEqual([grant, id, wanted], ['client_credentials', client, scope]);
-    if (proof['client_secret'] === undefined)
+    if (given === undefined)
       assert.deepEqual(proof, {
         client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
         client_assertion: federatedToken,
       });
     else assert.deepEqual(Object.keys(proof), ['client_secret']);
-    if (standIn.tokens.refuses || (proof['client_secret'] ?? clientSecret) !== clientSecret)
+    if (standIn.tokens.refuses || (given ?? clientSecret) !== clientSecret)
       return {
         status: 401,
         body: JSON.stringify({
           error: 'invalid_client',
-          error_description: `AADSTS7000215: Invalid client secret provided: ${proof['client_secret']}. Trace ID: 1`,
+          error_description: `AADSTS7000215: Invalid client secret provided: ${given}. Trace ID: 1`,
           error_codes: [7_000_215],
         }),
       };
@@ -135,7 +132,7 @@ export async function startAzure(play: Play): Promise<AzureStandIn> {
   }
 }
 
-export const filterResults = {
+const filterResults = {
   hate: { filtered: false, severity: 'safe' },
   violence: { filtered: false, severity: 'low' },
 };

@@ -171,7 +171,7 @@ export async function startGoogle(play: Play): Promise<GoogleStandIn> {
     const found = /^\/publishers\/(google|anthropic)\/models\/([^/:?]+):(\w+)(\?.*)?$/.exec(
       url!.slice(`/v1/${project}`.length),
     );
-    assert.ok(found !== null, url);
+    assert.ok(found !== null, `the path ${url}`);
     const [, publisher, name, verb, query = ''] = found as unknown as [string, string, string, string, string?];
     const named = decodeURIComponent(name);
     if (named === 'no-such-model')

@@ -14,7 +14,7 @@ import {
 
 export const usage = { input: 5_210, cacheRead: 4_096, cacheWrite: 0, output: 230, reasoning: 0 };
 
-export const weather: AskTool = {
+const weather: AskTool = {
   name: 'get_weather',
   description: 'Tells the weather of a city.',
   schema: {

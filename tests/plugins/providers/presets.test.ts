@@ -12,7 +12,8 @@ function entry(written: object): ProvidersConfig[string] {
   return providersSchema.parse({ vendor: written })['vendor']!;
 }
 
-const paths = spokenPaths(new Map(protocols.map(({ name, path }) => [name, path])));
+const ofPlugins = [['bedrock', '/model/{model}/converse']] as const;
+const paths = spokenPaths(new Map([...protocols.map(({ name, path }) => [name, path] as const), ...ofPlugins]));
 
 test('there are thirty vendors and more, each with the page it was read from and the day', () => {
   assert.ok(presets().size >= 30, String(presets().size));
@@ -91,6 +92,11 @@ test('an entry of a vendor whose accounts have addresses of their own is told th
     parsed.error?.issues[0]?.message ?? '',
     /^is missing: this vendor gives every account its own base URLs, such as chat: https:\/\/RESOURCE\.openai\.azure\.com\/openai\/v1, /,
   );
+});
+
+test('images are not sent to an address that names the model', () => {
+  const vendor = entry({ keys: 'key', speaks: { 'openai-images': 'https://vendor.example/{model}/v1' } });
+  assert.match(providerFaults({ vendor }, paths)[0]!.message, /sent without .* \{model\}/);
 });
 
 test('the list names protocols and the page for keys', async () => {
