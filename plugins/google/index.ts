@@ -24,12 +24,16 @@ const settings = z.strictObject({
     .describe('Project to which requests are counted, in place of that of the credential.'),
 });
 
+/** The metadata server gives out the same token until five minutes before its end. */
+const aheadMs = 225_000;
+
 const scheme: ComputedScheme<z.output<typeof settings>> = {
   name: 'google',
   config: settings,
   needsNoKey: true,
   open({ quota_project: project, ...source }, key, { clock }) {
-    const tokens = new Refreshed<string>({ clock, load: (signal) => fetchToken({ ...source, key, clock, signal }) });
+    const load = (signal: AbortSignal) => fetchToken({ ...source, key, clock, signal });
+    const tokens = new Refreshed<string>({ clock, load, aheadMs });
     const counted = project === undefined ? {} : { 'x-goog-user-project': project };
     const bearer = (token: string) => ({ ...counted, authorization: `Bearer ${token}` });
     return {

@@ -73,7 +73,7 @@ export async function fetchToken(source: TokenSource): Promise<Token> {
 
 /** Read for each token, so that a file that is replaced has effect. */
 async function readCredentials(key: string, signal: AbortSignal): Promise<CredentialFile> {
-  const json = tryParse(await credentialText(key, signal));
+  const json = inlineJson(key) ?? tryParse(await fileText(key, signal));
   if (json === undefined) throw new Error('the credential file is no JSON');
   const read = credentialFile.safeParse(json);
   if (read.success) return read.data;
@@ -81,12 +81,14 @@ async function readCredentials(key: string, signal: AbortSignal): Promise<Creden
   throw new Error(`the credential file is of no known type or lacks members: look at ${where}`);
 }
 
-async function credentialText(key: string, signal: AbortSignal): Promise<string> {
-  if (key.startsWith('{')) return key;
-  const decoded = Buffer.from(key, 'base64').toString('utf8');
-  if (decoded.trimStart().startsWith('{')) return decoded;
+/** undefined: the key is a path. */
+function inlineJson(key: string): JsonObject | undefined {
+  return objectOf(tryParse(key.startsWith('{') ? key : Buffer.from(key, 'base64').toString('utf8')));
+}
+
+async function fileText(path: string, signal: AbortSignal): Promise<string> {
   try {
-    return await readFile(key, { encoding: 'utf8', signal });
+    return await readFile(path, { encoding: 'utf8', signal });
   } catch (error) {
     throw new Error(
       `the credential file cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'it took too long'}`,
@@ -148,7 +150,7 @@ async function subjectToken(
   signal: AbortSignal,
 ): Promise<string> {
   let written: string;
-  if (from.file !== undefined) written = await credentialText(from.file, signal);
+  if (from.file !== undefined) written = await fileText(from.file, signal);
   else if (from.url !== undefined)
     written = (await fetched('the identity provider', from.url, { headers: from.headers ?? {}, signal })).text;
   else throw new Error('the credential file names no `file` and no `url` as its source');

@@ -12,7 +12,11 @@ function entry(written: object): ProvidersConfig[string] {
   return providersSchema.parse({ vendor: written })['vendor']!;
 }
 
-const ofPlugins = [['bedrock', '/model/{model}/converse']] as const;
+const ofPlugins = [
+  ['bedrock', '/model/{model}/converse'],
+  ['vertex-gemini', '/publishers/google/models'],
+  ['vertex-claude', '/publishers/anthropic/models'],
+] as const;
 const paths = spokenPaths(new Map([...protocols.map(({ name, path }) => [name, path] as const), ...ofPlugins]));
 
 test('there are thirty vendors and more, each with the page it was read from and the day', () => {
