@@ -94,7 +94,8 @@ function converting(tools: Tools): NonNullable<PluginInstance['handle']> {
     const to = exchange.get(target);
     const upstream = tools.protocolNamed(to.protocol);
     if (upstream === undefined) throw new Error(`route chose an unsupported protocol: ${to.protocol}`);
-    request.protocol.checkTarget?.(request, { ...to, protocol: upstream.variant?.variantOf ?? to.protocol });
+    const { variant } = upstream;
+    request.protocol.checkTarget?.(request, variant === undefined ? to : { ...to, protocol: variant.variantOf });
     const give = (answer: Answer) => {
       // No retry follows: the parsed body need not stay in memory while the answer streams.
       exchange.set(opened, { protocol: request.protocol, call: request.call, json: noMembers, prepare: spent });
