@@ -127,7 +127,7 @@ test('no vendor is named in code', () => {
   const wrong: string[] = [];
   for (const file of files) {
     if (file === 'plugins/welcome/index.ts') continue; // Its default names a model of the catalogue: data with a description.
-    if (/^plugins\/(?:ollama|cohere)\//.test(file)) continue; // The wire protocol of one vendor, and called like it.
+    if (/^plugins\/(?:ollama|cohere|azure|bedrock)\//.test(file)) continue; // The protocol or credentials of one vendor, called like it.
     withoutComments(source(file))
       .split('\n')
       .forEach((line, index) => {

@@ -2,6 +2,7 @@
 import { GatewayError } from '../../core/contract/errors.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../core/json/json.ts';
 import type { Provider, Target } from '../common/domain/upstreams.ts';
+import { modelMark } from '../common/kit/upstream-request.ts';
 import { authorized, type FinalRequest } from '../common/wire/credentials.ts';
 
 /** A model as its vendor lists it. */
@@ -53,6 +54,10 @@ export async function readVendorModels(
   const traits = provider.protocolTraits?.[protocol] ?? provider.traits;
   const sent = { method: 'GET', headers: { ...way.headers, ...traits.headers }, body: undefined };
   if (provider.modelsUrl === 'none') throw failed(`${provider.name} has no list of models: write them by hand.`);
+  if (provider.modelsUrl === undefined && provider.speaks[protocol]!.includes(modelMark))
+    throw failed(
+      `${provider.name} gives each model an address of its own: set models_url, or write its models by hand.`,
+    );
   const address = provider.modelsUrl ?? below(provider.speaks[protocol]!, way.path);
   const models = new Map<string, VendorModel>();
   let next: string | undefined = address;

@@ -5,7 +5,7 @@ import { traitsSchema } from '../common/domain/traits.ts';
 import { baseUrlProblem } from './addresses.ts';
 import { headerSchema, type WrittenAuth } from './credentials.ts';
 import { familySchema, proxySchema, tlsSchema } from './network-config.ts';
-import { presets, unknownPreset, withPreset } from './presets.ts';
+import { ownAddresses, presets, unknownPreset, withPreset } from './presets.ts';
 
 const name = (what: string) =>
   z.string().regex(/^[a-z][a-z0-9._-]{0,62}$/i, `${what} is letters, digits, dots, dashes and underscores`);
@@ -105,7 +105,7 @@ const entrySchema = z.strictObject({
     .refine((speaks) => Object.keys(speaks).length > 0, 'name at least one protocol')
     .optional()
     .describe(
-      'Protocol to base URL, as a client of that vendor would be configured with; NAME:/path is a vendor inside this process. Needed without a preset.',
+      'Protocol to base URL, as a client of that vendor would be configured with; {model} in it is replaced by the name of the model at the vendor; NAME:/path is a vendor inside this process. Needed without a preset.',
     ),
   models_url: z
     .union([z.literal('none'), z.url({ protocol: /^https?$/, error: 'must be an http(s) URL, or none' })])
@@ -175,7 +175,7 @@ const providerSchema = z
       context.addIssue({
         code: 'custom',
         path: ['speaks'],
-        message: 'is missing: name a preset, or protocols and base URLs',
+        message: `is missing: ${ownAddresses(preset) ?? 'name a preset, or protocols and base URLs'}`,
       });
   })
   .transform((entry) => ({

@@ -2,6 +2,7 @@
 import type { Fault, Notice } from '../../core/contract/contract.ts';
 import { didYouMean } from '../../core/contract/near-names.ts';
 import type { SectionPart } from '../../core/contract/remarks.ts';
+import { modelMark } from '../common/kit/upstream-request.ts';
 import { type CredentialScheme, vendorCredentials } from '../common/wire/credentials.ts';
 import { wireProtocols } from '../common/wire/protocols.ts';
 import { parseLocal } from './addresses.ts';
@@ -118,11 +119,14 @@ function mediaElsewhere(provider: string, section: ProviderConfig): Fault[] {
   const hasNetwork =
     proxy !== '' || tls !== undefined || addresses !== undefined || keyProxies.some((own = '') => own !== '');
   return Object.entries(speaks)
-    .filter(([protocol, url]) => /-(?:images|videos)$/.test(protocol) && (hasNetwork || url.includes('?')))
+    .filter(
+      ([protocol, url]) =>
+        /-(?:images|videos)$/.test(protocol) && (hasNetwork || url.includes('?') || url.includes(modelMark)),
+    )
     .map(([protocol]) => ({
       path: [provider, 'speaks', protocol],
       message:
-        'images and videos are sent without proxy, tls, addresses and queries: make them a provider of their own that has none of these',
+        'images and videos are sent without proxy, tls, addresses, queries and {model}: make them a provider of their own that has none of these',
     }));
 }
 

@@ -14,6 +14,8 @@ export interface Preset {
   /** The vendor's page about its interface, and the day on which the base URL was last compared. */
   readonly source: string;
   readonly read: string;
+  /** Base URLs by protocol where every account has its own, with names in capitals to be replaced; the entry writes `speaks`. */
+  readonly addresses?: Readonly<Record<string, string>>;
   readonly provider: Readonly<Record<string, unknown>>;
 }
 
@@ -28,6 +30,14 @@ export function presets(): ReadonlyMap<string, Preset> {
 
 export function unknownPreset(name: string): string {
   return `there is no preset "${name}"${didYouMean(name, presets().keys()) || '; "providers presets" lists them'}`;
+}
+
+/** What an entry without `speaks` is told; undefined: its preset has base URLs. */
+export function ownAddresses(preset: string | undefined): string | undefined {
+  const { addresses } = (preset === undefined ? undefined : presets().get(preset)) ?? {};
+  if (addresses === undefined) return undefined;
+  const lines = Object.entries(addresses).map(([protocol, url]) => `${protocol}: ${url}`);
+  return `this vendor gives every account its own base URLs, such as ${lines.join(', ')}`;
 }
 
 type Section = Readonly<Record<string, unknown>>;
@@ -71,8 +81,8 @@ export const presetsCommand: Command = {
   summary: 'Lists the vendors that "preset: NAME" of a provider stands for, and where their keys are made.',
   run: async () => {
     const all = [...presets()].map(([preset, { provider, ...about }]) => ({ preset, ...about, provider }));
-    const lines = all.map(({ preset, name, key, provider }) => {
-      const protocols = Object.keys(provider['speaks'] as object).join(', ');
+    const lines = all.map(({ preset, name, key, addresses, provider }) => {
+      const protocols = Object.keys(addresses ?? (provider['speaks'] as object)).join(', ');
       return `${preset.padEnd(16)} ${name}: ${protocols}; key: ${key}`;
     });
     return { json: all, text: lines.join('\n') };

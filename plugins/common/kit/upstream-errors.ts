@@ -25,6 +25,8 @@ const clientStatuses: Readonly<Record<number, ErrorKind>> = {
 const keyMessage =
   /^(?:API key not valid|invalid API key|incorrect API key|API key expired|your credit balance is too low)/i;
 const keyCodes = new Set(['API_KEY_INVALID', 'invalid_api_key', 'insufficient_quota']);
+/** Codes of a 404 for a model that the operator names and the upstream does not have: another target may have it. */
+const missingModelCodes = new Set<unknown>(['DeploymentNotFound', 'ResourceNotFoundException']);
 
 /**
  * Sorts an answer with a status of 300 or more. A status that is about the client's request stays, with the vendor's
@@ -44,6 +46,8 @@ export function classify(
   const hasUsage = hasReportedUsage(said.json);
   if (isKeyFault(status, said))
     return new UpstreamRefusal(unavailable(), { status, retryAfterMs: waitMs, hasUsage, keyAtFault: true });
+  if (status === 404 && missingModelCodes.has(errorIn(said.json ?? {})['code']))
+    return new UpstreamRefusal(unavailable(new Error('the upstream has no such model')), { status: 502 });
   const kind = clientStatuses[status];
   if (kind === undefined) return withGatewayMessage(status, waitMs, hasUsage);
   return new UpstreamRefusal(renderedError(kind, said, waitMs, headers['x-should-retry'] === 'false'), {
@@ -96,8 +100,11 @@ function isKeyFault(status: number, { json, message }: ErrorBody): boolean {
   );
 }
 
-function unavailable(): GatewayError {
-  return new GatewayError('upstream_failed', 'The model is not available at the moment.', { code: 'upstream_refused' });
+function unavailable(cause?: Error): GatewayError {
+  return new GatewayError('upstream_failed', 'The model is not available at the moment.', {
+    code: 'upstream_refused',
+    ...(cause === undefined ? {} : { cause }),
+  });
 }
 
 function withGatewayMessage(status: number, waitMs: number | undefined, hasUsage: boolean): UpstreamRefusal {

@@ -29,7 +29,7 @@ export function buildUpstreamRequest(
   const { upstream } = target;
   const auth = upstream.auth ?? protocol.auth;
   const built: UpstreamRequest = {
-    url: addressBelow(target.baseUrl, prepared.path),
+    url: addressBelow(baseUrlOf(target), prepared.path),
     method: 'POST',
     headers: headersFor(protocol, request.headers, target, stream),
     body: prepared.body,
@@ -55,6 +55,11 @@ function addCredential(
   else request.authorize = (final) => auth.authorize(target, final);
 }
 
+/** With the model in its place, where the base URL has one: some vendors give each model an address of its own. */
+function baseUrlOf({ baseUrl, model }: Target): string {
+  return baseUrl.includes(modelMark) ? baseUrl.replace(modelMark, () => encodeURIComponent(model)) : baseUrl;
+}
+
 /** The query of a base URL is kept on every address below it. */
 function addressBelow(baseUrl: string, path: string): string {
   const at = baseUrl.indexOf('?');
@@ -62,6 +67,9 @@ function addressBelow(baseUrl: string, path: string): string {
   const query = baseUrl.slice(at + 1);
   return `${baseUrl.slice(0, at)}${path}${path.includes('?') ? '&' : '?'}${query}`;
 }
+
+/** Where the model stands in a base URL. */
+export const modelMark = '{model}';
 
 type Auth = NonNullable<Target['upstream']['auth']>;
 

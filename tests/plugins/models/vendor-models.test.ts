@@ -217,6 +217,11 @@ test('what goes wrong is one sentence without the key, the body or credentials',
       {},
       /acme has no list of models: write them by hand\./,
     ],
+    [
+      `{ keys: ${key}, speaks: { chat: "http://127.0.0.1:1/deployments/{model}?v=1" } }`,
+      {},
+      /acme gives each model an address of its own: set models_url, or write its models by hand\./,
+    ],
   ];
   for (const [provider, values, pattern] of wrong) await assert.rejects(importModels(provider, values), pattern);
 });

@@ -46,7 +46,7 @@ testMistakes([
     'a proxy to a vendor of images',
     '    speaks:\n',
     '    proxy: http://proxy.example:3128\n    speaks:\n      openai-images: https://api.acme.example/v1\n',
-    'gateway.yaml:18: providers.acme.speaks.openai-images: images and videos are sent without proxy, tls, addresses and queries: make them a provider of their own that has none of these',
+    'gateway.yaml:18: providers.acme.speaks.openai-images: images and videos are sent without proxy, tls, addresses, queries and {model}: make them a provider of their own that has none of these',
   ],
   [
     'a misspelt preset',

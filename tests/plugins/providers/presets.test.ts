@@ -12,7 +12,8 @@ function entry(written: object): ProvidersConfig[string] {
   return providersSchema.parse({ vendor: written })['vendor']!;
 }
 
-const paths = spokenPaths(new Map(protocols.map(({ name, path }) => [name, path])));
+const ofPlugins = [['bedrock', '/model/{model}/converse']] as const;
+const paths = spokenPaths(new Map([...protocols.map(({ name, path }) => [name, path] as const), ...ofPlugins]));
 
 test('there are thirty vendors and more, each with the page it was read from and the day', () => {
   assert.ok(presets().size >= 30, String(presets().size));
@@ -24,9 +25,13 @@ test('there are thirty vendors and more, each with the page it was read from and
   }
 });
 
-for (const [name, { variable }] of presets()) {
-  test(`the preset "${name}" with a key is a whole entry`, () => {
-    const config = { vendor: entry({ preset: name, ...(variable === undefined ? {} : { keys: 'key' }) }) };
+for (const [name, { variable, addresses }] of presets()) {
+  test(`the preset "${name}" with a key${addresses === undefined ? '' : ' and addresses'} is a whole entry`, () => {
+    const more = {
+      ...(variable === undefined ? {} : { keys: 'key' }),
+      ...(addresses === undefined ? {} : { speaks: addresses }),
+    };
+    const config = { vendor: entry({ preset: name, ...more }) };
     assert.ok(Object.keys(config.vendor.speaks).length > 0 && config.vendor.keys.length === 1);
     assert.deepEqual(providerFaults(config, paths), []);
     assert.deepEqual(providerWarnings(config, paths), []);
@@ -78,6 +83,20 @@ test('an entry without preset and protocols is a problem', () => {
   const parsed = providersSchema.safeParse({ vendor: { keys: 'key' } });
   assert.deepEqual(parsed.error?.issues[0]?.path, ['vendor', 'speaks']);
   assert.equal(parsed.error?.issues[0]?.message, 'is missing: name a preset, or protocols and base URLs');
+});
+
+test('an entry of a vendor whose accounts have addresses of their own is told their form', () => {
+  const parsed = providersSchema.safeParse({ vendor: { preset: 'azure', keys: 'key' } });
+  assert.deepEqual(parsed.error?.issues[0]?.path, ['vendor', 'speaks']);
+  assert.match(
+    parsed.error?.issues[0]?.message ?? '',
+    /^is missing: this vendor gives every account its own base URLs, such as chat: https:\/\/RESOURCE\.openai\.azure\.com\/openai\/v1, /,
+  );
+});
+
+test('images are not sent to an address that names the model', () => {
+  const vendor = entry({ keys: 'key', speaks: { 'openai-images': 'https://vendor.example/{model}/v1' } });
+  assert.match(providerFaults({ vendor }, paths)[0]!.message, /sent without .* \{model\}/);
 });
 
 test('the list names protocols and the page for keys', async () => {

@@ -1,0 +1,193 @@
+/** Azure: its addresses, keys and tokens, the results of its content filter, its errors; for all clients, and what they pay. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, beforeEach, test } from 'node:test';
+import { dialectNames } from '../../end-to-end/dialects.ts';
+import { type House, modelAt, startHouse } from '../../end-to-end/house.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { clients } from '../../matrix/clients/index.ts';
+import {
+  type AzureStandIn,
+  clientSecret,
+  federatedToken,
+  filteredStream,
+  filteredWhole,
+  resourceKey,
+  startAzure,
+} from './azure-stand-in.ts';
+import { ask, assertAnswered, cases } from './questions.ts';
+
+let azure: AzureStandIn;
+let house: House;
+
+const plugins = [
+  ...[
+    'storage',
+    'request-log',
+    'auth',
+    'plans',
+    'azure',
+    'providers',
+    'models',
+    'billing',
+    'route',
+    'protocol-convert',
+  ],
+];
+const query = '?api-version=2024-10-21';
+const target = (provider: string) => modelAt(`${provider}/gpt own`);
+
+before(async () => {
+  azure = await startAzure(cases[0]!.play);
+  const file = join(temporaryDirectory('azure-'), 'token');
+  writeFileSync(file, `${federatedToken}\n`);
+  const classic = { chat: `${azure.origin}/openai/deployments/{model}${query}` };
+  const entra = (more: object = {}) => ({ scheme: 'azure', entra: { ...azure.authority, ...more } });
+  house = await startHouse({
+    providers: () => ({
+      classic: { preset: 'azure', keys: resourceKey, speaks: classic },
+      newer: { preset: 'azure', keys: resourceKey, speaks: { chat: `${azure.origin}/openai/v1` } },
+      entra: { keys: clientSecret, speaks: classic, auth: entra() },
+      workload: { speaks: classic, auth: entra({ token_file: file }) },
+      refused: { keys: 'secret-that-was-refused', speaks: classic, auth: entra() },
+      revoked: { keys: clientSecret, speaks: classic, auth: entra() },
+      ...Object.fromEntries(
+        dialectNames.map((name) => [`for-${name}`, { preset: 'azure', keys: resourceKey, speaks: classic }]),
+      ),
+      wrong: { preset: 'azure', keys: 'key-that-is-wrong', speaks: classic },
+    }),
+    models: {
+      ...Object.fromEntries(
+        ['classic', 'newer', 'entra', 'workload', 'refused', 'revoked', 'wrong'].map((name) => [name, target(name)]),
+      ),
+      ...Object.fromEntries(dialectNames.map((name) => [`for-${name}`, target(`for-${name}`)])),
+      missing: modelAt('classic/no-such-deployment'),
+      elsewhere: modelAt('classic/no-such-deployment', 'newer/gpt own'),
+    },
+    more: { plugins },
+  });
+});
+after(async () => {
+  await house.stop();
+  azure.close();
+});
+beforeEach(() => {
+  azure.fault = undefined;
+  azure.tokens.refuses = false;
+  azure.tokens.revoked = false;
+});
+
+for (const one of cases)
+  for (const [model, path] of [
+    ['classic', `/openai/deployments/gpt%20own/chat/completions${query}`],
+    ['newer', '/openai/v1/chat/completions'],
+  ] as const)
+    test(`${one.name} is answered by ${model} addresses, and charged to the token`, async () => {
+      azure.play = one.play;
+      await assertAnswered(house, one, model);
+      assert.deepEqual(azure.problems, []);
+      assert.equal(azure.paths.at(-1), path);
+      assert.equal(azure.authorizedBy.at(-1), 'key');
+      const { tools, system, maxOutputTokens } = azure.arrived.at(-1)!;
+      assert.deepEqual(
+        [tools, system, maxOutputTokens],
+        [one.ask.tools ?? [], one.ask.system ?? '', one.ask.maxOutputTokens],
+      );
+    });
+
+for (const isStream of [false, true])
+  test(`the results of the content filter are relayed byte for byte, ${isStream ? 'streamed' : 'whole'}`, async () => {
+    const [{ ask: asked, play }] = cases as [(typeof cases)[0]];
+    azure.play = play;
+    const told = await ask(house, await house.customer(), { client: 'chat', isStream, ask: asked }, 'classic');
+    assert.equal(told.text, isStream ? filteredStream(play) : filteredWhole(play));
+    assert.match(told.text, /prompt_filter_results/);
+  });
+
+const hello = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
+const once = (client: (typeof dialectNames)[number]) => ({ client, isStream: false, ask: hello });
+
+const filtered = {
+  message: 'The response was filtered due to the prompt triggering the content management policy.',
+  param: 'prompt',
+  code: 'content_filter',
+  status: 400,
+  innererror: { code: 'ResponsibleAIPolicyViolation', content_filter_result: { hate: { filtered: true } } },
+};
+
+for (const client of dialectNames)
+  test(`errors are told to ${client}: a filtered prompt, a missing deployment, a limit; nothing is charged`, async () => {
+    const customer = await house.customer();
+    azure.fault = { status: 400, body: { error: filtered } };
+    const blocked = await ask(house, customer, once(client), 'newer');
+    assert.equal(blocked.status, 400);
+    if (client === 'chat')
+      assert.equal(blocked.text, JSON.stringify({ error: filtered }), 'with what the filter found');
+    else assert.equal(clients[client].readError(blocked.text).message, filtered.message);
+    azure.fault = undefined;
+    const missing = await ask(house, customer, once(client), 'missing');
+    assert.equal(missing.status, 502, missing.text);
+    assert.equal(clients[client].readError(missing.text).message, 'The model is not available at the moment.');
+    azure.fault = {
+      status: 429,
+      headers: { 'retry-after': '7' },
+      body: { error: { code: '429', message: 'Requests have exceeded the token rate limit.' } },
+    };
+    const limited = await ask(house, customer, once(client), `for-${client}`);
+    assert.equal(limited.status, 429, limited.text);
+    assert.equal(limited.headers.get('retry-after'), '7');
+    assert.doesNotMatch(blocked.text + missing.text + limited.text, /127\.0\.0\.1|key-of|azure/i);
+    assert.equal((await house.books(customer, 3)).charges.length, 0);
+  });
+
+test('where a deployment is missing the next target answers', async () => {
+  azure.play = cases[0]!.play;
+  await assertAnswered(house, cases[0]!, 'elsewhere');
+  assert.match(azure.paths.at(-2)!, /no-such-deployment/);
+});
+
+test('a token of Entra is fetched once for all, by secret or by federated token', async () => {
+  azure.play = cases[0]!.play;
+  for (const model of ['entra', 'workload']) {
+    const { issued } = azure.tokens;
+    const customer = await house.customer();
+    const told = await Promise.all(Array.from({ length: 5 }, () => ask(house, customer, once('chat'), model)));
+    assert.deepEqual(
+      told.map(({ status }) => status),
+      Array(5).fill(200),
+      told[0]!.text,
+    );
+    assert.equal(azure.tokens.issued - issued, 1, model);
+    assert.equal(azure.authorizedBy.at(-1), 'token');
+  }
+  assert.deepEqual(azure.problems, []);
+});
+
+for (const client of dialectNames)
+  test(`without a token ${client} is told that the model is away; the credential rests with a notice without secrets`, async () => {
+    const customer = await house.customer();
+    const asked = azure.paths.length;
+    const told = await ask(house, customer, once(client), 'refused');
+    assert.ok(told.status === 502 || told.status === 503, told.text);
+    assert.equal(azure.paths.length, asked, 'nothing is sent without a token');
+    assert.equal((await house.books(customer)).charges.length, 0);
+    const lines = house.gateway.lines.filter((line) => line.includes('"refused#1"'));
+    assert.match(lines.join('\n'), /gave no token, status 401: invalid_client \(7000215\)/);
+    assert.doesNotMatch(house.gateway.lines.join('\n') + told.text, /secret-that|token-of-entra|Trace ID/);
+  });
+
+for (const model of ['wrong', 'revoked'])
+  test(`a ${model} credential is refused by the vendor: it rests, and nothing is charged`, async () => {
+    azure.tokens.revoked = true;
+    const customer = await house.customer();
+    const told = await ask(house, customer, once('messages'), model);
+    assert.ok(told.status === 502 || told.status === 503, told.text);
+    const asked = azure.paths.length;
+    await ask(house, customer, once('chat'), model);
+    assert.equal(azure.paths.length, asked, 'the key rests');
+    assert.equal((await house.books(customer, 2)).charges.length, 0);
+    const lines = house.gateway.lines.filter((line) => line.includes(`"${model}#1"`) && line.includes('"warn"'));
+    assert.match(lines.join(), /an upstream key cools down for all models/);
+    assert.doesNotMatch(house.gateway.lines.join('\n') + told.text, /key-that|token-of-entra|secret-of/);
+  });
