@@ -1,7 +1,6 @@
 /** The credentials of a provider: its own schemes `header` and `query`, and the resolution of the schemes that plugins add. */
 import type { Host } from '../../core/contract/contract.ts';
 import type { Headers } from '../../core/contract/message.ts';
-import type { SectionPart } from '../../core/contract/remarks.ts';
 import { z } from '../../core/contract/schema.ts';
 import { headerName, headerValue } from '../common/domain/headers-schema.ts';
 import type { ComputedAuth, Target, UpstreamTraits } from '../common/domain/upstreams.ts';
