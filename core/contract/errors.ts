@@ -100,6 +100,8 @@ export class UpstreamRefusal extends Error {
   readonly keyAtFault: boolean;
   /** The upstream may have executed the request (500, 502, 504): a retry could be billed twice. */
   readonly mayRun: boolean;
+  /** It refuses for a reason of its own: another target may accept the request. */
+  readonly elsewhere: boolean;
 
   constructor(
     error: GatewayError,
@@ -110,6 +112,7 @@ export class UpstreamRefusal extends Error {
       hasUsage?: boolean;
       keyAtFault?: boolean;
       mayRun?: boolean;
+      elsewhere?: boolean;
     },
   ) {
     super(`the upstream answered ${details.status}`, { cause: error });
@@ -120,6 +123,7 @@ export class UpstreamRefusal extends Error {
     this.hasUsage = details.hasUsage ?? false;
     this.keyAtFault = details.keyAtFault ?? false;
     this.mayRun = details.mayRun ?? false;
+    this.elsewhere = details.elsewhere ?? false;
   }
 }
 

@@ -87,6 +87,10 @@ const nothing = {
   isFault: false,
 } as const;
 
+/** Where the next target may accept the request, and none does, this error is told. */
+const afterRefusal = ({ elsewhere }: UpstreamRefusal) =>
+  elsewhere ? ({ next: 'target', errorPrecedence: 1 } as const) : undefined;
+
 /** Statuses of a proxy that gave up waiting for the vendor: the vendor may still be running the request. */
 const gaveUpWaiting = new Set([520, 524]);
 
@@ -100,7 +104,7 @@ function judgeRefusal(refusal: UpstreamRefusal, config: RouteConfig): Verdict {
     return { ...unknown, next: nextWhenAmbiguous(config), error: failed(refusal) };
   }
   const refused = { ...nothing, result: 'refused', status } as const;
-  if (isClients) return { ...refused, error: refusal };
+  if (isClients) return { ...refused, ...afterRefusal(refusal), error: refusal };
   if (refusal.keyAtFault) {
     // A 403 is often about one model that the key may not use; 401 and 402 concern the key itself.
     const pause = { forMs: cooldown.unauthorized, allModels: status !== 403 };

@@ -27,6 +27,8 @@ const keyMessage =
 const keyCodes = new Set(['API_KEY_INVALID', 'invalid_api_key', 'insufficient_quota']);
 /** Codes of a 404 for a model that the operator names and the upstream does not have: another target may have it. */
 const missingModelCodes = new Set<unknown>(['DeploymentNotFound', 'ResourceNotFoundException']);
+/** Of these, those whose message names resources of the operator. */
+const tellingCodes = new Set<unknown>(['ResourceNotFoundException']);
 
 /**
  * Sorts an answer with a status of 300 or more. A status that is about the client's request stays, with the vendor's
@@ -46,7 +48,9 @@ export function classify(
   const hasUsage = hasReportedUsage(said.json);
   if (isKeyFault(status, said))
     return new UpstreamRefusal(unavailable(), { status, retryAfterMs: waitMs, hasUsage, keyAtFault: true });
-  if (status === 404 && missingModelCodes.has(errorIn(said.json ?? {})['code']))
+  const code = errorIn(said.json ?? {})['code'];
+  const isMissing = status === 404 && missingModelCodes.has(code);
+  if (isMissing && tellingCodes.has(code))
     return new UpstreamRefusal(unavailable(new Error('the upstream has no such model')), { status: 502 });
   const kind = clientStatuses[status];
   if (kind === undefined) return withGatewayMessage(status, waitMs, hasUsage);
@@ -54,6 +58,7 @@ export function classify(
     status,
     retryAfterMs: waitMs,
     hasUsage,
+    elsewhere: isMissing,
     answer: said.bytes === undefined ? undefined : jsonAnswer(status, said.bytes),
   });
 }
