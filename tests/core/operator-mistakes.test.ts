@@ -1,5 +1,11 @@
 /** Mistakes in YAML, in the list of plugins and in the gateway's own settings: the whole sentence that `check` prints of each. */
+import { existsSync, readdirSync } from 'node:fs';
 import { testMistakes } from '../helpers/operator-mistakes.ts';
+
+const plugins = new URL('../../plugins/', import.meta.url);
+const builtIn = readdirSync(plugins)
+  .filter((name) => existsSync(new URL(`${name}/index.ts`, plugins)))
+  .sort();
 
 testMistakes([
   [
@@ -24,7 +30,7 @@ testMistakes([
     'an unknown plugin',
     'rate-limit, prov',
     'guardrails, prov',
-    'gateway.yaml:3: the plugin "guardrails" cannot be found: it is no built-in one (auth, billing, cohere, console, endpoints, error-shape, files, idempotency, models, multiplier, ollama, passthrough, payments, plans, protocol-convert, providers, rate-limit, request-log, route, sandbox, shop, storage, task-store, telemetry, welcome), no file and no installed package',
+    `gateway.yaml:3: the plugin "guardrails" cannot be found: it is no built-in one (${builtIn.join(', ')}), no file and no installed package`,
   ],
   [
     'a plugin twice in the list',
