@@ -11,9 +11,9 @@ const done = JSON.stringify({
 const mebi = 2 ** 20;
 const base64 = `iVBORw0KGgoAAAANSUhEUgAA${'A'.repeat(3 * mebi)}`;
 const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${base64}` } };
-const turns = Array.from({ length: 13_000 }, (_, index) => ({
+const turns = Array.from({ length: 8_000 }, (_, index) => ({
   role: index % 2 === 0 ? 'user' : 'assistant',
-  content: `${index} "quoted" é`,
+  content: `${index} "quoted" é ${'x'.repeat(150)}`,
 }));
 
 /** What is sent to a messages upstream, and how often the event loop turned until then. */
