@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import type { RequestSumsAudit } from '../../common/domain/admin/requests.ts';
 import type { Orm } from '../../common/domain/database.ts';
 import { checkSums } from '../../common/kit/sums/check.ts';
-import { factColumns } from '../ledger/call-rows.ts';
+import { moneyColumns } from '../ledger/call-rows.ts';
 import { callSums } from '../ledger/call-sums.ts';
 import { rowsOf, tablesOf } from '../ledger/sql.ts';
 import { chargeRule, recountCharges } from './charges.ts';
@@ -74,7 +74,7 @@ const checks: readonly Check[] = [
           and tgname = 'immutable' and tgenabled = 'O' and tgtype & 56 = 56
           and not exists (select from pg_attribute where attrelid = tgrelid and attnum > 0 and not attisdropped
             and cardinality(tgattr::int2[]) > 0 and attnum <> all (tgattr::int2[])
-            and (guarded <> 'calls' or attname not in (${sql.raw(factColumns.map((name) => `'${name}'`).join(', '))}))))`,
+            and attname in (${sql.raw(moneyColumns.map((name) => `'${name}'`).join(', '))})))`,
   },
   {
     rule: 'M3',

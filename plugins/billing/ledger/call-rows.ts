@@ -6,9 +6,39 @@ import { firstIdAt } from '../../common/kit/arrival.ts';
 import { rowsOf, tablesOf, time } from './sql.ts';
 
 /** The columns that are no money: they may be added later, and are removed. */
-export const factColumns = [
+const factColumns = [
   ...['operation', 'protocol', 'asked_model', 'last_provider', 'last_model', 'streamed', 'status', 'outcome', 'tries'],
   ...['error_kind', 'error_code', 'first_byte_ms', 'total_ms', 'bytes_in', 'bytes_out', 'dropped', 'story'],
+];
+
+/** The others, which never change. */
+export const moneyColumns = [
+  ...[
+    'id',
+    'account_id',
+    'key_id',
+    'model',
+    'plan',
+    'settled',
+    'reason',
+    'provider',
+    'target_model',
+    'classes',
+    'held',
+    'cost',
+  ],
+  ...[
+    'estimated_input',
+    'own_cost',
+    'absorbed',
+    'estimated',
+    'terminal',
+    'finish',
+    'upstream_id',
+    'price',
+    'price_version',
+  ],
+  ...['tier', 'ratio', 'attempts', 'held_at', 'created_at'],
 ];
 
 /**
