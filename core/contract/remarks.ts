@@ -12,7 +12,7 @@ export interface Fault {
   readonly lacks?: { readonly point: ExtensionPoint; readonly name: string };
 }
 
-/** A part of a plugin's section whose form another plugin defines; it is checked like the section itself. */
+/** A value in a plugin's section that is checked with a schema from another plugin. */
 export interface SectionPart {
   readonly path: readonly (string | number)[];
   readonly schema: z.ZodType;

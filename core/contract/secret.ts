@@ -47,7 +47,7 @@ const organizationPattern = /\borg-(?!(?:level|wide|specific|scoped|owned|manage
 const passwordPattern = /(?<=:\/\/[^\s:@/]*:)[^\s@/]+(?=@)/g;
 /** Length of the shortest text that can contain a credential. */
 const shortest = 'org-x'.length;
-/** Length of the shortest key whose prefix is not known. */
+/** Minimum length of a key with an unknown prefix. */
 const shortestUnknown = 'ab-'.length + 24;
 
 /** Whether `keyPattern` could match: names of models have a `-` too, and are looked at in each request. */

@@ -75,7 +75,7 @@ export function createRouter(routes: readonly Route[], pathPrefixes: readonly st
 
 const noParams: Match['params'] = Object.freeze(Object.create(null));
 
-/** By method and path, without the endpoints whose paths have parameters: most requests are found by one look-up. */
+/** Endpoints without path parameters, by method and path: one look-up finds the endpoint of most requests. */
 function exactMatches(routes: readonly Route[]): ReadonlyMap<string, ReadonlyMap<string, Match>> {
   const exact = new Map<string, Map<string, Match>>(methods.map((method) => [method, new Map()]));
   for (const route of routes) {

@@ -67,7 +67,7 @@ function withoutMarks(turn: Prompt['turns'][number]): Prompt['turns'][number] {
   };
 }
 
-/** A model with a budget does not resume reasoning behind a call whose reasoning is not given back. */
+/** Whether reasoning may be on: models with a reasoning budget refuse it when the reasoning before a tool call is missing. */
 function canResume({ lacksReasoning }: Messages, { traits, dropped }: EncodeContext): boolean {
   if (!lacksReasoning || traits.reasoning !== 'budget') return true;
   dropped.drop('reasoning');
@@ -148,7 +148,7 @@ interface Output {
   readonly instructions: readonly string[];
 }
 
-/** Few models take a schema: the others are told. */
+/** Few models accept a schema. For the others it becomes an instruction. */
 function outputOf({ output }: Prompt, { traits }: EncodeContext): Output {
   if (output === undefined) return { members: {}, instructions: [] };
   const json = 'Answer with JSON and nothing else: no words around it, no code fence.';

@@ -13,7 +13,7 @@ const maxCachePoints = 4;
 export interface Messages {
   readonly system: readonly JsonObject[];
   readonly messages: readonly { readonly role: 'user' | 'assistant'; readonly content: readonly JsonObject[] }[];
-  /** The conversation ends in results of calls whose reasoning is not given back. */
+  /** The conversation ends with tool results, and the reasoning before their calls is missing. */
   readonly lacksReasoning: boolean;
 }
 

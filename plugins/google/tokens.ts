@@ -1,7 +1,4 @@
-/**
- * Fetches access tokens. These are four requests of one form each; the vendor's library brings twenty packages for them, and an
- * HTTP client of its own.
- */
+/** Fetches access tokens: one request for each kind of credential, so the vendor's library with its own HTTP client is not used. */
 import { createPrivateKey, sign } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '../../core/contract/host-tools.ts';

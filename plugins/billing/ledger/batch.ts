@@ -23,7 +23,7 @@ export interface Cursor {
   readonly leaseMs?: number | undefined;
   /** This statement's number among those of the run that move its leases: earlier lease requests are ignored. */
   readonly number?: number | undefined;
-  /** Sums that the facts of requests are added to; undefined: nobody reads facts. */
+  /** Where requests are summed up; undefined: the request log is not in the list of plugins. */
   readonly requestSums?: SumTable | undefined;
 }
 

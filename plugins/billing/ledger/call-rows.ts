@@ -96,7 +96,7 @@ export const summed = sql`calls.id, calls.account_id, calls.key_id, calls.model,
   calls.own_cost, calls.absorbed, calls.classes, calls.created_at, calls.operation, calls.outcome, calls.status, calls.first_byte_ms, calls.total_ms,
   calls.asked_model, calls.last_provider`;
 
-/** The facts of calls whose rows were made before. */
+/** Adds request facts to call rows that an earlier batch inserted. */
 export function completedRows(table: (name: string) => SQL): SQL {
   return sql`
     update ${table('calls')} as calls set operation = facts.operation, protocol = facts.protocol,
@@ -116,7 +116,7 @@ const told = sql`account_id::uuid as account_id, key_id::uuid as key_id, coalesc
 export const toldRequests = sql`
   told as (select ${told} from called where status is not null union all select ${told} from completed)`;
 
-/** Rows whose facts are removed in one statement, at most. */
+/** Maximum number of rows changed by one statement. */
 const slice = 2_000;
 /** No request that has a call runs for so long. */
 const longestMs = 3_600_000;

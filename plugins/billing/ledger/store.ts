@@ -45,7 +45,7 @@ export interface Store {
 
 const endOfTime = Date.UTC(9999, 0, 1);
 
-/** The store in SQL. `requestSums`: the sums that facts of requests are added to. */
+/** The store in SQL. `requestSums`: where requests are summed up, if the request log is in the list of plugins. */
 export function sqlStore({ orm, schema }: Database, requestSums: () => SumTable | undefined = () => undefined): Store {
   const table = tablesOf(schema);
   const cursors = table('journal_cursor');

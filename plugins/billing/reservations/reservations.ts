@@ -290,8 +290,8 @@ export class Reservations {
   }
 
   /**
-   * Adds the facts of a request whose hold has ended. False: what waits for the database, or for the disk, leaves no room for
-   * what is not money.
+   * Adds the request's facts to its call, after the hold has ended. False: they are not taken, because the disk cannot be
+   * written or the backlog is needed for charges.
    */
   complete({ id, accountId, keyId }: Terms, facts: CallFacts): boolean {
     const { journal, backlog, backlogLimit } = this.#options;

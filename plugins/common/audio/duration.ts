@@ -36,7 +36,7 @@ function framedSeconds(file: Buffer): number {
   return frames.seconds;
 }
 
-/** Chunks of a name and a length; a length beyond the file is that of a stream, whose end is the file's. */
+/** RIFF: a sequence of chunks, each with a name and a length. Streamed files state a length that is too large. */
 function wavSeconds(file: Buffer): number | undefined {
   let bytesPerSecond: number | undefined;
   for (let at = 12, count = 0; at + 8 <= file.length && count < mostBoxes; count++) {
@@ -56,7 +56,7 @@ function flacSeconds(file: Buffer): number | undefined {
   return rate === 0 ? undefined : samples / rate;
 }
 
-/** The last page tells the position; Opus counts at 48 kHz, Vorbis at the rate of its first page. */
+/** The last Ogg page has the number of samples: of 48 kHz for Opus, of the rate in the first page for Vorbis. */
 function oggSeconds(file: Buffer): number | undefined {
   const last = file.lastIndexOf('OggS', file.length - 14, 'latin1');
   const head = file.subarray(0, 256);
