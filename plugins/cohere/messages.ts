@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../core/json/json.ts';
 import type { EncodeContext } from '../common/canonical/codec.ts';
 import type { MediaPart, Part, ToolCallPart, ToolResultPart, Turn } from '../common/canonical/prompt.ts';
-import { pairedTurns, unshownText, withoutEmpty } from '../common/encoding/history.ts';
+import { messagesWith, pairedTurns, unshownText, withoutEmpty } from '../common/encoding/history.ts';
 import { dataUrl, fieldOf, isMedia, plainText } from '../common/encoding/media.ts';
 import { legalCallId } from '../common/encoding/tool-ids.ts';
 import type { ToolNamer } from '../common/encoding/tool-names.ts';
@@ -15,11 +15,7 @@ export function encodeMessages(
   namer: ToolNamer,
 ): JsonObject[] {
   const shaped = withoutEmpty(pairedTurns(turns));
-  const first = shaped.findIndex(({ role }) => role !== 'system');
-  const leading = first === -1 ? shaped.length : first;
-  const messages = (some: readonly Turn[]) => some.flatMap((turn) => messagesOfTurn(turn, context, namer));
-  const added = instructions.map((content) => ({ role: 'system', content }));
-  return [...messages(shaped.slice(0, leading)), ...added, ...messages(shaped.slice(leading))];
+  return messagesWith(shaped, instructions, (turn) => messagesOfTurn(turn, context, namer));
 }
 
 function messagesOfTurn({ role, parts }: Turn, context: EncodeContext, namer: ToolNamer): JsonObject[] {

@@ -11,6 +11,7 @@ import type { Usage } from '../common/domain/usage.ts';
 import { maxScrubbedBytes } from '../common/kit/scrub.ts';
 import { classify, classifyBody, notAnAnswer } from '../common/kit/upstream-errors.ts';
 import { buildUpstreamRequest } from '../common/kit/upstream-request.ts';
+import { isWhole, wholeBody } from '../common/wire/answer-body.ts';
 import type { AnswerContext, AnswerReader, Opened, Prepared } from './description.ts';
 import { foreignRefusal } from './errors.ts';
 import { askedFor, completed, pricedIn } from './metering.ts';
@@ -76,7 +77,7 @@ function requestFor({ request }: Exchange, prepared: Prepared, target: Target) {
 async function readWhole(read: Read, reader: AnswerReader & { form: 'whole' }, answer: Answer): Promise<Answer> {
   const { context, opened, target, clock } = read;
   const { exchange } = context;
-  const body = await bytesOf(answer.body, Number.POSITIVE_INFINITY);
+  const body = await wholeBody(answer.body, Number.POSITIVE_INFINITY);
   const error = body.length > maxScrubbedBytes ? undefined : errorIn(body);
   if (error !== undefined) throw classifyBody(error, answer.headers, body, clock.now(), target.key.reveal());
   const reading = await reader.read(body, context);
@@ -112,10 +113,10 @@ function openStream(read: Read, reader: AnswerReader & { form: 'stream' }, answe
 async function refuse({ context: { exchange }, opened, target, clock }: Read, answer: Answer): Promise<never> {
   const { status, headers, body } = answer;
   if (status < 300) {
-    if (isPulled(body)) await body[Symbol.asyncIterator]().return?.();
+    if (!isWhole(body)) await body[Symbol.asyncIterator]().return?.();
     throw notAnAnswer('a page came instead of an answer', false);
   }
-  const bytes = await bytesOf(body, maxScrubbedBytes);
+  const bytes = await wholeBody(body, maxScrubbedBytes);
   const refusal = classify(status, headers, bytes, clock.now(), target.key.reveal());
   if (refusal.hasUsage) exchange.set(usageReport, reportOf(exchange, opened));
   throw refusal;
@@ -130,23 +131,6 @@ function errorIn(body: Uint8Array): Record<string, unknown> | undefined {
 
 function isPage(headers: Headers): boolean {
   return /^(?:text\/html|application\/xhtml)/i.test(headers['content-type'] ?? '');
-}
-
-function isPulled(body: Answer['body']): body is AsyncIterable<Uint8Array> {
-  return typeof body !== 'string' && !(body instanceof Uint8Array);
-}
-
-/** Reads no further than `maxBytes` and a chunk. */
-async function bytesOf(body: Answer['body'], maxBytes: number): Promise<Uint8Array> {
-  if (!isPulled(body)) return typeof body === 'string' ? Buffer.from(body) : body;
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes > maxBytes) break;
-  }
-  return Buffer.concat(chunks);
 }
 
 const longestId = 500;

@@ -4,7 +4,7 @@ import type { EncodeContext, EncodedRequest } from '../common/canonical/codec.ts
 import { dropMarks, dropOthers } from '../common/canonical/dropped-parameters.ts';
 import type { MediaPart, Part, Prompt, ToolCallPart, ToolResultPart, Turn } from '../common/canonical/prompt.ts';
 import { functionTools } from '../common/encoding/function-tools.ts';
-import { pairedTurns, unshownText, withoutEmpty } from '../common/encoding/history.ts';
+import { messagesWith, pairedTurns, unshownText, withoutEmpty } from '../common/encoding/history.ts';
 import { fieldOf, isMedia, plainText } from '../common/encoding/media.ts';
 import { effortOf, nearestEffort } from '../common/encoding/reasoning.ts';
 import { legalCallId } from '../common/encoding/tool-ids.ts';
@@ -82,11 +82,7 @@ function messagesOf(
   namer: ToolNamer,
 ): JsonObject[] {
   const shaped = withoutEmpty(pairedTurns(turns));
-  const first = shaped.findIndex(({ role }) => role !== 'system');
-  const leading = first === -1 ? shaped.length : first;
-  const messages = (some: readonly Turn[]) => some.flatMap((turn) => messagesOfTurn(turn, context, namer));
-  const added = instructions.map((content) => ({ role: 'system', content }));
-  return [...messages(shaped.slice(0, leading)), ...added, ...messages(shaped.slice(leading))];
+  return messagesWith(shaped, instructions, (turn) => messagesOfTurn(turn, context, namer));
 }
 
 function messagesOfTurn({ role, parts }: Turn, context: EncodeContext, namer: ToolNamer): JsonObject[] {

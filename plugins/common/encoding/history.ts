@@ -3,6 +3,7 @@
  * turns. Pure.
  */
 
+import type { JsonObject } from '../../../core/json/json.ts';
 import { invalid } from '../../../core/json/request-body.ts';
 import type { CacheMark, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '../canonical/prompt.ts';
 import { madeCallId } from './tool-ids.ts';
@@ -242,4 +243,16 @@ function mark(parts: Part[] | undefined, cache: CacheMark): void {
 
 function longer(one: CacheMark | undefined, other: CacheMark): CacheMark {
   return one === 'long' ? one : other;
+}
+
+/** The messages of all turns; `instructions` become system messages behind those that begin the conversation. */
+export function messagesWith(
+  turns: readonly Turn[],
+  instructions: readonly string[],
+  encode: (turn: Turn) => readonly JsonObject[],
+): JsonObject[] {
+  const first = turns.findIndex(({ role }) => role !== 'system');
+  const leading = first === -1 ? turns.length : first;
+  const added = instructions.map((content) => ({ role: 'system', content }));
+  return [...turns.slice(0, leading).flatMap(encode), ...added, ...turns.slice(leading).flatMap(encode)];
 }

@@ -12,6 +12,7 @@ import { target } from '../../common/domain/upstreams.ts';
 import type { Usage } from '../../common/domain/usage.ts';
 import { maxScrubbedBytes } from '../../common/kit/scrub.ts';
 import { classify, classifyBody, notAnAnswer } from '../../common/kit/upstream-errors.ts';
+import { asBytes, isWhole, wholeBody } from '../../common/wire/answer-body.ts';
 import type { AnsweringProtocol, Opened, Prepared } from '../../common/wire/protocols.ts';
 import type { UsageMeter, UsageMeterOptions } from '../../common/wire/usage-meter.ts';
 import { shapeFor, type Tools } from '../dependencies.ts';
@@ -200,25 +201,4 @@ function keyOf(exchange: Exchange): string | undefined {
 
 function isHtml(headers: Headers): boolean {
   return /^(?:text\/html|application\/xhtml)/i.test(headers['content-type'] ?? '');
-}
-
-function isWhole(body: Answer['body']): body is Uint8Array | string {
-  return typeof body === 'string' || body instanceof Uint8Array;
-}
-
-function asBytes(body: Uint8Array | string): Uint8Array {
-  return typeof body === 'string' ? Buffer.from(body) : body;
-}
-
-/** Reads no further than `maxBytes` and a chunk. */
-export async function wholeBody(body: Answer['body'], maxBytes: number): Promise<Uint8Array> {
-  if (isWhole(body)) return asBytes(body);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes > maxBytes) break;
-  }
-  return Buffer.concat(chunks);
 }
