@@ -1,4 +1,5 @@
 /** Makes `dist/`, what the npm package consists of: the same tree as JavaScript, since Node strips no types below node_modules. */
+import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -23,10 +24,21 @@ for (const file of globSync(['core/**', 'plugins/**', 'config/*'], { cwd: root, 
   if (path.endsWith('.ts')) put(path.replace(/ts$/, 'js'), inJavaScript(readFileSync(join(root, path), 'utf8')));
   else copy(path);
 }
+declare();
 // The code asks the file above it for the version.
 const { name, version, type, engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 put('bin.js', binFor(name, engines.node.replace('>=', '')));
 put('package.json', `${JSON.stringify({ name, version, type })}\n`);
+
+/** The types of what authors of plugins import. */
+function declare() {
+  const compiler = join(root, 'node_modules/typescript/bin/tsc');
+  execFileSync(process.execPath, [compiler, '-p', join(root, 'docker/declarations.json')], { stdio: 'inherit' });
+  for (const file of globSync('**/*.d.ts', { cwd: out })) {
+    const text = readFileSync(join(out, file), 'utf8');
+    put(file, text.replace(/(['"])(\.{1,2}\/[\w./-]+)\.ts\1/g, '$1$2.js$1'));
+  }
+}
 
 /** Loads the rest only where Node can read it. It is written so that a Node of ten years ago can read it. */
 function binFor(command, least) {

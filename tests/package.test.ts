@@ -2,43 +2,27 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { dropSchema } from './end-to-end/house.ts';
+import { copyExamples, installPacked, manifest } from './examples/packed.ts';
 import { databaseUrl } from './helpers/database.ts';
 import { fillDirectory } from './helpers/template.ts';
 
 const run = promisify(execFile);
 const home = mkdtempSync(join(tmpdir(), 'package-'));
 const command = join(home, 'node_modules/.bin/model-gateway');
-const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as {
-  name: string;
-  dependencies: Record<string, string>;
-  bin: Record<string, string>;
-};
 const environment = (store: string) => ({ PATH: process.env['PATH'], DATA_DIR: join(home, store) });
 const schema = `package_${process.pid}`;
 let serving: ChildProcess | undefined;
 
 before(async () => {
-  if (!existsSync('plugins/console/web/dist')) await run('npm', ['run', 'build:console']);
-  await run(process.execPath, ['--disable-warning=ExperimentalWarning', 'docker/pack.mjs']);
-  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', home]);
-  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
-  const folder = join(home, 'node_modules', manifest.name);
-  mkdirSync(join(home, 'node_modules/.bin'), { recursive: true });
-  mkdirSync(folder);
-  await run('tar', ['-xzf', join(home, filename), '-C', folder, '--strip-components=1']);
-  // As an installation without the development packages would have it.
-  for (const name of Object.keys(manifest.dependencies)) {
-    mkdirSync(dirname(join(home, 'node_modules', name)), { recursive: true });
-    symlinkSync(join(process.cwd(), 'node_modules', name), join(home, 'node_modules', name));
-  }
-  symlinkSync(join(folder, manifest.bin['model-gateway']!), command);
+  await installPacked(home);
   await fillDirectory(environment('serve').DATA_DIR);
 });
 
@@ -71,11 +55,11 @@ test('an older Node is told in one sentence which one is needed', async () => {
   }
 });
 
-test('the package has no TypeScript and no tests in it, but the web app', async () => {
+test('the package has no TypeScript but declarations, no tests, and the web app', async () => {
   const { stdout } = await run('find', [join(home, 'node_modules', manifest.name), '-type', 'f']);
   const files = stdout.split('\n');
   assert.deepEqual(
-    files.filter((file) => /\.tsx?$|\.test\.|\/tests\//.test(file)),
+    files.filter((file) => /(?<!\.d)\.tsx?$|\.test\.|\/tests\//.test(file)),
     [],
   );
   for (const file of ['dist/plugins/console/web/dist/index.html', 'dist/config/vendors.yaml'])
@@ -83,6 +67,65 @@ test('the package has no TypeScript and no tests in it, but the web app', async 
       files.some((packed) => packed.endsWith(file)),
       file,
     );
+});
+
+test('the examples run from it, and its declarations fit them', async () => {
+  const files = copyExamples(home);
+  await run(process.execPath, ['--test', '--test-reporter=dot', ...files], { cwd: home, env: environment('examples') });
+  for (const name of ['@types', 'undici-types', 'drizzle-orm'])
+    if (!existsSync(join(home, 'node_modules', name)))
+      symlinkSync(join(process.cwd(), 'node_modules', name), join(home, 'node_modules', name));
+  const options = {
+    target: 'es2024',
+    module: 'nodenext',
+    types: ['node'],
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    allowImportingTsExtensions: true,
+  };
+  writeFileSync(join(home, 'package.json'), '{ "type": "module" }');
+  writeFileSync(
+    join(home, 'tsconfig.json'),
+    JSON.stringify({
+      compilerOptions: options,
+      include: ['examples/*/index.ts', 'examples/ollama/plugin', 'examples/cache', 'examples/notes'],
+    }),
+  );
+  await run(join(process.cwd(), 'node_modules/.bin/tsc'), ['-p', '.'], { cwd: home });
+});
+
+test('`plugin new` writes a plugin that runs as it is', async () => {
+  const { stdout } = await run(command, ['plugin', 'new', 'word-list'], { cwd: home, env: environment('new') });
+  assert.match(stdout, /wrote word-list\/index\.ts/);
+  await run(process.execPath, ['--test', 'word-list/index.test.ts'], { cwd: home, env: environment('new') });
+  const text =
+    'gateway: mine\nplugins: [providers, models, ./word-list, route, protocol-convert]\nproviders: {}\nmodels: {}\n';
+  writeFileSync(join(home, 'new.yaml'), text);
+  const checked = await run(command, ['check', 'new.yaml'], { cwd: home, env: environment('new') });
+  assert.match(checked.stdout, /fits together/);
+});
+
+test('a package beside the YAML is found from there', async () => {
+  const folder = join(home, 'elsewhere');
+  cpSync('tests/examples/notes', join(folder, 'node_modules/gateway-notes'), { recursive: true });
+  writeFileSync(join(folder, 'notes.yaml'), 'gateway: notes\nplugins: [storage, console, gateway-notes]\n');
+  await assert.rejects(
+    run(command, ['check', 'elsewhere/notes.yaml'], { cwd: home, env: environment('new') }),
+    ({ stdout }) => {
+      // Node strips no types below node_modules.
+      assert.match(stdout, /"gateway-notes" \(.*gateway-notes\/index\.ts\) cannot be loaded: .*node_modules/);
+      return true;
+    },
+  );
+  const text = stripTypeScriptTypes(readFileSync(join(folder, 'node_modules/gateway-notes/index.ts'), 'utf8'));
+  writeFileSync(join(folder, 'node_modules/gateway-notes/index.js'), text);
+  writeFileSync(
+    join(folder, 'node_modules/gateway-notes/package.json'),
+    '{ "name": "gateway-notes", "type": "module", "exports": "./index.js" }',
+  );
+  const checked = await run(command, ['check', 'elsewhere/notes.yaml'], { cwd: home, env: environment('new') });
+  assert.match(checked.stdout, /fits together/);
 });
 
 test('it says what is wrong with a file', async () => {

@@ -7,20 +7,21 @@
  * which of them they require, set and provide, so that a wrong order is an error at boot.
  */
 
-import type { IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
 import type { AnswerWatcher } from './answer-watcher.ts';
 import type { Command } from './commands.ts';
+import type { DirectAnswer, DirectRequest, SocketEndpoint } from './direct-request.ts';
 import type { GatewayError } from './errors.ts';
 import type { DeclaresExtensions, ExtensionHost } from './extensions.ts';
 import type { Clock, Log, Random } from './host-tools.ts';
 import type { Answer, ClientRequest, Headers } from './message.ts';
-import type { UpstreamNetwork } from './network.ts';
+import type { Sending, UpstreamNetwork } from './network.ts';
 import type { ProcessGroup } from './process-group.ts';
+import type { PublicOperation } from './public-operation.ts';
 import type { Fault, Notice, SectionPart } from './remarks.ts';
 
 export type { AnswerWatcher } from './answer-watcher.ts';
 export type { Command, CommandResult } from './commands.ts';
+export type { DirectAnswer, DirectRequest, SocketEndpoint, Upgrade } from './direct-request.ts';
 export { defineExtensionPoint, type ExtensionPoint } from './extensions.ts';
 export type { Clock, Log, Random } from './host-tools.ts';
 export type { Fault, Notice } from './remarks.ts';
@@ -120,13 +121,14 @@ export interface Endpoint {
   readonly modelKind?: string;
   /** It authenticates requests itself (by a signature) or needs no authentication: no key is required. */
   readonly keyless?: true;
+  readonly describes?: readonly PublicOperation[];
   /** Requests to it are not recorded in the request log. */
   readonly unlogged?: true;
   /**
    * `none`: no body is read. Default: the whole body, up to the server's limit. `json`: `open` reads it with `readBody` of
-   * `core/json/request-body.ts`; a large one is parsed in slices before, and the number of its values is bounded.
+   * `core/json/request-body.ts`; a large one is parsed in slices, its values are bounded. `stream`: `handle` opens it.
    */
-  readonly body?: 'whole' | 'json' | 'none';
+  readonly body?: 'whole' | 'json' | 'none' | 'stream';
   /** Whether its requests, or those with this head, are charged. Absent: not known before the body is read. */
   readonly charges?: boolean | ((request: ClientRequest) => boolean);
   /** Overrides the exchange's deadline (600 s), in milliseconds. */
@@ -174,10 +176,17 @@ export interface UpstreamRequest {
   network?: UpstreamNetwork | undefined;
   /** Gives the headers of a credential that is computed from the final request; a failure ends the attempt before it is sent. */
   authorize?(request: UpstreamRequest): Headers | Promise<Headers>;
+  /** Called when the upstream answers 401 to these headers; true: others can be had, and the request is sent once more with them. */
+  refused?(request: UpstreamRequest): boolean;
   /** From the request's last byte to the answer's head. */
   firstByteTimeoutMs: number;
   /** Longest silence inside a body. */
   idleTimeoutMs: number;
+  /**
+   * Makes the attempt in place of forwarding, for upstreams over WebSocket; rejects with an UpstreamError. May resolve before
+   * `begin` is called, as nothing has been executed then. Resolves with undefined, before `begin`, to have the request forwarded.
+   */
+  sendOver?(sending: Sending): Promise<Answer | undefined>;
   /** The answer is read on within these bounds when the client disconnects, so that its cost is known; absent: the request is aborted. */
   drain?: DrainBounds | undefined;
 }
@@ -193,14 +202,6 @@ export type Next = (branch?: Branch) => Promise<Answer>;
 
 /** The result of `PluginInstance.admit`; a promise only for a look-up. */
 export type Admission = 'later' | undefined | Promise<'later' | undefined>;
-
-/** A WebSocket address. `accept` authenticates: no other plugin sees the request. */
-export interface SocketEndpoint {
-  /** Exact, without a query. */
-  readonly path: string;
-  /** Takes the socket over, with Node's own objects as WebSocket libraries expect them; destroys it to refuse. */
-  accept(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-}
 
 /** One running instance of a plugin in one gateway. */
 export interface PluginInstance<Config = unknown> {
@@ -323,6 +324,11 @@ export interface Host extends ExtensionHost {
   endpoints(): readonly Endpoint[];
   /** Repeats the work while serving; errors are logged. */
   every(intervalMs: number, name: string, work: () => void | Promise<void>): void;
+  /**
+   * Runs a request that did not come over HTTP through the whole chain, and resolves with its answer's head. Rejects for an
+   * address without an endpoint, and when the request is given up before its answer. While serving.
+   */
+  perform(request: DirectRequest): Promise<DirectAnswer>;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Requests and answers as plugins see them. Types. */
+import type { GatewayError } from './errors.ts';
 
 /** Header names are lower-case; a header that was sent twice has its values joined as RFC 9110 says. */
 export type Headers = Record<string, string>;
@@ -16,6 +17,11 @@ export interface ClientRequest {
   readonly body: Uint8Array;
   /** Length of the body once it was read. */
   readonly bodyBytes: number;
+  /**
+   * The body as it arrives, once, for endpoints with the body `stream`: pulled, so that a slow reader slows the client. Throws
+   * client_left, or unsupported for an encoded body. What the reader leaves is discarded. Bounds are the reader's to keep.
+   */
+  openBody?(): AsyncIterable<Uint8Array>;
 }
 
 export type AnswerBody = AsyncIterable<Uint8Array> | Uint8Array | string;
@@ -34,4 +40,9 @@ export interface Answer {
   endsNow?: () => boolean;
   /** Called when a streamed body is silent: bytes that the client's protocol ignores (an SSE comment); undefined within a frame. */
   idleFrame?: () => Uint8Array | undefined;
+  /**
+   * Called when a plugin above throws in a streamed body that it wraps: the bytes that report the error in the client's protocol
+   * and end the stream. Absent or undefined: the connection is closed.
+   */
+  failed?: (error: GatewayError) => Uint8Array | undefined;
 }

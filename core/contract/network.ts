@@ -3,9 +3,9 @@
 import { lookup } from 'node:dns';
 import { request as requestPlain } from 'node:http';
 import { type RequestOptions, request as requestTls } from 'node:https';
-import { isIP, type Socket } from 'node:net';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
-import { type buildConnector as BuildConnector, buildConnector, errors } from 'undici';
+import { Agent, type buildConnector as BuildConnector, buildConnector, errors, fetch as fetchBy } from 'undici';
 import type { Secret } from './secret.ts';
 
 export interface UpstreamNetwork {
@@ -18,6 +18,14 @@ export interface UpstreamNetwork {
   /** Certificates that are trusted beside the system's, in PEM; for a proxy with TLS, too. */
   readonly ca?: readonly string[] | undefined;
   readonly family?: AddressFamily | undefined;
+}
+
+/** An attempt that a plugin makes itself, in place of HTTP. */
+export interface Sending {
+  /** Aborts when the attempt must end. */
+  readonly signal: AbortSignal;
+  /** To be awaited right before anything is sent that the upstream may execute. Rejects when it must not be sent. */
+  begin(): Promise<void>;
 }
 
 /** `ipv4`, `ipv6`: these addresses alone. */
@@ -47,13 +55,20 @@ function trusted(extra: readonly string[]): string[] {
 
 type Connector = BuildConnector.connector;
 
-/** What undici's clients call for a connection. `timeoutMs`: for all of it, from the proxy to TLS. */
-export function connectorFor(timeoutMs: number, network: UpstreamNetwork | undefined): Connector {
+/**
+ * What undici's clients call for a connection. `timeoutMs`: for all of it, from the proxy to TLS. `lookup`: in place of the
+ * system's; a proxy resolves names itself.
+ */
+export function connectorFor(
+  timeoutMs: number,
+  network: UpstreamNetwork | undefined,
+  lookup?: LookupFunction,
+): Connector {
   // One for all sockets: it keeps the TLS sessions.
   const direct = buildConnector({
     timeout: timeoutMs,
     allowH2: false,
-    ...optionsOf(network),
+    ...optionsOf(network, lookup),
   } as BuildConnector.BuildOptions);
   const proxy = network?.proxy;
   if (proxy === undefined) return direct;
@@ -71,21 +86,29 @@ export function connectorFor(timeoutMs: number, network: UpstreamNetwork | undef
   };
 }
 
-function optionsOf(network: UpstreamNetwork | undefined): object {
-  if (network === undefined) return {};
+function optionsOf(network: UpstreamNetwork | undefined, own: LookupFunction | undefined): object {
+  if (network === undefined) return own === undefined ? {} : { lookup: own };
   const { secureContext, family } = network;
   return {
+    ...(own === undefined ? {} : { lookup: own }),
     ...(secureContext === undefined ? {} : { secureContext }),
     ...(family === 'ipv4' || family === 'ipv6' ? { family: family === 'ipv4' ? 4 : 6 } : {}),
-    ...(family === 'ipv4_first' || family === 'ipv6_first' ? { lookup: lookupIn(family), autoSelectFamily: true } : {}),
+    ...(family === 'ipv4_first' || family === 'ipv6_first'
+      ? { lookup: lookupIn(family, own), autoSelectFamily: true }
+      : {}),
   };
 }
 
 /** All addresses of a name, those of one family first: Node tries them in this order. */
-function lookupIn(family: 'ipv4_first' | 'ipv6_first') {
+function lookupIn(family: 'ipv4_first' | 'ipv6_first', own = lookup as LookupFunction): LookupFunction {
   const order = family === 'ipv4_first' ? 'ipv4first' : 'ipv6first';
-  return (name: string, options: object, callback: () => void) =>
-    lookup(name, { ...options, order } as never, callback);
+  return (name, options, callback) => own(name, { ...options, order }, callback);
+}
+
+/** `fetch` over a network, for what is no call of a model, such as tokens. Its sockets are not kept. */
+export function fetchOver(network: UpstreamNetwork | undefined, connectTimeoutMs: number): typeof fetch {
+  const dispatcher = new Agent({ connect: connectorFor(connectTimeoutMs, network), keepAliveTimeout: 1 });
+  return ((url: string, init: object) => fetchBy(url, { ...init, dispatcher })) as unknown as typeof fetch;
 }
 
 /** The first result counts; after the time the connection fails, and what comes later is closed. */
@@ -208,4 +231,30 @@ function unreachable(error: Error): ProxyError {
 
 function withoutBrackets(host: string): string {
   return host.replace(/^\[|\]$/g, '');
+}
+
+const mostAgents = 200;
+
+/** Agents of undici by name, such as one for each network; the one that has not been used for longest makes room. */
+export class Agents {
+  readonly #byName = new Map<string, Agent>();
+
+  get(name: string, create: () => Agent): Agent {
+    const agent = this.#byName.get(name) ?? create();
+    this.#byName.delete(name);
+    this.#byName.set(name, agent);
+    if (this.#byName.size > mostAgents) this.#dropOldest();
+    return agent;
+  }
+
+  /** Breaks off what they are doing. */
+  async destroy(): Promise<void> {
+    await Promise.all([...this.#byName.values()].map((agent) => agent.destroy()));
+  }
+
+  #dropOldest(): void {
+    const [[name, agent]] = this.#byName as unknown as [[string, Agent]];
+    this.#byName.delete(name);
+    void agent.close();
+  }
 }

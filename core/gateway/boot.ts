@@ -9,10 +9,11 @@ import type { InstalledPlugin } from '../http/chain.ts';
 import { ConfigError, type GatewayFile, readGatewayFile, readSections } from './config.ts';
 import { GatewayConfigFiles } from './config-files.ts';
 import { createLog } from './log.ts';
-import { builtInNames, loadPlugin } from './registry.ts';
+import { builtInNames, loadPlugin, setupSentence } from './registry.ts';
 import { Reloader } from './reload.ts';
 import { GatewayRuntime, type GatewayRuntimeOptions } from './runtime.ts';
 import { parseSection } from './section-problems.ts';
+import { guardContext, undeclaredInSource } from './undeclared.ts';
 import { checkContext, checkServices } from './wiring.ts';
 import type { Problem } from './yaml.ts';
 
@@ -58,6 +59,7 @@ export async function boot(path: string, options: BootOptions): Promise<Gateway>
   });
   if (options.mode === 'serve') runtime.provide(configFiles, new GatewayConfigFiles(runtime, reloader));
   await installPlugins(runtime);
+  if (options.guardsContext) guardContext(runtime.plugins);
   return {
     get file() {
       return runtime.file;
@@ -96,15 +98,29 @@ async function installPlugins(runtime: GatewayRuntime): Promise<void> {
   await refuseMisfits(file, plugins, (owners) => checkServices(plugins, owners));
   const sections = readSections(file, plugins, new Set(builtInNames()));
   try {
-    for (const plugin of plugins) await runtime.install(plugin, sections.get(plugin.name));
+    for (const [index, plugin] of plugins.entries()) await install(runtime, plugin, sections.get(plugin.name), index);
     const problems = runtime.complete();
     if (problems.length > 0)
       throw new ConfigError(problems.map((message) => ({ where: file.yaml.where(['plugins']), message })));
     await refuseMisfits(file, plugins, (owners) => checkContext(runtime.endpoints, runtime.plugins, owners));
     await refuseFaults(file, runtime.plugins);
+    const undeclared = await undeclaredInSource(runtime.plugins);
+    if (undeclared.length > 0)
+      throw new ConfigError(undeclared.map((message) => ({ where: file.yaml.where(['plugins']), message })));
   } catch (error) {
     await runtime.stopPlugins();
     throw error;
+  }
+}
+
+/** Sets one plugin up. What a plugin that is not built in throws is a problem of the file. */
+async function install(runtime: GatewayRuntime, plugin: Plugin, section: unknown, index: number): Promise<void> {
+  try {
+    await runtime.install(plugin, section);
+  } catch (error) {
+    const message = setupSentence(plugin, error);
+    if (message === undefined) throw error;
+    throw new ConfigError([{ where: runtime.file.yaml.where(['plugins', index]), message }]);
   }
 }
 

@@ -1,9 +1,10 @@
 /** Loads a plugin by its name in the YAML: a built-in name, a path relative to the YAML, or a package. */
 import { existsSync, readdirSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import type { Plugin } from '../contract/contract.ts';
+import { GatewayError, isPassing } from '../contract/errors.ts';
 import { didYouMean } from '../contract/near-names.ts';
+import { packageUrl, pathOf, pathUrl } from './resolution.ts';
 
 const builtInFolder = new URL('../../plugins/', import.meta.url);
 
@@ -15,31 +16,69 @@ export function builtInNames(): string[] {
     .sort();
 }
 
+/** The modules of plugins that are not built in. */
+const outside = new WeakMap<Plugin, string>();
+
+/** The path of a plugin that is not built in. */
+export function outsideFile(plugin: Plugin): string | undefined {
+  return outside.get(plugin);
+}
+
 /** Imports the plugin. Throws an Error with a sentence when there is none or it exports none. */
 export async function loadPlugin(name: string, beside: string): Promise<Plugin> {
-  const specifier = specifierOf(name, beside);
-  let module: { default?: Plugin };
-  try {
-    module = (await import(specifier)) as { default?: Plugin };
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND' || specifier.startsWith(builtInFolder.href))
-      throw error;
+  const builtIn = new URL(`${name}/index.ts`, builtInFolder);
+  if (/^[a-z][a-z0-9-]*$/.test(name) && existsSync(builtIn))
+    return ((await import(builtIn.href)) as { default: Plugin }).default;
+  const url = outsideUrl(name, beside);
+  if (url === undefined) {
     const near = didYouMean(name, builtInNames());
     throw new Error(
       `the plugin "${name}" cannot be found${near || `: it is no built-in one (${builtInNames().join(', ')}), no file and no installed package`}`,
-      { cause: error },
     );
   }
-  if (typeof module.default?.setup !== 'function') throw new Error(`the plugin "${name}" exports no plugin by default`);
+  const file = pathOf(url);
+  const module = await importOutside(name, url, file);
+  if (typeof module.default?.setup !== 'function')
+    throw new Error(
+      `the plugin "${name}" (${file}) exports no plugin: \`export default definePlugin({ … })\` is missing`,
+    );
+  if (module.default.config?._zod === undefined)
+    throw new Error(
+      `the plugin "${name}" (${file}) has no schema of its section: without settings it is \`config: z.strictObject({})\``,
+    );
+  outside.set(module.default, file);
   return module.default;
+}
+
+async function importOutside(name: string, url: string, file: string): Promise<{ default?: Plugin }> {
+  try {
+    return (await import(url)) as { default?: Plugin };
+  } catch (error) {
+    throw new Error(`the plugin "${name}" (${file}) cannot be loaded: ${causeOf(error, file)}`, { cause: error });
+  }
+}
+
+/** What a plugin that is not built in has thrown in its setup, as a sentence; undefined: the error is to be reported as it is. */
+export function setupSentence(plugin: Plugin, error: unknown): string | undefined {
+  const file = outsideFile(plugin);
+  if (file === undefined || error instanceof GatewayError || isPassing(error)) return undefined;
+  return `the plugin "${plugin.name}" (${file}) failed in its setup: ${causeOf(error, file)}`;
+}
+
+/** An error in one line, with the place in the plugin's file where it was thrown. */
+function causeOf(error: unknown, file: string): string {
+  if (!(error instanceof Error)) return String(error);
+  const line = error.stack?.split('\n').find((frame) => frame.includes(`${file}:`));
+  const place = line === undefined ? undefined : /:(\d+)(?::\d+)?\)?$/.exec(line.trim())?.[1];
+  const kind = error.constructor === Error ? '' : `${error.name}: `;
+  return `${kind}${error.message}${place === undefined ? '' : `, in line ${place}`}`;
 }
 
 /** npm's package names; other specifiers of `import`, such as `data:` URLs, are refused. */
 const packagePattern = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*(?:\/[a-z0-9._~/-]+)?$/i;
 
-function specifierOf(name: string, beside: string): string {
-  if (/^\.{0,2}\//.test(name)) return pathToFileURL(resolve(dirname(beside), name)).href;
+function outsideUrl(name: string, beside: string): string | undefined {
+  if (/^\.{0,2}\//.test(name)) return pathUrl(name, beside);
   if (!packagePattern.test(name)) throw new Error(`the plugin "${name}" is named by no path and no package`);
-  const builtIn = new URL(`${name}/index.ts`, builtInFolder);
-  return /^[a-z][a-z0-9-]*$/.test(name) && existsSync(builtIn) ? builtIn.href : name;
+  return packageUrl(name, beside);
 }

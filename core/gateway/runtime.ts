@@ -26,6 +26,8 @@ export interface GatewayRuntimeOptions {
   readonly random?: Random;
   /** Absent: this process serves alone. */
   readonly processGroup?: ProcessGroup;
+  /** For tests: a plugin from outside that reads a context value which it does not declare gets an error. */
+  readonly guardsContext?: boolean;
 }
 
 /** The parts of a serving gateway; created once, so that limits hold across reloads. */
@@ -133,6 +135,11 @@ export class GatewayRuntime {
       extensions: <T extends Extension>(point: ExtensionPoint<T>) => this.#extensions.of(plugin, point),
       endpoints: () => this.endpoints,
       every: (intervalMs, name, work) => this.#every(intervalMs, name, work),
+      perform: async (request) => {
+        if (this.#running === undefined)
+          throw new Error(`"${plugin.name}" performs a request, and the gateway does not serve`);
+        return this.#running.server.perform(request);
+      },
     };
   }
 

@@ -12,38 +12,40 @@ export const systemRandom: Random = {
   fraction: () => Math.random(),
 };
 
-const hex = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 const poolBytes = 4096;
-
-/** Bytes as hexadecimal, with the version's 7 and the variant's two bits in their places. */
-const versioned = hex.map((digits) => `7${digits[1]}`);
-const variant = hex.map((_digits, byte) => hex[(byte & 0x3f) | 0x80]!);
+const digits = Buffer.from('0123456789abcdef');
+/** Places of the random bytes in the text of a UUID. */
+const randomPlaces = [14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const;
 
 /**
  * Makes UUIDs of version 7 (RFC 9562, 5.7): 48 bits of milliseconds, 74 random bits; they sort by time.
- * Random bytes are drawn in pages to save a system call per request.
+ * Random bytes are drawn in pages to save a system call per request. The text is made from bytes, since joined parts would cost an
+ * object for each part.
  */
 export function uuidMaker(clock: Clock, random: Random): () => string {
+  const text = Buffer.from('00000000-0000-0000-0000-000000000000');
   let pool: Buffer = Buffer.alloc(0);
   let at = 0;
   let lastTime = -1;
-  let timeDigits = '';
+  const put = (place: number, byte: number) => {
+    text[place] = digits[byte >> 4]!;
+    text[place + 1] = digits[byte & 0xf]!;
+  };
   return () => {
-    if (at + 10 > pool.length) {
+    if (at + randomPlaces.length > pool.length) {
       pool = random.bytes(poolBytes);
       at = 0;
     }
     const time = clock.now();
     if (time !== lastTime) {
       lastTime = time;
-      const digits = time.toString(16).padStart(12, '0');
-      timeDigits = `${digits.slice(0, 8)}-${digits.slice(8)}`;
+      const timeDigits = time.toString(16).padStart(12, '0');
+      text.write(`${timeDigits.slice(0, 8)}-${timeDigits.slice(8)}`, 'latin1');
     }
-    const start = at;
-    at += 10;
-    return (
-      `${timeDigits}-${versioned[pool[start]!]}${hex[pool[start + 1]!]}-${variant[pool[start + 2]!]}${hex[pool[start + 3]!]}-` +
-      `${hex[pool[start + 4]!]}${hex[pool[start + 5]!]}${hex[pool[start + 6]!]}${hex[pool[start + 7]!]}${hex[pool[start + 8]!]}${hex[pool[start + 9]!]}`
-    );
+    for (let index = 0; index < randomPlaces.length; index++) put(randomPlaces[index]!, pool[at++]!);
+    // The version and the variant take six bits.
+    text[14] = 0x37;
+    text[19] = digits[0x8 | ((pool[at - 8]! >> 4) & 0x3)]!;
+    return text.toString('latin1');
   };
 }

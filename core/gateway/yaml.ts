@@ -120,7 +120,8 @@ function loadFile(file: string, loading: Loading, above: readonly string[], incl
   loading.files.set(file, text);
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, merge: true, uniqueKeys: true });
-  const place = (offset: number) => `${display(file)}:${lines.linePos(offset).line}`;
+  const shown = display(file);
+  const place = (offset: number) => `${shown}:${lines.linePos(offset).line}`;
   const at = (node: Node | null | undefined) => place(node?.range?.[0] ?? 0);
   if (document.errors.length > 0) {
     const { offset, message } = describeSyntaxError(document, text);
@@ -130,12 +131,12 @@ function loadFile(file: string, loading: Loading, above: readonly string[], incl
   }
   substitute(document.contents, at, loading);
   const own = toValues(document, at, loading);
-  rememberPlaces(document.contents, [], at, loading);
+  const includedFrom = document.get('include', true);
   const included = [own['include'] ?? []].flat().map((name, index) => {
-    const from = loading.locations.get(locationKey(['include', index])) ?? loading.locations.get('include');
-    return loadFile(resolve(dirname(file), String(name)), loading, [...above, file], from ?? display(file));
+    const item = isSeq(includedFrom) ? includedFrom.items[index] : includedFrom;
+    return loadFile(resolve(dirname(file), String(name)), loading, [...above, file], at(item as Node));
   });
-  // Includes were read after this file; its own locations take precedence.
+  // After those of its includes: its own take precedence.
   rememberPlaces(document.contents, [], at, loading);
   delete own['include'];
   return included.concat(own).reduce(merged, {});

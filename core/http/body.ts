@@ -1,6 +1,5 @@
 /** Reads and decodes request bodies within the limits of one body, of all bodies, and of an account. */
 
-import type { IncomingMessage } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { bodyOwner } from '../contract/contract.ts';
 import { GatewayError } from '../contract/errors.ts';
@@ -9,7 +8,7 @@ import { BodyBudget, type BudgetLimits } from './body-budget.ts';
 import { decodeChunks, type Encoding, encodingOf, maxDecodedBytes, maxRatio } from './content-encoding.ts';
 import { clientDisconnected, type LiveExchange } from './exchange.ts';
 import { FairTurns } from './fair-turns.ts';
-import { emptyBody } from './incoming-request.ts';
+import { emptyBody, type Incoming } from './incoming-request.ts';
 
 export interface BodyLimits extends BudgetLimits {
   /** One body, encoded or decoded. */
@@ -26,7 +25,7 @@ const maxWaiting = 1_000;
 const smallBytes = 64 * 1024;
 
 /** Whether reading the body may be expensive: it is large, encoded, or of unknown length. */
-export function isCostly({ headers }: IncomingMessage): boolean {
+export function isCostly({ headers }: Pick<Incoming, 'headers'>): boolean {
   const length = headers['content-length'];
   if (length === undefined) return headers['transfer-encoding'] !== undefined;
   return Number(length) > smallBytes || headers['content-encoding'] !== undefined;
@@ -89,10 +88,15 @@ export class BodyReader {
     const bytes = incoming.readableLength;
     this.#budget.take(exchange, bytes);
     request.bodyBytes = bytes;
-    const chunks: Buffer[] = [];
-    // One `read` gives one chunk where a body came in several packets.
-    for (let chunk = incoming.read(); chunk !== null; chunk = incoming.read()) chunks.push(chunk as Buffer);
-    request.body = chunks.length === 0 ? emptyBody : joined(chunks, bytes);
+    const first = incoming.read() as Buffer | null;
+    if (first === null) request.body = emptyBody;
+    else if (first.length === bytes) request.body = first;
+    else {
+      // After several packets one `read` returns only one chunk.
+      const chunks = [first];
+      for (let chunk = incoming.read(); chunk !== null; chunk = incoming.read()) chunks.push(chunk as Buffer);
+      request.body = joined(chunks, bytes);
+    }
   }
 
   /** Sets the request's body. A small one that is not encoded needs no promise. */
@@ -117,7 +121,7 @@ export class BodyReader {
   }
 
   /** The body's encoding. Throws for an unknown one, and for a length beyond the limit. */
-  #checkHead({ headers }: IncomingMessage): Encoding | 'identity' {
+  #checkHead({ headers }: Pick<Incoming, 'headers'>): Encoding | 'identity' {
     if (Number(headers['content-length'] ?? 0) > this.#limits.maxBytes) throw this.#tooLarge();
     const encoding = encodingOf(headers['content-encoding']);
     if (encoding !== undefined) return encoding;
@@ -205,6 +209,25 @@ export class BodyReader {
       shouldRetry: false,
     });
   }
+}
+
+/** The body as it arrives, for endpoints that read it themselves. */
+export async function* streamBody({ incoming, request, outgoing }: LiveExchange): AsyncGenerator<Uint8Array, void> {
+  if (encodingOf(incoming.headers['content-encoding']) !== 'identity')
+    throw new GatewayError('unsupported', 'Files are sent without a content-encoding.', { field: 'content-encoding' });
+  if (incoming.headers.expect !== undefined) outgoing.writeContinue();
+  try {
+    // Leaving the loop must not close the connection: an answer follows.
+    for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
+      request.bodyBytes += (chunk as Buffer).length;
+      yield chunk as Buffer;
+    }
+  } catch (cause) {
+    throw cause instanceof GatewayError ? cause : clientDisconnected();
+  } finally {
+    if (!incoming.destroyed) incoming.resume();
+  }
+  if (!incoming.readableEnded) throw clientDisconnected();
 }
 
 function turnLimits({ maxDecoding }: BodyLimits): { running: number; waiting: number } {

@@ -3,7 +3,7 @@
 import type { ContextKey, Endpoint, Plugin, PluginInstance } from '../contract/contract.ts';
 import { GatewayError } from '../contract/errors.ts';
 import type { Answer } from '../contract/message.ts';
-import { isCostly } from './body.ts';
+import { isCostly, streamBody } from './body.ts';
 import type { LiveExchange } from './exchange.ts';
 
 /** A plugin of the gateway with its running instance. */
@@ -90,6 +90,11 @@ function openingOf(endpoint: Endpoint, admitting: readonly PluginInstance[], rea
   // Most endpoints look nothing up.
   const opened = (exchange: LiveExchange) => endpoint.open?.(exchange) ?? undefined;
   if (endpoint.body === 'none') return opened;
+  if (endpoint.body === 'stream')
+    return (exchange) => {
+      exchange.request.openBody = () => streamBody(exchange);
+      return opened(exchange);
+    };
   return (exchange) => {
     const isAdmitted = admitting.length === 0 || !isCostly(exchange.incoming);
     const reading = isAdmitted ? readBody(exchange) : admit(exchange, admitting).then(() => readBody(exchange));

@@ -1,5 +1,4 @@
 /** The state of one request: context, hooks, abort, client disconnect and concurrent branches. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AnswerWatcher } from '../contract/answer-watcher.ts';
 import type { Branch } from '../contract/contract.ts';
 import {
@@ -14,7 +13,7 @@ import {
 import { GatewayError } from '../contract/errors.ts';
 import type { Clock, Log } from '../contract/host-tools.ts';
 import type { Share } from './body-budget.ts';
-import { emptyBody, type IncomingRequest } from './incoming-request.ts';
+import { emptyBody, type Incoming, type IncomingRequest, type Outgoing } from './incoming-request.ts';
 
 /** The exchange with the members that only the server and the centre use. */
 export class LiveExchange implements Exchange {
@@ -24,8 +23,8 @@ export class LiveExchange implements Exchange {
   readonly receivedAt: number;
   /** Monotonic milliseconds of arrival. */
   readonly startedAt: number;
-  readonly incoming: IncomingMessage;
-  readonly outgoing: ServerResponse;
+  readonly incoming: Incoming;
+  readonly outgoing: Outgoing;
   /** Set when an error was sent inside the stream. */
   failure: GatewayError | undefined;
   /** A request of this exchange was handed to an upstream. */
@@ -63,8 +62,8 @@ export class LiveExchange implements Exchange {
     id: string,
     endpoint: Endpoint,
     request: IncomingRequest,
-    incoming: IncomingMessage,
-    outgoing: ServerResponse,
+    incoming: Incoming,
+    outgoing: Outgoing,
     clock: Clock,
   ) {
     this.id = id;
@@ -108,18 +107,18 @@ export class LiveExchange implements Exchange {
   }
 
   beforeSend(work: SendHook): void {
-    this.#beforeSend ??= [];
-    this.#beforeSend.push(work);
+    if (this.#beforeSend === undefined) this.#beforeSend = [work];
+    else this.#beforeSend.push(work);
   }
 
   beforeFirstByte(work: SendHook): void {
-    this.#beforeFirstByte ??= [];
-    this.#beforeFirstByte.push(work);
+    if (this.#beforeFirstByte === undefined) this.#beforeFirstByte = [work];
+    else this.#beforeFirstByte.push(work);
   }
 
   beforeEnd(work: (kind: Outcome['kind']) => void | Promise<void>): void {
-    this.#beforeEnd ??= [];
-    this.#beforeEnd.push(work);
+    if (this.#beforeEnd === undefined) this.#beforeEnd = [work];
+    else this.#beforeEnd.push(work);
   }
 
   continueAfterDisconnect(bounds: DrainBounds): void {

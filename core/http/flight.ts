@@ -9,7 +9,7 @@ import type { Run } from './chain.ts';
 import type { LiveExchange } from './exchange.ts';
 import { hasArrived } from './head-checks.ts';
 import type { InFlightMember } from './in-flight-set.ts';
-import { newProgress, type Progress, writeAnswer } from './writer.ts';
+import { endWith, newProgress, type Progress, writeAnswer } from './writer.ts';
 
 /** What all flights of a server share. */
 export interface FlightServices {
@@ -88,26 +88,42 @@ export class Flight implements InFlightMember {
       const closing = this.#services.isClosing() && hasArrived(exchange.incoming);
       writing = writeAnswer(exchange, answer, progress, clock, closing);
     } catch (thrown) {
-      this.#breakOff(thrown);
+      this.#breakOff(thrown, answer);
       return;
     }
     if (writing === undefined) this.#answered(exchange.failure ?? sent);
     else
       writing.then(
         () => this.#answered(exchange.failure ?? sent),
-        (thrown) => this.#breakOff(thrown),
+        (thrown) => this.#breakOff(thrown, answer),
       );
   }
 
-  #breakOff(thrown: unknown): void {
+  #breakOff(thrown: unknown, answer: Answer): void {
     const { exchange } = this;
     if (exchange.aborted === undefined) {
       this.#services.log.warn({ error: thrown, exchange: exchange.id }, 'the answer broke off');
-      exchange.breakOff(renderError(thrown, exchange, []).error);
+      const { error } = renderError(thrown, exchange, []);
+      const last = exchange.outgoing.destroyed ? undefined : answer.failed?.(error);
+      if (last !== undefined) {
+        this.#endFailed(error, last);
+        return;
+      }
+      exchange.breakOff(error);
     }
     // The head was sent: only a closed connection can show the failure.
     exchange.outgoing.destroy();
     this.#answered(exchange.aborted);
+  }
+
+  /** Ends a stream by the error in the client's protocol. */
+  #endFailed(error: GatewayError, last: Uint8Array): void {
+    const { exchange, progress } = this;
+    exchange.fail(error);
+    endWith(exchange, last, progress).then(
+      () => this.#answered(exchange.failure),
+      (thrown) => this.#breakOff(thrown, withoutBody),
+    );
   }
 
   #answered(error: GatewayError | undefined): void {
@@ -136,6 +152,8 @@ export class Flight implements InFlightMember {
     this.#services.onLanded(this);
   }
 }
+
+const withoutBody: Answer = { status: 0, headers: {}, body: '' };
 
 function enter(flight: Flight, run: Run): void {
   flight.enter(run);

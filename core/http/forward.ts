@@ -1,5 +1,5 @@
 /** The centre of the chain: forwards with http-proxy-3, of which it is the only importer, on the undici transport. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createProxyServer, type ServerOptions } from 'http-proxy-3';
 import { type UpstreamRequest, upstreamRequest } from '../contract/contract.ts';
 import { UpstreamError } from '../contract/errors.ts';
@@ -52,20 +52,43 @@ export function createForward(maxAnswerBytes: number, maxSockets: number): Forwa
   proxy.before('web', 'stream', dispatchPass);
   const pools = new Pools(maxSockets);
   const tools: SendingTools = {
-    web: (exchange, options) => void proxy.web(placeholderRequest, exchange.outgoing, options),
+    // Only `dispatchPass` gets the response, and does not touch it.
+    web: (exchange, options) => void proxy.web(placeholderRequest, exchange.outgoing as ServerResponse, options),
     maxAnswerBytes,
   };
 
   function forward(exchange: LiveExchange): Promise<Answer> {
+    const request = exchange.get(upstreamRequest);
+    if (request.refused === undefined) return send(exchange, request, false);
+    return send(exchange, request, false).then((answer) =>
+      // A request that is refused for its credential was not executed.
+      answer.status === 401 && request.refused!(request) ? send(exchange, request, true) : answer,
+    );
+  }
+
+  /** `isRepeated`: of the same attempt, which is recorded as sent already. */
+  function send(exchange: LiveExchange, request: UpstreamRequest, isRepeated: boolean): Promise<Answer> {
+    if (request.sendOver === undefined) return overHttp(exchange, request, isRepeated, false);
+    return handOver(exchange, request, isRepeated).then(
+      (answer) => answer ?? overHttp(exchange, request, isRepeated, true),
+    );
+  }
+
+  /** `isReady`: the exchange is ready to send and the request is authorized. */
+  function overHttp(
+    exchange: LiveExchange,
+    request: UpstreamRequest,
+    isRepeated: boolean,
+    isReady: boolean,
+  ): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const request = exchange.get(upstreamRequest);
       exchange.attemptSent = false;
       if (exchange.clientDisconnected !== undefined) throw exchange.clientDisconnected;
       const address = parsed(request.url);
       const pool = pools.for(address.origin, request.credential, request.connectTimeoutMs, request.network);
-      const sending = new Sending({ exchange, request, address, resolve, reject }, tools);
-      let ready = exchange.readyToSend();
-      if (request.authorize !== undefined) ready = authorized(request, ready);
+      const sending = new Sending({ exchange, request, address, isRepeated, resolve, reject }, tools);
+      let ready = isRepeated || isReady ? undefined : exchange.readyToSend();
+      if (request.authorize !== undefined && !isReady) ready = authorized(request, ready);
       if (ready === undefined) sending.start(pool);
       else ready.then(() => sending.start(pool)).catch(reject);
     });
@@ -80,6 +103,27 @@ async function authorized(request: UpstreamRequest, ready: Promise<void> | undef
   Object.assign(request.headers, await request.authorize!(request));
 }
 
+/** An attempt that a plugin makes itself; undefined: the request is to be forwarded. */
+async function handOver(
+  exchange: LiveExchange,
+  request: UpstreamRequest,
+  isRepeated: boolean,
+): Promise<Answer | undefined> {
+  exchange.attemptSent = false;
+  if (exchange.clientDisconnected !== undefined) throw exchange.clientDisconnected;
+  let ready = isRepeated ? undefined : exchange.readyToSend();
+  if (request.authorize !== undefined) ready = authorized(request, ready);
+  await ready;
+  refuseStopped(exchange);
+  const begin = async () => {
+    if (!isRepeated) await exchange.readyForFirstByte();
+    leave(exchange);
+  };
+  const answer = await request.sendOver!({ signal: exchange.signal, begin });
+  if (answer !== undefined) exchange.headStatus = answer.status;
+  return answer;
+}
+
 interface SendingTools {
   /** Through http-proxy-3. */
   web(exchange: LiveExchange, options: SendingOptions): void;
@@ -90,6 +134,7 @@ interface Forwarding {
   readonly exchange: LiveExchange;
   readonly request: UpstreamRequest;
   readonly address: Address;
+  readonly isRepeated: boolean;
   resolve(answer: Answer): void;
   reject(error: unknown): void;
 }
@@ -115,7 +160,7 @@ class Sending implements Sender, WholeReader {
     }
     let ready: Promise<void> | undefined;
     try {
-      ready = exchange.readyForFirstByte();
+      ready = this.#readyForFirstByte();
     } catch (error) {
       this.#cancel(attempt, error);
       return;
@@ -126,6 +171,11 @@ class Sending implements Sender, WholeReader {
         () => this.#leave(attempt),
         (error: unknown) => this.#cancel(attempt, error),
       );
+  }
+
+  #readyForFirstByte(): Promise<void> | undefined {
+    const { exchange, isRepeated } = this.#forwarding;
+    return isRepeated ? undefined : exchange.readyForFirstByte();
   }
 
   #leave(attempt: UpstreamAttempt): void {
@@ -155,7 +205,7 @@ class Sending implements Sender, WholeReader {
 
   begin(): Promise<void> | undefined {
     const { exchange } = this.#forwarding;
-    const ready = exchange.readyForFirstByte();
+    const ready = this.#readyForFirstByte();
     if (ready !== undefined) return ready.then(() => leave(exchange));
     leave(exchange);
     return undefined;

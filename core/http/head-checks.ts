@@ -4,6 +4,7 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { PluginInstance } from '../contract/contract.ts';
 import { GatewayError } from '../contract/errors.ts';
+import type { Answer } from '../contract/message.ts';
 import { table } from '../contract/table.ts';
 import { renderError } from './answers.ts';
 
@@ -38,7 +39,7 @@ export const unmetExpectation = () =>
  * Whether the whole request has arrived. Closing a connection while more is arriving resets it, and the client may never
  * read the answer; such a connection is closed after a later answer.
  */
-export function hasArrived({ complete, headers }: IncomingMessage): boolean {
+export function hasArrived({ complete, headers }: Pick<IncomingMessage, 'complete' | 'headers'>): boolean {
   // Node sets `complete` of a request without a body only after it has emitted the request.
   return complete || ((headers['content-length'] ?? '0') === '0' && headers['transfer-encoding'] === undefined);
 }
@@ -55,7 +56,7 @@ export function refuseNonRequests(server: Server, shapes: readonly PluginInstanc
   server.on('clientError', (error, socket) => refuseBrokenRequest(error, socket, shapes));
   server.on('connect', (_incoming, socket) => {
     socket.on('error', () => {});
-    refuseSocket(socket, noTunnel(), shapes);
+    refuseSocket(socket, renderError(noTunnel(), undefined, shapes).answer);
   });
 }
 
@@ -64,12 +65,11 @@ function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex, shape
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const refusal =
     parserErrors[error.code ?? ''] ?? new GatewayError('invalid_request', 'The request is not valid HTTP.');
-  refuseSocket(socket, refusal, shapes);
+  refuseSocket(socket, renderError(refusal, undefined, shapes).answer);
 }
 
 /** Answers on a socket without a `ServerResponse`; the connection ends. */
-export function refuseSocket(socket: Duplex, refusal: GatewayError, shapes: readonly PluginInstance[]): void {
-  const { answer } = renderError(refusal, undefined, shapes);
+export function refuseSocket(socket: Duplex, answer: Answer): void {
   const body = answer.body as string;
   const headers = { ...answer.headers, 'content-length': Buffer.byteLength(body), connection: 'close' };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);

@@ -1,12 +1,29 @@
 /** The client's request as plugins see it. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { BlockList } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
 import type { ClientRequest, Headers } from '../contract/message.ts';
 import { clientAddress } from './client-address.ts';
+
+/** Of Node's request and response, what an exchange needs of its client; a direct request has stand-ins (`direct.ts`). */
+export type Incoming = Readable &
+  Pick<IncomingMessage, 'method' | 'headers' | 'complete'> & {
+    readonly socket: { readonly remoteAddress?: string | undefined };
+  };
+
+export type Outgoing = Writable &
+  Pick<ServerResponse, 'headersSent' | 'chunkedEncoding' | 'flushHeaders' | 'writeContinue'> & {
+    writeHead(status: number, headers: OutgoingHttpHeaders): unknown;
+    /** Of a client that came over HTTP, while it is the answer's turn. */
+    readonly socket?: Writable | null;
+  };
 
 export const emptyBody = new Uint8Array(0);
 /** Shared; a request's query is never modified. */
 const noQuery = new URLSearchParams();
+
+/** What is needed of a request's head. */
+type Head = Pick<Incoming, 'method' | 'headers' | 'socket'>;
 
 /** Query and address, which few need, are parsed on first use. */
 export class IncomingRequest implements ClientRequest {
@@ -15,16 +32,17 @@ export class IncomingRequest implements ClientRequest {
   readonly headers: Readonly<Headers>;
   readonly params: Readonly<Record<string, string | undefined>>;
   body: Uint8Array = emptyBody;
+  openBody?: () => AsyncIterable<Uint8Array>;
   bodyBytes = 0;
   readonly #search: string;
-  readonly #incoming: IncomingMessage;
+  readonly #incoming: Head;
   readonly #proxies: BlockList | undefined;
   #query: URLSearchParams | undefined;
   #remoteAddress: string | undefined;
 
   /** `proxies`: trusted senders of X-Forwarded-For. */
   constructor(
-    incoming: IncomingMessage,
+    incoming: Head,
     path: string,
     search: string,
     params: Record<string, string | undefined>,

@@ -2,12 +2,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, type BlockList, Server as SocketServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { PluginInstance } from '../contract/contract.ts';
+import type { Outcome, PluginInstance } from '../contract/contract.ts';
+import type { DirectAnswer, DirectRequest } from '../contract/direct-request.ts';
 import { GatewayError, toGatewayError } from '../contract/errors.ts';
 import type { Clock, Log } from '../contract/host-tools.ts';
 import type { Answer } from '../contract/message.ts';
 import { renderUnrouted } from './answers.ts';
 import type { BodyReader } from './body.ts';
+import type { Run } from './chain.ts';
+import { answerOf, DirectIncoming, DirectOutgoing } from './direct.ts';
 import { deadlinePassed, LiveExchange } from './exchange.ts';
 import { Flight, type FlightServices } from './flight.ts';
 import { checkHead, hasArrived, refuseNonRequests, unmetExpectation } from './head-checks.ts';
@@ -103,7 +106,9 @@ export class GatewayServer {
     );
     this.#webSockets = new WebSocketGate({
       endpoints: socketEndpoints(options.sockets),
-      errorShapes: options.errorShapes,
+      normalize: (path) => this.#router.normalize(path),
+      newId: options.newId,
+      render: (error, id, request) => this.#rendered(toGatewayError(error), { id, request }),
       limits,
       log: options.log,
     });
@@ -208,7 +213,30 @@ export class GatewayServer {
     const search = mark === -1 ? '' : target.slice(mark);
     const request = new IncomingRequest(incoming, path, search, match.params, this.#limits.proxies);
     const exchange = new LiveExchange(newId(), endpoint, request, incoming, outgoing, clock);
-    const flight = new Flight(exchange, endpoint.timeoutMs ?? this.#limits.exchangeTimeoutMs, this.#services);
+    this.#begin(exchange, run);
+  }
+
+  /** Runs a request that did not come over HTTP. Rejects when its client left before the head. */
+  perform(direct: DirectRequest): Promise<DirectAnswer> {
+    const mark = direct.path.indexOf('?');
+    const path = this.#router.normalize(mark === -1 ? direct.path : direct.path.slice(0, mark));
+    const { route, params } = matchRoute(this.#router, direct.method, path);
+    const incoming = new DirectIncoming(direct);
+    const outgoing = new DirectOutgoing();
+    const { newId, clock } = this.#options;
+    const request = new IncomingRequest(incoming, path, mark === -1 ? '' : direct.path.slice(mark), params);
+    const exchange = new LiveExchange(newId(), route.endpoint, request, incoming, outgoing, clock);
+    direct.prepare?.(exchange);
+    // Deferred work runs last in first out: this is the last.
+    const ended = new Promise<Outcome>((resolve) => exchange.defer(resolve));
+    const answer = answerOf(outgoing, ended, direct.signal);
+    this.#begin(exchange, route.run);
+    return answer;
+  }
+
+  #begin(exchange: LiveExchange, run: Run): void {
+    const timeoutMs = exchange.endpoint.timeoutMs ?? this.#limits.exchangeTimeoutMs;
+    const flight = new Flight(exchange, timeoutMs, this.#services);
     this.#inFlight.add(flight);
     flight.begin(run);
   }
@@ -232,15 +260,18 @@ export class GatewayServer {
         ? statusAnswer(200, { status: 'ready' })
         : statusAnswer(503, { status: 'not ready', waiting });
     }
-    return path === '/' ? statusAnswer(200, { status: 'ok' }) : undefined;
+    // A plugin may have a page there.
+    return path === '/' && this.#router.nearest('/') === undefined ? statusAnswer(200, { status: 'ok' }) : undefined;
   }
 
   /** Renders the error in the protocol of the endpoint nearest to the path. */
   #refuse(incoming: IncomingMessage, outgoing: ServerResponse, path: string, error: unknown): void {
     const context = { id: this.#options.newId(), request: new IncomingRequest(incoming, path, '', {}) };
-    const { errorShapes } = this.#options;
-    const nearest = this.#router.nearest(path);
-    this.#answerPlainly(outgoing, renderUnrouted(toGatewayError(error), nearest, context, errorShapes));
+    this.#answerPlainly(outgoing, this.#rendered(toGatewayError(error), context));
+  }
+
+  #rendered(error: GatewayError, context: { readonly id: string; readonly request: IncomingRequest }): Answer {
+    return renderUnrouted(error, this.#router.nearest(context.request.path), context, this.#options.errorShapes);
   }
 
   #answerPlainly(outgoing: ServerResponse, answer: Answer): void {

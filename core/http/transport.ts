@@ -22,7 +22,13 @@ export interface WholeReader {
   lostBody(error: UpstreamError): void;
 }
 
-/** A body that is pulled chunk by chunk, as the upstream sent them. Backpressure reaches the upstream's socket. */
+/** Most bytes of several chunks that are given as one. */
+const joinedBytes = 64 * 1024;
+
+/**
+ * A body that is pulled. Chunks that have come in one packet are given as one, so that they are handled and written once. Backpressure
+ * reaches the upstream's socket.
+ */
 export class UpstreamBody implements AsyncIterableIterator<Uint8Array> {
   readonly #controller: Dispatcher.DispatchController;
   #chunks: Uint8Array[] = [];
@@ -43,17 +49,25 @@ export class UpstreamBody implements AsyncIterableIterator<Uint8Array> {
   }
 
   next(): Promise<IteratorResult<Uint8Array>> {
-    const chunk = this.#chunks.shift();
-    if (chunk !== undefined) {
-      this.#bytes -= chunk.length;
-      if (this.#controller.paused && this.#bytes < pauseAboveBytes / 2) this.#controller.resume();
-      return Promise.resolve({ done: false, value: chunk });
-    }
+    if (this.#chunks.length > 0) return Promise.resolve(new Arrived(this));
     if (this.#error !== undefined) return Promise.reject(this.#error);
     if (this.#ended) return Promise.resolve({ done: true, value: undefined });
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
     });
+  }
+
+  /** The chunks that have come, up to a bound. None after `return`. */
+  take(): Uint8Array {
+    const chunks = this.#chunks;
+    let count = 0;
+    let bytes = 0;
+    while (count < chunks.length && (count === 0 || bytes + chunks[count]!.length <= joinedBytes))
+      bytes += chunks[count++]!.length;
+    this.#bytes -= bytes;
+    if (this.#controller.paused && this.#bytes < pauseAboveBytes / 2) this.#controller.resume();
+    if (count === 1) return chunks.shift()!;
+    return Buffer.concat(chunks.splice(0, count), bytes);
   }
 
   /** Gives the reader all of the body, once its head is known; fails with phase `sent` when it is larger than `maxBytes`. */
@@ -84,14 +98,12 @@ export class UpstreamBody implements AsyncIterableIterator<Uint8Array> {
 
   push(chunk: Uint8Array): void {
     if (this.#ended) return;
-    if (this.#waiting !== undefined) {
-      this.#waiting.resolve({ done: false, value: chunk });
-      this.#waiting = undefined;
-      return;
-    }
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
-    if (this.#reader === undefined) {
+    if (this.#waiting !== undefined) {
+      this.#waiting.resolve(new Arrived(this));
+      this.#waiting = undefined;
+    } else if (this.#reader === undefined) {
       if (this.#bytes > pauseAboveBytes) this.#controller.pause();
     } else if (this.#bytes > this.#maxBytes) this.#refuseLarge();
   }
@@ -110,6 +122,22 @@ export class UpstreamBody implements AsyncIterableIterator<Uint8Array> {
     this.#reader?.lostBody(error);
     this.#waiting?.reject(error);
     this.#waiting = undefined;
+  }
+}
+
+/** A step of the iteration. Its bytes are joined when they are first read, with all that has arrived by then. */
+class Arrived implements IteratorYieldResult<Uint8Array> {
+  readonly done = false;
+  readonly #body: UpstreamBody;
+  #bytes: Uint8Array | undefined;
+
+  constructor(body: UpstreamBody) {
+    this.#body = body;
+  }
+
+  get value(): Uint8Array {
+    this.#bytes ??= this.#body.take();
+    return this.#bytes;
   }
 }
 

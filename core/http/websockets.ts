@@ -1,17 +1,23 @@
 /** WebSocket upgrades: passes sockets to the plugin of their address, limits and counts them, closes them on shutdown. */
 import type { IncomingMessage } from 'node:http';
+import type { BlockList } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { PluginInstance, SocketEndpoint } from '../contract/contract.ts';
 import { GatewayError } from '../contract/errors.ts';
 import type { Log } from '../contract/host-tools.ts';
+import type { Answer } from '../contract/message.ts';
 import { checkHead, refuseSocket } from './head-checks.ts';
 import { type InFlightMember, InFlightSet } from './in-flight-set.ts';
+import { IncomingRequest } from './incoming-request.ts';
 
 export interface WebSocketGateOptions {
+  /** The path as it is routed. */
+  readonly normalize: (path: string) => string;
+  readonly newId: () => string;
+  /** The refusal of an upgrade in the protocol of its path. */
+  readonly render: (error: unknown, id: string, request: IncomingRequest) => Answer;
   /** The plugins' WebSocket endpoints by path. */
   readonly endpoints: ReadonlyMap<string, SocketEndpoint>;
-  /** Plugins with the gateway's own error shape. */
-  readonly errorShapes: readonly PluginInstance[];
   readonly limits: SocketLimits;
   readonly log: Log;
 }
@@ -20,10 +26,12 @@ export interface SocketLimits {
   /** Most sockets open at once. */
   readonly maxSockets: number;
   readonly maxHeaders: number;
+  readonly proxies?: BlockList | undefined;
 }
 
 interface OpenSocket extends InFlightMember {
   readonly socket: Duplex;
+  readonly endpoint: SocketEndpoint;
 }
 
 /** How long a peer has to close its half after ours was closed. */
@@ -53,17 +61,26 @@ export class WebSocketGate {
   /** Answers Node's `upgrade` event. Never throws. */
   handleUpgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => {});
-    const path = incoming.url!.split('?', 1)[0]!;
-    const endpoint = this.#options.endpoints.get(path);
-    const { errorShapes } = this.#options;
-    if (endpoint === undefined) return void refuseSocket(socket, noSocket(), errorShapes);
+    const { endpoints, normalize, newId, log } = this.#options;
+    const mark = incoming.url!.indexOf('?');
+    const written = mark === -1 ? incoming.url! : incoming.url!.slice(0, mark);
+    // Some clients put a slash too many behind their base address; for requests the router ignores it.
+    const path = normalize(written.replace(/^\/{2,}/, '/'));
+    const search = mark === -1 ? '' : incoming.url!.slice(mark);
+    const request = new IncomingRequest(incoming, path, search, {}, this.#limits.proxies);
+    const id = newId();
+    const refuse = (error: unknown) => {
+      if (!socket.destroyed) refuseSocket(socket, withId(this.#options.render(error, id, request), id));
+    };
+    const endpoint = endpoints.get(path);
+    if (endpoint === undefined) return void refuse(noSocket());
     const refusal = this.#refusal(incoming);
-    if (refusal !== undefined) return void refuseSocket(socket, refusal, errorShapes);
-    this.#count(socket);
+    if (refusal !== undefined) return void refuse(refusal);
+    this.#count(socket, endpoint);
     try {
-      endpoint.accept(incoming, socket, head);
+      endpoint.accept(incoming, socket, head, { id, request, refuse });
     } catch (error) {
-      this.#options.log.error({ error, path }, 'the socket failed inside the gateway');
+      log.error({ error, path }, 'the socket failed inside the gateway');
       socket.destroy();
     }
   }
@@ -73,11 +90,19 @@ export class WebSocketGate {
     this.#closing = true;
   }
 
-  /** Ends every socket after its pending writes and resolves when all are closed; destroys sockets that peers keep open. */
+  /**
+   * Ends every socket after its pending writes, or lets its endpoint drain it, and resolves when all are closed; destroys sockets
+   * that peers keep open.
+   */
   async close(deadlineMs: number): Promise<void> {
     this.shut();
-    this.#open.forEach(({ socket }) => void socket.end());
-    await this.#empty(Math.min(deadlineMs, hangUpMs));
+    const draining = new Set<SocketEndpoint>();
+    this.#open.forEach(({ socket, endpoint }) => {
+      if (endpoint.drain === undefined) socket.end();
+      else draining.add(endpoint);
+    });
+    for (const endpoint of draining) endpoint.drain?.();
+    await this.#empty(draining.size === 0 ? Math.min(deadlineMs, hangUpMs) : deadlineMs + hangUpMs);
     this.#open.forEach(({ socket }) => void socket.destroy());
     await this.#empty(hangUpMs);
   }
@@ -94,8 +119,8 @@ export class WebSocketGate {
     }
   }
 
-  #count(socket: Duplex): void {
-    const member = { inFlightIndex: -1, socket };
+  #count(socket: Duplex, endpoint: SocketEndpoint): void {
+    const member = { inFlightIndex: -1, socket, endpoint };
     this.#open.add(member);
     let timer: NodeJS.Timeout | undefined;
     // A peer that never closes its half would keep the socket counted for ever.
@@ -124,6 +149,10 @@ export class WebSocketGate {
 /** The endpoints of all instances by path; the wiring check has refused duplicates. */
 export function socketEndpoints(instances: readonly PluginInstance[]): Map<string, SocketEndpoint> {
   return new Map(instances.flatMap(({ sockets = [] }) => sockets).map((endpoint) => [endpoint.path, endpoint]));
+}
+
+function withId(answer: Answer, id: string): Answer {
+  return { ...answer, headers: { ...answer.headers, 'x-request-id': id } };
 }
 
 /** Coding clients fall back to plain HTTPS at once on a 426, and only after many tries on anything else. */

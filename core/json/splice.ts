@@ -67,6 +67,33 @@ export function findMember(scan: ObjectScan, key: string): Member | undefined {
   return scan.members.findLast((member) => member.key === key);
 }
 
+/** The place of a value: offset of its first byte, and the offset after its last. */
+export type Place = Pick<Member, 'valueStart' | 'end'>;
+
+/** The place of the value below `path` in a JSON text; undefined: there is none. Throws as `scanObject` does. */
+export function findPlace(bytes: Uint8Array, path: readonly (string | number)[]): Place | undefined {
+  let found: Place | undefined = { valueStart: skipSpace(bytes, 0), end: bytes.length };
+  for (const step of path) {
+    if (found === undefined) return undefined;
+    const { valueStart } = found;
+    if (typeof step === 'number') found = findElement(bytes, valueStart, step);
+    else found = bytes[valueStart] === openBrace ? findMember(scanObject(bytes, valueStart), step) : undefined;
+  }
+  return found;
+}
+
+function findElement(bytes: Uint8Array, start: number, index: number): Place | undefined {
+  if (bytes[start] !== openBracket) return undefined;
+  let at = skipSpace(bytes, start + 1);
+  for (let passed = 0; bytes[at] !== closeBracket; passed++) {
+    const end = valueEnd(bytes, at, defaultMaxDepth);
+    if (passed === index) return { valueStart: at, end };
+    at = skipSpace(bytes, end);
+    if (bytes[at] === comma) at = skipSpace(bytes, at + 1);
+  }
+  return undefined;
+}
+
 /** What is to change. Keys not named stay as they are. Values are JSON texts. */
 export interface Changes {
   /** Every member of that name gets this value. Names that are not there are left out. */

@@ -10,6 +10,7 @@ import { boot } from '../gateway/boot.ts';
 import { ConfigError } from '../gateway/config.ts';
 import { configSchema } from '../gateway/json-schema.ts';
 import { createLog, describeError } from '../gateway/log.ts';
+import { newPlugin } from './new-plugin.ts';
 import { serve } from './serve.ts';
 
 const defaultConfig = 'config/demo.yaml';
@@ -114,6 +115,13 @@ async function main(words: readonly string[]): Promise<void> {
     .command('help-all')
     .description('list the commands that the plugins of --config FILE bring')
     .action(() => runPluginCommand(['--help'], program.opts()['config'] as string));
+  program
+    .command('plugin')
+    .description('plugin new NAME: write the folder of a plugin of your own')
+    .command('new')
+    .argument('<name>', 'of the folder and the plugin')
+    .description('write a folder with a plugin, its test and its README')
+    .action(async (name: string) => print(await newPlugin(name), asJson()));
   const first = words.find((word, index) => !word.startsWith('-') && words[index - 1] !== '--config');
   if (first === undefined || program.commands.some((command) => command.name() === first)) {
     await program.parseAsync(words.length === 0 ? ['--help'] : words, { from: 'user' });

@@ -69,6 +69,8 @@ export class Authenticator {
   readonly #failures: Failures;
   /** By fingerprint: a plain digest costs a fifth of the keyed hash, and never leaves memory. A hit costs no I/O. */
   readonly #cachedKeys: LRUCache<string, CachedKey>;
+  /** Keys that are used by their id. */
+  readonly #cachedIds: LRUCache<string, CachedKey>;
   /** Hash to the monotonic time until which it counts as no key. A separate cache, so that guesses do not evict keys. */
   readonly #unknownHashes = new LRUCache<string, number>({ max: maxUnknown });
   readonly #loads = new Map<string, Promise<CachedKey | undefined>>();
@@ -80,6 +82,7 @@ export class Authenticator {
     this.#dependencies = dependencies;
     this.#failures = new Failures(options.failuresPerMinute, dependencies.clock);
     this.#cachedKeys = new LRUCache({ max: options.cacheSize });
+    this.#cachedIds = new LRUCache({ max: options.cacheSize });
     dependencies.database.onChange('key', (hash) => this.#forgetKey(hash));
     dependencies.database.onChange('account', (accountId) => this.#forgetAccount(accountId));
   }
@@ -114,13 +117,41 @@ export class Authenticator {
     return this.#admit(cachedKey, request);
   }
 
+  /** The caller of a key by its id. Rejects with a GatewayError. */
+  async callerOf(keyId: string, remoteAddress: string): Promise<Caller> {
+    const { clock } = this.#dependencies;
+    let cachedKey = this.#cachedIds.get(keyId);
+    if (cachedKey === undefined || clock.monotonic() - cachedKey.checkedAtMs >= recheckMs) {
+      cachedKey = await this.#fetchById(keyId);
+      if (cachedKey === undefined) throw invalidKey();
+    }
+    if (cachedKey.expiresAtMs <= clock.now()) throw invalidKey();
+    return this.#use(cachedKey, remoteAddress);
+  }
+
+  async #fetchById(keyId: string): Promise<CachedKey | undefined> {
+    const { store, clock } = this.#dependencies;
+    const changesBefore = this.#changes;
+    const row = await store.findValidKeyById(keyId).catch((error: unknown) => {
+      throw keysUnavailable(error);
+    });
+    const cachedKey = row === undefined ? undefined : toCachedKey(row, clock.monotonic());
+    if (cachedKey === undefined) this.#cachedIds.delete(keyId);
+    else if (changesBefore === this.#changes) this.#cachedIds.set(keyId, cachedKey);
+    return cachedKey;
+  }
+
   #admit(cachedKey: CachedKey, request: ClientRequest): Caller {
     const now = this.#dependencies.clock.now();
     if (cachedKey.expiresAtMs <= now) throw this.#failed(request, invalidKey());
-    if (cachedKey.addresses?.has(request.remoteAddress) === false) throw wrongAddress();
-    if (cachedKey.disabled) throw disabledAccount();
-    this.#dependencies.onUse(cachedKey.caller.keyId, now);
-    return cachedKey.caller;
+    return this.#use(cachedKey, request.remoteAddress);
+  }
+
+  #use({ caller, addresses, disabled }: CachedKey, remoteAddress: string): Caller {
+    if (addresses?.has(remoteAddress) === false) throw wrongAddress();
+    if (disabled) throw disabledAccount();
+    this.#dependencies.onUse(caller.keyId, this.#dependencies.clock.now());
+    return caller;
   }
 
   /** The error for a failed attempt: its own, or `tooManyFailures`. */
@@ -157,7 +188,7 @@ export class Authenticator {
     const row = await store.findValidKey(hash).catch((error: unknown) => {
       throw keysUnavailable(error);
     });
-    const cachedKey = row === undefined ? undefined : toCachedKey(row, hash, clock.monotonic());
+    const cachedKey = row === undefined ? undefined : toCachedKey(row, clock.monotonic());
     if (cachedKey === undefined) this.#cachedKeys.delete(fingerprint);
     if (changesBefore !== this.#changes) return cachedKey;
     if (cachedKey === undefined) this.#unknownHashes.set(hash, clock.monotonic() + unknownForMs);
@@ -190,15 +221,15 @@ export class Authenticator {
   }
 
   #forget(matches: (cachedKey: CachedKey) => boolean): void {
-    for (const [fingerprint, cachedKey] of this.#cachedKeys.entries())
-      if (matches(cachedKey)) this.#cachedKeys.delete(fingerprint);
+    for (const cache of [this.#cachedKeys, this.#cachedIds])
+      for (const [name, cachedKey] of cache.entries()) if (matches(cachedKey)) cache.delete(name);
   }
 }
 
-function toCachedKey(row: ValidKey, hash: string, checkedAtMs: number): CachedKey {
+function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
   const cap = capOf(row);
   return {
-    hash,
+    hash: row.hash,
     caller: {
       accountId: row.accountId,
       keyId: row.keyId,

@@ -8,12 +8,12 @@ const bearerPattern = /^bearer[ \t]/i;
 
 /** The distinct keys of a request; none is an error, and so are two. Empty values are ignored. */
 export function presentedKeys(request: ClientRequest, allowed: readonly Carrier[]): string[] {
-  const found: string[] = [];
+  let found: string[] | undefined;
   for (const carrier of allowed) {
-    if (carrier !== 'query') addKey(found, headerValue(request, carrier));
-    else if (request.query.size > 0) for (const value of request.query.getAll('key')) addKey(found, value);
+    if (carrier !== 'query') found = withKey(found, headerValue(request, carrier));
+    else if (request.query.size > 0) for (const value of request.query.getAll('key')) found = withKey(found, value);
   }
-  return found;
+  return found ?? [];
 }
 
 function headerValue(request: ClientRequest, carrier: Exclude<Carrier, 'query'>): string | undefined {
@@ -24,8 +24,11 @@ function headerValue(request: ClientRequest, carrier: Exclude<Carrier, 'query'>)
     : undefined;
 }
 
-function addKey(found: string[], value: string | undefined): void {
-  if (value === undefined) return;
-  const key = value.trim();
-  if (key !== '' && !found.includes(key)) found.push(key);
+function withKey(found: string[] | undefined, value: string | undefined): string[] | undefined {
+  const key = value?.trim() ?? '';
+  if (key === '') return found;
+  // Nearly always the only one.
+  if (found === undefined) return [key];
+  if (!found.includes(key)) found.push(key);
+  return found;
 }

@@ -11,7 +11,7 @@ import {
 } from '../../core/contract/contract.ts';
 import type { Random } from '../../core/contract/host-tools.ts';
 import { count, z } from '../../core/contract/schema.ts';
-import { accounts, type Caller, caller } from '../common/domain/accounts.ts';
+import { accounts, type Caller, caller, keyRules, keyring } from '../common/domain/accounts.ts';
 import { accountAdmin } from '../common/domain/admin/accounts.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { ledger } from '../common/domain/ledger.ts';
@@ -77,7 +77,11 @@ type Settings = z.output<typeof config>;
 export default definePlugin<Settings>({
   name: 'auth',
   config,
-  services: { requires: [database], optional: [ledger, plans, priceFloor], provides: [accounts, accountAdmin] },
+  services: {
+    requires: [database],
+    optional: [ledger, plans, priceFloor],
+    provides: [accounts, accountAdmin, keyring, keyRules],
+  },
   sets: [caller, bodyOwner],
 
   setup: (host, settings) => setUpAuth(host, settings),
@@ -110,12 +114,22 @@ export async function setUpAuth(
     openAccountAdmin({ store: accountAdminService, accountService, clock, floor: () => host.find(priceFloor) }),
   );
 
+  host.provide(keyRules, {
+    carriers: () => current.carriers,
+    needsKey: (endpoint) => requiresKeyExcept(current.public)(endpoint),
+  });
+
   const lastUsed = new LastUsed(store);
   host.every(flushIntervalMs, 'write when keys were last used', () => lastUsed.flush());
   const authenticator = new Authenticator(
     { ...rulesOf(settings), cacheSize: settings.cache.size },
     { database: db, store, pepper, clock, log, onUse: (keyId, atMs) => lastUsed.note(keyId, atMs) },
   );
+
+  host.provide(keyring, {
+    authenticate: (request) => authenticator.authenticate(request),
+    callerOf: (keyId, remoteAddress) => authenticator.callerOf(keyId, remoteAddress),
+  });
 
   const instance: PluginInstance<Settings> = {
     applies: requiresKeyExcept(settings.public),
@@ -125,6 +139,9 @@ export async function setUpAuth(
         exchange.set(bodyOwner, identified.accountId);
         return next();
       };
+      // Only `prepare` of a direct request can have set it.
+      const prepared = exchange.find(caller);
+      if (prepared !== undefined) return admit(prepared);
       const known = authenticator.authenticate(exchange.request);
       // Awaiting a value that is there already would cost the hot path a turn.
       return known instanceof Promise ? known.then(admit) : admit(known);

@@ -29,6 +29,7 @@ export interface KeyRow extends TermsRow {
 
 /** What authentication needs of a key and its account. */
 export interface ValidKey {
+  hash: string;
   keyId: string;
   accountId: string;
   plan: string;
@@ -112,24 +113,28 @@ function accountStatements(database: Database, { accounts }: AuthTables) {
 function keyReads({ orm }: Database, { accounts, keys }: AuthTables) {
   const { models, expiresAt, addresses, limits, capAmount, capEvery } = keys;
   const restrictions = { models, expiresAt, addresses, limits, capAmount, capEvery };
+  const findValid = async (which: SQL): Promise<ValidKey | undefined> => {
+    const [found] = await orm
+      .select({
+        hash: keys.hash,
+        keyId: keys.id,
+        accountId: accounts.id,
+        plan: accounts.plan,
+        planEndsAt: accounts.planEndsAt,
+        disabled: accounts.disabled,
+        multiplier: accounts.multiplier,
+        ...restrictions,
+      })
+      .from(keys)
+      .innerJoin(accounts, eq(accounts.id, keys.accountId))
+      .where(and(which, isNull(keys.revokedAt)));
+    return found;
+  };
   return {
     /** The key with this hash, unless it is revoked. The caller checks the expiry. */
-    async findValidKey(hash: string): Promise<ValidKey | undefined> {
-      const [found] = await orm
-        .select({
-          keyId: keys.id,
-          accountId: accounts.id,
-          plan: accounts.plan,
-          planEndsAt: accounts.planEndsAt,
-          disabled: accounts.disabled,
-          multiplier: accounts.multiplier,
-          ...restrictions,
-        })
-        .from(keys)
-        .innerJoin(accounts, eq(accounts.id, keys.accountId))
-        .where(and(eq(keys.hash, hash), isNull(keys.revokedAt)));
-      return found;
-    },
+    findValidKey: (hash: string) => findValid(eq(keys.hash, hash)),
+
+    findValidKeyById: async (id: string) => (isUuid(id) ? findValid(eq(keys.id, id)) : undefined),
 
     /** All keys, or those of one account, oldest first. */
     listKeys: (accountId: string | undefined): Promise<KeyRow[]> =>

@@ -1,8 +1,9 @@
 /** The credential scheme of AWS: signature version 4 over the final bytes of a request, with keys written or found by the official chain. */
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { HttpRequest } from '@smithy/core/protocols';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { definePlugin } from '../../core/contract/contract.ts';
-import type { Clock } from '../../core/contract/host-tools.ts';
 import { z } from '../../core/contract/schema.ts';
 import type { Secret } from '../../core/contract/secret.ts';
 import { type ComputedScheme, type FinalRequest, Refreshed, vendorCredentials } from '../common/wire/credentials.ts';
@@ -16,18 +17,23 @@ const settings = z.strictObject({
     .describe('The region that requests are signed for. Default: the one in the name of the host.'),
 });
 
+const mostBytes = 64 * 1024;
+
 interface Identity {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;
 }
 
+type Tools = Parameters<ComputedScheme<unknown>['open']>[2];
+
 const scheme: ComputedScheme<z.output<typeof settings>> = {
   name: 'aws',
   config: settings,
   needsNoKey: true,
-  open({ service, region }, key, { clock }) {
-    const identities = key.reveal() === '' ? found(clock) : { get: () => written(key) };
+  open({ service, region }, key, tools) {
+    const { clock } = tools;
+    const identities = key.reveal() === '' ? found(tools) : { get: () => written(key) };
     return {
       async authorize(request) {
         const url = new URL(request.url);
@@ -54,16 +60,53 @@ function written(key: Secret): Identity {
 }
 
 /** Environment, profiles, web identity, container and instance roles, in the official order. */
-function found(clock: Clock): Refreshed<Identity> {
+function found({ clock, fetch }: Tools): Refreshed<Identity> {
   let provider: (() => Promise<Identity & { readonly expiration?: Date }>) | undefined;
   return new Refreshed({
     clock,
     async load() {
-      provider ??= (await import('@aws-sdk/credential-provider-node')).defaultProvider();
+      provider ??= (await import('@aws-sdk/credential-provider-node')).defaultProvider({
+        clientConfig: { requestHandler: handlerBy(fetch) },
+      });
       const identity = await provider();
       return { value: identity, endsAt: identity.expiration?.getTime() };
     },
   });
+}
+
+/** Sends the official chain's requests to token services. Addresses local to the machine are called directly. */
+function handlerBy(send: typeof fetch) {
+  return {
+    async handle(request: HttpRequest, { abortSignal: signal }: { abortSignal?: unknown } = {}) {
+      const { protocol, hostname, port, path, query, method, headers, body } = request;
+      const search = new URLSearchParams(query as Record<string, string>).toString();
+      const address = `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}${path}${search === '' ? '' : `?${search}`}`;
+      const { host: _host, 'content-length': _length, ...others } = headers;
+      const init = { method, headers: others, redirect: 'error' as const };
+      const answer = await send(address, {
+        ...init,
+        ...(method === 'GET' ? {} : { body: body as string }),
+        ...(signal instanceof AbortSignal ? { signal } : {}),
+      });
+      const { HttpResponse } = await import('@smithy/core/protocols');
+      const bytes = await boundedBody(answer);
+      const answered = { statusCode: answer.status, headers: Object.fromEntries(answer.headers) };
+      return { response: new HttpResponse({ ...answered, body: Readable.from([bytes]) }) };
+    },
+    updateHttpClientConfig() {},
+    httpHandlerConfigs: () => ({}),
+  };
+}
+
+async function boundedBody(answer: Response): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of answer.body ?? []) {
+    bytes += part.length;
+    if (bytes > mostBytes) throw new Error('the token service sent too long an answer');
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
 }
 
 function regionIn(host: string): string {

@@ -1,8 +1,8 @@
-/** The credential scheme of Azure: a resource's key in the header `api-key`, or a token of Entra for a registered application. */
+/** The credential scheme of Azure: a resource's key in the header `api-key`, or a token of Entra for a registered application or a managed identity. */
 import { definePlugin } from '../../core/contract/contract.ts';
 import { z } from '../../core/contract/schema.ts';
 import { type ComputedScheme, Refreshed, vendorCredentials } from '../common/wire/credentials.ts';
-import { fetchToken } from './entra-token.ts';
+import { fetchMachineToken, fetchToken } from './tokens.ts';
 
 const segment = z.string().regex(/^[\w.-]{1,100}$/, 'must be letters, digits, dots, dashes and underscores');
 
@@ -27,26 +27,55 @@ const entraSettings = z.strictObject({
     .describe('What the token is for.'),
 });
 
-const settings = z.strictObject({
-  entra: entraSettings
-    .optional()
-    .describe("The application that asks for tokens; `keys` are its secrets. Absent: `keys` are the resource's own."),
+const identitySettings = z.strictObject({
+  client_id: segment.optional().describe('A user-assigned identity; absent: the identity of the system.'),
+  metadata: z
+    .url({ protocol: /^https?$/ })
+    .default('http://169.254.169.254')
+    .describe('Address of the metadata service of the machine.'),
+  resource: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,500}$/, 'must be printable ASCII without spaces')
+    .default('https://cognitiveservices.azure.com')
+    .describe('What the token is for.'),
 });
+
+const settings = z
+  .strictObject({
+    entra: entraSettings
+      .optional()
+      .describe("The application that asks for tokens; `keys` are its secrets. Absent: `keys` are the resource's own."),
+    managed_identity: identitySettings
+      .optional()
+      .describe('The identity of the machine, in place of `keys` and `entra`; `{}` for that of the system.'),
+  })
+  .refine(
+    ({ entra, managed_identity: identity }) => entra === undefined || identity === undefined,
+    'must have only one of entra and managed_identity',
+  );
 
 const scheme: ComputedScheme<z.output<typeof settings>> = {
   name: 'azure',
   config: settings,
   needsNoKey: true,
-  open({ entra }, key, { clock }) {
-    if (key.reveal() === '' && entra?.token_file === undefined) throw new Error('it has no key: write one under keys');
-    if (entra === undefined) return { authorize: () => ({ 'api-key': key.reveal() }) };
-    const tokens = new Refreshed({ clock, load: (signal) => fetchToken(entra, key, clock, signal) });
+  open({ entra, managed_identity: identity }, key, { clock, fetch }) {
+    const hasKey = key.reveal() !== '';
+    if (hasKey && identity !== undefined) throw new Error('a managed identity has no keys: remove them');
+    if (!hasKey && entra?.token_file === undefined && identity === undefined)
+      throw new Error('it has no key: write one under keys');
+    if (entra === undefined && identity === undefined) return { authorize: () => ({ 'api-key': key.reveal() }) };
+    const load = (signal: AbortSignal) =>
+      identity === undefined
+        ? fetchToken(entra!, key, { clock, fetch }, signal)
+        : fetchMachineToken(identity, clock, signal);
+    const tokens = new Refreshed({ clock, load });
     const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
     return {
       authorize() {
         const token = tokens.get();
         return typeof token === 'string' ? bearer(token) : token.then(bearer);
       },
+      refused: ({ headers }) => tokens.refuse(headers['authorization']?.replace('Bearer ', '') ?? ''),
     };
   },
 };

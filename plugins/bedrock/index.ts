@@ -1,14 +1,18 @@
-/** The Converse protocol of Bedrock: `/model/{id}/converse` and `/model/{id}/converse-stream`. */
+/** Bedrock: Converse for all models, and models in their own formats by InvokeModel. */
 import { definePlugin } from '../../core/contract/contract.ts';
 import { z } from '../../core/contract/schema.ts';
-import { textOf } from '../../core/json/json.ts';
 import { type WireProtocol, wireProtocols } from '../common/wire/protocols.ts';
+import { claude } from './claude.ts';
 import { ConverseDecoder, decodeReply } from './decode.ts';
 import { encodeRequest } from './encode.ts';
+import { readError } from './errors.ts';
 import { eventStream } from './event-stream.ts';
+import { llama, llama4 } from './llama.ts';
+import { mistral, mistralText } from './mistral.ts';
+import { nova } from './nova.ts';
 import { ConverseUsageMeter } from './usage-meter.ts';
 
-const protocol: WireProtocol = {
+const converse: WireProtocol = {
   name: 'bedrock',
   path: '/model/{model}/converse',
   // Of long-lived API keys; signed requests have the scheme of AWS.
@@ -23,12 +27,7 @@ const protocol: WireProtocol = {
   },
   createUsageMeter: () => new ConverseUsageMeter(),
   framing: eventStream,
-  readError: (body, headers) => ({
-    error: {
-      message: textOf(body['message']) ?? textOf(body['Message']) ?? 'The model refused the request.',
-      code: (headers['x-amzn-errortype'] ?? textOf(body['__type']) ?? '').replace(/^.*#|:.*$/g, ''),
-    },
-  }),
+  readError,
 };
 
 export default definePlugin({
@@ -36,7 +35,8 @@ export default definePlugin({
   config: z.strictObject({}),
   extends: [wireProtocols],
   setup(host) {
-    host.extend(wireProtocols, protocol);
+    for (const protocol of [converse, claude, nova, llama, llama4, mistral, mistralText])
+      host.extend(wireProtocols, protocol);
     return {};
   },
 });

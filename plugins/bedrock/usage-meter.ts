@@ -1,29 +1,17 @@
-/** Meters answers of Converse: tokens read from and written to a cache are counted beside the input. Pure. */
+/** Meters answers of Converse, and of Nova, which names the caches otherwise: tokens read from and written to a cache are counted beside the input. Pure. */
 import { type JsonObject, listOf, objectOf, textOf } from '../../core/json/json.ts';
 import { readCount } from '../common/domain/usage.ts';
-import { Counts, type Reading } from '../common/wire/counts.ts';
-import { readFrame } from '../common/wire/frame.ts';
-import { TextMeter, textBytesIn } from '../common/wire/text-meter.ts';
-import type { UsageMeter, Verdict } from '../common/wire/usage-meter.ts';
+import type { Counts, Reading } from '../common/wire/counts.ts';
+import { FrameMeter } from '../common/wire/frame-meter.ts';
+import { textBytesIn } from '../common/wire/text-meter.ts';
+import type { Verdict } from '../common/wire/usage-meter.ts';
 
 const textNames = new Set(['text', 'input', 'name']);
 const jsonNames = new Set(['input']);
 
-export class ConverseUsageMeter implements UsageMeter {
-  readonly text = new TextMeter();
-  readonly upstreamId = undefined;
-  complete = false;
-  error: JsonObject | undefined;
-  finish: string | undefined;
-  readonly #counts = new Counts();
-
+export class ConverseUsageMeter extends FrameMeter {
   get reading(): Reading {
-    return this.#counts.reading(readUsage);
-  }
-
-  frame(raw: Buffer): Verdict {
-    const read = readFrame(raw);
-    return read === undefined ? 'pass' : this.payload(read.json, read.event);
+    return this.counts.reading(readUsage);
   }
 
   payload(json: JsonObject, event: string | undefined): Verdict {
@@ -58,17 +46,19 @@ export class ConverseUsageMeter implements UsageMeter {
   #take(json: JsonObject): void {
     const usage = objectOf(json['usage']) ?? {};
     for (const name of ['inputTokens', 'outputTokens', 'cacheReadInputTokens', 'cacheWriteInputTokens'])
-      this.#counts.take(name, usage[name]);
+      this.counts.take(name, usage[name]);
+    this.counts.take('cacheReadInputTokens', usage['cacheReadInputTokenCount']);
+    this.counts.take('cacheWriteInputTokens', usage['cacheWriteInputTokenCount']);
     const long = listOf(usage['cacheDetails']).flatMap((entry) => {
       const { ttl, inputTokens } = objectOf(entry) ?? {};
       return ttl === '1h' ? (readCount(inputTokens) ?? 0) : [];
     });
     if (long.length > 0)
-      this.#counts.take(
+      this.counts.take(
         'longWrites',
         long.reduce((sum, count) => sum + count, 0),
       );
-    if (this.#counts.get('outputTokens') !== undefined) this.text.reported();
+    if (this.counts.get('outputTokens') !== undefined) this.text.reported();
   }
 }
 

@@ -13,16 +13,16 @@ import type { Clock } from '../../core/contract/host-tools.ts';
 import { renamed, renamedNotices } from '../../core/contract/renamed.ts';
 import { count, size, z } from '../../core/contract/schema.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
+import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { requestSumsAudit } from '../common/domain/admin/requests.ts';
 import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
 import { attempts, call, type SpendGuard, spendGuard, usageReport } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
-import { type Authorization, authorization, authorizations, ledger, pool } from '../common/domain/ledger.ts';
+import { type Authorization, authorization, authorizations, ledger, pool, servedBy } from '../common/domain/ledger.ts';
 import { catalog, model } from '../common/domain/models.ts';
 import { plan, plans, rateLimits } from '../common/domain/plans.ts';
 import { multipliers, priceRatio } from '../common/domain/price-ratio.ts';
-import { recordEvent } from '../common/domain/timeline.ts';
 import { maxCount } from '../common/domain/usage.ts';
 import { lookMs } from '../common/kit/pace.ts';
 import { foldEveryMs, foldSums } from '../common/kit/sums/fold.ts';
@@ -47,7 +47,7 @@ import { attemptNotes, judge, type Verdict } from './reservations/outcome.ts';
 import type { Reservations } from './reservations/reservations.ts';
 import { share } from './reservations/written-off.ts';
 import { type BillingRuntime, journalDirectory, openBillingRuntime } from './runtime.ts';
-import { endEvent, endValues, heldEvent, heldValues } from './timeline.ts';
+import { recordEnd, recordHeld } from './timeline.ts';
 
 const holdSchema = renamed(
   z.strictObject({
@@ -102,7 +102,7 @@ export default definePlugin<Config>({
   config: configSchema,
   services: {
     requires: [database],
-    optional: [accounts, catalog, multipliers, plans, rateLimits, requestSumsAudit, requestSumTable],
+    optional: [accounts, catalog, multipliers, plans, rateLimits, requestSumsAudit, requestSumTable, alertEvents],
     provides: [ledger, pool, authorizations, ledgerQueries, callRows],
   },
   requires: [call, caller, model],
@@ -204,7 +204,8 @@ function provideServices(host: Host, state: State, { store, rows, files }: Stora
   const directory = journalDirectory(host);
   const check = (days?: number) => audit(store.orm, store.schema, { days, requestSums: host.find(requestSumsAudit) });
   const self = () => ({ files, directory, pending: state.runtime?.backlog.rows, at: host.clock.now() });
-  host.provide(ledgerQueries, openLedgerQueries({ store, audit: check, self }));
+  const mismatch = (findings: number) => host.find(alertEvents)?.report('ledger_mismatch', 'ledger', { findings });
+  host.provide(ledgerQueries, openLedgerQueries({ store, audit: check, self, mismatch }));
   const commands = commandsOf({
     host,
     store,
@@ -295,9 +296,9 @@ function settleAtEnd(exchange: Exchange, { reservations, caps, clock }: CallServ
   const end = (outcome: Outcome['kind']) => {
     const judged = settle(exchange, reservations, hold, outcome);
     verdict = judged;
-    if (hold.terms.cap === undefined && hold.spent !== undefined)
-      caps.charged(hold.terms.keyId, hold.spent, clock.now());
-    recordEvent(exchange, clock.now(), endEvent, () => endValues(hold, judged));
+    const at = clock.now();
+    if (hold.terms.cap === undefined && hold.spent !== undefined) caps.charged(hold.terms.keyId, hold.spent, at);
+    recordEnd(exchange, at, hold, judged);
   };
   // A crash after the client has the whole answer must not lose its charge, so the charge is in the journal first.
   exchange.beforeEnd((outcome) => {
@@ -312,19 +313,18 @@ function settleAtEnd(exchange: Exchange, { reservations, caps, clock }: CallServ
   exchange.beforeFirstByte((sending) => reservations.sent(hold, sending.find(attempts)?.at(-1)));
   exchange.set(spendGuard, new HoldGuard(reservations, hold));
   exchange.set(callRow, { complete: (facts) => hold.ended && reservations.complete(hold.terms, facts) });
-  const { held, terms } = hold;
-  recordEvent(exchange, terms.at, heldEvent, () => heldValues(held, terms));
+  recordHeld(exchange, hold);
 }
 
 function settle(exchange: Exchange, reservations: Reservations, hold: Hold, outcome: Outcome['kind']): Verdict {
   const list = exchange.find(attempts) ?? [];
   const sent = sentAttempts(hold);
   const report = exchange.find(usageReport);
-  const { seenOutput, unpaid } = hold;
-  const { inputTokens, allowance } = hold.terms;
-  const counted = allowance.others;
-  const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput, counted, unpaid });
-  reservations.settle(hold, verdict, share(attemptNotes(list, sent), list, verdict, hold.terms));
+  const { seenOutput, unpaid, terms } = hold;
+  const { inputTokens, allowance } = terms;
+  const [counted, served] = [allowance.others, exchange.find(servedBy)];
+  const verdict = judge({ attempts: list, sent, report, outcome, served, inputTokens, seenOutput, counted, unpaid });
+  reservations.settle(hold, verdict, share(attemptNotes(list, sent), list, verdict, terms));
   return verdict;
 }
 

@@ -1,6 +1,7 @@
 /** Billing's timeline events: the hold and the cost of a call. */
+import type { Exchange } from '../../core/contract/contract.ts';
 import { formatRatio, formatUsd, type Money, money } from '../common/domain/money.ts';
-import { defineEvent } from '../common/domain/timeline.ts';
+import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 import type { Hold } from './reservations/hold.ts';
 import type { Verdict } from './reservations/outcome.ts';
 import type { Terms } from './reservations/terms.ts';
@@ -13,7 +14,7 @@ type HeldValues = [
   denominator: string | null,
 ];
 
-export function heldValues(held: Money, { inputTokens, outputTokens, ratio }: Terms): HeldValues {
+function heldValues(held: Money, { inputTokens, outputTokens, ratio }: Terms): HeldValues {
   const { numerator, denominator } = ratio;
   const plain = numerator === denominator;
   return [
@@ -25,7 +26,7 @@ export function heldValues(held: Money, { inputTokens, outputTokens, ratio }: Te
   ];
 }
 
-export const heldEvent = defineEvent(
+const heldEvent = defineEvent(
   'billing.held',
   (...[held, inputTokens, outputTokens, numerator, denominator]: HeldValues) => {
     const factor =
@@ -38,15 +39,27 @@ export const heldEvent = defineEvent(
 
 type EndValues = [reason: string | null, spent: string, estimated: boolean, heldInTheEnd: string | null];
 
-export function endValues({ spent, held, extensions }: Hold, verdict: Verdict): EndValues {
+function endValues({ spent, held, extensions }: Hold, verdict: Verdict): EndValues {
   if (verdict.kind === 'VOID') return [verdict.reason, '0', false, null];
   return [null, String(spent ?? 0n), verdict.estimated, extensions === 0 ? null : String(held)];
 }
 
-export const endEvent = defineEvent('billing.end', (...[reason, spent, estimated, finalHold]: EndValues) => {
+const endEvent = defineEvent('billing.end', (...[reason, spent, estimated, finalHold]: EndValues) => {
   if (reason !== null) return `nothing charged: ${reason}`;
   const more = finalHold === null ? '' : ` (${usd(finalHold)} USD set aside in the end)`;
   return `${usd(spent)} USD charged${estimated ? ', estimated' : ''}${more}`;
 });
+
+const servedEvent = defineEvent('billing.served', (by: string) => `answered by ${by}, without an attempt`);
+
+export function recordHeld(exchange: Exchange, { held, terms }: Hold): void {
+  recordEvent(exchange, terms.at, heldEvent, () => heldValues(held, terms));
+}
+
+export function recordEnd(exchange: Exchange, at: number, hold: Hold, verdict: Verdict): void {
+  if (verdict.kind === 'SETTLE' && verdict.served !== undefined)
+    recordEvent(exchange, at, servedEvent, [verdict.served.name]);
+  recordEvent(exchange, at, endEvent, () => endValues(hold, verdict));
+}
 
 const usd = (nano: string): string => formatUsd(money(BigInt(nano)));

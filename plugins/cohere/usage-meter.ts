@@ -1,35 +1,25 @@
 /** Meters answers of `/v2/chat`: what the vendor bills, where it says so. Pure. */
 import { type JsonObject, objectOf, textOf } from '../../core/json/json.ts';
-import { Counts, type Reading } from '../common/wire/counts.ts';
-import { readFrame } from '../common/wire/frame.ts';
+import type { Counts, Reading } from '../common/wire/counts.ts';
+import { FrameMeter } from '../common/wire/frame-meter.ts';
 import { type CostOf, readCounters } from '../common/wire/readings.ts';
-import { TextMeter, textBytesIn } from '../common/wire/text-meter.ts';
-import type { UsageMeter, UsageMeterOptions, Verdict } from '../common/wire/usage-meter.ts';
+import { textBytesIn } from '../common/wire/text-meter.ts';
+import type { UsageMeterOptions, Verdict } from '../common/wire/usage-meter.ts';
 
 const textNames = new Set(['text', 'thinking', 'tool_plan', 'arguments', 'name']);
 /** Ends that are the vendor's fault. */
 const failures = new Set(['ERROR', 'TIMEOUT']);
 
-export class CohereUsageMeter implements UsageMeter {
-  readonly text = new TextMeter();
-  upstreamId: string | undefined;
-  complete = false;
-  error: JsonObject | undefined;
-  finish: string | undefined;
-  readonly #counts = new Counts();
+export class CohereUsageMeter extends FrameMeter {
   readonly #costOf: CostOf | undefined;
 
   constructor({ costOf }: UsageMeterOptions) {
+    super();
     this.#costOf = costOf;
   }
 
   get reading(): Reading {
-    return this.#counts.reading(readUsage, this.#costOf);
-  }
-
-  frame(raw: Buffer): Verdict {
-    const read = readFrame(raw);
-    return read === undefined ? 'pass' : this.payload(read.json);
+    return this.counts.reading(readUsage, this.#costOf);
   }
 
   payload(json: JsonObject): Verdict {
@@ -56,10 +46,10 @@ export class CohereUsageMeter implements UsageMeter {
     this.finish = textOf(ended['finish_reason']);
     const usage = objectOf(ended['usage']) ?? {};
     const [billed, tokens] = [objectOf(usage['billed_units']) ?? {}, objectOf(usage['tokens']) ?? {}];
-    this.#counts.take('input', billed['input_tokens'] ?? tokens['input_tokens']);
-    this.#counts.take('output', billed['output_tokens'] ?? tokens['output_tokens']);
-    this.#counts.take('cached', usage['cached_tokens']);
-    if (this.#counts.get('output') !== undefined) this.text.reported();
+    this.counts.take('input', billed['input_tokens'] ?? tokens['input_tokens']);
+    this.counts.take('output', billed['output_tokens'] ?? tokens['output_tokens']);
+    this.counts.take('cached', usage['cached_tokens']);
+    if (this.counts.get('output') !== undefined) this.text.reported();
     if (failures.has(this.finish ?? '')) return false;
     this.complete = true;
     return true;

@@ -15,7 +15,7 @@ const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } };
 /** The answer as it is, or compressed; `accepted`: the request's accept-encoding. Streams are compressed while they go. */
 export async function compressed(answer: Answer, accepted: string): Promise<Answer> {
   const { body, headers } = answer;
-  if (!/^(?:application\/json|text\/csv)\b/.test(String(headers['content-type'] ?? ''))) return answer;
+  if (!/^(?:application\/json|text\/csv|text\/javascript)\b/.test(String(headers['content-type'] ?? ''))) return answer;
   const coding = accepts(accepted, 'br') ? 'br' : accepts(accepted, 'gzip') ? 'gzip' : undefined;
   const varied = { ...headers, vary: 'accept-encoding' };
   if (coding === undefined) return { ...answer, headers: varied };

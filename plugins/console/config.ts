@@ -76,6 +76,21 @@ export const config = z
     smtp,
     oidc: z.array(provider).max(10).default([]).describe('Providers that people can sign in by (OpenID Connect).'),
     throttle,
+    public: z
+      .strictObject({
+        models: z
+          .boolean()
+          .default(true)
+          .describe('Everybody may see the models that are sold and their prices; browsers at `/` get a page of them.'),
+        status: z
+          .boolean()
+          .default(true)
+          .describe(
+            'Everybody may see by hours how much of its traffic each model answered, without any numbers of calls.',
+          ),
+      })
+      .prefault({})
+      .describe('Pages that need no signing in.'),
     media_origins: z
       .array(z.string().refine(isOrigin, 'must be scheme and host, such as https://files.example'))
       .max(10)

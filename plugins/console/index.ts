@@ -8,9 +8,13 @@ import {
   type Next,
   type PluginInstance,
 } from '../../core/contract/contract.ts';
+import { adminPages } from '../common/domain/admin/admin-pages.ts';
+import { alertAdmin, mailers } from '../common/domain/admin/alerts.ts';
 import { payments } from '../common/domain/admin/ledger.ts';
 import { priceFloor } from '../common/domain/models.ts';
 import { type ConsoleConfig, config } from './config.ts';
+import { Mailers } from './mailers.ts';
+import { problemsOf } from './page-problems.ts';
 import { firstPath, type Links, openLinks } from './people/links.ts';
 import { houseTables } from './people/tables.ts';
 import * as services from './services.ts';
@@ -23,6 +27,7 @@ const pruneIntervalMs = 3_600_000;
 export default definePlugin<ConsoleConfig>({
   name: 'console',
   config,
+  extensionPoints: [adminPages],
   services: {
     requires: [services.database],
     optional: [
@@ -37,6 +42,8 @@ export default definePlugin<ConsoleConfig>({
       services.shop,
       services.shopAdmin,
       services.taskAdmin,
+      services.uploadedFiles,
+      services.batchAdmin,
       services.upstreamAdmin,
       services.upstreamProbes,
       services.catalog,
@@ -45,7 +52,9 @@ export default definePlugin<ConsoleConfig>({
       services.configFiles,
       payments,
       priceFloor,
+      alertAdmin,
     ],
+    provides: [mailers],
   },
 
   async setup(host: Host, settings: ConsoleConfig): Promise<PluginInstance<ConsoleConfig>> {
@@ -57,8 +66,12 @@ export default definePlugin<ConsoleConfig>({
       clock: host.clock,
       random: host.random,
     });
+    const mails = new Mailers(settings.smtp, host.log);
+    host.provide(mailers, mails);
     const commands = consoleCommands(links, settings.origin);
-    if (host.mode !== 'serve') return { endpoints: endpointsFor(refuse), commands };
+    const problems = () => problemsOf(host.extensions(adminPages));
+    if (host.mode !== 'serve')
+      return { endpoints: endpointsFor(refuse), commands, problems, stop: () => mails.close() };
     // Sign-in and API are large, and commands have no use for them.
     const { openConsole, reloads } = await import('./open.ts');
     const opened = await openConsole({ host, store, settings, links });
@@ -66,7 +79,14 @@ export default definePlugin<ConsoleConfig>({
       endpoints: endpointsFor((exchange, forward) => opened.site(exchange, forward)),
       sockets: [opened.live.endpoint],
       commands,
-      prepare: (changed) => opened.prepare(changed),
+      problems,
+      async prepare(changed) {
+        const commit = await opened.prepare(changed);
+        return () => {
+          commit();
+          mails.use(changed.smtp);
+        };
+      },
       reloads,
       // Stands before the body is read.
       applies: (endpoint) => endpoint.operation === operation,
@@ -79,17 +99,20 @@ export default definePlugin<ConsoleConfig>({
       },
       listening: (origin) => greet(host, links, settings.origin || origin, () => opened.firstOperatorMissing()),
       drain: () => opened.live.stop(),
-      stop: () => opened.close(),
+      async stop() {
+        await opened.close();
+        await mails.close();
+      },
     };
   },
 });
 
 function endpointsFor(handle: NonNullable<Endpoint['handle']>): Endpoint[] {
-  return methods.flatMap((method) =>
-    paths.map(
-      (path) => ({ method, path, operation, keyless: true, unlogged: true, timeoutMs: 60_000, handle }) as const,
-    ),
-  );
+  const common = { operation, keyless: true, unlogged: true, timeoutMs: 60_000, handle } as const;
+  return [
+    { ...common, method: 'GET', path: '/' },
+    ...methods.flatMap((method) => paths.map((path) => ({ ...common, method, path }))),
+  ];
 }
 
 function refuse(): never {

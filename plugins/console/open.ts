@@ -1,6 +1,7 @@
 /** Puts the serving console together: what lasts as long as the gateway, and what its section furnishes, anew when that changes. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Host } from '../../core/contract/contract.ts';
+import { adminPages } from '../common/domain/admin/admin-pages.ts';
 import type { Database } from '../common/domain/database.ts';
 import type { ConsoleServices } from './api/routing/router.ts';
 import type { ConsoleConfig } from './config.ts';
@@ -38,7 +39,7 @@ export interface OpenedConsole {
 }
 
 /** Members of the section that a serving console takes up; the others name its cookies and its place. */
-export const reloads = ['name', 'sign_up', 'session', 'smtp', 'oidc', 'throttle', 'media_origins'] as const;
+export const reloads = ['name', 'sign_up', 'session', 'smtp', 'oidc', 'throttle', 'public', 'media_origins'] as const;
 
 export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
   const ground = await layGround(parts);
@@ -116,7 +117,8 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
     tokens,
     audit,
     throttle,
-    settings: { name, signUp, mail: mailer !== undefined, oidc: providers },
+    adminPages: () => host.extensions(adminPages),
+    settings: { name, signUp, mail: mailer !== undefined, oidc: providers, pages: settings.public },
   };
   const { per_address: perAddress, per_account: perAccount, window: windowMs } = settings.throttle;
   const signIn = createSignIn({

@@ -3,6 +3,7 @@
 export { configFiles } from '../../core/contract/config-files.ts';
 export { accounts } from '../common/domain/accounts.ts';
 export { accountAdmin } from '../common/domain/admin/accounts.ts';
+export { batchAdmin } from '../common/domain/admin/batches.ts';
 export { ledgerQueries } from '../common/domain/admin/ledger.ts';
 export { priceQueries } from '../common/domain/admin/prices.ts';
 export { recordedBodies } from '../common/domain/admin/recorded-bodies.ts';
@@ -15,3 +16,4 @@ export { ledger, pool } from '../common/domain/ledger.ts';
 export { catalog } from '../common/domain/models.ts';
 export { plans, shop } from '../common/domain/plans.ts';
 export { multipliers } from '../common/domain/price-ratio.ts';
+export { uploadedFiles } from '../common/domain/stored-files.ts';

@@ -1,4 +1,4 @@
-/** Everything under `/console`: an exchange of the gateway becomes a web request for API or sign-in, or gets a file. */
+/** Everything under `/console`, and the gateway's root: an exchange of the gateway becomes a web request for API or sign-in, or gets a file. */
 
 import { type Exchange, type Next, type UpstreamRequest, upstreamRequest } from '../../core/contract/contract.ts';
 import { GatewayError, toGatewayError } from '../../core/contract/errors.ts';
@@ -8,6 +8,7 @@ import type { ConsoleServices } from './api/routing/router.ts';
 import { compressed } from './compress.ts';
 import type { Files } from './files.ts';
 import { commonHeaders, dataPolicy } from './headers.ts';
+import { moduleAnswer } from './modules.ts';
 import { originOf, plainAddress } from './origin.ts';
 import { addressHeader, authPath } from './people/auth-names.ts';
 import type { SignIn } from './people/sign-in.ts';
@@ -30,22 +31,25 @@ export interface SiteParts {
 export type Site = (exchange: Exchange, forward: Next) => Promise<Answer>;
 
 export function createSite({ services, signIn, files, origin: configured }: SiteParts): Site {
-  const api = createApi(services);
+  // Made by the first request: plugins may add routes until all of them are set up.
+  let api: ReturnType<typeof createApi> | undefined;
   return async function site(exchange, forward) {
     const { request } = exchange;
     let answer: Answer;
     try {
       const path = plainPath(request.path);
       const origin = originOf(configured, request.headers['host']);
-      if (path === '/console' && !isChange(request.method)) answer = redirect('/console/');
+      const elsewhere = entrance(services, request, path);
+      if (elsewhere !== undefined) answer = elsewhere;
       else if (path === authPath || path.startsWith(`${authPath}/`))
         answer = await toAnswer(await signIn(toRequest(exchange, origin, path), origin));
       else if (path === apiPath || path.startsWith(`${apiPath}/`)) {
         const web = toRequest(exchange, origin, path.slice(apiPath.length) || '/');
         const address = plainAddress(request.remoteAddress);
-        const told = await api.fetch(web, { origin, address, send: sender(exchange, forward) });
+        api ??= createApi(services);
+        const told = await api.fetch(web, { origin, address, send: sender(exchange, forward), exchange });
         answer = await compressed(await toAnswer(told), String(request.headers['accept-encoding'] ?? ''));
-      } else answer = await pageOrFile(exchange, files, path);
+      } else answer = await pageOrFile(exchange, services, files, path);
     } catch (error) {
       answer = errorAnswer(error);
     }
@@ -114,15 +118,41 @@ async function toAnswer(response: Response): Promise<Answer> {
     if (name !== 'set-cookie' && name !== 'content-length') headers[name] = value;
   });
   headers['cache-control'] ??= 'no-store';
-  const isLong = headers['content-type']?.startsWith('text/csv') === true && response.body !== null;
+  // CSV and downloads.
+  const isLong = headers['content-disposition']?.startsWith('attachment') === true && response.body !== null;
   const body = isLong ? (response.body as AsyncIterable<Uint8Array>) : new Uint8Array(await response.arrayBuffer());
   const cookies = response.headers.getSetCookie();
   return { status: response.status, headers, body, ...(cookies.length === 0 ? {} : { cookies }) };
 }
 
-async function pageOrFile({ request }: Exchange, files: Files, path: string): Promise<Answer> {
+/** The root of the gateway, and the console's address without a slash at its end. */
+function entrance(services: ConsoleServices, request: Exchange['request'], path: string): Answer | undefined {
+  if (path === '/') return root(services, request);
+  return path === '/console' && !isChange(request.method) ? redirect('/console/') : undefined;
+}
+
+/** Browsers are shown what this gateway is; programs that look whether it is there get what they got before there were pages. */
+function root({ settings }: ConsoleServices, { headers }: Exchange['request']): Answer {
+  const vary = { vary: 'accept', 'cache-control': 'no-store' };
+  if (!/\btext\/html\b/i.test(String(headers['accept'] ?? '')))
+    return { status: 200, headers: { ...vary, 'content-type': 'application/json' }, body: '{"status":"ok"}' };
+  return {
+    status: 302,
+    headers: { ...vary, location: settings.pages.models ? '/console/welcome' : '/console/' },
+    body: '',
+  };
+}
+
+async function pageOrFile(
+  { request }: Exchange,
+  services: ConsoleServices,
+  files: Files,
+  path: string,
+): Promise<Answer> {
   if (isChange(request.method)) throw new GatewayError('method_not_allowed', 'A page is asked for by GET.');
-  return files.answer(path.slice('/console/'.length), request.headers['accept-encoding']);
+  const name = path.slice('/console/'.length);
+  const accepted = String(request.headers['accept-encoding'] ?? '');
+  return (await moduleAnswer(services.adminPages(), name, accepted)) ?? files.answer(name, accepted);
 }
 
 const isChange = (method: string) => method !== 'GET' && method !== 'HEAD';

@@ -107,6 +107,7 @@ function openStream(read: Read, reader: AnswerReader & { form: 'stream' }, answe
     status: answer.status,
     headers: { 'content-type': contentType },
     body: new MeteredStream(answer.body, meter),
+    failed: (error) => meter.end(error),
   };
 }
 

@@ -11,6 +11,8 @@ import type { WireHeaders } from '../common/kit/upstream-request.ts';
 /** One address that clients call. */
 export interface EndpointDescription {
   readonly path: string;
+  /** Templates of its paths, for the description of the interface, where `path` is no plain pattern. */
+  readonly paths?: readonly string[];
   /** Its name in configuration; several addresses may share one. */
   readonly operation: Operation;
   /** Kind of the models that it takes. */

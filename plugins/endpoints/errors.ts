@@ -8,10 +8,6 @@ function json(status: number, body: object): Answer {
   return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-export function openaiError(error: GatewayError): Answer {
-  return json(error.status, envelope(error));
-}
-
 /**
  * Rerank clients read `message` (Cohere) or `detail` (Jina, Voyage); `error` is for those that call it through a gateway.
  * `id`: the gateway's request.

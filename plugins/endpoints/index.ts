@@ -1,11 +1,12 @@
 /** Endpoints beside chat and images: embeddings and others of a table, relayed or converted, metered and charged like a chat call. */
 import { definePlugin, type Endpoint, type PluginInstance, upstreamRequest } from '../../core/contract/contract.ts';
+import type { PublicOperation } from '../../core/contract/public-operation.ts';
 import { count, size, z } from '../../core/contract/schema.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { call, dropped, usageReport } from '../common/domain/calls.ts';
 import { errorShape } from '../common/domain/error-shape.ts';
 import { model } from '../common/domain/models.ts';
-import { target } from '../common/domain/upstreams.ts';
+import { endpointProtocols, target } from '../common/domain/upstreams.ts';
 import { speech } from './audio/speech.ts';
 import { transcriptionEndpoints } from './audio/transcriptions.ts';
 import { type CallTools, makeCall } from './call.ts';
@@ -14,6 +15,7 @@ import { geminiEmbeddings } from './embeddings/embed-content.ts';
 import { openaiEmbeddings } from './embeddings/embeddings.ts';
 import { moderations } from './moderations.ts';
 import { rerankEndpoints } from './rerank/endpoints.ts';
+import { wireEndpoints, wirePaths } from './wires.ts';
 
 /** Every endpoint of this plugin. */
 const endpointTable: readonly EndpointDescription[] = [
@@ -50,11 +52,18 @@ type Config = z.output<typeof configSchema>;
 export default definePlugin<Config>({
   name: 'endpoints',
   config: configSchema,
-  services: { optional: [errorShape] },
+  services: { optional: [errorShape], provides: [endpointProtocols] },
   requires: [call, openedRequest, target],
   optional: [caller, model],
   sets: [upstreamRequest, usageReport, dropped],
   setup(host, config) {
+    host.provide(endpointProtocols, {
+      paths: () => wirePaths,
+      endpoints: () =>
+        new Map(
+          wireEndpoints.flatMap(([name, operation, path]) => (config.expose.includes(operation) ? [[name, path]] : [])),
+        ),
+    });
     let limits = limitsOf(config);
     const tools: CallTools = { clock: host.clock, shape: () => host.find(errorShape)?.members };
     const offered = endpointTable.filter(({ operation }) => config.expose.includes(operation));
@@ -77,12 +86,19 @@ function limitsOf({ inputs, documents, characters, file: fileBytes, default_mode
   return { inputs, documents, characters, fileBytes, defaultModels };
 }
 
+function describe({ paths, summary, request, model, answers }: EndpointDescription): PublicOperation[] {
+  const types = [request === 'json' ? 'application/json' : 'multipart/form-data'];
+  const body = { types, required: model === 'body' ? ['model'] : [] };
+  return paths === undefined ? [{ summary, body, answers }] : paths.map((path) => ({ summary, path, body, answers }));
+}
+
 function endpointOf(description: EndpointDescription, limits: () => Limits): Endpoint {
   const { path, operation, kind, request, renderError } = description;
   return {
     method: 'POST',
     path,
     operation,
+    describes: describe(description),
     modelKind: kind,
     charges: true,
     body: request === 'json' ? 'json' : 'whole',

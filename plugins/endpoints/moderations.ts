@@ -2,10 +2,10 @@
 import { isObject } from '../../core/json/json.ts';
 import { invalid } from '../../core/json/request-body.ts';
 import { editBody } from '../common/kit/body-edits.ts';
+import { envelopeAnswer } from '../common/kit/error-envelope.ts';
 import { checkLength, isAbsent, modelOf, readJson } from './checks.ts';
 import type { EndpointDescription } from './description.ts';
 import { openaiUsage } from './embeddings/vectors.ts';
-import { openaiError } from './errors.ts';
 import { heldTokens } from './estimate.ts';
 import { parseAnswer } from './whole-json.ts';
 import { bearer, wire } from './wires.ts';
@@ -52,7 +52,7 @@ export const moderations: EndpointDescription = {
       }),
     };
   },
-  renderError: openaiError,
+  renderError: envelopeAnswer,
 };
 
 /** A null in place of a name is replaced. */

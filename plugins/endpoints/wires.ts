@@ -12,6 +12,30 @@ export const wire = {
   openaiTranscriptions: 'openai-transcriptions',
 } as const;
 
+/** The path, below the base URL, of the endpoint of each that is called most. */
+export const wirePaths: ReadonlyMap<string, string> = new Map([
+  [wire.openaiEmbeddings, '/embeddings'],
+  [wire.geminiEmbeddings, '/models'],
+  [wire.cohereRerank, '/rerank'],
+  [wire.jinaRerank, '/rerank'],
+  [wire.voyageRerank, '/rerank'],
+  [wire.openaiModerations, '/moderations'],
+  [wire.openaiSpeech, '/audio/speech'],
+  [wire.openaiTranscriptions, '/audio/transcriptions'],
+]);
+
+/** The gateway's endpoint for clients of each, and its operation. */
+export const wireEndpoints = [
+  [wire.openaiEmbeddings, 'embeddings', '/v1/embeddings'],
+  [wire.geminiEmbeddings, 'embeddings', '/v1beta/models/{model}:embedContent'],
+  [wire.cohereRerank, 'rerank', '/v2/rerank'],
+  [wire.jinaRerank, 'rerank', '/v1/rerank'],
+  [wire.voyageRerank, 'rerank', '/v1/rerank'],
+  [wire.openaiModerations, 'moderations', '/v1/moderations'],
+  [wire.openaiSpeech, 'speech', '/v1/audio/speech'],
+  [wire.openaiTranscriptions, 'transcriptions', '/v1/audio/transcriptions'],
+] as const;
+
 export const bearer: WireHeaders = {
   auth: { header: 'authorization', value: 'Bearer {key}' },
   passedHeaders: [],

@@ -36,6 +36,27 @@ export const configSchema = z
       .refine(...atLeast(1, '1'))
       .prefault(200)
       .describe('Files that are sent to clients at the same time.'),
+    uploads: z
+      .strictObject({
+        file_limit: size()
+          .refine(...atLeast(1, '1'))
+          .prefault('512MB')
+          .describe('Largest file that a client may upload.'),
+        files: count()
+          .refine(...atLeast(1, '1'))
+          .prefault(10_000)
+          .describe('Files that an account may have, uploaded ones and those of its batches.'),
+        retention: duration()
+          .refine(...atLeast(3_600_000, '1h'))
+          .prefault('30d')
+          .describe('How long such a file is kept at most.'),
+        parallel: count()
+          .refine(...atLeast(1, '1'))
+          .prefault(4)
+          .describe('Files that an account may upload at the same time; ten times as many in all.'),
+      })
+      .prefault({})
+      .describe('Files that clients upload, and that batches make for them.'),
     fetch: z
       .strictObject({
         parallel: count()

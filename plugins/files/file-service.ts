@@ -4,12 +4,12 @@ import type { Exchange } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock, Log, Random } from '../../core/contract/host-tools.ts';
 import type { Answer } from '../../core/contract/message.ts';
-import type { FileContent, FileOwner, Files, KeptFile } from '../common/domain/stored-files.ts';
+import { bytesOf, type FileContent, type FileOwner, type Files, type KeptFile } from '../common/domain/stored-files.ts';
 import { isFileId, newFileId } from './address.ts';
 import type { ByteStore } from './bytes.ts';
 import { ensureDisk, isNoSpace } from './disk-space.ts';
 import type { Incoming, IncomingFile } from './incoming.ts';
-import { type FileRows, type RoomLimits, storageFull } from './rows.ts';
+import { type FileRows, type NewFile, type RoomLimits, storageFull } from './rows.ts';
 import { dispositionOf, servingOf } from './serving.ts';
 
 export interface FileServiceOptions {
@@ -60,21 +60,27 @@ export class FileService implements Omit<Files, 'address'> {
     await ensureDisk(directory, fileBytes, reserveBytes);
     const taken = await incoming.take(content, kind, signal);
     try {
-      return await this.#store(taken, owner);
+      return await this.store(taken, owner, { id: newFileId(this.#tools.random) }, this.#options.retentionMs);
     } finally {
       await taken.discard();
     }
   }
 
   /** Writes the row first, so that a sweep finds all bytes. */
-  async #store({ content, mediaType, bytes }: IncomingFile, owner: FileOwner): Promise<KeptFile> {
-    const { rows, store, clock, random } = this.#tools;
-    const id = newFileId(random);
-    const other = await rows.begin({ id, owner, mediaType, bytes }, this.#options.limits, clock.now());
+  async store(
+    { content, mediaType, bytes }: Omit<IncomingFile, 'discard'>,
+    owner: FileOwner,
+    { id, named }: Pick<NewFile, 'id' | 'named'>,
+    retentionMs: number,
+  ): Promise<KeptFile> {
+    const { rows, store, clock } = this.#tools;
+    const file = { id, owner, mediaType, bytes, ...(named === undefined ? {} : { named }) };
+    const begunAt = clock.now();
+    const other = await rows.begin(file, this.#options.limits, begunAt);
     if (other !== undefined) return other;
     try {
       await store.put(id, content, { mediaType, bytes });
-      const expiresAt = clock.now() + this.#options.retentionMs;
+      const expiresAt = begunAt + retentionMs;
       if (await rows.complete(id, expiresAt)) return { id, mediaType, bytes, expiresAt };
       await store.remove(id);
       throw new GatewayError('conflict', 'The file was removed, or kept by another, while it was being kept.');
@@ -97,19 +103,17 @@ export class FileService implements Omit<Files, 'address'> {
   async read(accountId: string, fileId: string): Promise<Uint8Array | undefined> {
     const file = await this.find(accountId, fileId);
     const opened = file && (await this.#tools.store.open(fileId, { first: 0, last: file.bytes - 1 }));
-    if (opened === undefined) return undefined;
-    try {
-      const chunks: Uint8Array[] = [];
-      for await (const chunk of opened.body) chunks.push(chunk);
-      return Buffer.concat(chunks);
-    } finally {
-      opened.close();
-    }
+    return opened && bytesOf(opened);
   }
 
   async answer(accountId: string, fileId: string, exchange: Exchange): Promise<Answer> {
     const file = await this.find(accountId, fileId);
     if (file === undefined) throw noSuchFile();
+    return this.#answer(file, exchange, file.expiresAt);
+  }
+
+  /** A file that was found for its account. */
+  answerFile(file: KeptFile, exchange: Exchange): Promise<Answer> {
     return this.#answer(file, exchange, file.expiresAt);
   }
 

@@ -9,8 +9,8 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Random } from '../../core/contract/host-tools.ts';
-import type { FileContent } from '../common/domain/stored-files.ts';
-import { GuardedClient, type GuardOptions, Unfetchable } from '../common/kit/guarded-fetch.ts';
+import type { FileContent, FileVendor } from '../common/domain/stored-files.ts';
+import { type FetchWay, GuardedClient, type GuardOptions, Unfetchable } from '../common/kit/guarded-fetch.ts';
 import { kindOfMedia } from '../common/kit/media-types.ts';
 import { sniffBytes } from '../common/kit/sniff.ts';
 import type { StoredContent } from './bytes.ts';
@@ -83,7 +83,7 @@ export class Incoming {
     if (content instanceof Uint8Array) return this.#given(content, kind);
     const turn = await this.#semaphore.acquire(signal);
     try {
-      return await this.#fetch(content.url, originOf(content.vendor), kind, signal);
+      return await this.#fetch(content.url, wayTo(content.vendor), kind, signal);
     } finally {
       turn();
     }
@@ -99,12 +99,12 @@ export class Incoming {
     }
   }
 
-  async #fetch(url: string, trusted: string | undefined, kind: Kind, signal: AbortSignal): Promise<IncomingFile> {
+  async #fetch(url: string, way: FetchWay, kind: Kind, signal: AbortSignal): Promise<IncomingFile> {
     const timeout = AbortSignal.timeout(this.#options.timeoutMs);
     const either = AbortSignal.any([signal, timeout]);
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#fetchOnce(url, trusted, kind, either);
+        return await this.#fetchOnce(url, way, kind, either);
       } catch (error) {
         if (signal.aborted) throw signal.reason;
         throwIfLasting(error);
@@ -116,11 +116,11 @@ export class Incoming {
     }
   }
 
-  async #fetchOnce(url: string, trusted: string | undefined, kind: Kind, signal: AbortSignal): Promise<IncomingFile> {
+  async #fetchOnce(url: string, way: FetchWay, kind: Kind, signal: AbortSignal): Promise<IncomingFile> {
     const path = `incoming/${this.#random.bytes(16).toString('hex')}`;
     const file = join(this.#directory, path);
     const discard = () => rm(file, { force: true });
-    const opened = await this.#client.open(url, signal, trusted);
+    const opened = await this.#client.open(url, signal, way);
     const gauge = new Gauge(kind);
     try {
       await pipeline(gauge.watch(opened.body), createWriteStream(file, { flags: 'wx', mode: 0o600 }), { signal });
@@ -188,9 +188,11 @@ function isPassing({ status }: Unfetchable): boolean {
   return status !== undefined && (status >= 500 || retryableStatuses.has(status));
 }
 
-/** undefined for text that is no URL: then no origin is trusted. */
-function originOf(vendor: string | undefined): string | undefined {
-  return vendor === undefined ? undefined : URL.parse(vendor)?.origin;
+/** A base URL that cannot be parsed makes no origin trusted. */
+function wayTo(vendor: FileVendor | undefined): FetchWay {
+  if (vendor === undefined) return {};
+  const { baseUrl, headers, network } = vendor;
+  return { trustedOrigin: URL.parse(baseUrl)?.origin, headers, network };
 }
 
 function unusable(cause: unknown): GatewayError {

@@ -12,8 +12,9 @@ import {
 import type { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { accounts } from '../common/domain/accounts.ts';
+import { fileStatistics } from '../common/domain/admin/stored-work.ts';
 import { database } from '../common/domain/database.ts';
-import { files } from '../common/domain/stored-files.ts';
+import { files, uploadedFiles } from '../common/domain/stored-files.ts';
 import { envelope } from '../common/kit/error-envelope.ts';
 import { checkedExpiry, originFor, signedPath } from './address.ts';
 import type { ByteStore } from './bytes.ts';
@@ -23,6 +24,8 @@ import { openDisk } from './disk.ts';
 import { FileService, noSuchFile } from './file-service.ts';
 import { Incoming } from './incoming.ts';
 import { FileRows } from './rows.ts';
+import { UploadRows } from './upload-rows.ts';
+import { Uploads, type UploadTools } from './uploads.ts';
 
 const sweepIntervalMs = 60_000;
 const leftoversIntervalMs = 3_600_000;
@@ -32,7 +35,7 @@ const answerTimeoutMs = 3_600_000;
 export default definePlugin<FilesConfig>({
   name: 'files',
   config: configSchema,
-  services: { requires: [database], optional: [accounts], provides: [files] },
+  services: { requires: [database], optional: [accounts], provides: [files, uploadedFiles, fileStatistics] },
   setup: (host, config) => setUpFiles(host, config),
 });
 
@@ -46,6 +49,8 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
   const incoming = new Incoming(directory, incomingOptions(config), host.random);
   if (host.mode !== 'check') await incoming.open();
   const keeper = keeperOf(host, config, directory, { rows, store, incoming });
+  host.provide(uploadedFiles, uploadsOf(host, config, directory, { files: keeper, rows: new UploadRows(db), store }));
+  host.provide(fileStatistics, { keptBytes: () => rows.keptBytes() });
   let listening = 'http://127.0.0.1';
   host.provide(files, {
     ensureRoom: (accountId) => keeper.ensureRoom(accountId),
@@ -112,6 +117,18 @@ function keeperOf(
   );
 }
 
+function uploadsOf(
+  { clock, random }: Host,
+  { uploads, disk_reserve: reserveBytes }: FilesConfig,
+  directory: string,
+  rooms: Pick<UploadTools, 'files' | 'rows' | 'store'>,
+): Uploads {
+  const { file_limit: mostBytes, files: mostFiles, retention: retentionMs, parallel } = uploads;
+  const atOnce = { account: parallel, all: 10 * parallel };
+  const options = { directory, mostBytes, mostFiles, retentionMs, reserveBytes, atOnce };
+  return new Uploads(options, { ...rooms, clock, random });
+}
+
 async function answerAddress(exchange: Exchange, host: Host, key: KeyObject, keeper: FileService): Promise<Answer> {
   const { params, query } = exchange.request;
   const fileId = params['file_id'] ?? '';
@@ -126,6 +143,7 @@ function endpointsOf(handle: (exchange: Exchange) => Promise<Answer>): Endpoint[
     method,
     path: '/v1/files/:file_id/content',
     operation: 'files',
+    describes: method === 'HEAD' ? [] : [{ summary: 'Sends a file.', answers: ['application/octet-stream'] }],
     keyless: true,
     body: 'none',
     timeoutMs: answerTimeoutMs,

@@ -12,6 +12,8 @@ export interface NewFile {
   readonly owner: FileOwner;
   readonly mediaType: string;
   readonly bytes: number;
+  /** Of uploads. */
+  readonly named?: { readonly name: string; readonly purpose: string; readonly mostFiles: number };
 }
 
 export interface RoomLimits {
@@ -85,6 +87,15 @@ export class FileRows {
     return { id: row.id, mediaType: row.media_type, bytes: Number(row.bytes), expiresAt: Number(row.sweep_ms) };
   }
 
+  /** Of all accounts. */
+  async keptBytes(): Promise<number> {
+    const [row] = await rowsOf<{ bytes: string }>(
+      this.#orm,
+      sql`select coalesce(sum(bytes), 0)::text as bytes from ${this.#table('file_usage')}`,
+    );
+    return Number(row!.bytes);
+  }
+
   /** Throws if `bytes` more do not fit: forbidden for the account's limit, overloaded for the gateway's. */
   async ensureRoom(accountId: string, bytes: number, limits: RoomLimits, runner: Runner = this.#orm): Promise<void> {
     const rows = await rowsOf<{ own: string; everything: string }>(
@@ -118,14 +129,28 @@ export class FileRows {
       const other = await this.findOfTask(file.owner, now, transaction);
       if (other !== undefined) return other;
       await this.ensureRoom(accountId, file.bytes, limits, transaction);
+      if (file.named !== undefined) await this.#ensureCount(accountId, file.named.mostFiles, transaction);
       await transaction.execute(sql`${this.#markGone(now)} where ${same}`);
       await transaction.execute(
         sql`insert into ${this.#files}
-            (id, account_id, task_id, number, state, media_type, bytes, created_at, sweep_at)
+            (id, account_id, task_id, number, state, media_type, bytes, created_at, sweep_at, name, purpose)
           values (${file.id}, ${accountId}, ${taskId}, ${number}, 'writing', ${file.mediaType}, ${file.bytes},
-            ${instant(now)}, ${instant(now + writingMs)})`,
+            ${instant(now)}, ${instant(now + writingMs)}, ${file.named?.name ?? null}, ${file.named?.purpose ?? null})`,
       );
       return undefined;
+    });
+  }
+
+  async #ensureCount(accountId: string, mostFiles: number, runner: Runner): Promise<void> {
+    const [row] = await rowsOf<{ files: number }>(
+      runner,
+      sql`select count(*)::int as files from ${this.#files}
+        where account_id = ${accountId} and purpose is not null and state <> 'gone'`,
+    );
+    if (row!.files < mostFiles) return;
+    throw new GatewayError('forbidden', `This account has ${mostFiles} files, as many as it may have; delete some.`, {
+      code: 'too_many_files',
+      shouldRetry: false,
     });
   }
 
@@ -213,19 +238,19 @@ export class FileRows {
   }
 }
 
+/** As text, since drivers encode dates differently. */
+export function instant(milliseconds: number): SQL {
+  return sql`${new Date(milliseconds).toISOString()}::timestamptz`;
+}
+
+export async function rowsOf<Row>(runner: Runner, statement: SQL): Promise<Row[]> {
+  return (await runner.execute(statement)) as Row[];
+}
+
 export function storageFull(cause?: unknown): GatewayError {
   return new GatewayError('overloaded', 'The gateway has no room for files at the moment; try again later.', {
     code: 'storage_full',
     retryAfterMs: 60_000,
     cause,
   });
-}
-
-/** As text, since drivers encode dates differently. */
-function instant(milliseconds: number): SQL {
-  return sql`${new Date(milliseconds).toISOString()}::timestamptz`;
-}
-
-async function rowsOf<Row>(runner: Runner, statement: SQL): Promise<Row[]> {
-  return (await runner.execute(statement)) as Row[];
 }

@@ -31,8 +31,8 @@ const scheme: ComputedScheme<z.output<typeof settings>> = {
   name: 'google',
   config: settings,
   needsNoKey: true,
-  open({ quota_project: project, ...source }, key, { clock }) {
-    const load = (signal: AbortSignal) => fetchToken({ ...source, key, clock, signal });
+  open({ quota_project: project, ...source }, key, { clock, fetch }) {
+    const load = (signal: AbortSignal) => fetchToken({ ...source, key, clock, fetch, signal });
     const tokens = new Refreshed<string>({ clock, load, aheadMs });
     const counted = project === undefined ? {} : { 'x-goog-user-project': project };
     const bearer = (token: string) => ({ ...counted, authorization: `Bearer ${token}` });
@@ -41,6 +41,7 @@ const scheme: ComputedScheme<z.output<typeof settings>> = {
         const token = tokens.get();
         return typeof token === 'string' ? bearer(token) : token.then(bearer);
       },
+      refused: ({ headers }) => tokens.refuse(headers['authorization']?.replace('Bearer ', '') ?? ''),
     };
   },
 };

@@ -5,6 +5,7 @@ import type { Clock } from '../../core/contract/host-tools.ts';
 import { z } from '../../core/contract/schema.ts';
 import type { Secret } from '../../core/contract/secret.ts';
 import { isObject, type JsonObject, objectOf, textOf, tryParse } from '../../core/json/json.ts';
+import { boundedText } from '../common/kit/bounded-text.ts';
 import type { Perishable } from '../common/wire/credentials.ts';
 
 export interface TokenSource {
@@ -13,6 +14,8 @@ export interface TokenSource {
   readonly scope: string;
   readonly metadata: string;
   readonly clock: Clock;
+  /** To the token servers. Addresses local to the machine, such as its metadata server, are called directly. */
+  readonly fetch: typeof fetch;
   readonly signal: AbortSignal;
 }
 
@@ -133,7 +136,7 @@ async function federatedToken(file: FileOf<'external_account'>, source: TokenSou
     subject_token: await subjectToken(file.credential_source, source.signal),
   });
   if (impersonated === undefined) return token;
-  const { json } = await fetched('the service that impersonates', impersonated, {
+  const { json } = await fetched('the service that impersonates', impersonated, source.fetch, {
     method: 'POST',
     headers: { authorization: `Bearer ${token.value}`, 'content-type': 'application/json' },
     body: JSON.stringify({ scope: [source.scope], lifetime: `${hourSeconds}s` }),
@@ -149,7 +152,7 @@ async function subjectToken(
   let written: string;
   if (from.file !== undefined) written = await fileText(from.file, signal);
   else if (from.url !== undefined)
-    written = (await fetched('the identity provider', from.url, { headers: from.headers ?? {}, signal })).text;
+    written = (await fetched('the identity provider', from.url, fetch, { headers: from.headers ?? {}, signal })).text;
   else throw new Error('the credential file names no `file` and no `url` as its source');
   const { type, subject_token_field_name: member = '' } = from.format ?? { type: 'text' };
   return type === 'json' ? tokenIn(objectOf(tryParse(written)) ?? {}, member) : written.trim();
@@ -158,16 +161,20 @@ async function subjectToken(
 async function metadataToken({ metadata, scope, clock, signal }: TokenSource): Promise<Token> {
   const address = `${metadata.replace(/\/+$/, '')}/computeMetadata/v1/instance/service-accounts/default/token`;
   const askedAt = clock.now();
-  const { json } = await fetched('the metadata server', `${address}?scopes=${encodeURIComponent(scope)}`, {
+  const { json } = await fetched('the metadata server', `${address}?scopes=${encodeURIComponent(scope)}`, fetch, {
     headers: { 'metadata-flavor': 'Google' },
     signal,
   });
   return issued(json, askedAt);
 }
 
-async function asked({ clock, signal }: TokenSource, address: string, form: Record<string, string>): Promise<Token> {
+async function asked(
+  { clock, fetch: send, signal }: TokenSource,
+  address: string,
+  form: Record<string, string>,
+): Promise<Token> {
   const askedAt = clock.now();
-  const { json } = await fetched('the token server', address, {
+  const { json } = await fetched('the token server', address, send, {
     method: 'POST',
     body: new URLSearchParams(form),
     signal,
@@ -191,11 +198,16 @@ function tokenIn(json: JsonObject, member: string): string {
 }
 
 /** `who` answers, for errors: logs show no addresses. */
-async function fetched(who: string, address: string, init: RequestInit): Promise<{ text: string; json: JsonObject }> {
-  const answer = await fetch(address, { ...init, redirect: 'error' }).catch((error: Error) => {
+async function fetched(
+  who: string,
+  address: string,
+  send: typeof fetch,
+  init: RequestInit,
+): Promise<{ text: string; json: JsonObject }> {
+  const answer = await send(address, { ...init, redirect: 'error' }).catch((error: Error) => {
     throw new Error(`${who} cannot be reached: ${codeOf(error)}`);
   });
-  const body = await boundedText(answer, who);
+  const body = await boundedText(answer, mostBytes, () => new Error(`${who} sent too long an answer`));
   const parsed = tryParse(body);
   const json = isObject(parsed) ? parsed : {};
   if (!answer.ok) throw new Error(`${who} gave no token: status ${answer.status}${kindOf(json)}`);
@@ -210,15 +222,4 @@ function codeOf({ name, cause }: Error): string {
 function kindOf(json: JsonObject): string {
   const kind = textOf(json['error']) ?? textOf(objectOf(json['error'])?.['status']) ?? '';
   return /^[a-z_]{1,60}$/i.test(kind) ? `, ${kind}` : '';
-}
-
-async function boundedText(answer: Response, who: string): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of answer.body ?? []) {
-    bytes += part.length;
-    if (bytes > mostBytes) throw new Error(`${who} sent too long an answer`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString('utf8');
 }

@@ -11,7 +11,7 @@ import { toGatewayError, UpstreamRefusal } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { duration, size, z } from '../../core/contract/schema.ts';
 import { caller } from '../common/domain/accounts.ts';
-import { attempts, call, usageReport } from '../common/domain/calls.ts';
+import { attempts, call, keyedCalls, usageReport } from '../common/domain/calls.ts';
 import { type Database, database, isUndecided } from '../common/domain/database.ts';
 import { ledger } from '../common/domain/ledger.ts';
 import { Calls, type Ending } from './calls.ts';
@@ -45,7 +45,7 @@ type Config = z.output<typeof configSchema>;
 export default definePlugin<Config>({
   name: 'idempotency',
   config: configSchema,
-  services: { requires: [database], optional: [ledger] },
+  services: { requires: [database], optional: [ledger], provides: [keyedCalls] },
   requires: [call, caller],
   requiresAtEnd: [attempts],
   setup: (host, config) => setUpIdempotency(host, config, sqlRows),
@@ -72,6 +72,7 @@ export async function setUpIdempotency(
     mayBeCharged: (id) => mayBeCharged(host, id),
     durable: async () => host.find(ledger)?.safe(),
   });
+  host.provide(keyedCalls, { keepMs: config.keep });
   let left: readonly string[] = [];
   return {
     applies: (endpoint) => endpoint.method === 'POST' && (endpoint.setsOnOpen?.includes(call) ?? false),

@@ -33,23 +33,31 @@ function toModel(id: string, section: ModelConfig): Model {
     created: section.created,
     displayName: section.display_name ?? id,
     kind: section.kind,
-    targets: section.targets.map(({ provider, model, weight, headers, traits, cost }) => ({
+    targets: section.targets.map(({ provider, model, weight, speaks, headers, traits, cost }) => ({
       provider,
       model: model ?? id,
       weight,
+      ...(speaks === undefined ? {} : { speaks }),
       ...(headers === undefined ? {} : { headers }),
       ...(traits === undefined ? {} : { traits }),
       ...(cost === undefined ? {} : { cost }),
     })),
     contextTokens: section.context,
     maxOutputTokens: section.max_output,
+    ...limitsOf(section),
     prices: section.price,
     ...(section.cost === undefined ? {} : { cost: section.cost }),
     ...(section.multiplier === undefined ? {} : { multiplier: section.multiplier }),
+    ...(section.batch === undefined ? {} : { batch: section.batch }),
     ...(section.traits === undefined ? {} : { traits: section.traits }),
     ...(section.strategy === undefined ? {} : { strategy: section.strategy }),
     ...(section.hedge === undefined ? {} : { hedgeAfterMs: section.hedge }),
   };
+}
+
+function limitsOf({ limits, traits }: ModelConfig): Pick<Model, 'limits'> {
+  const resolutions = limits?.resolutions ?? traits?.resolutions;
+  return limits === undefined && resolutions === undefined ? {} : { limits: { ...limits, resolutions } };
 }
 
 /** Notices of `check`: one sentence per subject, however many models it concerns. */
@@ -83,18 +91,18 @@ export function catalogNotices(config: ModelsConfig, providers: Providers): Noti
   if (configured === undefined)
     addNotice('info', 'targets name providers that are not configured or have no key', unusable);
   // Those without a key are reported where they are configured.
-  for (const name of configured === undefined ? [] : unusable.filter((one) => !configured.includes(one)))
+  for (const name of configured === undefined ? [] : unusable.filter((one) => !configured.has(one)))
     notices.push(
       unknownProvider(
         name,
         idsOf(({ targets }) => targets.some(({ provider }) => provider === name)),
-        configured!,
+        configured!.keys(),
       ),
     );
   return notices;
 }
 
-function unknownProvider(name: string, models: readonly string[], configured: readonly string[]): Notice {
+function unknownProvider(name: string, models: readonly string[], configured: Iterable<string>): Notice {
   const text = `there is no provider "${name}", which ${listed(models)} ${models.length === 1 ? 'has' : 'have'} as a target${didYouMean(name, configured)}`;
   return { level: 'warning', text };
 }

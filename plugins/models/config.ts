@@ -3,7 +3,7 @@
 import { renamed } from '../../core/contract/renamed.ts';
 import { count, durationOrOff, z } from '../../core/contract/schema.ts';
 import { headersSchema } from '../common/domain/headers-schema.ts';
-import { type ModelKind, modelKinds } from '../common/domain/models.ts';
+import { limitsSchema, type ModelKind, modelKinds } from '../common/domain/models.ts';
 import { ratio } from '../common/domain/money-schema.ts';
 import type { PriceBook } from '../common/domain/prices.ts';
 import { traitsSchema } from '../common/domain/traits.ts';
@@ -15,12 +15,22 @@ const modelId = z.string().regex(/^[^\s?#/\p{C}][^\s?#\p{C}]{0,199}$/u, 'is not 
 
 const providerName = z.string().regex(/^[a-z][a-z0-9._-]{0,62}$/i, 'is not a provider name');
 
+const protocolName = z.string().regex(/^[a-z][a-z0-9._-]{0,62}$/i, 'is not a protocol name');
+
+const plainTarget = {
+  weight: 0,
+  speaks: undefined,
+  headers: undefined,
+  traits: undefined,
+  cost: undefined,
+  below_cost: false,
+};
+
 const shortTarget = z.string().transform((text, context) => {
   const slash = text.indexOf('/');
   const provider = slash === -1 ? text : text.slice(0, slash);
   const model = slash === -1 ? undefined : text.slice(slash + 1);
-  if (providerName.safeParse(provider).success && model !== '')
-    return { provider, model, weight: 0, headers: undefined, traits: undefined, cost: undefined };
+  if (providerName.safeParse(provider).success && model !== '') return { provider, model, ...plainTarget };
   context.addIssue({ code: 'custom', message: 'must be a provider, or provider/upstream-model' });
   return z.NEVER;
 });
@@ -34,6 +44,13 @@ const longTarget = z.strictObject({
     .max(1_000_000)
     .default(0)
     .describe('Share of the first tries. 0: none, tried in the listed order after the others.'),
+  speaks: z
+    .union([protocolName, z.array(protocolName).min(1).max(20)])
+    .transform((written) => [written].flat())
+    .optional()
+    .describe(
+      "The protocols of the provider that this model takes there, one or a list, the preferred one first; default: all of the provider's.",
+    ),
   headers: headersSchema
     .optional()
     .describe("Headers that are sent with this model's requests to this provider, over the provider's own."),
@@ -41,6 +58,7 @@ const longTarget = z.strictObject({
   cost: priceSchema
     .optional()
     .describe("What the operator pays this provider, written like a price; default: the model's."),
+  below_cost: z.boolean().default(false).describe('true: the model may be sold below its cost here.'),
 });
 
 const created = z.union([z.number(), z.string()]).transform((value, context) => {
@@ -56,9 +74,16 @@ const settings = z.strictObject({
     .array(z.union([shortTarget, longTarget]))
     .min(1)
     .max(100)
-    .describe('Who serves it: provider, provider/upstream-model or { provider, model, weight }; tried in this order.'),
+    .describe(
+      'Who serves it: provider, provider/upstream-model or { provider, model, weight, speaks }; tried in this order.',
+    ),
   context: count().optional().describe('Largest input, in tokens.'),
   max_output: count().optional().describe('Largest output, in tokens.'),
+  limits: limitsSchema
+    .optional()
+    .describe(
+      'What the vendor documents of a model of images or videos, for people: prompt, images, references, seconds …',
+    ),
   kind: z.enum(modelKinds).default('chat').describe('What it makes or does: chat, image, video, embedding …'),
   display_name: z.string().min(1).max(200).optional().describe('Name for people; default: the id.'),
   created: created.prefault(0).describe('When it came out: Unix seconds or an ISO date.'),
@@ -73,6 +98,7 @@ const settings = z.strictObject({
   multiplier: ratio()
     .optional()
     .describe("Ratio on the model's price, on top of the plan's and the account's; default: 1."),
+  batch: ratio().optional().describe('Ratio on the price of lines of batches, on top of the others; default: 1.'),
   traits: traitsSchema.optional().describe('How the model wants to be asked when a request is translated for it.'),
   strategy: z
     .enum(['ordered', 'fastest'])
@@ -112,6 +138,10 @@ const requiredClasses: Record<ModelKind, readonly (readonly UsageClass[])[]> = {
   speech: [['character', 'output', 'output_audio', 'request']],
   transcription: [['audio', 'input_audio', 'input', 'request']],
   moderation: [['input', 'request']],
+  realtime: [
+    ['input', 'input_audio'],
+    ['output', 'output_audio'],
+  ],
 };
 
 export const modelsSchema = z

@@ -1,6 +1,6 @@
 /** Finds models that are sold below the operator's cost, at any future time, in any tier, at the lowest ratio. Pure. */
 import type { Fault, Host } from '../../core/contract/contract.ts';
-import { formatUsd, one, type Ratio, unitPrice } from '../common/domain/money.ts';
+import { formatUsd, isLess, one, type Ratio, timesRatio, unitPrice } from '../common/domain/money.ts';
 import { type Plans, plans } from '../common/domain/plans.ts';
 import { lowestRatio, multipliers } from '../common/domain/price-ratio.ts';
 import {
@@ -10,6 +10,7 @@ import {
   type PriceVersion,
   versionAt,
 } from '../common/domain/prices.ts';
+import type { Providers } from '../common/domain/upstreams.ts';
 import { type Usage, type UsageClass, usageClasses } from '../common/domain/usage.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
 
@@ -18,11 +19,21 @@ export function lowestRatioIn(
   host: Pick<Host, 'find'>,
   offered?: Pick<Plans, 'list'>,
 ): (id: string, model: ModelConfig) => Ratio {
-  return (id, { aliases, multiplier }) =>
-    lowestRatio(
-      { multipliers: host.find(multipliers), plans: offered ?? host.find(plans) },
-      { id, aliases, multiplier },
-    );
+  return (id, { aliases, multiplier, batch }) => {
+    // A line of a batch is the cheapest call.
+    const own = batch !== undefined && isLess(batch, one) ? timesRatio(multiplier ?? one, batch) : multiplier;
+    const services = { multipliers: host.find(multipliers), plans: offered ?? host.find(plans) };
+    return lowestRatio(services, { id, aliases, multiplier: own });
+  };
+}
+
+/** Removes targets that have a cost and are not used because their provider has no key. */
+export function withoutUnusedCosts(config: ModelsConfig, providers: Pick<Providers, 'find'>): ModelsConfig {
+  const isCounted = ({ provider, cost }: ModelConfig['targets'][number]) =>
+    cost === undefined || providers.find(provider) !== undefined;
+  return Object.fromEntries(
+    Object.entries(config).map(([id, model]) => [id, { ...model, targets: model.targets.filter(isCounted) }]),
+  );
 }
 
 /** One fault per model and target that is sold below its cost without `below_cost`. */
@@ -45,7 +56,7 @@ export function floorFaults(
 /** The distinct cost books of a model. */
 function costsOf({ targets, cost }: ModelConfig): { location: string; cost: PriceBook }[] {
   const own = targets.flatMap((target) =>
-    target.cost === undefined ? [] : [{ location: ` at ${target.provider}`, cost: target.cost }],
+    target.cost === undefined || target.below_cost ? [] : [{ location: ` at ${target.provider}`, cost: target.cost }],
   );
   const common = cost !== undefined && targets.some((target) => target.cost === undefined);
   return common ? [...own, { location: '', cost }] : own;

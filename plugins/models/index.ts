@@ -9,21 +9,23 @@ import {
 import { GatewayError } from '../../core/contract/errors.ts';
 import { renamedNotices } from '../../core/contract/renamed.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
+import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { priceQueries } from '../common/domain/admin/prices.ts';
-import { type Call, call } from '../common/domain/calls.ts';
+import { batchLine, type Call, call } from '../common/domain/calls.ts';
 import { type Catalog, catalog, type Model, model, priceFloor } from '../common/domain/models.ts';
-import { timesRatio } from '../common/domain/money.ts';
+import { one, timesRatio } from '../common/domain/money.ts';
 import { plan, plans } from '../common/domain/plans.ts';
 import { multipliers } from '../common/domain/price-ratio.ts';
 import { type PriceVersion, versionAt } from '../common/domain/prices.ts';
 import { providers, translations } from '../common/domain/upstreams.ts';
+import { dialectOf, renderError } from '../common/kit/dialects.ts';
 import { buildCatalog, catalogNotices, offeredBy, planNotices, priceNotices } from './catalog.ts';
 import { type ModelsConfig, modelsSchema } from './config.ts';
-import { dialectOf, renderError } from './dialects.ts';
-import { floorFaults, lowestRatioIn } from './floors.ts';
+import { floorFaults, lowestRatioIn, withoutUnusedCosts } from './floors.ts';
 import { buildListing, type Listing, quoted, unknownModel } from './listing.ts';
 import { priceCommands } from './price-commands.ts';
 import { openPriceQueries } from './price-queries.ts';
+import { protocolServices, targetFaults, targetNotices } from './target-faults.ts';
 import { undersellingPlans } from './undersold.ts';
 
 export default definePlugin<ModelsConfig>({
@@ -31,7 +33,7 @@ export default definePlugin<ModelsConfig>({
   config: modelsSchema,
   services: {
     requires: [providers],
-    optional: [translations, plans, multipliers, accounts],
+    optional: [...protocolServices, plans, multipliers, accounts, alertEvents],
     provides: [catalog, priceFloor, priceQueries],
   },
   requires: [call],
@@ -41,6 +43,7 @@ export default definePlugin<ModelsConfig>({
     const known = host.get(providers);
     let config = written;
     let offered = buildCatalog(config, known);
+    const costed = () => withoutUnusedCosts(config, known);
     const current: Catalog = {
       find: (id) => offered.find(id),
       list: () => offeredBy(host.endpoints(), offered.list()),
@@ -53,7 +56,7 @@ export default definePlugin<ModelsConfig>({
     const lowest = lowestRatioIn(host);
     host.provide(priceFloor, {
       losses: (multiplier) =>
-        floorFaults(config, host.clock.now(), (id, entry) => timesRatio(lowest(id, entry), multiplier)).map(
+        floorFaults(costed(), host.clock.now(), (id, entry) => timesRatio(lowest(id, entry), multiplier)).map(
           ({ path, message }) => `${path[0]}: ${message}`,
         ),
     });
@@ -74,12 +77,13 @@ export default definePlugin<ModelsConfig>({
       notices: () => [
         ...renamedNotices('models', config),
         ...catalogNotices(config, known),
+        ...targetNotices(config, host),
         ...planNotices(config, host.find(plans)?.list() ?? []),
         ...unservedNotices(current, offered),
         ...priceNotices(config, host.clock.now()),
-        ...undersellingPlans(host, config, host.clock.now()).map((text) => ({ level: 'warning', text }) as const),
+        ...undersellingPlans(host, costed(), host.clock.now()).map((text) => ({ level: 'warning', text }) as const),
       ],
-      problems: () => floorFaults(config, host.clock.now(), lowest),
+      problems: () => [...targetFaults(config, host), ...floorFaults(costed(), host.clock.now(), lowest)],
       commands: priceCommands(host, config),
     };
     return instance;
@@ -99,19 +103,25 @@ function resolveModel(offered: Catalog, host: Host): NonNullable<PluginInstance[
     const wanted = exchange.get(call);
     const entry = offered.find(wanted.model);
     if (entry === undefined) throw unknownModel(wanted.model);
-    checkSold(entry, wanted, host.clock.now());
+    checkSold(entry, wanted, host);
     checkAllowed(entry, wanted, exchange.find(caller)?.models, 'This key');
     checkAllowed(entry, wanted, exchange.find(plan)?.models, "The account's plan");
-    exchange.set(model, entry);
+    exchange.set(model, exchange.find(batchLine) === true ? forBatch(entry) : entry);
     return next();
   };
 }
 
+/** The entry with its ratio for batches in the ratio that is charged and stored. */
+function forBatch(entry: Model): Model {
+  return entry.batch === undefined ? entry : { ...entry, multiplier: timesRatio(entry.multiplier ?? one, entry.batch) };
+}
+
 /** Checks that the model has a price now, and that its kind fits the endpoint. */
-function checkSold(entry: Model, wanted: Call, at: number): void {
+function checkSold(entry: Model, wanted: Call, host: Host): void {
   const name = quoted(wanted.model);
-  const prices = entry.prices === undefined ? undefined : versionAt(entry.prices, at);
+  const prices = entry.prices === undefined ? undefined : versionAt(entry.prices, host.clock.now());
   if (prices === undefined) {
+    host.find(alertEvents)?.report('unpriced_model', entry.id);
     throw new GatewayError('not_found', `The model ${name} has no price yet and cannot be called.`, {
       field: 'model',
       code: 'model_not_priced',
@@ -159,11 +169,13 @@ function endpoints(listing: () => Listing): Endpoint[] {
     {
       ...common,
       path: `${prefix}/models`,
+      describes: [{ summary: 'Lists the models.' }],
       handle: ({ request }) => listing().list(dialectOf(request), request.query),
     },
     {
       ...common,
       path: `${prefix}/models/*`,
+      describes: [{ summary: 'Describes a model.', path: `${prefix}/models/{model}` }],
       handle: ({ request }) => listing().one(dialectOf(request), request.params['*'] ?? ''),
     },
   ]);

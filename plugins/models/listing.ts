@@ -2,9 +2,10 @@
 
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
-import type { Catalog, Model } from '../common/domain/models.ts';
+import { type Catalog, type Model, protocolsOf } from '../common/domain/models.ts';
 import type { Providers, Translations } from '../common/domain/upstreams.ts';
-import { type Dialect, dialects, entryOf, jsonAnswer } from './dialects.ts';
+import { type Dialect, dialects, jsonAnswer } from '../common/kit/dialects.ts';
+import { entryOf } from './dialects.ts';
 
 /** Limits of the two paged dialects, as documented by their vendors. */
 const messagesDefault = 20;
@@ -52,10 +53,11 @@ function isCallable(
   providers: Providers,
   translations: Translations | undefined,
 ): boolean {
-  return model.targets.some(({ provider }) => {
-    const spoken = Object.keys(providers.find(provider)?.speaks ?? {});
-    return spoken.some((name) => name === protocol || translations?.can(protocol, name) === true);
-  });
+  return model.targets.some((target) =>
+    protocolsOf(target, providers.find(target.provider)).some(
+      (name) => name === protocol || translations?.can(protocol, name) === true,
+    ),
+  );
 }
 
 /** For any request that names a model which is not offered. */

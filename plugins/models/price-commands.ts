@@ -7,9 +7,10 @@ import { formulaOf } from '../common/domain/formula.ts';
 import { cost, formatUsd, parseRatio, type Ratio } from '../common/domain/money.ts';
 import { plans } from '../common/domain/plans.ts';
 import { type PriceContext, type Priced, priceFor, versionAt } from '../common/domain/prices.ts';
+import { providers } from '../common/domain/upstreams.ts';
 import { readCount, type Usage, type UsageClass, usageClasses } from '../common/domain/usage.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
-import { floorFaults, lowestRatioIn } from './floors.ts';
+import { floorFaults, lowestRatioIn, withoutUnusedCosts } from './floors.ts';
 import { importCommand } from './import-command.ts';
 import { isoTime, reportPrices } from './price-report.ts';
 import { undersellingPlans, undersoldAccounts } from './undersold.ts';
@@ -60,10 +61,11 @@ async function check(host: Host, config: ModelsConfig, values: Values): Promise<
   const at = host.clock.now();
   const report = reportPrices(config, host.find(plans), at, days * dayMs);
   const lowest = lowestRatioIn(host);
-  const losses = floorFaults(config, at, lowest).map(({ path, message }) => `${path[0]}: ${message}`);
+  const costed = withoutUnusedCosts(config, host.get(providers));
+  const losses = floorFaults(costed, at, lowest).map(({ path, message }) => `${path[0]}: ${message}`);
   const undersold = [
-    ...undersellingPlans(host, config, at),
-    ...undersoldAccounts(config, (await host.find(accounts)?.list()) ?? [], lowest, at),
+    ...undersellingPlans(host, costed, at),
+    ...undersoldAccounts(costed, (await host.find(accounts)?.list()) ?? [], lowest, at),
   ];
   const lines = [
     ...report.unpriced.map((model) => `hole: ${model} has no price and is not sold`),

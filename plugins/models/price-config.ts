@@ -22,6 +22,8 @@ const classProse: Record<UsageClass, string> = {
   cache_write_1h: `Input written to a cache for an hour, ${perMillion}; default: as cache_write_5m.`,
   input_audio: `Audio in, ${perMillion}; default: as input.`,
   input_image: `Images in, ${perMillion}; default: as input.`,
+  cache_read_audio: `Audio in, read from a cache, ${perMillion}; default: as input_audio.`,
+  cache_read_image: `Images in, read from a cache, ${perMillion}; default: as input_image.`,
   output: `Output text, ${perMillion}.`,
   reasoning: `Reasoning, ${perMillion}; default: as output.`,
   output_audio: `Audio out, ${perMillion}; default: as output.`,

@@ -42,6 +42,8 @@ const tokenMembers: Readonly<Record<string, UsageClass>> = table({
   cache_creation_input_token_cost_above_1hr: 'cache_write_1h',
   input_cost_per_audio_token: 'input_audio',
   input_cost_per_image_token: 'input_image',
+  cache_read_input_audio_token_cost: 'cache_read_audio',
+  cache_read_input_image_token_cost: 'cache_read_image',
   output_cost_per_token: 'output',
   output_cost_per_reasoning_token: 'reasoning',
   output_cost_per_audio_token: 'output_audio',

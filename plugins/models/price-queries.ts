@@ -4,7 +4,7 @@ import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
 import type { PricedModel, PriceQueries } from '../common/domain/admin/prices.ts';
 import { formulaOf } from '../common/domain/formula.ts';
-import type { Catalog, Model, ModelTarget } from '../common/domain/models.ts';
+import { type Catalog, type Model, type ModelTarget, protocolsOf } from '../common/domain/models.ts';
 import { cost, formatRatio, parseRatio, type Ratio } from '../common/domain/money.ts';
 import { ratioOf } from '../common/domain/price-ratio.ts';
 import { priceFor } from '../common/domain/prices.ts';
@@ -37,6 +37,7 @@ export function openPriceQueries({ config, catalog, providers, clock }: PriceQue
           kind: model.kind,
           contextTokens: model.contextTokens,
           maxOutputTokens: model.maxOutputTokens,
+          limits: model.limits,
           modalities: modalitiesOf(model, targets, providers),
           prices: model.prices,
           cost: costOf(model, targets),
@@ -77,11 +78,11 @@ function costOf(model: Model, targets: readonly ModelTarget[]) {
 /** Inputs beside text at any target, or the kind of output. */
 function modalitiesOf(model: Model, targets: readonly ModelTarget[], providers: Providers): readonly string[] {
   if (model.kind !== 'chat') return ['text', model.kind];
-  const inputs = targets.flatMap(({ provider, traits }) => {
-    const stated = traits?.inputs ?? model.traits?.inputs;
+  const inputs = targets.flatMap((target) => {
+    const stated = target.traits?.inputs ?? model.traits?.inputs;
     if (stated !== undefined) return stated;
-    const known = providers.find(provider);
-    return Object.keys(known?.speaks ?? {}).flatMap((protocol) => known?.dialect?.[protocol]?.inputs ?? usualInputs);
+    const known = providers.find(target.provider);
+    return protocolsOf(target, known).flatMap((protocol) => known?.dialect?.[protocol]?.inputs ?? usualInputs);
   });
   return ['text', ...new Set(inputs)];
 }

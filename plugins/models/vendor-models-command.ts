@@ -1,11 +1,10 @@
 /** `providers import-models NAME`: the models of a configured vendor as YAML to paste, priced where a public list has them. */
-import { Agent, fetch } from 'undici';
 import { stringify } from 'yaml';
 import type { Command, CommandResult } from '../../core/contract/commands.ts';
 import type { Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import { didYouMean } from '../../core/contract/near-names.ts';
-import { connectorFor, type UpstreamNetwork } from '../../core/contract/network.ts';
+import { fetchOver, type UpstreamNetwork } from '../../core/contract/network.ts';
 import { type Provider, providers } from '../common/domain/upstreams.ts';
 import { type ModelConfig, type ModelsConfig, modelsSchema } from './config.ts';
 import { findPrice, readList } from './import-command.ts';
@@ -28,7 +27,7 @@ async function importModels(host: Host, config: ModelsConfig, values: Values): P
   const provider = providerNamed(host, name);
   const taken = host.get(providers).acquireKey(name, '');
   if (!('key' in taken)) throw new GatewayError('conflict', `No key of "${name}" can be used at the moment.`);
-  const listed = await readVendorModels(provider, taken, fetchBy(taken.network));
+  const { models: listed, others } = await readVendorModels(provider, taken, fetchBy(taken.network));
   const { prices: file } = values;
   const list = typeof file === 'string' ? await readList(file) : undefined;
   const priceOf = (model: VendorModel) => {
@@ -36,20 +35,31 @@ async function importModels(host: Host, config: ModelsConfig, values: Values): P
     const found = findPrice(model.id, asConfigured(name, model), list, host.clock.now(), String(file));
     return 'why' in found ? {} : { price: found.price, price_source: found.source };
   };
-  const fresh = listed.filter(({ id }) => !Object.hasOwn(config, id));
+  const isKnown = ({ id }: VendorModel) => Object.hasOwn(config, id) || isTarget(config, name, id);
+  const fresh = listed.filter((model) => !isKnown(model));
   const models = Object.fromEntries(fresh.map((model) => [model.id, { ...entryOf(name, model), ...priceOf(model) }]));
-  const known = listed.filter(({ id }) => Object.hasOwn(config, id)).map(({ id }) => id);
-  return { json: { provider: name, models, configured: known }, text: textOf(host, name, models, known) };
+  const left = { known: listed.filter(isKnown).map(({ id }) => id), others, hasPrices: list !== undefined };
+  return {
+    json: { provider: name, models, configured: left.known, others },
+    text: textOf(host, name, models, left),
+  };
+}
+
+/** A model may have another id here than at the vendor. */
+function isTarget(config: ModelsConfig, provider: string, upstreamModel: string): boolean {
+  return Object.values(config).some(({ targets }) =>
+    targets.some((target) => target.provider === provider && target.model === upstreamModel),
+  );
 }
 
 function providerNamed(host: Host, name: string): Provider {
   const service = host.get(providers);
   const found = service.find(name);
   if (found !== undefined) return found;
-  const configured = service.configured?.() ?? [];
-  const message = configured.includes(name)
+  const configured = service.configured?.() ?? new Map<string, never>();
+  const message = configured.has(name)
     ? `The provider "${name}" has no key.`
-    : `There is no provider "${name}"${didYouMean(name, configured) || '.'}`;
+    : `There is no provider "${name}"${didYouMean(name, configured.keys()) || '.'}`;
   throw new GatewayError('not_found', message, { field: 'provider' });
 }
 
@@ -57,8 +67,8 @@ const connectTimeoutMs = 10_000;
 
 /** A redirect would take the key elsewhere. */
 function fetchBy(network: UpstreamNetwork | undefined): Fetch {
-  const dispatcher = new Agent({ connect: connectorFor(connectTimeoutMs, network), keepAliveTimeout: 1 });
-  return (url, init) => fetch(url, { ...init, redirect: 'error', dispatcher });
+  const send = fetchOver(network, connectTimeoutMs);
+  return (url, init) => send(url, { ...init, redirect: 'error' });
 }
 
 function entryOf(provider: string, model: VendorModel) {
@@ -81,14 +91,18 @@ function textOf(
   host: Host,
   provider: string,
   models: Readonly<Record<string, object>>,
-  known: readonly string[],
+  { known, others, hasPrices }: { known: readonly string[]; others: readonly string[]; hasPrices: boolean },
 ): string {
   const day = new Date(host.clock.now()).toISOString().slice(0, 10);
   const unpriced = Object.values(models).filter((model) => !('price' in model)).length;
   return [
     `# Models of ${provider}, as listed by the vendor on ${day}.`,
-    ...(unpriced > 0 ? [`# ${unpriced} of them have no price here: they are not sold until they have one.`] : []),
+    ...(unpriced > 0 ? [`# Without a price, and so not sold until they have one: ${unpriced}.`] : []),
+    ...(unpriced > 0 && !hasPrices
+      ? ["# `--prices FILE` prices them by a public list: LiteLLM's model_prices_and_context_window.json."]
+      : []),
     ...(known.length > 0 ? [`# Configured already, and left out: ${known.join(', ')}.`] : []),
+    ...(others.length > 0 ? [`# No chat models by their names, and left out: ${others.join(', ')}.`] : []),
     stringify({ models }, { lineWidth: 120 }).trimEnd(),
   ].join('\n');
 }

@@ -2,6 +2,7 @@
 import { GatewayError } from '../../core/contract/errors.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../core/json/json.ts';
 import type { Provider, Target } from '../common/domain/upstreams.ts';
+import { boundedText } from '../common/kit/bounded-text.ts';
 import { modelMark } from '../common/kit/upstream-request.ts';
 import { authorized, type FinalRequest } from '../common/wire/credentials.ts';
 
@@ -14,6 +15,13 @@ export interface VendorModel {
   readonly maxOutputTokens: number | undefined;
   /** `2026-04-23`. */
   readonly created: string | undefined;
+}
+
+/** Sorted by id. */
+export interface VendorList {
+  readonly models: readonly VendorModel[];
+  /** Ids that name another kind of model than chat. */
+  readonly others: readonly string[];
 }
 
 /** Sends a GET request. */
@@ -48,7 +56,7 @@ export async function readVendorModels(
   provider: Provider,
   target: Pick<Target, 'key' | 'credential'>,
   fetch: Fetch,
-): Promise<VendorModel[]> {
+): Promise<VendorList> {
   const protocol = order.find((name) => Object.hasOwn(provider.speaks, name)) ?? Object.keys(provider.speaks)[0]!;
   const way = ways[protocol] ?? usualWay;
   const traits = provider.protocolTraits?.[protocol] ?? provider.traits;
@@ -66,7 +74,9 @@ export async function readVendorModels(
     for (const model of entriesOf(body).flatMap(modelOf)) models.set(model.id, model);
     next = nextPage(address, body);
   }
-  return [...models.values()].toSorted((left, right) => (left.id < right.id ? -1 : 1));
+  const sorted = [...models.values()].toSorted((left, right) => (left.id < right.id ? -1 : 1));
+  const isOther = ({ id }: VendorModel) => otherNames.test(id);
+  return { models: sorted.filter((one) => !isOther(one)), others: sorted.filter(isOther).map(({ id }) => id) };
 }
 
 function below(baseUrl: string, path: string): string {
@@ -82,7 +92,7 @@ async function readPage({ url, headers }: FinalRequest, fetch: Fetch): Promise<u
   try {
     const answer = await fetch(url, { headers, signal: AbortSignal.timeout(longestMs) });
     if (!answer.ok) throw failed(`${address} answered with the status ${answer.status}.`);
-    text = await boundedText(answer);
+    text = await boundedText(answer, mostBytes, () => failed('The list of models is too large.'));
   } catch (error) {
     if (error instanceof GatewayError) throw error;
     throw failed(`${address} cannot be read: ${reasonOf(error)}.`, error);
@@ -90,17 +100,6 @@ async function readPage({ url, headers }: FinalRequest, fetch: Fetch): Promise<u
   const body = tryParse(text);
   if (body === undefined) throw failed(`${address} answered with something other than JSON.`);
   return body;
-}
-
-async function boundedText(answer: Page): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of answer.body ?? []) {
-    bytes += part.length;
-    if (bytes > mostBytes) throw failed('The list of models is too large.');
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString('utf8');
 }
 
 /** A code alone: messages may quote addresses with credentials. */
@@ -123,6 +122,9 @@ function entriesOf(body: unknown): JsonObject[] {
 const idPattern = /^[^\s?#$\p{C}][^\s?#$\p{C}]{0,199}$/u;
 /** Kinds that vendors name and that are no chat models. */
 const otherKinds = /embed|rerank|moderation|image|audio|speech|transcri|video|ocr|tts/i;
+/** Names of models that are no chat models, in lists that name no kinds. */
+export const otherNames =
+  /embed|rerank|moderation|transcri|whisper|realtime|dall-e|imagen|stable-diffusion|-image\b|\b(?:bge|e5|gte|tts|flux|sora|veo|lyria)(?:-|$)/i;
 
 function modelOf(entry: JsonObject): VendorModel[] {
   const id = (textOf(entry['id']) ?? textOf(entry['name']) ?? '').replace(/^models\//, '');
@@ -131,6 +133,7 @@ function modelOf(entry: JsonObject): VendorModel[] {
   const kind = textOf(entry['type']) ?? '';
   if (!idPattern.test(id) || !generates || otherKinds.test(kind)) return [];
   const provider = objectOf(entry['top_provider']) ?? {};
+  const metadata = objectOf(entry['metadata']) ?? {};
   return [
     {
       id,
@@ -142,13 +145,15 @@ function modelOf(entry: JsonObject): VendorModel[] {
           entry['max_model_len'] ??
           entry['max_context_length'] ??
           entry['max_input_tokens'] ??
-          entry['inputTokenLimit'],
+          entry['inputTokenLimit'] ??
+          metadata['context_length'],
       ),
       maxOutputTokens: count(
         entry['max_completion_tokens'] ??
           entry['max_output_tokens'] ??
           entry['outputTokenLimit'] ??
-          provider['max_completion_tokens'],
+          provider['max_completion_tokens'] ??
+          metadata['max_tokens'],
       ),
       created: dateOf(entry['created'] ?? entry['created_at']),
     },

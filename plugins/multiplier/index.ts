@@ -100,11 +100,17 @@ function offersOf({ default: fallback }: Config, host: Host): readonly { name: s
 /** Every plan with every model: a price below the minimum loses money with each call. */
 function faultsOf(settings: Config, host: Host): Fault[] {
   const { minimum, models } = settings;
-  const listed = new Map((host.find(catalog)?.list() ?? []).map(({ id, multiplier }) => [id, multiplier]));
+  const stated = new Map(Object.entries(models));
+  const offered = host.find(catalog)?.list() ?? [];
+  const listed = new Map(offered.map(({ id, multiplier }) => [id, multiplier]));
   const factors: { readonly path: string[]; readonly id?: string; readonly factor: Ratio }[] = [
     { path: ['minimum'], factor: one },
     ...Object.entries(models).map(([id, factor]) => ({ path: ['models', id], id, factor })),
     ...Array.from(listed).flatMap(([id, factor]) => (factor === undefined ? [] : [{ path: ['minimum'], id, factor }])),
+    ...offered.flatMap(({ id, multiplier = one, batch }) => {
+      const own = stated.get(id) ?? multiplier;
+      return batch === undefined ? [] : [{ path: ['minimum'], id, factor: timesRatio(own, batch) }];
+    }),
   ];
   const tooLow = offersOf(settings, host).flatMap(({ name, base }) =>
     factors.flatMap(({ path, id, factor }): Fault[] => {

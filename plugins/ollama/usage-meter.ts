@@ -1,28 +1,19 @@
-/** Meters answers of `/api/chat`: the last line has the counts. Pure. */
+/**
+ * Meters answers of `/api/chat`: the last line has the counts. Thinking is part of the answer's count. A prompt that is wholly
+ * cached is not counted by old versions. Pure.
+ */
 import { type JsonObject, textOf } from '../../core/json/json.ts';
-import { Counts, type Reading } from '../common/wire/counts.ts';
-import { readFrame } from '../common/wire/frame.ts';
-import { TextMeter, textBytesIn } from '../common/wire/text-meter.ts';
-import type { UsageMeter, Verdict } from '../common/wire/usage-meter.ts';
+import type { Reading } from '../common/wire/counts.ts';
+import { FrameMeter, readSides } from '../common/wire/frame-meter.ts';
+import { textBytesIn } from '../common/wire/text-meter.ts';
+import type { Verdict } from '../common/wire/usage-meter.ts';
 
 const textNames = new Set(['content', 'thinking', 'name']);
 const callNames = new Set(['arguments']);
 
-export class OllamaUsageMeter implements UsageMeter {
-  readonly text = new TextMeter();
-  readonly upstreamId = undefined;
-  complete = false;
-  error: JsonObject | undefined;
-  finish: string | undefined;
-  readonly #counts = new Counts();
-
+export class OllamaUsageMeter extends FrameMeter {
   get reading(): Reading {
-    return this.#counts.reading(readUsage);
-  }
-
-  frame(raw: Buffer): Verdict {
-    const read = readFrame(raw);
-    return read === undefined ? 'pass' : this.payload(read.json);
+    return this.counts.reading(readSides);
   }
 
   payload(json: JsonObject): Verdict {
@@ -33,9 +24,9 @@ export class OllamaUsageMeter implements UsageMeter {
     this.text.add(textBytesIn(json['message'], textNames, callNames));
     if (json['done'] !== true) return 'pass';
     this.finish = textOf(json['done_reason']);
-    this.#counts.take('prompt', json['prompt_eval_count']);
-    this.#counts.take('answer', json['eval_count']);
-    if (this.#counts.get('answer') !== undefined) this.text.reported();
+    this.counts.take('input', json['prompt_eval_count']);
+    this.counts.take('output', json['eval_count']);
+    if (this.counts.get('output') !== undefined) this.text.reported();
     this.complete = true;
     return 'last';
   }
@@ -43,14 +34,4 @@ export class OllamaUsageMeter implements UsageMeter {
   whole(json: JsonObject): void {
     this.payload(json);
   }
-}
-
-/** Thinking is part of the answer's count. A prompt that is wholly cached is not counted by old versions. */
-function readUsage(counts: Counts): Reading {
-  const [input, output] = [counts.get('prompt'), counts.get('answer')];
-  return {
-    usage: { ...(input === undefined ? {} : { input }), ...(output === undefined ? {} : { output }) },
-    hasInput: input !== undefined,
-    hasOutput: output !== undefined,
-  };
 }

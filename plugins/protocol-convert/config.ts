@@ -34,16 +34,22 @@ export const configSchema = z.strictObject({
   media: z
     .strictObject({
       fetch: z.boolean().default(true).describe('Fetch media given by URL for models that take only bytes.'),
-      max_bytes: size().prefault('20MB').describe('Largest medium that is fetched.'),
+      max_bytes: size()
+        .prefault('20MB')
+        .describe('Largest medium that is fetched, and largest uploaded file that a request may name.'),
       timeout: duration().prefault('20s').describe('Time in which a medium must have come.'),
-      per_request: count().prefault(20).describe('Most media that are fetched for one request.'),
+      per_request: count()
+        .prefault(20)
+        .describe('Most media that are fetched for one request, and most uploaded files that it may name.'),
       allow_private: z
         .boolean()
         .default(false)
         .describe('Fetch from private addresses too: for tests alone, as clients could read what is not theirs.'),
     })
     .prefault({})
-    .describe('How media are fetched that clients give by URL.'),
+    .describe(
+      'How media are fetched that clients give by URL, and the bounds of those that they give by the id of an uploaded file.',
+    ),
 });
 
 export type ProtocolConvertConfig = z.output<typeof configSchema>;

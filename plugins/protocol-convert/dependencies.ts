@@ -2,7 +2,7 @@
 
 import type { Exchange } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
-import type { Clock } from '../../core/contract/host-tools.ts';
+import type { Clock, Log } from '../../core/contract/host-tools.ts';
 import type { Codec, ReplyContext } from '../common/canonical/codec.ts';
 import { notTranslatableCode } from '../common/canonical/dropped-parameters.ts';
 import type { Prompt } from '../common/canonical/prompt.ts';
@@ -10,6 +10,7 @@ import { caller } from '../common/domain/accounts.ts';
 import { dropped } from '../common/domain/calls.ts';
 import type { ErrorShape } from '../common/domain/error-shape.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
+import type { CallTransform } from '../common/wire/call-transforms.ts';
 import type { ProtocolConvertConfig } from './config.ts';
 import type { SpokenProtocol } from './relay/variants.ts';
 import type { IdGuard } from './state/id-guard.ts';
@@ -26,6 +27,12 @@ export interface Tools {
   readonly responseRecorder: ResponseRecorder;
   readonly ids: IdGuard;
   readonly config: ProtocolConvertConfig;
+  /** Call transforms of other plugins, in the order of the list. */
+  transforms(): {
+    readonly ofPrompts: readonly CallTransform[];
+    readonly ofAnswers: readonly CallTransform[];
+  };
+  readonly log: Log;
   /** The gateway's own error shape, if it has one. */
   shape(): ErrorShape | undefined;
 }

@@ -6,6 +6,7 @@
 import {
   definePlugin,
   type Endpoint,
+  type Exchange,
   type Fault,
   type Host,
   type PluginInstance,
@@ -14,13 +15,16 @@ import {
 import type { Answer } from '../../core/contract/message.ts';
 import { didYouMean } from '../../core/contract/near-names.ts';
 import type { JsonObject } from '../../core/json/json.ts';
+import type { RequestBody } from '../../core/json/request-body.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { upstreamProbes } from '../common/domain/admin/upstreams.ts';
 import { call, conversation, dropped, pinned, spendGuard, usageReport } from '../common/domain/calls.ts';
 import { database } from '../common/domain/database.ts';
 import { errorShape } from '../common/domain/error-shape.ts';
 import { catalog, model } from '../common/domain/models.ts';
+import { uploadedFiles } from '../common/domain/stored-files.ts';
 import { providers, target, translations } from '../common/domain/upstreams.ts';
+import { callTransforms } from '../common/wire/call-transforms.ts';
 import { hasClients, opened, type Protocol, type ProtocolEndpoint, wireProtocols } from '../common/wire/protocols.ts';
 import { configSchema, type ProtocolConvertConfig } from './config.ts';
 import type { Tools } from './dependencies.ts';
@@ -31,8 +35,9 @@ import { relayCall } from './relay/call.ts';
 import { relays, type SpokenProtocol, spokenProtocols } from './relay/variants.ts';
 import { readRequestBody } from './request/checks.ts';
 import { RequestConversation } from './request/conversation.ts';
+import { KeptFiles } from './request/kept-files.ts';
 import { openState, type ResponseState } from './state/index.ts';
-import { mustTranslate, translateCall } from './translate/call.ts';
+import { changedPrompt, mustTranslate, translateCall } from './translate/call.ts';
 import { countCall, mustCount } from './translate/count-call.ts';
 import { Sealer } from './translate/seal.ts';
 import { SignatureCache } from './translate/signature-cache.ts';
@@ -40,9 +45,12 @@ import { SignatureCache } from './translate/signature-cache.ts';
 export default definePlugin<ProtocolConvertConfig>({
   name: 'protocol-convert',
   config: configSchema,
-  extensionPoints: [wireProtocols],
+  extensionPoints: [wireProtocols, callTransforms],
   extends: [wireProtocols],
-  services: { optional: [database, errorShape, providers, catalog], provides: [translations, upstreamProbes] },
+  services: {
+    optional: [database, errorShape, providers, catalog, uploadedFiles],
+    provides: [translations, upstreamProbes],
+  },
   requires: [call, opened, target],
   optional: [spendGuard, caller, model],
   sets: [upstreamRequest, usageReport, dropped],
@@ -53,13 +61,17 @@ export default definePlugin<ProtocolConvertConfig>({
       can: (from, to) => known.client(from) !== undefined && known.named(to) !== undefined,
       relays: (from, to) => relays(known.named(to), from),
       paths: () => new Map([...known.all()].map(([name, { path }]) => [name, path])),
+      endpoints: () =>
+        new Map(exposedTo(known, config.expose).map(({ name, address }) => [name, address.replace('POST ', '')])),
     });
     host.provide(upstreamProbes, openProbes({ ...host, protocolNamed: known.named }));
     const state = openState(host, config.state, responses);
-    const offered = once(() => offeredBy(known, config.expose, state));
+    const keptFiles = new KeptFiles(() => host.find(uploadedFiles), config.media);
+    const offered = once(() => offeredBy(known, config.expose, state, keptFiles));
     const secret = config.seal_secret === '' ? undefined : config.seal_secret;
     const tools: Tools = {
       clock: host.clock,
+      log: host.log,
       protocolNamed: known.named,
       sealer:
         host.mode === 'serve' ? await Sealer.open(host.commonDirectory, secret, host.random) : Sealer.idle(host.random),
@@ -67,6 +79,13 @@ export default definePlugin<ProtocolConvertConfig>({
       responseRecorder: state.keeper,
       ids: state.ids,
       config,
+      transforms: once(() => {
+        const all = host.extensions(callTransforms);
+        return {
+          ofPrompts: all.filter(({ request }) => request !== undefined),
+          ofAnswers: all.filter(({ answer }) => answer !== undefined),
+        };
+      }),
       shape: () => host.find(errorShape),
     };
     const instance: PluginInstance<ProtocolConvertConfig> = {
@@ -81,6 +100,7 @@ export default definePlugin<ProtocolConvertConfig>({
       stop: () => state.stop(),
       reloads: ['on_loss', 'media', 'translated_values'],
       prepare: (changed) => () => {
+        keptFiles.applyConfig(changed.media);
         instance.handle = converting({ ...tools, config: changed });
       },
     };
@@ -104,7 +124,13 @@ function converting(tools: Tools): NonNullable<PluginInstance['handle']> {
     if (mustCount(request, to)) return countCall(exchange, request, upstream, to, tools, next).then(give);
     if (mustTranslate(request, upstream, to))
       return translateCall(exchange, request, upstream, to, tools, next).then(give);
-    return relayCall(exchange, request, upstream, to, tools, next, give);
+    if (!request.call.billable || tools.transforms().ofPrompts.length === 0)
+      return relayCall(exchange, request, upstream, to, tools, next, give);
+    return changedPrompt(exchange, request, tools).then((prompt) =>
+      prompt === undefined
+        ? relayCall(exchange, request, upstream, to, tools, next, give)
+        : translateCall(exchange, { ...request, transformed: prompt }, upstream, to, tools, next).then(give),
+    );
   };
 }
 
@@ -136,11 +162,22 @@ function once<T>(make: () => T): () => T {
   };
 }
 
+function exposedTo(known: KnownProtocols, expose: readonly string[] | undefined): Protocol[] {
+  return [...known.all().values()].filter(hasClients).filter(({ name }) => expose?.includes(name) ?? true);
+}
+
 /** `answered`: those that this plugin's `handle` is for. */
-function offeredBy(known: KnownProtocols, expose: readonly string[] | undefined, state: ResponseState) {
-  const exposed = [...known.all().values()].filter(hasClients).filter(({ name }) => expose?.includes(name) ?? true);
+function offeredBy(
+  known: KnownProtocols,
+  expose: readonly string[] | undefined,
+  state: ResponseState,
+  keptFiles: KeptFiles,
+) {
+  const exposed = exposedTo(known, expose);
   const answered = new Set(
-    exposed.flatMap((protocol) => protocol.endpoints.map((endpoint) => endpointOf(protocol, endpoint, state))),
+    exposed.flatMap((protocol) =>
+      protocol.endpoints.map((endpoint) => endpointOf(protocol, endpoint, state, keptFiles)),
+    ),
   );
   const others = exposed.flatMap(({ ownEndpoints = [] }) => ownEndpoints);
   const stored = exposed.some(({ name }) => name === responses.name) ? state.endpoints : [];
@@ -160,21 +197,32 @@ function unknownNames(known: KnownProtocols, expose: readonly string[] = []): Fa
   );
 }
 
-function endpointOf(protocol: Protocol, endpoint: ProtocolEndpoint, state: ResponseState): Endpoint {
+function endpointOf(
+  protocol: Protocol,
+  endpoint: ProtocolEndpoint,
+  state: ResponseState,
+  keptFiles: KeptFiles,
+): Endpoint {
+  const begin = (body: RequestBody, exchange: Exchange) => {
+    const request = endpoint.open(body, exchange);
+    exchange.set(call, request.call);
+    exchange.set(opened, request);
+    exchange.set(conversation, new RequestConversation(exchange, request));
+    return state.ids.check(exchange, request, state.resolver.resolve(exchange, request));
+  };
   return {
     method: 'POST',
     path: endpoint.path,
     operation: endpoint.operation,
     charges: endpoint.charges ?? true,
+    ...(endpoint.describes === undefined ? {} : { describes: endpoint.describes }),
     body: 'json',
     setsOnOpen: [call, opened, pinned, conversation],
     optional: [caller],
     open(exchange) {
-      const request = endpoint.open(readRequestBody(exchange.request.body), exchange);
-      exchange.set(call, request.call);
-      exchange.set(opened, request);
-      exchange.set(conversation, new RequestConversation(exchange, request));
-      return state.ids.check(exchange, request, state.resolver.resolve(exchange, request));
+      const body = readRequestBody(exchange.request.body);
+      const inserted = keptFiles.insert(exchange, body);
+      return inserted === undefined ? begin(body, exchange) : inserted.then((full) => begin(full, exchange));
     },
     renderError: (error, exchange) => protocol.renderError(error, exchange),
   };

@@ -6,7 +6,7 @@ import { traitsSchema } from '../common/domain/traits.ts';
 import { baseUrlProblem } from './addresses.ts';
 import { headerSchema, type WrittenAuth } from './credentials.ts';
 import { familySchema, proxySchema, tlsSchema } from './network-config.ts';
-import { ownAddresses, presets, unknownPreset, withPreset } from './presets.ts';
+import { ownAddresses, presets, presetsForForms, unknownPreset, withPreset } from './presets.ts';
 
 const name = (what: string) =>
   z.string().regex(/^[a-z][a-z0-9._-]{0,62}$/i, `${what} is letters, digits, dots, dashes and underscores`);
@@ -97,9 +97,14 @@ const entrySchema = z.strictObject({
       if (!presets().has(name)) context.addIssue({ code: 'custom', message: unknownPreset(name) });
     })
     .optional()
-    .describe(
-      'Name of a vendor in config/vendors.yaml, whose settings this entry has except for those that it writes itself.',
-    ),
+    .meta({
+      description:
+        'Name of a vendor in config/vendors.yaml, whose settings this entry has except for those that it writes itself.',
+      // For forms; read with the schema, not with the module.
+      get 'x-presets'() {
+        return presetsForForms();
+      },
+    }),
   keys: z
     .union([keySchema, z.array(keySchema)])
     .transform((written) => [written].flat().filter(({ key }) => key !== ''))
@@ -108,6 +113,10 @@ const entrySchema = z.strictObject({
     .describe(
       'One key or a list, each as text or as { key, proxy }; used in turn. Empty entries are dropped; without any key the provider is left out. Not needed for a scheme of auth that finds its secret elsewhere.',
     ),
+  optional: z
+    .boolean()
+    .default(false)
+    .describe('Left out without a word where it has no key: one that is only used when another vendor fails.'),
   speaks: z
     .record(name('a protocol name'), baseUrl)
     .refine((speaks) => Object.keys(speaks).length > 0, 'name at least one protocol')

@@ -1,6 +1,7 @@
 /** The credentials of a provider: its own schemes `header` and `query`, and the resolution of the schemes that plugins add. */
 import type { Host } from '../../core/contract/contract.ts';
 import type { Headers } from '../../core/contract/message.ts';
+import { fetchOver } from '../../core/contract/network.ts';
 import { z } from '../../core/contract/schema.ts';
 import { headerName, headerValue } from '../common/domain/headers-schema.ts';
 import type { ComputedAuth, Target, UpstreamTraits } from '../common/domain/upstreams.ts';
@@ -15,6 +16,7 @@ import {
 } from '../common/wire/credentials.ts';
 
 const longestReason = 200;
+const connectTimeoutMs = 10_000;
 
 /** `auth` of a provider, as its section has it. */
 export interface WrittenAuth {
@@ -71,31 +73,43 @@ export class Schemes {
     const settings: unknown = scheme.config.parse(written);
     if ('form' in scheme) return scheme.form(settings);
     const { clock, log } = this.#host;
-    return new Computed((key) => scheme.open(settings, key, { clock }), log);
+    const open: Opening = ({ key, network }) =>
+      scheme.open(settings, key, {
+        clock,
+        fetch: network === undefined ? fetch : fetchOver(network, connectTimeoutMs),
+      });
+    return new Computed(open, log);
   }
 }
 
-/** The credentials of one provider by key, opened when they are first used. */
+type Opening = (target: Pick<Target, 'key' | 'network'>) => Credential;
+
+/** The credentials of one provider by key, opened at first use; a key has one network. */
 class Computed implements ComputedAuth {
-  readonly #open: (key: Target['key']) => Credential;
+  readonly #open: Opening;
   readonly #log: Host['log'];
   readonly #credentials = new WeakMap<Target['key'], Credential>();
   readonly #failing = new Set<string>();
 
-  constructor(open: (key: Target['key']) => Credential, log: Host['log']) {
+  constructor(open: Opening, log: Host['log']) {
     this.#open = open;
     this.#log = log;
   }
 
-  authorize({ key, credential: name }: Pick<Target, 'key' | 'credential'>, request: FinalRequest) {
+  authorize(target: Pick<Target, 'key' | 'credential' | 'network'>, request: FinalRequest) {
+    const { key, credential: name } = target;
     try {
-      const headers = this.#credentialOf(key).authorize(request);
+      const headers = this.#credentialOf(target).authorize(request);
       if (headers instanceof Promise) return this.#settled(headers, key, name);
       this.#noteSuccess(name);
       return headers;
     } catch (error) {
       throw this.#failed(error, key, name);
     }
+  }
+
+  refused({ key }: Pick<Target, 'key'>, request: FinalRequest): boolean {
+    return this.#credentials.get(key)?.refused?.(request) === true;
   }
 
   async #settled(headers: Promise<Headers>, key: Target['key'], name: string): Promise<Headers> {
@@ -108,11 +122,11 @@ class Computed implements ComputedAuth {
     }
   }
 
-  #credentialOf(key: Target['key']): Credential {
-    let credential = this.#credentials.get(key);
+  #credentialOf(target: Pick<Target, 'key' | 'network'>): Credential {
+    let credential = this.#credentials.get(target.key);
     if (credential === undefined) {
-      credential = this.#open(key);
-      this.#credentials.set(key, credential);
+      credential = this.#open(target);
+      this.#credentials.set(target.key, credential);
     }
     return credential;
   }

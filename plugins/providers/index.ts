@@ -1,13 +1,21 @@
 /** Vendors as data: their protocols, base URLs and keys, and the choice of a key for each call. */
-import { definePlugin } from '../../core/contract/contract.ts';
+import { definePlugin, type Host } from '../../core/contract/contract.ts';
 import { upstreamAdmin, upstreamHealth } from '../common/domain/admin/upstreams.ts';
 import { database } from '../common/domain/database.ts';
-import { localUpstreams, type Providers, providers, translations } from '../common/domain/upstreams.ts';
+import {
+  endpointProtocols,
+  localUpstreams,
+  mediaProtocols,
+  type Providers,
+  providers,
+  sessionProtocols,
+  translations,
+} from '../common/domain/upstreams.ts';
 import { vendorCredentials } from '../common/wire/credentials.ts';
 import { providerCommands } from './commands.ts';
 import { type ProvidersConfig, providersSchema } from './config.ts';
 import { ownSchemes, Schemes } from './credentials.ts';
-import { credentialFaults, providerFaults, providerWarnings, spokenPaths } from './mistakes.ts';
+import { credentialFaults, providerFaults, providerWarnings, type Spoken, spokenBy } from './mistakes.ts';
 import { Switches } from './switches.ts';
 import { openUpstreamAdmin } from './upstream-admin.ts';
 import { mostConnections, moveGates, vendorsOf } from './vendors.ts';
@@ -20,7 +28,10 @@ export default definePlugin<ProvidersConfig>({
   extensionPoints: [vendorCredentials],
   extends: [vendorCredentials],
   services: {
-    optional: [localUpstreams, database, upstreamHealth, translations],
+    optional: [
+      ...[localUpstreams, database, upstreamHealth, translations],
+      ...[mediaProtocols, endpointProtocols, sessionProtocols],
+    ],
     provides: [providers, upstreamAdmin],
   },
   async setup(host, written) {
@@ -31,7 +42,7 @@ export default definePlugin<ProvidersConfig>({
     const service: Providers = {
       find: (name) => vendors.known.get(name),
       list: () => [...vendors.known.values()],
-      configured: () => Object.keys(config),
+      configured: () => new Map(Object.entries(config).map(([name, { speaks }]) => [name, Object.keys(speaks)])),
       acquireKey: (name, model, except, preference) =>
         vendors.rings.get(name)?.take(model, except, preference) ?? { retryAfterMs: 0 },
       findKey: (name, credential, model) => vendors.rings.get(name)?.findKey(credential, model),
@@ -63,10 +74,10 @@ export default definePlugin<ProvidersConfig>({
       () => host.find(upstreamHealth),
     );
     host.provide(upstreamAdmin, admin);
-    const paths = () => spokenPaths(host.find(translations)?.paths());
+    const spoken = () => spokenIn(host);
     return {
-      notices: () => [...vendors.notices, ...providerWarnings(config, paths())],
-      problems: () => [...providerFaults(config, paths()), ...credentialFaults(config, schemes.all())],
+      notices: () => [...vendors.notices, ...providerWarnings(config, spoken())],
+      problems: () => [...providerFaults(config, spoken()), ...credentialFaults(config, schemes.all())],
       upstreamConnections: (perPool) => mostConnections(config, perPool),
       commands: providerCommands(admin),
       prepare(changed) {
@@ -81,3 +92,9 @@ export default definePlugin<ProvidersConfig>({
     };
   },
 });
+
+function spokenIn(host: Host): Spoken {
+  const pathsOf = (service: typeof translations | typeof mediaProtocols) => host.find(service)?.paths();
+  const [media, endpoints, sessions] = [mediaProtocols, endpointProtocols, sessionProtocols].map(pathsOf);
+  return spokenBy(pathsOf(translations), media, endpoints, sessions);
+}

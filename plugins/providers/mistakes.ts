@@ -2,45 +2,51 @@
 import type { Fault, Notice } from '../../core/contract/contract.ts';
 import { didYouMean } from '../../core/contract/near-names.ts';
 import type { SectionPart } from '../../core/contract/remarks.ts';
-import { modelMark } from '../common/kit/upstream-request.ts';
 import { type CredentialScheme, vendorCredentials } from '../common/wire/credentials.ts';
 import { wireProtocols } from '../common/wire/protocols.ts';
 import { parseLocal } from './addresses.ts';
 import { authsOf, isOneAuth, type ProviderConfig, type ProvidersConfig } from './config.ts';
 
-/** Protocols beside chat, by name: the path, below the base URL, of the endpoint that is called most. */
-export const mediaProtocols: ReadonlyMap<string, string> = new Map([
-  ['openai-images', '/images/generations'],
-  ['gemini-images', '/models'],
-  ['xai-images', '/images/generations'],
-  ['ark-images', '/images/generations'],
-  ['xai-videos', '/videos/generations'],
-  ['ark-videos', '/contents/generations/tasks'],
-  ['openai-embeddings', '/embeddings'],
-  ['gemini-embeddings', '/models'],
-  ['cohere-rerank', '/rerank'],
-  ['jina-rerank', '/rerank'],
-  ['voyage-rerank', '/rerank'],
-  ['openai-moderations', '/moderations'],
-  ['openai-speech', '/audio/speech'],
-  ['openai-transcriptions', '/audio/transcriptions'],
-]);
+/** The protocols with vendors that the plugins of the list provide. */
+export interface Spoken {
+  /** Their paths; undefined: no plugin of the list provides chat protocols. */
+  readonly paths: ReadonlyMap<string, string> | undefined;
+  /** A name that may belong to a plugin that is not in the list. */
+  isElsewhere(name: string): boolean;
+}
 
-/** The protocols that can be spoken with a vendor, and their paths; undefined: no plugin of the list knows them. */
-export type SpokenPaths = ReadonlyMap<string, string> | undefined;
+type Paths = ReadonlyMap<string, string> | undefined;
 
-export function spokenPaths(wire: SpokenPaths): SpokenPaths {
-  return wire && new Map([...wire, ...mediaProtocols]);
+/** Protocol names of plugins that are not in the list: entries with them are ignored. */
+const mediaName = /-(?:images|videos)$/;
+const endpointName = /-(?:embeddings|rerank|moderations|speech|transcriptions)$/;
+const sessionName = /-(?:realtime|live)$/;
+
+export function spokenBy(chat: Paths, media: Paths, endpoints: Paths, sessions: Paths): Spoken {
+  const others = [
+    { paths: media, name: mediaName },
+    { paths: endpoints, name: endpointName },
+    { paths: sessions, name: sessionName },
+  ];
+  return {
+    paths: chat && new Map([...chat, ...others.flatMap(({ paths }) => [...(paths ?? [])])]),
+    isElsewhere: (protocol) => others.some(({ paths, name }) => paths === undefined && name.test(protocol)),
+  };
+}
+
+/** An optional provider without a key may need plugins that are not in the list. */
+function inUse(config: ProvidersConfig): [provider: string, section: ProviderConfig][] {
+  return Object.entries(config).filter(([, { optional, keys }]) => !optional || keys.length > 0);
 }
 
 /** What prevents the start. */
-export function providerFaults(config: ProvidersConfig, paths: SpokenPaths): Fault[] {
-  return Object.entries(config).flatMap(([provider, section]) => [
-    ...unknownProtocols(provider, section, paths),
-    ...Object.entries(section.speaks).flatMap(([protocol, url]) =>
-      endpointInUrl([provider, 'speaks', protocol], url, paths?.get(protocol)),
-    ),
-    ...mediaElsewhere(provider, section),
+export function providerFaults(config: ProvidersConfig, spoken: Spoken): Fault[] {
+  return inUse(config).flatMap(([provider, section]) => [
+    ...unknownProtocols(provider, section, spoken),
+    ...Object.entries(section.speaks).flatMap(([protocol, url]) => [
+      ...endpointInUrl([provider, 'speaks', protocol], url, spoken.paths?.get(protocol)),
+      ...placeholderInUrl([provider, 'speaks', protocol], url),
+    ]),
   ]);
 }
 
@@ -49,7 +55,7 @@ export function credentialFaults(
   config: ProvidersConfig,
   schemes: ReadonlyMap<string, CredentialScheme>,
 ): (Fault | SectionPart)[] {
-  return Object.entries(config).flatMap(([provider, { auth, isKeyless }]) =>
+  return inUse(config).flatMap(([provider, { auth, isKeyless }]) =>
     authsOf(auth).flatMap(([below, { scheme: name, ...settings }]): (Fault | SectionPart)[] => {
       const path = [provider, 'auth', ...below];
       const scheme = schemes.get(name);
@@ -67,25 +73,28 @@ function unknownScheme(path: string[], name: string, schemes: ReadonlyMap<string
 }
 
 /** What has no effect, or is probably not meant. */
-export function providerWarnings(config: ProvidersConfig, paths: SpokenPaths): Notice[] {
-  return Object.entries(config).flatMap(([provider, section]) =>
-    [...doubledVersion(provider, section, paths), ...unspoken(provider, section, paths)].map(
+export function providerWarnings(config: ProvidersConfig, spoken: Spoken): Notice[] {
+  return inUse(config).flatMap(([provider, section]) =>
+    [...doubledVersion(provider, section, spoken), ...unspoken(provider, section, spoken)].map(
       (text): Notice => ({ level: 'warning', text }),
     ),
   );
 }
 
-function unknownProtocols(provider: string, section: ProviderConfig, paths: SpokenPaths): Fault[] {
+function unknownProtocols(provider: string, section: ProviderConfig, spoken: Spoken): Fault[] {
+  const { paths } = spoken;
   if (paths === undefined) return [];
   return Object.entries(byProtocol(section)).flatMap(([setting, names]) =>
     names
-      .filter((name) => !paths.has(name))
-      .map((name) => ({
-        path: [provider, setting, name],
-        message: `there is no protocol "${name}"${didYouMean(name, paths.keys()) || `; known are ${[...paths.keys()].join(', ')}`}`,
-        lacks: { point: wireProtocols, name },
-      })),
+      .filter((name) => !paths.has(name) && !spoken.isElsewhere(name))
+      .map((name) => unknownProtocol([provider, setting, name], name, paths)),
   );
+}
+
+function unknownProtocol(path: string[], name: string, paths: ReadonlyMap<string, string>): Fault {
+  const near = didYouMean(name, paths.keys());
+  const message = `there is no protocol "${name}"${near || `; known are ${[...paths.keys()].join(', ')}`}`;
+  return near === '' ? { path, message, lacks: { point: wireProtocols, name } } : { path, message };
 }
 
 /** The settings that name protocols. */
@@ -113,24 +122,16 @@ function endpointInUrl(path: string[], url: string, called: string | undefined):
   return [{ path, message }];
 }
 
-/** Images and videos are sent on a way of their own, which knows none of these settings. */
-function mediaElsewhere(provider: string, section: ProviderConfig): Fault[] {
-  const { proxy = '', tls, addresses, keyProxies, speaks } = section;
-  const hasNetwork =
-    proxy !== '' || tls !== undefined || addresses !== undefined || keyProxies.some((own = '') => own !== '');
-  return Object.entries(speaks)
-    .filter(
-      ([protocol, url]) =>
-        /-(?:images|videos)$/.test(protocol) && (hasNetwork || url.includes('?') || url.includes(modelMark)),
-    )
-    .map(([protocol]) => ({
-      path: [provider, 'speaks', protocol],
-      message:
-        'images and videos are sent without proxy, tls, addresses, queries and {model}: make them a provider of their own that has none of these',
-    }));
+/** As base URLs are written in `config/vendors.yaml` and on vendors' pages. */
+const placeholder = /\b(?:PROJECT|RESOURCE|REGION|ACCOUNT)\b/;
+
+function placeholderInUrl(path: string[], url: string): Fault[] {
+  const [name] = placeholder.exec(url) ?? [];
+  if (name === undefined) return [];
+  return [{ path, message: `still has "${name}" in ${url}: write your own there` }];
 }
 
-function doubledVersion(provider: string, { speaks }: ProviderConfig, paths: SpokenPaths): string[] {
+function doubledVersion(provider: string, { speaks }: ProviderConfig, { paths }: Spoken): string[] {
   return Object.entries(speaks).flatMap(([protocol, url]) => {
     const [version] = /^\/v\d+/.exec(paths?.get(protocol) ?? '') ?? [];
     if (version === undefined || !pathOf(url).endsWith(version)) return [];
@@ -139,7 +140,7 @@ function doubledVersion(provider: string, { speaks }: ProviderConfig, paths: Spo
   });
 }
 
-function unspoken(provider: string, section: ProviderConfig, paths: SpokenPaths): string[] {
+function unspoken(provider: string, section: ProviderConfig, { paths }: Spoken): string[] {
   const { speaks, ...settings } = byProtocol(section);
   return Object.entries(settings).flatMap(([setting, names]) =>
     names

@@ -1,7 +1,8 @@
 /** Presets of vendors, from config/vendors.yaml: the settings of an entry that names one, and their list. */
 import { readFileSync } from 'node:fs';
-import { parse } from 'yaml';
-import type { Command } from '../../core/contract/commands.ts';
+import { parse, stringify } from 'yaml';
+import type { Command, CommandResult } from '../../core/contract/commands.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
 import { didYouMean } from '../../core/contract/near-names.ts';
 
 /** A vendor of the file. */
@@ -26,6 +27,16 @@ let known: ReadonlyMap<string, Preset> | undefined;
 export function presets(): ReadonlyMap<string, Preset> {
   known ??= new Map(Object.entries(parse(readFileSync(file, 'utf8')) as Record<string, Preset>));
   return known;
+}
+
+/** Vendors by preset for forms: name, variable of the key, and the page on which a key is made. */
+export function presetsForForms(): Readonly<Record<string, object>> {
+  return Object.fromEntries(
+    [...presets()].map(([preset, { name, key, variable, addresses }]) => [
+      preset,
+      { name, key, variable, addresses: addresses ?? {} },
+    ]),
+  );
 }
 
 export function unknownPreset(name: string): string {
@@ -78,13 +89,39 @@ function isMapping(value: unknown): value is Section {
 
 export const presetsCommand: Command = {
   name: 'providers presets',
-  summary: 'Lists the vendors that "preset: NAME" of a provider stands for, and where their keys are made.',
-  run: async () => {
+  summary: 'Lists the vendors that "preset: NAME" of a provider stands for; with a name, prints its entry to paste.',
+  arguments: ['[name]'],
+  run: async ({ name }) => {
+    if (typeof name === 'string') return entryToPaste(name);
     const all = [...presets()].map(([preset, { provider, ...about }]) => ({ preset, ...about, provider }));
     const lines = all.map(({ preset, name, key, addresses, provider }) => {
       const protocols = Object.keys(addresses ?? (provider['speaks'] as object)).join(', ');
       return `${preset.padEnd(16)} ${name}: ${protocols}; key: ${key}`;
     });
-    return { json: all, text: lines.join('\n') };
+    const rest = `${all.length} presets. "providers presets NAME" prints the entry of one, with its source and the day it was read.`;
+    return { json: all, text: [...lines, rest].join('\n') };
   },
 };
+
+function entryToPaste(preset: string): CommandResult {
+  const found = presets().get(preset);
+  if (found === undefined) throw new GatewayError('not_found', `T${unknownPreset(preset).slice(1)}`, { field: 'name' });
+  const { name, key, variable, source, read, addresses } = found;
+  const entry = {
+    preset,
+    ...(variable === undefined ? {} : { keys: keysFrom(variable) }),
+    ...(addresses === undefined ? {} : { speaks: addresses }),
+  };
+  const lines = [
+    `# ${name}: ${source}, read on ${read}. Key: ${key}.`,
+    ...(addresses === undefined ? [] : ['# Your own addresses: replace what is in capitals, and the region.']),
+    stringify({ providers: { [preset]: entry } }, { lineWidth: 0 }).trimEnd(),
+  ];
+  return { json: { preset, ...found }, text: lines.join('\n') };
+}
+
+/** A key of two variables (`ID:SECRET`) must be set: two empty ones would still be a key. */
+function keysFrom(variable: string): string {
+  const names = variable.split(':');
+  return names.length === 1 ? `\${${variable}:-}` : names.map((name) => `\${${name}}`).join(':');
+}

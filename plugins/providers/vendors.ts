@@ -30,7 +30,7 @@ export function vendorsOf(config: ProvidersConfig, host: Host, schemes: Schemes,
   const keyless: string[] = [];
   for (const [name, section] of Object.entries(config)) {
     if (section.keys.length === 0) {
-      keyless.push(name);
+      if (!section.optional) keyless.push(name);
       continue;
     }
     const networks = networksOf(section);

@@ -1,8 +1,8 @@
 /** The limiter for several processes: buckets in shared counters, one script run per decision. */
 import type { Counters } from '../common/domain/counters.ts';
-import type { Gauge, Receipt } from './decide.ts';
-import { type Demand, type Limiter, limitStatus, maxDemands, type Verdict } from './limiter.ts';
-import { releaseScript, settleScript, takeScript } from './script.ts';
+import type { Gauge } from './decide.ts';
+import { type Demand, type Limiter, limitStatus, maxDemands, type Returned, type Verdict } from './limiter.ts';
+import { giveBackScript, takeScript } from './script.ts';
 
 const numbersOfGauge = 4;
 
@@ -37,14 +37,12 @@ export class CountedLimiter implements Limiter {
     };
   }
 
-  async adjust(demand: Demand, { charged, sinceMs }: Receipt, usedUnits: number): Promise<void> {
-    const { limit, periodMs, units } = demand;
-    const values = [this.#now(), limit, periodMs, units, usedUnits, charged, sinceMs];
-    await this.#counters.run(settleScript, [this.#key(demand)], values);
-  }
-
-  async release(id: string, demand: Demand): Promise<void> {
-    await this.#counters.run(releaseScript, [this.#key(demand)], [id]);
+  async giveBack(id: string, returned: readonly Returned[]): Promise<void> {
+    const keys = returned.map(({ demand }) => this.#key(demand));
+    const values: (string | number)[] = [this.#now(), id];
+    for (const { demand, receipt, usedUnits } of returned)
+      values.push(demand.limit, demand.periodMs, demand.units, usedUnits, receipt.charged, receipt.sinceMs);
+    await this.#counters.run(giveBackScript, keys, values);
   }
 
   /** The group is in braces: a cluster places keys by that part. */

@@ -44,6 +44,9 @@ const usualEndpoints = [
   'moderations',
   'speech',
   'transcriptions',
+  'usage',
+  'uploads',
+  'batches',
 ];
 
 const config = z.strictObject({
@@ -125,11 +128,11 @@ function follow(
   clock: Clock,
   next: Next,
 ): Promise<Answer> {
-  const { by, receipts, statuses, refusedBy, retryAfterMs } = verdict;
+  const { statuses, refusedBy, retryAfterMs } = verdict;
   const identity = exchange.get(caller);
   const now = clock.now();
   recordEvent(exchange, now, limitEvent, () => limitValues(identity.accountId, demands, verdict));
-  for (let index = 0; index < receipts.length; index++) returnAtEnd(by, exchange, demands[index]!, receipts[index]!);
+  returnAtEnd(verdict, exchange, demands);
   if (refusedBy !== undefined) {
     const headers = limitHeaders(dialect, statuses, now);
     throw overLimit(ownerOf(refusedBy, identity, exchange.get(plan)), refusedBy, retryAfterMs, headers);

@@ -26,7 +26,7 @@ export interface LimitStatus {
 }
 
 export interface Verdict {
-  /** The limiter that issued the receipts: it adjusts and releases them. */
+  /** The limiter that issued the receipts: it takes them back. */
   readonly by: Limiter;
   readonly granted: boolean;
   /** The demand with the longest wait; undefined when granted. */
@@ -34,8 +34,16 @@ export interface Verdict {
   /** Wait after which the same demands are granted, if nothing else is taken meanwhile; 0 when granted. */
   readonly retryAfterMs: number;
   readonly statuses: readonly LimitStatus[];
-  /** One per demand, in their order, for `adjust`; empty when refused. */
+  /** One per demand, in their order, for `giveBack`; empty when refused. */
   readonly receipts: readonly Receipt[];
+}
+
+/** What is given back of a granted demand: a slot, or what was reserved and not used. */
+export interface Returned {
+  readonly demand: Demand;
+  readonly receipt: Receipt;
+  /** Of a slot: 0. */
+  readonly usedUnits: number;
 }
 
 type MaybePromise<T> = T | Promise<T>;
@@ -44,10 +52,11 @@ type MaybePromise<T> = T | Promise<T>;
 export interface Limiter {
   /** Takes from up to eight buckets, all or nothing. A refusal takes nothing. */
   take(id: string, demands: readonly Demand[]): MaybePromise<Verdict>;
-  /** Replaces the reserved units of `demand` by the used ones. Once per granted demand, with the receipt from `take`. */
-  adjust(demand: Demand, receipt: Receipt, usedUnits: number): MaybePromise<void>;
-  /** Releases the slot that `id` holds. */
-  release(id: string, demand: Demand): MaybePromise<void>;
+  /**
+   * Releases the slots that `id` holds, and replaces the reserved units of other demands by the used ones. Once per granted demand. All
+   * are of one group.
+   */
+  giveBack(id: string, returned: readonly Returned[]): MaybePromise<void>;
 }
 
 export const maxDemands = 8;

@@ -1,7 +1,15 @@
 /** The limiter of one process: buckets in a bounded map. */
 import type { Clock } from '../../core/contract/host-tools.ts';
 import { type Decision, decide, emptyGauge, type Gauge, type Receipt, resetMs, settle } from './decide.ts';
-import { type Demand, type Dimension, type Limiter, limitStatus, maxDemands, type Verdict } from './limiter.ts';
+import {
+  type Demand,
+  type Dimension,
+  type Limiter,
+  limitStatus,
+  maxDemands,
+  type Returned,
+  type Verdict,
+} from './limiter.ts';
 
 /** The state of one subject. */
 interface Subject {
@@ -48,18 +56,14 @@ export class MemoryLimiter implements Limiter {
     };
   }
 
-  adjust(demand: Demand, receipt: Receipt, usedUnits: number): void {
-    const subject = this.#subjects.get(demand.subject);
-    const gauge = subject?.gauges[demand.dimension];
-    if (subject === undefined || gauge === undefined) return;
+  giveBack(id: string, returned: readonly Returned[]): void {
     const nowMs = this.#now();
-    const settled = settle(gauge, receipt, nowMs, demand, usedUnits);
-    subject.gauges[demand.dimension] = settled;
-    subject.emptyAtMs = Math.max(subject.emptyAtMs, nowMs + resetMs(settled, demand));
-  }
-
-  release(id: string, demand: Demand): void {
-    this.#subjects.get(demand.subject)?.slots.delete(id);
+    for (const { demand, receipt, usedUnits } of returned) {
+      const subject = this.#subjects.get(demand.subject);
+      if (subject === undefined) continue;
+      if (demand.periodMs === 0) subject.slots.delete(id);
+      else adjust(subject, demand, receipt, usedUnits, nowMs);
+    }
   }
 
   /** Drops subjects without state. */
@@ -124,6 +128,14 @@ export class MemoryLimiter implements Limiter {
     }
     if (victim !== undefined) this.#subjects.delete(victim);
   }
+}
+
+function adjust(subject: Subject, demand: Demand, receipt: Receipt, usedUnits: number, nowMs: number): void {
+  const gauge = subject.gauges[demand.dimension];
+  if (gauge === undefined) return;
+  const settled = settle(gauge, receipt, nowMs, demand, usedUnits);
+  subject.gauges[demand.dimension] = settled;
+  subject.emptyAtMs = Math.max(subject.emptyAtMs, nowMs + resetMs(settled, demand));
 }
 
 function isIdle(subject: Subject, nowMs: number): boolean {

@@ -90,37 +90,43 @@ return told
 `,
 };
 
-/** KEYS: one bucket. ARGV: the time or '', limit, period, units reserved, units used, and the receipt's charged and since. */
-export const settleScript: CounterScript = {
-  name: 'gatewaySettle',
+/**
+ * KEYS: one bucket for each that is given back. ARGV: the time or '', the operation's id, then for each bucket limit, period, units
+ * reserved, units used, and the receipt's charged and since.
+ */
+export const giveBackScript: CounterScript = {
+  name: 'gatewayGiveBack',
   lua: `${arithmetic}
-local now = server_time(ARGV[1])
-local limit, period, units, used = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local charged, since = tonumber(ARGV[6]), tonumber(ARGV[7])
-local gauge = read(KEYS[1], limit, now)
-local unused = math.min(units, limit) - math.min(used, 1000000000)
-if unused <= 0 then
-  write(KEYS[1], charge(gauge, period, 0 - unused), limit)
-  return 1
+local now, id = server_time(ARGV[1]), ARGV[2]
+local function settle(key, limit, period, units, used, charged, since)
+  local gauge = read(key, limit, now)
+  local unused = math.min(units, limit) - math.min(used, 1000000000)
+  if unused <= 0 then
+    write(key, charge(gauge, period, 0 - unused), limit)
+    return
+  end
+  local younger = gauge[2] - charged
+  if since ~= gauge[3] or younger < 0 then
+    -- Nothing goes back; what has drained by the limit of this call has drained.
+    if gauge[1] > 0 then write(key, gauge, limit) else redis.call('DEL', key) end
+    return
+  end
+  local refund = math.min(unused * period, math.max(0, gauge[1] - younger * period))
+  local counted = gauge[2]
+  if younger == 0 then counted = counted - unused end
+  write(key, { gauge[1] - refund, counted, gauge[3], gauge[4] }, limit)
 end
-local younger = gauge[2] - charged
-if since ~= gauge[3] or younger < 0 then
-  -- Nothing goes back; what has drained by the limit of this call has drained.
-  if gauge[1] > 0 then write(KEYS[1], gauge, limit) else redis.call('DEL', KEYS[1]) end
-  return 0
+for index, key in ipairs(KEYS) do
+  local base = index * 6 - 3
+  local function given(place) return tonumber(ARGV[base + place]) end
+  if given(1) == 0 then
+    redis.call('ZREM', key, id)
+  else
+    settle(key, given(0), given(1), given(2), given(3), given(4), given(5))
+  end
 end
-local refund = math.min(unused * period, math.max(0, gauge[1] - younger * period))
-local counted = gauge[2]
-if younger == 0 then counted = counted - unused end
-write(KEYS[1], { gauge[1] - refund, counted, gauge[3], gauge[4] }, limit)
-return 1
+return #KEYS
 `,
-};
-
-/** KEYS: the slots. ARGV: the operation's id. */
-export const releaseScript: CounterScript = {
-  name: 'gatewayRelease',
-  lua: `return redis.call('ZREM', KEYS[1], ARGV[1])`,
 };
 
 /**

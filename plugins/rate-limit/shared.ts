@@ -67,8 +67,7 @@ export class SharedLimiter {
   /** Releases are dropped while the counters are unavailable: slots expire there by themselves. */
   readonly #resilient: Limiter = {
     take: (id, demands) => this.take(id, demands),
-    adjust: (demand, receipt, usedUnits) => this.#giveBack((counted) => counted.adjust(demand, receipt, usedUnits)),
-    release: (id, demand) => this.#giveBack((counted) => counted.release(id, demand)),
+    giveBack: (id, returned) => this.#giveBack((counted) => counted.giveBack(id, returned)),
   };
 
   async #giveBack(work: (counted: Limiter) => void | Promise<void>): Promise<void> {

@@ -4,9 +4,8 @@ import { type Caller, caller } from '../common/domain/accounts.ts';
 import { usageReport } from '../common/domain/calls.ts';
 import { type Limits, type PlanTerms, plan } from '../common/domain/plans.ts';
 import { totalTokens } from '../common/domain/usage.ts';
-import type { Receipt } from './decide.ts';
 import { demandsOf } from './demands.ts';
-import type { Demand, Limiter } from './limiter.ts';
+import type { Demand, Limiter, Returned, Verdict } from './limiter.ts';
 import { overLimit } from './refusal.ts';
 
 /** Deadline of exchanges on endpoints that set none. */
@@ -25,9 +24,7 @@ export async function takeSlots(exchange: Exchange, limiter: Pick<Limiter, 'take
   const demands = slotsOf(identity, terms, slotLifetimeOf(exchange.endpoint));
   if (demands.length === 0) return undefined;
   const verdict = await limiter.take(exchange.id, demands);
-  verdict.receipts.forEach((receipt, index) => {
-    returnAtEnd(verdict.by, exchange, demands[index]!, receipt);
-  });
+  returnAtEnd(verdict, exchange, demands);
   if (verdict.refusedBy !== undefined)
     throw overLimit(ownerOf(verdict.refusedBy, identity, terms), verdict.refusedBy, verdict.retryAfterMs, {});
   exchange.set(slotTaken, true);
@@ -57,16 +54,32 @@ export function ownerOf({ subject }: Demand, { accountId }: Caller, { name }: Pl
 }
 
 /**
- * Releases what `demand` took at the end of the exchange, whatever its outcome. An exchange without a usage report used
- * no tokens.
+ * Gives back what can be given back of a grant at the end of the exchange, whatever its outcome: one order to the limiter. An exchange
+ * without a usage report used no tokens.
  */
-export function returnAtEnd(limiter: Limiter, exchange: Exchange, demand: Demand, receipt: Receipt): void {
-  if (demand.dimension === 'concurrency') {
-    exchange.defer(() => limiter.release(exchange.id, demand));
-  } else if (demand.dimension === 'tpm') {
-    exchange.defer(() => {
-      const report = exchange.find(usageReport);
-      return limiter.adjust(demand, receipt, report === undefined ? 0 : totalTokens(report.usage));
-    });
-  }
+export function returnAtEnd({ by, receipts }: Verdict, exchange: Exchange, demands: readonly Demand[]): void {
+  if (!demands.some(isReturned) || receipts.length === 0) return;
+  exchange.defer(() => {
+    const returned: Returned[] = [];
+    for (let index = 0; index < receipts.length; index++) {
+      const demand = demands[index]!;
+      if (isReturned(demand))
+        returned.push({
+          demand,
+          receipt: receipts[index]!,
+          usedUnits: demand.periodMs === 0 ? 0 : tokensUsed(exchange),
+        });
+    }
+    return by.giveBack(exchange.id, returned);
+  });
+}
+
+/** Requests are counted as they come; slots and tokens are given back. */
+function isReturned({ dimension }: Demand): boolean {
+  return dimension === 'concurrency' || dimension === 'tpm';
+}
+
+function tokensUsed(exchange: Exchange): number {
+  const report = exchange.find(usageReport);
+  return report === undefined ? 0 : totalTokens(report.usage);
 }

@@ -53,7 +53,8 @@ export default definePlugin({
     await store.migrate('request-log', new URL('./migrations/', import.meta.url));
     const calls = () => host.find(callRows)?.view;
     const sums = requestSumsWith(calls);
-    const queries = openRequestQueries({ ...store, sums }, calls);
+    let noted = 0;
+    const queries = openRequestQueries({ ...store, sums }, calls, () => noted);
     host.provide(requestQueries, queries);
     host.provide(requestSumTable, sums);
     host.provide(requestSumsAudit, {
@@ -74,6 +75,7 @@ export default definePlugin({
       handle(exchange, next) {
         if (config.story) exchange.set(timeline, []);
         exchange.defer((outcome) => {
+          noted++;
           const row = rowOf(exchange, outcome);
           const story = storedTimeline(exchange.find(timeline), exchange.receivedAt);
           const isKept = exchange.find(callRow)?.complete(factsOf(row, story)) === true;

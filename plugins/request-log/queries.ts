@@ -3,9 +3,10 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Span } from '../common/domain/admin/pages.ts';
 import type { RequestFilter, RequestQueries } from '../common/domain/admin/requests.ts';
 import { cursorIn, pageOf, rowsFor, uuidForm } from '../common/kit/paging.ts';
+import { causesOf, failuresBy, type Newest, type Row } from './causes.ts';
 import { isSelective, placesOf } from './places.ts';
 import { canMatch, instant, isUuid, rowsUnder, rowWith, sourcesOf, viewColumns, viewOf } from './queries-sql.ts';
-import { groupsOf, type Store, seriesBetween, sumsOf } from './sums.ts';
+import { durationsOf, groupsOf, type Store, seriesBetween, seriesOfGroups, sumsOf } from './sums.ts';
 
 /** Spans of one statement. */
 const spansAtOnce = 16;
@@ -18,35 +19,58 @@ function inChunks(spans: readonly Span[]): Span[][] {
 /** The time in a request's id. */
 const arrivalOf = (id: string) => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16) + 1;
 
-/** `calls`: the view of calls that are requests, where there is one. */
-export function openRequestQueries({ orm, schema, sums }: Store, calls: () => SQL | undefined): RequestQueries {
+type Sources = ReturnType<typeof sourcesOf>;
+
+/** The spans to read for a page, a few at a time. */
+async function spansOf(store: Store, filter: RequestFilter, after: string | undefined, rows: number) {
+  instant(filter.from, 'from');
+  instant(filter.until, 'until');
+  if (!isSelective(filter) || !canMatch(filter)) return [[filter]];
+  const before = after === undefined ? filter.until : arrivalOf(after);
+  return inChunks(await placesOf(store, filter, { before, rows }));
+}
+
+function newestOf(store: Store, sources: () => Sources, rowsOf: (statement: SQL) => Promise<Row[]>): Newest {
+  return async (filter, columns, limit, after) => {
+    const older = after === undefined ? sql`` : sql`and requests.id < ${after}::uuid`;
+    const rest = sql`${older} order by requests.id desc limit ${limit}::int`;
+    const wanted = { columns: sql`requests.id as place, ${columns}`, rest };
+    const rows: Row[] = [];
+    for (const spans of await spansOf(store, filter, after, limit)) {
+      const found = spans.map((span) => rowsUnder(sources(), { ...wanted, filter: { ...filter, ...span } }));
+      if (found.includes(undefined)) break;
+      const all = sql.join(found as SQL[], sql` union all `);
+      rows.push(...(await rowsOf(sql`select * from (${all}) as found order by place desc limit ${limit}::int`)));
+      if (rows.length >= limit) break;
+    }
+    return rows.slice(0, limit);
+  };
+}
+
+/** `calls`: the view of calls that are requests, where there is one. `written`: how many requests this process has recorded. */
+export function openRequestQueries(
+  { orm, schema, sums }: Store,
+  calls: () => SQL | undefined,
+  written: () => number,
+): RequestQueries {
   const store = { orm, schema, sums };
   const sources = () => sourcesOf(schema, calls());
-  const rowsOf = async (statement: SQL) => (await orm.execute(statement)) as unknown as Record<string, unknown>[];
-  /** Where to look for a page, a few spans at a time. */
-  const spansOf = async (filter: RequestFilter, after: string | undefined, rows: number): Promise<Span[][]> => {
-    instant(filter.from, 'from');
-    instant(filter.until, 'until');
-    if (!isSelective(filter) || !canMatch(filter)) return [[filter]];
-    const before = after === undefined ? filter.until : arrivalOf(after);
-    return inChunks(await placesOf(store, filter, { before, rows }));
-  };
+  const rowsOf = async (statement: SQL) => (await orm.execute(statement)) as unknown as Row[];
+  const newest = newestOf(store, sources, rowsOf);
   return {
-    async list(filter, page) {
+    written,
+    async list({ cause, ...filter }, page) {
       const limit = rowsFor(page);
       const after = cursorIn(page, uuidForm);
-      const older = after === undefined ? sql`` : sql`and requests.id < ${after}::uuid`;
-      const columns = sql`requests.id as place, ${viewColumns}`;
-      const rest = sql`${older} order by requests.id desc limit ${limit}::int`;
-      const rows: Record<string, unknown>[] = [];
-      for (const spans of await spansOf(filter, after, limit)) {
-        const found = spans.map((span) => rowsUnder(sources(), { columns, filter: { ...filter, ...span }, rest }));
-        if (found.includes(undefined)) break;
-        const all = sql.join(found as SQL[], sql` union all `);
-        rows.push(...(await rowsOf(sql`select * from (${all}) as found order by place desc limit ${limit}::int`)));
-        if (rows.length >= limit) break;
-      }
-      return pageOf(rows.slice(0, limit), page, ({ id }) => String(id), viewOf);
+      if (cause === undefined)
+        return pageOf(await newest(filter, viewColumns, limit, after), page, ({ id }) => String(id), viewOf);
+      const ids = await failuresBy(newest, filter, cause);
+      const wanted = ids.filter((id) => after === undefined || id < after.toLowerCase()).slice(0, limit);
+      const rest = sql`and requests.id in (select value::uuid from json_array_elements_text(${JSON.stringify(wanted)}::text::json))`;
+      const found = rowsUnder(sources(), { columns: viewColumns, filter, rest });
+      const rows = found === undefined || wanted.length === 0 ? [] : await rowsOf(found);
+      const inOrder = rows.toSorted((left, right) => (String(left['id']) < String(right['id']) ? 1 : -1));
+      return pageOf(inOrder, page, ({ id }) => String(id), viewOf);
     },
 
     async find(id, accountId) {
@@ -56,7 +80,10 @@ export function openRequestQueries({ orm, schema, sums }: Store, calls: () => SQ
     },
 
     sums: (filter) => sumsOf(store, filter),
+    durations: (filter) => durationsOf(store, filter),
+    causes: (filter) => causesOf(newest, filter),
     seriesBetween: (filter, bounds) => seriesBetween(store, filter, bounds),
     groups: (filter, by, limit) => groupsOf(store, filter, by, limit),
+    seriesOfGroups: (filter, bounds, by, groups) => seriesOfGroups(store, filter, bounds, by, groups),
   };
 }

@@ -3,6 +3,7 @@ import type { Exchange, Outcome } from '../../core/contract/contract.ts';
 import { caller } from '../common/domain/accounts.ts';
 import type { CallFacts } from '../common/domain/call-facts.ts';
 import { attempts, call, dropped, usageReport } from '../common/domain/calls.ts';
+import { isDelivered, servedBy } from '../common/domain/ledger.ts';
 import { storable } from './timeline.ts';
 
 /** Columns of `requests` in JSON types, without the timeline, which is not part of the log line. */
@@ -42,17 +43,20 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
   const who = exchange.find(caller);
   const report = exchange.find(usageReport);
   const tries = exchange.find(attempts) ?? [];
-  const last = tries.at(-1);
+  const served = exchange.find(servedBy);
+  const isServed = served !== undefined && isDelivered(served, outcome.kind);
+  // An answer without an attempt has no provider, even if attempts failed before.
+  const last = isServed ? undefined : tries.at(-1);
   const droppedFields = exchange.find(dropped);
   return {
     id: exchange.id,
-    received_at: new Date(exchange.receivedAt).toISOString(),
+    received_at: timeText(exchange.receivedAt),
     operation: exchange.endpoint.operation,
     protocol: asked?.protocol,
     account_id: who?.accountId,
     key_id: who?.keyId,
     model: bounded(asked?.model),
-    provider: last?.provider ?? asked?.provider,
+    provider: isServed ? undefined : (last?.provider ?? asked?.provider),
     upstream_model: last?.model,
     streamed: asked?.stream ?? false,
     status: outcome.status,
@@ -78,6 +82,8 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
 /** What the row of the request's call lacks. */
 export function factsOf(row: RequestRow, story: string | undefined): CallFacts {
   return {
+    kind: 'FACTS',
+    id: row.id,
     operation: row.operation,
     protocol: row.protocol,
     asked: row.model,
@@ -96,6 +102,18 @@ export function factsOf(row: RequestRow, story: string | undefined): CallFacts {
     dropped: row.dropped,
     story,
   };
+}
+
+/** Requests of one turn of the event loop have the same time. */
+let lastTime = Number.NaN;
+let lastText = '';
+
+function timeText(at: number): string {
+  if (at !== lastTime) {
+    lastTime = at;
+    lastText = new Date(at).toISOString();
+  }
+  return lastText;
 }
 
 function bounded(text: string | undefined): string | undefined {

@@ -2,9 +2,15 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Span } from '../common/domain/admin/pages.ts';
-import type { RequestBucket, RequestFilter, RequestQueries, RequestSums } from '../common/domain/admin/requests.ts';
+import type {
+  DurationCounts,
+  RequestBucket,
+  RequestFilter,
+  RequestGroup,
+  RequestSums,
+} from '../common/domain/admin/requests.ts';
 import type { Database } from '../common/domain/database.ts';
-import { percentilesIn } from '../common/kit/sums/histogram.ts';
+import { countsBetween, percentilesIn } from '../common/kit/sums/histogram.ts';
 import { type Condition, type ReadMeasure, readSums, type SumsQuery, type SumsRow } from '../common/kit/sums/read.ts';
 import type { SumTable } from '../common/kit/sums/table.ts';
 import { canMatch, instant } from './queries-sql.ts';
@@ -16,7 +22,7 @@ const longestSpanMs = 1_100 * 86_400_000;
 
 /** A schema, and the sums that are kept in it. */
 export type Store = Pick<Database, 'orm' | 'schema'> & { readonly sums: SumTable };
-type GroupBy = Parameters<RequestQueries['groups']>[1];
+type GroupBy = RequestGroup;
 
 const dimensionOf: { readonly [By in GroupBy]: string } = {
   model: 'model',
@@ -48,6 +54,15 @@ export async function sumsOf({ orm, schema, sums }: Store, filter: RequestFilter
   return sumsIn(row);
 }
 
+const durationEdges = [0, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 60_000, 120_000, 300_000, 600_000];
+
+export async function durationsOf({ orm, schema, sums }: Store, filter: RequestFilter): Promise<DurationCounts> {
+  const query = queryOf(filter, [filter.from, filter.until]);
+  const [row] = query === undefined ? [] : await readSums(orm, schema, sums, { ...query, measures: times });
+  const counts = (name: string) => countsBetween(row?.[name] ?? null, durationEdges);
+  return { edges: durationEdges, firstByte: counts('first_byte'), total: counts('total') };
+}
+
 export async function seriesBetween(
   { orm, schema, sums }: Store,
   filter: Omit<RequestFilter, keyof Span>,
@@ -58,6 +73,24 @@ export async function seriesBetween(
   const rows = query === undefined ? [] : await readSums(orm, schema, sums, { ...query, measures: both });
   const found = new Map(rows.map((row) => [Number(row.slot), sumsIn(row)]));
   return bounds.slice(0, -1).map((at, index) => ({ at, ...(found.get(index + 1) ?? sumsIn(undefined)) }));
+}
+
+/** Buckets of each of these groups; those without a request are left out. */
+export async function seriesOfGroups(
+  { orm, schema, sums }: Store,
+  filter: Omit<RequestFilter, keyof Span>,
+  bounds: readonly number[],
+  by: GroupBy,
+  groups: readonly string[],
+): Promise<(RequestBucket & { readonly group: string })[]> {
+  checkBounds(bounds);
+  checkGroups(groups.length);
+  const query = queryOf(filter, bounds);
+  if (query === undefined) return [];
+  const dimension = dimensionOf[by];
+  const conditions: Condition[] = [...query.conditions, [dimension, groups]];
+  const rows = await readSums(orm, schema, sums, { ...query, conditions, by: dimension, measures: both });
+  return rows.map((row) => ({ at: bounds[Number(row.slot) - 1]!, group: row.group, ...sumsIn(row) }));
 }
 
 /** The largest groups, and then their durations: histograms of all groups would be many. */

@@ -1,13 +1,21 @@
 /** The targets that can serve a request. */
 
+import type { Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { UpstreamNetwork } from '../../core/contract/network.ts';
 import type { Secret } from '../../core/contract/secret.ts';
-import { table } from '../../core/contract/table.ts';
 import type { Call } from '../common/domain/calls.ts';
-import type { Model, ModelTarget } from '../common/domain/models.ts';
+import { type Model, type ModelTarget, protocolsOf, speaksProtocol } from '../common/domain/models.ts';
 import { mergeTraits, type Traits } from '../common/domain/traits.ts';
-import type { Provider, Providers, Target, Translations } from '../common/domain/upstreams.ts';
+import {
+  endpointProtocols,
+  type Provider,
+  type Providers,
+  sessionProtocols,
+  type Target,
+  type Translations,
+  translations,
+} from '../common/domain/upstreams.ts';
 import type { HealthRegistry, TargetHealth } from './health.ts';
 
 export interface Candidate {
@@ -49,22 +57,6 @@ export function targetOf(
   };
 }
 
-/** The gateway's endpoint of each protocol, for the error that names those that serve a model. */
-const endpointOf: Record<string, string> = table({
-  chat: '/v1/chat/completions',
-  responses: '/v1/responses',
-  messages: '/v1/messages',
-  gemini: '/v1beta/models/{model}:generateContent',
-  'openai-embeddings': '/v1/embeddings',
-  'gemini-embeddings': '/v1beta/models/{model}:embedContent',
-  'cohere-rerank': '/v2/rerank',
-  'jina-rerank': '/v1/rerank',
-  'voyage-rerank': '/v1/rerank',
-  'openai-moderations': '/v1/moderations',
-  'openai-speech': '/v1/audio/speech',
-  'openai-transcriptions': '/v1/audio/transcriptions',
-});
-
 /** Usable targets in the listed order. */
 export interface Candidates {
   /** Those that speak the client's protocol, or a variant of it. */
@@ -74,28 +66,29 @@ export interface Candidates {
 }
 
 /**
- * The usable targets. Throws GatewayError `unsupported` when no target speaks a usable protocol, `overloaded` when those that
+ * The usable targets. `endpoints`: the gateway's own, by the protocol of their clients. Throws GatewayError `unsupported` when no target speaks a usable protocol, `overloaded` when those that
  * do are disabled.
  */
 export function candidatesFor(
   model: Model,
   { protocol, convertsTo }: Pick<Call, 'protocol' | 'convertsTo'>,
   providers: Providers,
-  translations: Translations | undefined,
+  known: Translations | undefined,
   registry: HealthRegistry,
+  endpoints: () => readonly (readonly [string, string])[],
 ): Candidates {
-  const can = (name: string) => convertsTo?.includes(name) ?? translations?.can(protocol, name) === true;
+  const can = (name: string) => convertsTo?.includes(name) ?? known?.can(protocol, name) === true;
   const native: Candidate[] = [];
   const foreign: Candidate[] = [];
   for (const target of model.targets) {
     const provider = providers.find(target.provider);
     if (provider === undefined || providers.isDisabled?.(target.provider) === true) continue;
-    if (protocol in provider.speaks) {
+    if (speaksProtocol(target, provider, protocol)) {
       native.push(candidate(model, target, provider, protocol, registry));
       continue;
     }
-    const names = Object.keys(provider.speaks);
-    const variant = names.find((name) => translations?.relays?.(protocol, name));
+    const names = protocolsOf(target, provider);
+    const variant = names.find((name) => known?.relays?.(protocol, name));
     if (variant !== undefined) {
       native.push(candidate(model, target, provider, variant, registry));
       continue;
@@ -105,7 +98,7 @@ export function candidatesFor(
   }
   if (native.length + foreign.length === 0) {
     if (model.targets.some((target) => providers.isDisabled?.(target.provider) === true)) throw outOfService();
-    throw noneSpeaks(model, protocol, providers);
+    throw noneSpeaks(model, protocol, providers, known, endpoints());
   }
   return { native, foreign };
 }
@@ -135,14 +128,26 @@ function outOfService(): GatewayError {
   });
 }
 
-function noneSpeaks(model: Model, protocol: string, providers: Providers): GatewayError {
-  const spoken = new Set<string>();
-  for (const target of model.targets) {
-    for (const name of Object.keys(providers.find(target.provider)?.speaks ?? {})) spoken.add(name);
-  }
-  const paths = Object.keys(endpointOf).filter((name) => spoken.has(name));
-  const instead = paths.map((name) => `${name} (${endpointOf[name]})`).join(', ');
-  const advice = instead === '' ? '' : ` It can be called with: ${instead}.`;
+/** They name the gateway's endpoints for clients. */
+export const endpointServices = [translations, endpointProtocols, sessionProtocols] as const;
+
+export function endpointsOf(host: Pick<Host, 'find'>): readonly (readonly [string, string])[] {
+  return endpointServices.flatMap((service) => [...(host.find(service)?.endpoints?.() ?? [])]);
+}
+
+/** Lists the endpoints at which the model can be called. */
+function noneSpeaks(
+  model: Model,
+  protocol: string,
+  providers: Providers,
+  known: Translations | undefined,
+  endpoints: readonly (readonly [string, string])[],
+): GatewayError {
+  const spoken = model.targets.flatMap((target) => protocolsOf(target, providers.find(target.provider)));
+  const instead = endpoints
+    .filter(([name]) => spoken.some((to) => name === to || known?.can(name, to) === true))
+    .map(([name, path]) => `${name} (${path})`);
+  const advice = instead.length === 0 ? '' : ` It can be called with: ${instead.join(', ')}.`;
   return new GatewayError('unsupported', `The model \`${model.id}\` cannot be called with ${protocol}.${advice}`, {
     field: 'model',
     code: 'protocol_unsupported',

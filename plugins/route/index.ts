@@ -6,9 +6,10 @@ import { caller } from '../common/domain/accounts.ts';
 import { upstreamHealth } from '../common/domain/admin/upstreams.ts';
 import { attempts, call, conversation, pinned, spendGuard } from '../common/domain/calls.ts';
 import { model } from '../common/domain/models.ts';
-import { providers, target, translations } from '../common/domain/upstreams.ts';
+import { providers, target } from '../common/domain/upstreams.ts';
 import { Sessions } from './affinity.ts';
 import { beginBackgroundCall } from './background-calls.ts';
+import { endpointServices } from './candidates.ts';
 import { type RouteConfig, routeSchema } from './config.ts';
 import type { Tools } from './dependencies.ts';
 import { HealthRegistry } from './health.ts';
@@ -18,7 +19,7 @@ import { RoutingSession } from './routing-session.ts';
 export default definePlugin<RouteConfig>({
   name: 'route',
   config: routeSchema,
-  services: { requires: [providers], optional: [translations], provides: [upstreamHealth] },
+  services: { requires: [providers], optional: [...endpointServices], provides: [upstreamHealth] },
   requires: [call, model],
   optional: [pinned, conversation, caller, spendGuard],
   sets: [target, attempts],

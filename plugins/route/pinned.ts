@@ -2,16 +2,20 @@
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Secret } from '../../core/contract/secret.ts';
 import type { Pinned } from '../common/domain/calls.ts';
-import type { Model } from '../common/domain/models.ts';
+import { type Model, speaksProtocol } from '../common/domain/models.ts';
 import type { Providers } from '../common/domain/upstreams.ts';
 
 /** Throws `lost` unless the model is served by the upstream that stores the state. */
 export function checkPinned(pin: Pinned, model: Model, providers: Providers): void {
-  const serves = model.targets.some((target) => target.provider === pin.provider);
   const provider = providers.find(pin.provider);
   const isOff = providers.isDisabled?.(pin.provider) === true;
-  const speaks = pin.protocol === undefined || (provider !== undefined && pin.protocol in provider.speaks);
-  if (!serves || isOff || provider === undefined || !speaks) throw lost(pin);
+  if (provider === undefined || isOff) throw lost(pin);
+  const { protocol } = pin;
+  const serves = model.targets.some(
+    (target) =>
+      target.provider === pin.provider && (protocol === undefined || speaksProtocol(target, provider, protocol)),
+  );
+  if (!serves) throw lost(pin);
 }
 
 /**

@@ -15,7 +15,7 @@ import { model } from '../common/domain/models.ts';
 import { type Providers, target, translations, type UpstreamGate } from '../common/domain/upstreams.ts';
 import { type Session, type SessionTarget, sessionOf } from './affinity.ts';
 import { AttemptSlot, waitForCapacity } from './attempt-slot.ts';
-import { type AcquiredKey, type Candidate, candidatesFor, targetOf } from './candidates.ts';
+import { type AcquiredKey, type Candidate, candidatesFor, endpointsOf, targetOf } from './candidates.ts';
 import { type Order, orderCandidates } from './choice.ts';
 import type { RouteConfig } from './config.ts';
 import type { Tools } from './dependencies.ts';
@@ -94,7 +94,7 @@ export class RoutingSession {
     const pin = this.#pin;
     if (pin !== undefined) checkPinned(pin, wanted, providers);
     const asked = { protocol: this.#protocol, convertsTo: this.#exchange.get(call).convertsTo };
-    const found = candidatesFor(wanted, asked, providers, host.find(translations), registry);
+    const found = candidatesFor(wanted, asked, providers, host.find(translations), registry, () => endpointsOf(host));
     if (pin !== undefined) {
       const own = found.native.concat(found.foreign).filter(({ provider }) => provider.name === pin.provider);
       return { queue: own.slice(0, 1), reason: 'pinned' };

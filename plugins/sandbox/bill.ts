@@ -7,7 +7,7 @@ export interface BillEntry {
   /** Wall-clock milliseconds of the request's arrival and of its end. */
   readonly at: number;
   readonly endedAt: number;
-  readonly protocol: ProtocolName | 'images' | 'videos' | 'endpoints';
+  readonly protocol: ProtocolName | 'images' | 'videos' | 'endpoints' | 'live';
   readonly model: string;
   /** The id that the caller sent, if any. */
   readonly requestId: string | undefined;

@@ -5,7 +5,7 @@ import type { JsonObject } from './json.ts';
 import { decodeGeminiImages, geminiPictures, wantsPicture } from './media/gemini-images.ts';
 import { originOf, paint } from './media/pictures.ts';
 import { wait } from './paced-stream.ts';
-import type { Call, Protocol } from './protocol.ts';
+import type { Call, Protocol, Turn } from './protocol.ts';
 import { chat } from './protocols/chat.ts';
 import { gemini } from './protocols/gemini.ts';
 import { messages } from './protocols/messages.ts';
@@ -41,19 +41,40 @@ export async function serve(
       const from = { origin: originOf(request), requestId: requestIdOf(request) };
       return await paint({ vendor, dialect: geminiPictures, params: modelRequest, id, ...from }, answer);
     }
-    const modelRequest = protocol.decode(body, call);
-    if (call.operation === 'count') {
-      sendJson(answer, 200, protocol.headers(id), protocol.counted(promptTokens(modelRequest)));
-    } else if (!(await refused(answer, modelRequest))) {
-      const turn = await run(vendor, protocol, { call, modelRequest, body, id }, answer, requestIdOf(request));
-      if (turn !== undefined) vendor.responses.keep(turn, bytes.length);
-    }
+    await answerCall(vendor, { call, body, bytes: bytes.length, id, requestId: requestIdOf(request) }, answer);
   } catch (error) {
     if (answer.headersSent || answer.destroyed) return void answer.destroy();
     const fault = error instanceof Fault ? error : new Fault(500, 'The sandbox failed.');
     const { body, headers } = protocol.fault({ fault, call, id, now: vendor.now() });
     sendJson(answer, fault.status, { ...protocol.headers(id), ...headers }, body);
   }
+}
+
+export interface CallRequest {
+  readonly call: Call;
+  readonly body: JsonObject;
+  /** Of the body, for the limit of what is stored. */
+  readonly bytes: number;
+  readonly id: string;
+  readonly requestId: string | undefined;
+}
+
+/** Resolves with the turn if a whole answer of a model was sent. Throws a Fault for a refusal. */
+export async function answerCall(
+  vendor: Vendor,
+  { call, body, bytes, id, requestId }: CallRequest,
+  answer: ServerResponse,
+): Promise<Turn | undefined> {
+  const protocol = protocols[call.protocol];
+  const modelRequest = protocol.decode(body, call);
+  if (call.operation === 'count') {
+    sendJson(answer, 200, protocol.headers(id), protocol.counted(promptTokens(modelRequest)));
+    return undefined;
+  }
+  if (await refused(answer, modelRequest)) return undefined;
+  const turn = await run(vendor, protocol, { call, modelRequest, body, id }, answer, requestId);
+  if (turn !== undefined) vendor.responses.keep(turn, bytes);
+  return turn;
 }
 
 /** A whole answer of this protocol may be a picture. */

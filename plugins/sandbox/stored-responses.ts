@@ -40,13 +40,17 @@ export class StoredResponses {
 
   /** The request with the conversation of its `previous_response_id` inserted; unchanged without a known one. */
   continued(body: JsonObject): JsonObject {
-    const { previous_response_id: id, ...rest } = body;
+    const { previous_response_id: id } = body;
     const turn = typeof id === 'string' ? this.find(id) : undefined;
-    if (turn === undefined) return body;
-    const output = listOf(objectOf(JSON.parse(wholeResponse(turn)))['output']);
-    const input = [...itemsOf(turn.body['input']), ...output, ...itemsOf(body['input'])];
-    return { ...rest, input, continued_response_id: id };
+    return turn === undefined ? body : continuedFrom(turn, body);
   }
+}
+
+/** The request with the conversation up to the end of `turn` inserted. */
+export function continuedFrom(turn: Turn, { previous_response_id: id, ...rest }: JsonObject): JsonObject {
+  const output = listOf(objectOf(JSON.parse(wholeResponse(turn)))['output']);
+  const input = [...itemsOf(turn.body['input']), ...output, ...itemsOf(rest['input'])];
+  return { ...rest, input, continued_response_id: id };
 }
 
 export function itemsOf(input: unknown): readonly unknown[] {

@@ -1,9 +1,11 @@
 /** The vendor as an HTTP server: listens, routes requests to protocols, and serves its bill. Runs inside a gateway or alone. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { Bill, type BillReport } from './bill.ts';
 import { PromptCache } from './cache.ts';
 import { serveService } from './endpoints/service.ts';
+import { upgrade } from './live/upgrade.ts';
 import { mediaAt } from './media/links.ts';
 import { servePictures } from './media/pictures.ts';
 import { VideoJobs } from './media/video-jobs.ts';
@@ -51,6 +53,12 @@ export async function startVendor(options: VendorOptions = {}): Promise<RunningV
   const server = createServer({ keepAliveTimeout: keepAliveTimeoutMs }, (request, answer) => {
     handle(vendor, request, answer);
   });
+  const sockets = new Set<Duplex>();
+  server.on('upgrade', (request, socket, head) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    upgrade(vendor, request, socket, head);
+  });
   const host = options.host ?? '127.0.0.1';
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -67,6 +75,7 @@ export async function startVendor(options: VendorOptions = {}): Promise<RunningV
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
+        for (const socket of sockets) socket.destroy();
       }),
   };
 }

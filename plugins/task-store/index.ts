@@ -11,15 +11,16 @@ import { errorShape } from '../common/domain/error-shape.ts';
 import { authorization, authorizations } from '../common/domain/ledger.ts';
 import { catalog, model } from '../common/domain/models.ts';
 import { files } from '../common/domain/stored-files.ts';
-import { providers } from '../common/domain/upstreams.ts';
+import { mediaProtocols, providers } from '../common/domain/upstreams.ts';
+import { DueWatch } from '../common/kit/due-watch.ts';
 import { GuardedClient } from '../common/kit/guarded-fetch.ts';
-import { adapters } from './adapters/index.ts';
+import { mediaAdapters } from '../common/media/adapters.ts';
+import { ownAdapters } from './adapters/index.ts';
 import { openTaskAdmin } from './admin/task-admin.ts';
 import { configSchema, type TaskConfig } from './config.ts';
 import type { Adapters } from './contract.ts';
 import { Callbacks, callbackKey, callbackSecret, checkCallback } from './engine/callbacks.ts';
 import type { Timing, Tools } from './engine/dependencies.ts';
-import { DueWatch } from './engine/due-watch.ts';
 import { Engine } from './engine/engine.ts';
 import { nextDueMs } from './engine/leases.ts';
 import { fetcherOf } from './engine/reference-bytes.ts';
@@ -43,19 +44,21 @@ const callbackBytes = 0;
 export default definePlugin<TaskConfig>({
   name: 'task-store',
   config: configSchema,
+  extensionPoints: [mediaAdapters],
+  extends: [mediaAdapters],
   services: {
     requires: [database, catalog, providers, authorizations, files],
     optional: [accounts, errorShape, upstreamHealth],
-    provides: [taskAdmin],
+    provides: [taskAdmin, mediaProtocols],
   },
   requires: [call, caller, model, authorization],
   // Exchanges of orders have no attempts; the task has them.
   sets: [attempts, usageReport],
-  setup: (host, config) => setUpTasks(host, config, adapters),
+  setup: setUpTasks,
 });
 
-/** The plugin's setup with adapters of the caller's choice. */
-export async function setUpTasks(host: Host, config: TaskConfig, adapterMap: Adapters): Promise<PluginInstance> {
+async function setUpTasks(host: Host, config: TaskConfig): Promise<PluginInstance> {
+  const adapters = adaptersOf(host);
   const store = host.get(database);
   await store.migrate('task-store', new URL('./migrations/', import.meta.url));
   const vendors = openVendors(host);
@@ -71,7 +74,9 @@ export async function setUpTasks(host: Host, config: TaskConfig, adapterMap: Ada
     catalog: host.get(catalog),
     providers: host.get(providers),
     health: () => host.find(upstreamHealth),
-    adapters: adapterMap,
+    get adapters() {
+      return adapters();
+    },
     vendors,
     withBytes: fetcherOf(references),
     clock: host.clock,
@@ -108,6 +113,18 @@ export async function setUpTasks(host: Host, config: TaskConfig, adapterMap: Ada
       await Promise.all([vendors.close(), references.close(), outside.close()]);
     },
   };
+}
+
+/** Adds this plugin's own adapters; those of all plugins are complete when every plugin is set up. */
+function adaptersOf(host: Host): () => Adapters {
+  for (const adapter of ownAdapters) host.extend(mediaAdapters, adapter);
+  let all: Adapters | undefined;
+  const adapters = () => {
+    all ??= new Map(host.extensions(mediaAdapters).map((adapter) => [adapter.name, adapter]));
+    return all;
+  };
+  host.provide(mediaProtocols, { paths: () => new Map([...adapters()].map(([name, { path }]) => [name, path])) });
+  return adapters;
 }
 
 function callbacksBy(tools: Tools, outside: GuardedClient, secret: string, firstPauseMs: number): Callbacks {

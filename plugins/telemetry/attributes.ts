@@ -7,15 +7,18 @@ import type { Attributes } from '@opentelemetry/api';
 import type { Exchange, Outcome } from '../../core/contract/contract.ts';
 import { table } from '../../core/contract/table.ts';
 import { type Attempt, attempts, call, usageReport } from '../common/domain/calls.ts';
+import { isDelivered, servedBy } from '../common/domain/ledger.ts';
 import { model } from '../common/domain/models.ts';
 
 /** The conventions' operation by our protocol; the others are conversations. */
 const operations: Readonly<Record<string, string>> = table({ gemini: 'generate_content' });
 
 /** Few values each: they are the series of a metric. */
-export function requestAttributes(exchange: Exchange, { status, error }: Outcome): Attributes {
+export function requestAttributes(exchange: Exchange, { kind, status, error }: Outcome): Attributes {
   const asked = exchange.find(call);
-  const last = exchange.find(attempts)?.at(-1);
+  const served = exchange.find(servedBy);
+  const isServed = served !== undefined && isDelivered(served, kind);
+  const last = isServed ? undefined : exchange.find(attempts)?.at(-1);
   return {
     'gen_ai.operation.name': operationOf(exchange),
     // A name that no catalogue knows is the client's invention.
@@ -70,7 +73,10 @@ export function spanAttributes(exchange: Exchange, outcome: Outcome): Attributes
 
 type Counts = { readonly [name: string]: number | undefined };
 const sum = (usage: Counts, names: readonly string[]) => names.reduce((total, name) => total + (usage[name] ?? 0), 0);
-const inClasses = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'input_audio', 'input_image'];
+const inClasses = [
+  ...['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'input_audio', 'input_image'],
+  ...['cache_read_audio', 'cache_read_image'],
+];
 const outClasses = ['output', 'reasoning', 'output_audio', 'output_image'];
 
 export const tokensIn = (usage: Counts): number => sum(usage, inClasses);

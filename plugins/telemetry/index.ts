@@ -2,6 +2,8 @@
 import { definePlugin } from '../../core/contract/contract.ts';
 import { renamedNotices } from '../../core/contract/renamed.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import { socketStatistics } from '../common/domain/admin/sockets.ts';
+import { batchStatistics, fileStatistics } from '../common/domain/admin/stored-work.ts';
 import { upstreamAdmin } from '../common/domain/admin/upstreams.ts';
 import { database } from '../common/domain/database.ts';
 import { authorizations } from '../common/domain/ledger.ts';
@@ -10,7 +12,12 @@ import { type TelemetryConfig, telemetrySchema } from './config.ts';
 export default definePlugin<TelemetryConfig>({
   name: 'telemetry',
   config: telemetrySchema,
-  services: { optional: [database, authorizations, ledgerQueries, upstreamAdmin] },
+  services: {
+    optional: [
+      ...[database, authorizations, ledgerQueries, socketStatistics],
+      ...[upstreamAdmin, batchStatistics, fileStatistics],
+    ],
+  },
 
   async setup(host, config) {
     const { listen, otlp } = config;

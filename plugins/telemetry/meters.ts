@@ -5,7 +5,7 @@ import type { Exchange, Host, Outcome } from '../../core/contract/contract.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { attempts, call, spendGuard as moneyMeter, usageReport } from '../common/domain/calls.ts';
 import { database } from '../common/domain/database.ts';
-import type { AuthorizationCharge } from '../common/domain/ledger.ts';
+import { type AuthorizationCharge, servedBy } from '../common/domain/ledger.ts';
 import { model } from '../common/domain/models.ts';
 import { attemptAttributes, requestAttributes, tokensIn, tokensOut } from './attributes.ts';
 import { observeUpstreams } from './upstreams.ts';
@@ -94,7 +94,8 @@ export function createMeters(meter: Meter, host: Host): Meters {
 function chargeOf(exchange: Exchange): AuthorizationCharge | undefined {
   const amounts = exchange.find(moneyMeter)?.charged?.();
   if (amounts === undefined) return undefined;
-  const provider = exchange.find(attempts)?.at(-1)?.provider;
+  // An answer without an attempt has no provider, even if attempts failed before.
+  const provider = exchange.find(servedBy) === undefined ? exchange.find(attempts)?.at(-1)?.provider : undefined;
   return { model: exchange.find(model)?.id ?? 'unknown', provider, cost: amounts.cost, own: amounts.own };
 }
 

@@ -15,7 +15,9 @@ import type { Host, PluginInstance } from '../../core/contract/contract.ts';
 import { authorizations } from '../common/domain/ledger.ts';
 import type { TelemetryConfig } from './config.ts';
 import { createMeters } from './meters.ts';
+import { observeStoredWork } from './stored-work.ts';
 import { createTracing } from './tracer.ts';
+import { observeSockets } from './upstreams.ts';
 
 const scope = 'model-gateway';
 
@@ -36,6 +38,8 @@ export function openTelemetry(host: Host, config: TelemetryConfig): PluginInstan
         });
   const meterProvider = new MeterProvider({ resource, readers: readersOf(config, page) });
   const meters = createMeters(meterProvider.getMeter(scope), host);
+  observeSockets(meterProvider.getMeter(scope), host);
+  observeStoredWork(meterProvider.getMeter(scope), host);
   const tracerProvider = otlp.endpoint === '' ? undefined : tracersOf(config, resource);
   const tracing =
     tracerProvider === undefined ? undefined : createTracing(tracerProvider.getTracer(scope), config.propagate);

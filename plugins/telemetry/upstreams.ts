@@ -1,6 +1,7 @@
-/** The instruments of upstreams: circuits, requests under way and waiting, keys, looked at when the metrics are asked for. */
+/** The instruments of upstreams (circuits, requests, keys) and of clients' WebSockets, looked at when the metrics are asked for. */
 import type { Meter } from '@opentelemetry/api';
 import type { Host } from '../../core/contract/contract.ts';
+import { socketStatistics } from '../common/domain/admin/sockets.ts';
 import { type TargetView, type UpstreamView, upstreamAdmin } from '../common/domain/admin/upstreams.ts';
 
 const circuits: Readonly<Record<TargetView['circuit'], number>> = { closed: 0, half_open: 1, open: 2 };
@@ -45,4 +46,26 @@ function keysOf({ disabled, keys }: UpstreamView): Record<string, number> {
     else counts.ready += 1;
   }
   return counts;
+}
+
+export function observeSockets(meter: Meter, host: Host): void {
+  const counter = (name: string, description: string, unit?: string) =>
+    meter.createObservableCounter(`gateway.websocket.${name}`, { description, ...(unit && { unit }) });
+  const open = meter.createObservableGauge('gateway.websocket.open', { description: 'WebSockets of clients.' });
+  const turns = counter('turns', 'Exchanges that ran on WebSockets of clients.');
+  const bytes = counter('bytes', 'Bytes of messages on WebSockets of clients.', 'By');
+  const closes = counter('closes', 'WebSockets of clients that were closed, by code; 0: a rare one.');
+
+  meter.addBatchObservableCallback(
+    (result) => {
+      for (const [protocol, counts] of host.find(socketStatistics)?.counts() ?? []) {
+        result.observe(open, counts.open, { protocol });
+        result.observe(turns, counts.turns, { protocol });
+        result.observe(bytes, counts.bytesIn, { protocol, direction: 'in' });
+        result.observe(bytes, counts.bytesOut, { protocol, direction: 'out' });
+        for (const [code, count] of counts.closes) result.observe(closes, count, { protocol, code });
+      }
+    },
+    [open, turns, bytes, closes],
+  );
 }

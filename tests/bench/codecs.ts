@@ -44,6 +44,7 @@ function translation(client: ProtocolName, upstream: ProtocolName): ResponseTran
     streamType: 'text/event-stream',
     idleFrame: undefined,
     collector: undefined,
+    transforms: undefined,
   });
 }
 

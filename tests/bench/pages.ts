@@ -164,6 +164,8 @@ async function operatorPaths(boss: Browser, accountId: string): Promise<string[]
   return [
     ...Object.entries(spans).flatMap(([name, ms]) => [
       `/admin/monitor?${since(ms)}`,
+      `/admin/monitor/durations?${since(ms)}`,
+      `/admin/monitor/causes?${since(ms)}`,
       `/admin/monitor/series?${since(ms)}${buckets[name] ?? ''}&${zone}`,
       ...['model', 'provider', 'operation', 'account', 'key'].map(
         (by) => `/admin/monitor/groups?${since(ms)}&by=${by}&limit=50`,

@@ -102,6 +102,11 @@ export function processorMs({ process: child, isWhole = false }: Started): numbe
   return ticks * 10;
 }
 
+/** Processor time of one process with all its threads, in the kernel's ticks of 10 ms. */
+export function processTicks(id: number): number {
+  return threads(id).reduce((sum, { stat }) => sum + Number(stat[11]) + Number(stat[12]), 0);
+}
+
 /** Waits until a process has written what it had put off: it uses next to nothing, or ten seconds have passed. */
 export async function settled(started: Started): Promise<void> {
   for (let used = processorMs(started), looks = 0; looks < 40; looks++) {

@@ -1,9 +1,12 @@
 /** `npm run bench`: what the gateway costs beside a bare forwarder and nginx, as ratios within one run. The method is in README.md. */
+import { execFileSync } from 'node:child_process';
 import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { descriptorLimit } from '../../core/gateway/descriptors.ts';
 import { crowd } from './crowd.ts';
 import { reportFootprints } from './in-process/footprints.ts';
+import { largeBody } from './large-body.ts';
 import { compare, median, report, type Subject } from './measure.ts';
 import { startPeers } from './peers.ts';
 import {
@@ -20,6 +23,7 @@ import {
 } from './processes.ts';
 import { translatedStreams } from './translated.ts';
 import { modelOf, wordsOf } from './words.ts';
+import { twoWorkers } from './workers.ts';
 
 const prompt = 'a'.repeat(900);
 const streamOf = (wish: string) => wordsOf('chat').ask(wish);
@@ -96,7 +100,8 @@ function openStream({ port, key }: Started): Socket {
 }
 
 const chunks = 400;
-const only = process.env['BENCH_ONLY'] ?? 'in-process,whole,streams,translated,crowd,first-byte,memory';
+const only =
+  process.env['BENCH_ONLY'] ?? 'in-process,whole,streams,translated,crowd,first-byte,memory,body,start,workers';
 if (only.includes('in-process')) await reportFootprints(30_000);
 if (only.includes('whole')) {
   const everything = await start('gateway.ts', [String(upstream.port), 'full'], measuredCore, true);
@@ -107,10 +112,16 @@ if (only.includes('whole')) {
 if (only.includes('streams')) {
   const costs = await compare(subjects(streamOf(`chunks=${chunks} ${prompt}`).body), chunks, 16);
   const title = `Streamed chunks of 250 bytes: ${chunks} in each stream, 16 streams at a time`;
-  report(title, costs, () => [hasNginx ? 'nginx' : 'bare forwarder']);
+  report(title, costs, () => ['bare forwarder', ...(hasNginx ? ['nginx'] : [])]);
 }
 if (only.includes('translated')) await translatedStreams(gateway, chunks, prompt);
 if (only.includes('crowd')) await crowd(gateway, bare, upstream);
 if (only.includes('first-byte')) await addedFirstByte();
 if (only.includes('memory')) await idleStreams(1_000, mostStreams() - 1_000);
+if (only.includes('body')) await largeBody(upstream);
 for (const started of [...Object.values(others), gateway, upstream]) stop(started);
+if (only.includes('start')) {
+  console.log('\nStart-up of both demo gateways, ms');
+  execFileSync(process.execPath, [join(import.meta.dirname, 'start-up.ts'), '--runs', '3'], { stdio: 'inherit' });
+}
+if (only.includes('workers')) await twoWorkers(6);

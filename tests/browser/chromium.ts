@@ -1,6 +1,6 @@
 /** The browser of the tests. */
 import { existsSync } from 'node:fs';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
 const executablePath = '/usr/bin/chromium';
 
@@ -10,4 +10,24 @@ export const noBrowser: string | false = existsSync(executablePath) ? false : 't
 /** One of its own, without a window, and without the process that would draw in place of a graphics card. */
 export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+}
+
+/** A page in a context of its own that adds errors of its code to `complaints`; answers with 4xx are not errors. */
+export async function openPage(browser: Browser, complaints: string[], options: BrowserContextOptions): Promise<Page> {
+  const page = await browser.newPage({ locale: 'en-US', ...options });
+  page.setDefaultTimeout(40_000);
+  page.on('pageerror', ({ message }) => complaints.push(message));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) complaints.push(message.text());
+  });
+  return page;
+}
+
+/** Signs in by the console's form; resolves when the form is gone. */
+export async function signIn(page: Page, { email, password }: { email: string; password: string }): Promise<void> {
+  await page.goto('/console/sign-in');
+  await page.getByLabel(/mail/i).fill(email);
+  await page.getByRole('textbox', { name: 'Password' }).fill(password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.waitForURL((url) => !url.pathname.endsWith('/sign-in'));
 }

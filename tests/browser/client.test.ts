@@ -131,7 +131,7 @@ test('a call opens, by keyboard, the sum that its cost is', {
   skip: skip || (process.env['CONSOLE_URL'] !== undefined && 'a new client has no calls'),
 }, async () => {
   const page = await stage.page();
-  await page.goto(`${stage.origin}/console/usage?period=7d&result=ok`);
+  await page.goto(`${stage.origin}/console/usage?span=7d&result=ok`);
   const first = page.getByRole('row').nth(1).getByRole('button').first();
   await first.focus();
   await page.keyboard.press('Enter');

@@ -64,7 +64,14 @@ async function see(page: Page, { viewport, colorScheme }: Look): Promise<void> {
 async function settled(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).or(page.getByRole('dialog')).first().waitFor();
   const waiting = page.locator('.mantine-Loader-root, .mantine-Skeleton-root');
-  while ((await waiting.count()) > 0) await page.waitForTimeout(50);
+  while ((await waiting.count()) > 0) {
+    // Some parts are loaded when they are scrolled to; this one may be gone by now.
+    await waiting
+      .first()
+      .scrollIntoViewIfNeeded({ timeout: 1_000 })
+      .catch(() => undefined);
+    await page.waitForTimeout(50);
+  }
   await page.waitForTimeout(300);
 }
 

@@ -9,7 +9,7 @@ import { ledger, pool } from '../../plugins/common/domain/ledger.ts';
 import { formatUsd, parseUsd } from '../../plugins/common/domain/money.ts';
 import type { Browser as Client } from '../plugins/console/browser.ts';
 import { operator, operatorOf, startDemo, type TestConsole } from '../plugins/console/house.ts';
-import { launchBrowser } from './chromium.ts';
+import { launchBrowser, signIn } from './chromium.ts';
 import { buildPages, cannotRun } from './operator-stage.ts';
 
 const who = { email: 'ada@example.test', password: 'another long password', name: 'Ada' };
@@ -99,11 +99,7 @@ async function pageOf(person: { email: string; password: string }): Promise<Page
   });
   const page = await context.newPage();
   page.setDefaultTimeout(40_000);
-  await page.goto('/console/sign-in');
-  await page.getByLabel(/mail/i).fill(person.email);
-  await page.getByRole('textbox', { name: 'Password' }).fill(person.password);
-  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-  await page.waitForURL((url) => !url.pathname.endsWith('/sign-in'));
+  await signIn(page, person);
   return page;
 }
 
@@ -156,6 +152,10 @@ test('images and videos are listed with the price that is charged and its unit',
   await priceOf('gpt-image-2').getByText('$0.2532 per image').waitFor();
   await priceOf('gpt-image-2').getByText('$0.006 to $0.8544 by size and quality').waitFor();
   await picture(page, 'models-image');
+  await priceOf('gpt-image-2').click();
+  const drawer = page.getByRole('dialog');
+  await drawer.getByText('Longest prompt (characters)').waitFor();
+  for (const fact of ['32,000', '3840 × 2160']) await drawer.getByText(fact, { exact: true }).waitFor();
   await page.goto('/console/models?kind=video');
   await priceOf('grok-imagine-video').first().getByText('$0.06 per second + $0.0024 per request').waitFor();
   await page.goto('/console/models?kind=chat');

@@ -132,7 +132,7 @@ test('a token is shown once and revoked', { skip: cannotRun }, async () => {
 
 test('the configuration is suggested, marked, compared, saved and reloaded', { skip: cannotRun }, async () => {
   const page = await stage.page();
-  await page.goto('/console/admin/config');
+  await page.goto('/console/admin/config?file=text');
   const editor = page.getByRole('textbox', { name: /Gateway file/ });
   await editor.click();
   await page.keyboard.press('Control+End');
@@ -163,7 +163,7 @@ test('the configuration is suggested, marked, compared, saved and reloaded', { s
 test('a file that somebody else has changed meanwhile is not written over', { skip: cannotRun }, async () => {
   const desk = stage.house.find(configFiles)!;
   const page = await stage.page();
-  await page.goto('/console/admin/config');
+  await page.goto('/console/admin/config?file=text');
   await page.getByRole('textbox', { name: /Gateway file/ }).click();
   await page.keyboard.press('Control+End');
   await page.keyboard.insertText('\ndata: ./mine\n');
@@ -183,7 +183,7 @@ test('a file that somebody else has changed meanwhile is not written over', { sk
 
 test('the keyboard gets out of the editor', { skip: cannotRun }, async () => {
   const page = await stage.page();
-  await page.goto('/console/admin/config');
+  await page.goto('/console/admin/config?file=text');
   await page.getByRole('textbox', { name: /Gateway file/ }).click();
   await page.keyboard.press('Tab');
   const inside = await page.evaluate(

@@ -71,6 +71,7 @@ test('of a thousand rows only those that can be seen are in the page', { skip: c
     contextTokens: null,
     maxOutputTokens: null,
     modalities: [],
+    limits: {},
     prices: null,
     cost: null,
     changesAt: null,

@@ -19,7 +19,9 @@ const upstream = (name: string) =>
 test('the monitor’s figures link to their requests', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/monitor?span=30d');
-  await page.getByText('Requests per second').waitFor();
+  await page.getByRole('button', { name: /^Upstream errors \d/ }).click();
+  await page.waitForURL(/metric=errors/);
+  await page.getByRole('img', { name: 'Upstream errors' }).waitFor();
   await page.getByRole('link', { name: /^Upstream errors/ }).click();
   await page.getByRole('heading', { level: 1, name: 'Requests' }).waitFor();
   assert.match(page.url(), /result=upstream_error/);
@@ -27,7 +29,29 @@ test('the monitor’s figures link to their requests', { skip: cannotRun }, asyn
     .getByRole('row', { name: /Upstream error/ })
     .first()
     .waitFor();
-  assert.equal(await page.getByRole('row', { name: /200 Succeeded/ }).count(), 0);
+  assert.equal(await page.getByRole('cell', { name: '200', exact: true }).count(), 0);
+});
+
+test('the monitor shows how long requests took, and errors by cause, each with its requests', {
+  skip: cannotRun,
+}, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/monitor?span=30d');
+  const causes = page.getByRole('region', { name: 'Errors by cause', exact: true });
+  await causes.scrollIntoViewIfNeeded();
+  for (const name of ['First byte: how many took how long', 'Whole answer: how many took how long'])
+    await page.getByRole('img', { name, exact: true }).waitFor();
+  const link = causes.getByRole('link').first();
+  const count = Number((await link.textContent())!.replaceAll(',', ''));
+  await link.click();
+  await page.getByRole('heading', { level: 1, name: 'Requests' }).waitFor();
+  const { searchParams } = new URL(page.url());
+  const cause = searchParams.get('cause')!;
+  assert.equal(await page.getByLabel('Cause', { exact: true }).inputValue(), cause);
+  const from = new Date(Date.now() - 30 * 86_400_000).toISOString();
+  const query = new URLSearchParams({ from, cause, result: searchParams.get('result')!, limit: '500' });
+  const answer = await page.request.get(`/console/api/admin/requests?${query}`);
+  assert.equal(((await answer.json()) as { rows: unknown[] }).rows.length, count);
 });
 
 test('the monitor groups by upstream, and exports a file', { skip: cannotRun }, async () => {
@@ -36,7 +60,7 @@ test('the monitor groups by upstream, and exports a file', { skip: cannotRun }, 
   await page.getByRole('tab', { name: 'By upstream' }).click();
   await page.getByRole('row', { name: /^openai/ }).waitFor();
   const saved = page.waitForEvent('download');
-  await page.getByRole('button', { name: 'CSV' }).click();
+  await page.getByRole('tabpanel', { name: 'By upstream' }).getByRole('button', { name: 'CSV' }).click();
   assert.equal((await saved).suggestedFilename(), 'by-provider.csv');
 });
 
@@ -61,6 +85,20 @@ test('filters of requests stand in the address, come back with it, and a row ope
   await page.keyboard.press('Escape');
   await drawer.waitFor({ state: 'detached' });
   assert.doesNotMatch(page.url(), /open=/);
+});
+
+test('a page of requests names its rows and the number of all', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/requests?span=30d');
+  const range = page.getByRole('navigation', { name: 'Rows' }).getByText(/ of /);
+  const first = /^1–25 of ([\d,]+)$/.exec((await range.textContent())!)!;
+  await page.getByRole('button', { name: 'Next' }).click();
+  await page.getByText(/^26–50 of /).waitFor();
+  const from = new Date(Date.now() - 30 * 86_400_000).toISOString();
+  const answer = await page.request.get(`/console/api/admin/monitor?from=${encodeURIComponent(from)}`);
+  const { requests } = (await answer.json()) as { requests: number };
+  const total = Number(first[1]!.replaceAll(',', ''));
+  assert.ok(total > 25 && Math.abs(total - requests) <= requests / 10, `${total} of ${requests}`);
 });
 
 test('requests are narrowed to the account of a person, by a part of their mail address', {

@@ -4,8 +4,30 @@ import { after, before, test } from 'node:test';
 import { findingsOf, firstLook } from './looks.ts';
 import { cannotRun, openStage, type Stage } from './stage.ts';
 
-const inside = ['/', '/keys', '/keys?new=1', '/usage', '/models', '/tasks', '/wallet', '/playground', '/profile'];
-const outside = ['/sign-in', '/sign-up', '/forgot-password', '/reset-password?token=t', '/first?token=t', '/first'];
+const inside = [
+  '/',
+  '/keys',
+  '/keys?new=1',
+  '/usage',
+  '/models',
+  '/tasks',
+  '/files',
+  '/batches',
+  '/batches?new=1',
+  '/wallet',
+  '/playground',
+  '/profile',
+];
+const outside = [
+  '/welcome',
+  '/status',
+  '/sign-in',
+  '/sign-up',
+  '/forgot-password',
+  '/reset-password?token=t',
+  '/first?token=t',
+  '/first',
+];
 
 let stage: Stage;
 before(async () => {

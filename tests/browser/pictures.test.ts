@@ -11,7 +11,7 @@ import { formatUsd } from '../../plugins/common/domain/money.ts';
 import { moneyText } from '../../plugins/console/web/src/parts/format.ts';
 import type { Browser as Client } from '../plugins/console/browser.ts';
 import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/house.ts';
-import { launchBrowser } from './chromium.ts';
+import { launchBrowser, signIn } from './chromium.ts';
 import { buildPages, cannotRun } from './operator-stage.ts';
 import { paletteOf } from './palette-png.ts';
 
@@ -97,7 +97,7 @@ const ask = (body: object) =>
     body: JSON.stringify(body),
   });
 
-async function signIn({ email, password }: typeof client): Promise<Page> {
+async function openSignedIn(person: typeof client): Promise<Page> {
   const page = await browser.newPage({
     baseURL: house.origin,
     locale: 'en-US',
@@ -105,11 +105,7 @@ async function signIn({ email, password }: typeof client): Promise<Page> {
     reducedMotion: 'reduce',
   });
   page.setDefaultTimeout(40_000);
-  await page.goto('/console/sign-in');
-  await page.getByLabel(/mail/i).fill(email);
-  await page.getByRole('textbox', { name: 'Password' }).fill(password);
-  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-  await page.getByRole('heading', { name: 'Sign in' }).waitFor({ state: 'detached' });
+  await signIn(page, person);
   return page;
 }
 
@@ -128,12 +124,9 @@ async function take(page: Page, name: string): Promise<void> {
 }
 
 test('the monitor shows every call, what it was charged and what it cost', { skip: cannotRun }, async () => {
-  const page = await signIn(operator);
+  const page = await openSignedIn(operator);
   await page.goto('/console/admin/monitor?span=15m');
-  await page
-    .getByText(`${sent.ok + sent.refused} requests`)
-    .first()
-    .waitFor();
+  await page.getByRole('button', { name: new RegExp(`^Requests ${sent.ok + sent.refused}\\b`) }).waitFor();
   await page.getByRole('row', { name: /claude-opus-5/ }).waitFor();
   const { requests, results, cost, ownCost, margin } = (await boss.ask('/admin/monitor')).json;
   assert.deepEqual(
@@ -152,7 +145,7 @@ test('the monitor shows every call, what it was charged and what it cost', { ski
 });
 
 test('a client’s home shows the balance that is left', { skip: cannotRun }, async () => {
-  const page = await signIn(client);
+  const page = await openSignedIn(client);
   const { balance } = (await ada.ask('/home')).json.pool;
   assert.equal(balance, formatUsd(20_000_000_000n - sent.charged));
   await page.goto('/console/');

@@ -62,9 +62,9 @@ test('a new name stands in the header at once, and sessions are listed', { skip 
 
 test('without a session, every page leads to the sign-in and back', { skip }, async () => {
   const page = await stage.stranger();
-  await page.goto(`${stage.origin}/console/usage?period=7d`);
+  await page.goto(`${stage.origin}/console/usage?span=7d`);
   await page.waitForURL(/sign-in\?next=/);
-  assert.equal(new URL(page.url()).searchParams.get('next'), '/usage?period=7d');
+  assert.equal(new URL(page.url()).searchParams.get('next'), '/usage?span=7d');
   await page.context().close();
   assert.deepEqual(stage.complaints, []);
 });

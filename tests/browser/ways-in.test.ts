@@ -6,7 +6,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { type FakeProvider, startProvider } from '../helpers/fake-oidc.ts';
 import { type FakeStripe, secretKey, startFakeStripe, webhookSecret } from '../helpers/fake-stripe.ts';
 import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/house.ts';
-import { launchBrowser } from './chromium.ts';
+import { launchBrowser, openPage } from './chromium.ts';
 import { buildPages, cannotRun } from './operator-stage.ts';
 
 const skip = cannotRun;
@@ -29,7 +29,7 @@ before(async () => {
   const link = { token: firstToken(house), ...operator };
   assert.equal((await house.browser().ask('/first-operator', { body: link })).status, 200);
   browser = await launchBrowser();
-  page = await open();
+  page = await openPage(browser, complaints, { baseURL: origin });
 });
 after(async () => {
   await browser?.close();
@@ -46,16 +46,6 @@ console:
   origin: ${origin}
   oidc: [{ id: acme, name: Acme, issuer: "${provider.issuer}", client_id: house, client_secret: shared }]
 `;
-
-async function open(): Promise<Page> {
-  const opened = await browser.newPage({ baseURL: origin, locale: 'en-US' });
-  opened.setDefaultTimeout(40_000);
-  opened.on('pageerror', ({ message }) => complaints.push(message));
-  opened.on('console', (message) => {
-    if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) complaints.push(message.text());
-  });
-  return opened;
-}
 
 async function signUp(as: Page, name: string): Promise<void> {
   const answer = await as.request.post(`${origin}/console/api/auth/sign-up/email`, {

@@ -1,4 +1,4 @@
-/** What the clients call: one gateway in this process, or a fleet of two behind a proxy that knows no affinity. */
+/** What the clients call, behind a proxy: one gateway in this process, or a fleet of two without affinity. */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,8 +18,10 @@ import { startTurningProxy } from '../helpers/turning-proxy.ts';
 export interface Ground {
   readonly origin: string;
   readonly house: Pick<House, 'customer' | 'rows' | 'audit'>;
-  /** Requests that each process was handed so far; of one alone nobody counts them. */
+  /** Requests that each process was handed so far. */
   readonly handed: readonly number[];
+  /** How many of them were upgrades to a WebSocket. */
+  upgrades(): number;
   close(): Promise<void>;
 }
 
@@ -35,11 +37,12 @@ async function startOne(sections: Record<string, unknown>): Promise<Ground> {
   const file = yamlOf({ gateway: 'clients', schema, listen: '127.0.0.1:0', ...sections });
   const environment = databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl };
   const gateway = await startGateway(file, { directory, environment });
+  const proxy = await startTurningProxy([gateway.origin]);
   return {
-    origin: gateway.origin,
+    ...proxy,
     house: faces(gateway),
-    handed: [],
     async close() {
+      proxy.close();
       const { schema: used } = gateway.gateway.find(database)!;
       await gateway.stop();
       await dropSchema(used);
@@ -61,16 +64,15 @@ async function startFleet(sections: Record<string, unknown>): Promise<Ground> {
   const fleet = await gather({ ...sections, ...secrets }, processes, { database: postgres.url, environment });
   await Promise.all(fleet.nodes.map((node) => node.start()));
   const proxy = await startTurningProxy(fleet.nodes.map(({ origin }) => origin));
-  const { origin, handed } = proxy;
+  const { origin } = proxy;
   const { file } = fleet.nodes[0]!;
   const directory = `${file}.desk`;
   const log = createLog('silent');
   const gateway = await boot(file, { mode: 'command', environment: { ...environment, DATA_DIR: directory }, log });
   const stop = () => gateway.stop(0);
   return {
-    origin,
+    ...proxy,
     house: faces({ origin, gateway, directory, lines: [], stop }),
-    handed,
     async close() {
       proxy.close();
       await stop();

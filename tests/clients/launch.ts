@@ -12,6 +12,7 @@ export interface Client {
   /** The client's own protocol, and the model that it asks for. */
   readonly protocol: 'messages' | 'responses';
   readonly model: string;
+  readonly usesWebSocket: boolean;
   /** Command line and environment of one headless turn; writes its configuration into `home`. */
   prepare(turn: Turn): Promise<{ words: string[]; environment: Record<string, string> }>;
   /** The final answer, out of what it printed. */
@@ -34,12 +35,15 @@ export interface Finished {
   readonly tookMs: number;
 }
 
+/** A connection stays with one process; over HTTP each request may reach another one of a fleet. */
+const isFleet = process.env['CLIENTS_ON'] === 'fleet';
 const longestTurnMs = 60_000;
 
 const claudeCode: Client = {
   name: 'Claude Code',
   protocol: 'messages',
   model: 'claude-opus-5-5',
+  usesWebSocket: false,
   async prepare({ prompt, origin, key }) {
     return {
       words: [
@@ -66,6 +70,7 @@ const codex = (name: string, model: string): Client => ({
   name,
   protocol: 'responses',
   model,
+  usesWebSocket: !isFleet,
   async prepare({ home, prompt, origin, key }) {
     await mkdir(join(home, '.codex'));
     await writeFile(join(home, '.codex/config.toml'), codexConfig(origin, model));
@@ -76,7 +81,7 @@ const codex = (name: string, model: string): Client => ({
   answerIn: (stdout) => stdout,
 });
 
-/** WebSockets are offered, so that the client tries them first and must fall back. Plugins would be fetched from elsewhere. */
+/** Where WebSockets are offered, the client uses them. Plugins would be fetched from elsewhere. */
 function codexConfig(origin: string, model: string): string {
   return `
 model = "${model}"
@@ -91,7 +96,7 @@ name = "gateway"
 base_url = "${origin}/v1"
 env_key = "GATEWAY_KEY"
 wire_api = "responses"
-supports_websockets = true
+supports_websockets = ${!isFleet}
 `;
 }
 

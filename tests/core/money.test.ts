@@ -34,6 +34,8 @@ function oracle(usage: Usage, price: Price, ratio: Ratio): bigint {
     cache_write_1h: ['cache_write_5m', 'input'],
     input_audio: ['input'],
     input_image: ['input'],
+    cache_read_audio: ['input_audio', 'input'],
+    cache_read_image: ['input_image', 'input'],
     reasoning: ['output'],
     output_audio: ['output'],
     output_image: ['output'],
@@ -157,7 +159,10 @@ test('cost never falls when a count, a price or the ratio grows, and is never be
 });
 
 test('the bound covers every split of the tokens into classes', () => {
-  const inputs = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'input_audio', 'input_image'] as const;
+  const inputs = [
+    ...['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'input_audio', 'input_image'],
+    ...['cache_read_audio', 'cache_read_image'],
+  ] as const;
   const outputs = ['output', 'reasoning', 'output_audio', 'output_image'] as const;
   const split = (names: readonly string[]) => fc.tuple(...names.map(() => fc.nat(100_000)));
   fc.assert(
@@ -221,7 +226,7 @@ test('ratios are exact and positive, and a price times a ratio is rounded once',
 
 test('a class that a price does not name costs what its stand-in does, pieces cost nothing', () => {
   const price = { input: 3n, cache_write_5m: 5n, output: 7n };
-  const expected = [3n, 3n, 5n, 5n, 3n, 3n, 7n, 7n, 7n, 7n, 0n, 0n];
+  const expected = [3n, 3n, 5n, 5n, 3n, 3n, 3n, 3n, 7n, 7n, 7n, 7n, 0n, 0n];
   const tokens = usageClasses.filter((name) => !pieceClasses.some((piece) => piece === name));
   assert.deepEqual(
     tokens.map((name) => unitPrice(price, name)),

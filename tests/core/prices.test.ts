@@ -117,6 +117,8 @@ const chains: Record<string, string[]> = {
   cache_write_1h: ['cache_write_1h', 'cache_write_5m', 'input'],
   input_audio: ['input_audio', 'input'],
   input_image: ['input_image', 'input'],
+  cache_read_audio: ['cache_read_audio', 'input_audio', 'input'],
+  cache_read_image: ['cache_read_image', 'input_image', 'input'],
   reasoning: ['reasoning', 'output'],
   output_audio: ['output_audio', 'output'],
   output_image: ['output_image', 'output'],

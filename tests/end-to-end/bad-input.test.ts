@@ -229,7 +229,7 @@ test('a method or a path that is not there is refused in the words of the protoc
   });
   for (const [method, path, status, type] of [
     ['GET', '/v1/messages', 405, 'invalid_request_error'],
-    ['POST', '/v1/messages/batches', 404, 'not_found_error'],
+    ['POST', '/v1/messages/somewhere', 404, 'not_found_error'],
   ] as const) {
     const { json, ...told } = await ask(method, path);
     assert.deepEqual([told.status, json.type, json.error['type']], [status, 'error', type], path);

@@ -133,7 +133,7 @@ async function readBooks(fleet: Fleet, wanted: ReturnType<typeof sql>): Promise<
       (select count(*)::int from ${fleet.table('calls')} where ${wanted} and estimated) as estimated,
       (select coalesce(sum((classes->>'input')::int), 0)::int from ${fleet.table('calls')} where ${wanted}) as input,
       (select coalesce(sum((classes->>'output')::int), 0)::int from ${fleet.table('calls')} where ${wanted}) as output,
-      (select count(*)::int from ${fleet.table('calls')}, json_array_elements(attempts) as attempt
+      (select count(*)::int from ${fleet.table('calls')}, json_array_elements(${fleet.table('attempts_of')}(attempts, provider, target_model)) as attempt
         where ${wanted} and attempt->>'result' = 'unknown') as unknown,
       (select coalesce(sum(open), 0)::int from ${fleet.table('leases')} where ${wanted}) as open`);
   return row!;

@@ -135,7 +135,7 @@ export const speaks = (origin: string) => ({
   messages: origin,
   gemini: `${origin}/v1beta`,
 });
-export const modelAt = (...targets: string[]) => ({ owned_by: 'test', targets, context: '100k', price });
+export const modelAt = (...targets: (string | object)[]) => ({ owned_by: 'test', targets, context: '100k', price });
 
 export async function startHouse(options: HouseOptions = {}): Promise<House> {
   const keys = { sandbox: 'vendor-key-of-the-sandbox', replay: 'vendor-key-of-the-replay', ...options.keys };
@@ -324,7 +324,9 @@ async function rowsOf<Row>(gateway: TestGateway, table: string, accountId?: stri
   const requests = sql`(select ${requestColumns} from ${named('requests')}
     union all select ${requestColumns} from ${named('call_requests')}) as requests`;
   const from = table === 'requests' ? requests : named(table);
-  const found = await store.orm.execute(sql`select * from ${from} ${where} order by ${sql.raw(order)}`);
+  const attempts = sql`, ${named('attempts_of')}(attempts, provider, target_model) as attempts`;
+  const columns = sql`*${table === 'calls' ? attempts : sql``}`;
+  const found = await store.orm.execute(sql`select ${columns} from ${from} ${where} order by ${sql.raw(order)}`);
   return [...(found as unknown as Row[])];
 }
 

@@ -12,8 +12,8 @@ const seconds = 10;
 const allowed: readonly (readonly [RegExp, number])[] = [
   // Notifications tell of changes; this is in case they cease to arrive.
   [/^select id, topic, subject from \S+\.changes/, 6],
-  // The next task and the next callback that fall due: every five seconds, tasks of other processes every second.
-  [/^select \(extract\(epoch from min\(greatest\(due_at, lease_until\)\)/, databaseUrl === undefined ? 6 : 14],
+  // The next task, callback and batch that fall due: every five seconds, batches every ten, tasks of other processes every second.
+  [/^select \(extract\(epoch from min\(greatest\(due_at, lease_until\)\)/, databaseUrl === undefined ? 8 : 16],
   // Where processes share the balances: that this one lives, and what it has leased.
   [/^update \S+\."?journal_cursor"? set updated_at/, databaseUrl === undefined ? 0 : 3],
   [/^select account_id from \S+\."?leases"?/, databaseUrl === undefined ? 0 : 1],

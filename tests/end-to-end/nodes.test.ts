@@ -278,7 +278,7 @@ testOnServer(
     const billed = bill.totals['sandbox']!.output!;
     assert(inBooks <= billed && exact.length <= bill.requests, 'more was charged exactly than the vendor ran');
     const [unknown] = await fleet.rows<{ count: number }>(
-      sql`select count(*)::int as count from ${fleet.table('calls')}, json_array_elements(attempts) as attempt
+      sql`select count(*)::int as count from ${fleet.table('calls')}, json_array_elements(${fleet.table('attempts_of')}(attempts, provider, target_model)) as attempt
         where attempt->>'result' = 'unknown' and account_id in (${accountIds})`,
     );
     assert(bill.requests <= exact.length + guessed + unknown!.count, 'the vendor ran calls that the books do not know');

@@ -40,7 +40,7 @@ before(async () => {
     await start(
       'demo-alt.yaml',
       schemas.alt,
-      `${models}plans: { offers: { tight: { price: 0, multiplier: 2, limits: { rpm: 1 } } } }\nroute: { cooldown: { rate_limited: 1s } }\n`,
+      `${models}plans: { offers: { tight: { price: 0, multiplier: 2, limits: { rpm: 1 } } } }\nroute: { cooldown: { rate_limited: 1s } }\nauth: { failures: { per_minute: 10k } }\n`,
     ),
   ];
   [main, alt] = running.map(faces) as [Desk, Desk];
@@ -89,7 +89,9 @@ test('every endpoint needs a key, the model list too, as bearer or x-api-key and
   const { key } = await alt.customer({ plan: 'payg' });
   for (const { method, path, keyless } of running[1]!.gateway.endpoints) {
     if (keyless === true) continue;
-    const url = alt.origin + path.replace(/:\w+/g, 'x').replace('*', 'x');
+    // Some parameters are found by their form: `:file_id(^file-[0-9a-z]+$)`.
+    const named = path.replace(/:\w+\(\^([\w-]+)\[.*?\)/g, '$1x').replace(/:\w+/g, 'x');
+    const url = alt.origin + named.replace('*', 'x');
     assert.deepEqual(await shape(await fetch(url, { method })), [401, 'INVALID_API_KEY'], `${method} ${path}`);
   }
   const list = (headers: Record<string, string>, query = '') => fetch(`${alt.origin}/v1/models${query}`, { headers });

@@ -7,6 +7,7 @@ import { databaseUrl } from '../helpers/database.ts';
 import { RollingClients } from '../rolling/clients.ts';
 import { roll } from '../rolling/rolling.ts';
 import { Stage } from '../rolling/stage.ts';
+import { type Message, type Talk, talk } from './sockets.ts';
 
 /** Workers need a database that several processes may open; without one these tests are not defined. */
 const testWorkers = (name: string, run: (context: TestContext) => Promise<void>): void =>
@@ -188,6 +189,62 @@ testWorkers('SIGTERM lets the streams of all workers end', async (t) => {
   const exit = stage.stop();
   for (const stream of streams) assert.match(await stream.text(), /data: \[DONE\]\s*$/);
   assert.equal(await exit, 0);
+});
+
+testWorkers('WebSockets stay open through a reload, end with their turn at a restart, and begin again', async (t) => {
+  const stage = await Stage.build({ workers: 2, database: databaseUrl! });
+  t.after(() => stage.close());
+  await stage.openAccounts(2);
+  await stage.start();
+  const acknowledged: Parameters<Stage['judge']>[0]['acknowledged'] = [];
+  // The model of odd ones is relayed over WebSocket; such a response has the vendor's id.
+  const modelOf = (index: number) => (index % 2 === 0 ? 'm' : 'relayed');
+  const end = (message: Message, index: number): string => {
+    assert.equal(message.type, 'response.completed', JSON.stringify(message));
+    const { id, usage } = message.response;
+    const requestId = modelOf(index) === 'relayed' ? id : id.replace(/^resp_/, '');
+    acknowledged.push({ requestId, promptTokens: usage.input_tokens, completionTokens: usage.output_tokens });
+    return id;
+  };
+  const open = () =>
+    Promise.all(
+      Array.from({ length: clientCount }, (_, index) =>
+        talk(`http://127.0.0.1:${stage.port}`, stage.keys[index % stage.keys.length]!),
+      ),
+    );
+  const turnOf = (index: number, input: string, previous?: string) => ({
+    ...{ model: modelOf(index), store: false, input: [{ type: 'message', role: 'user', content: input }] },
+    previous_response_id: previous,
+  });
+  const turns = (clients: readonly Talk[], input: string, previous: readonly string[] = []) =>
+    Promise.all(
+      clients.map(async (client, index) =>
+        end((await client.turn(turnOf(index, input, previous[index]))).at(-1), index),
+      ),
+    );
+  const clients = await open();
+  const first = await turns(clients, 'One');
+  await stage.reload();
+  const second = await turns(clients, 'Two', first);
+  clients.forEach((client, index) => {
+    const slow = turnOf(index, '[[sandbox: tokens=60 chunks=60 chunk_delay=40ms]]', second[index]);
+    client.send({ type: 'response.create', ...slow });
+  });
+  const haveBegun = () => clients.every(({ messages }) => messages.at(-1).type === 'response.output_text.delta');
+  await stage.until(haveBegun, 'all turns have begun');
+  await stage.restart();
+  for (const [index, client] of clients.entries()) {
+    assert.equal(await client.closed, 1012);
+    end(client.messages.at(-1), index);
+  }
+  const again = await open();
+  await turns(again, 'Three');
+  await Promise.all(again.map((client) => client.close()));
+  assert.equal(await stage.stop(), 0);
+  const { violations, account } = await stage.judge({ acknowledged });
+  for (const line of account) t.diagnostic(line);
+  assert.deepEqual(violations, []);
+  assert.equal(acknowledged.length, 4 * clientCount);
 });
 
 testWorkers('workers that cannot start end the primary, which says so', async (t) => {

@@ -76,6 +76,7 @@ export function fakeHost(options: Partial<Pick<Host, Chosen>> = {}): FakeHost {
     extend: (point, extension) => void extensions.set(point, [...(extensions.get(point) ?? []), extension]),
     extensions: <T extends Extension>(point: ExtensionPoint<T>) => (extensions.get(point) ?? []) as T[],
     every: (intervalMs, name, work) => void intervals.push({ intervalMs, name, work }),
+    perform: () => Promise.reject(new Error('the test has no chain')),
     advance: (milliseconds) => {
       time += milliseconds;
     },

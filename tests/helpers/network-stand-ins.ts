@@ -47,7 +47,8 @@ export interface StandInVendor extends StandIn {
   readonly calls: VendorCall[];
 }
 
-const answer = JSON.stringify({
+/** A whole answer of the chat protocol. */
+export const answer = JSON.stringify({
   id: 'one',
   object: 'chat.completion',
   created: 1,
@@ -61,6 +62,7 @@ export async function startVendor(
   kind: 'plain' | 'tls' | 'demanding',
   host = '127.0.0.1',
   port = 0,
+  answerTo: (path: string, method: string) => string | Buffer = () => answer,
 ): Promise<StandInVendor> {
   const calls: VendorCall[] = [];
   const serve: RequestListener = (request, response) => {
@@ -72,7 +74,11 @@ export async function startVendor(
       remotePort: request.socket.remotePort,
     });
     request.resume();
-    request.on('end', () => response.writeHead(200, { 'content-type': 'application/json' }).end(answer));
+    request.on('end', () =>
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(answerTo(new URL(request.url!, 'http://vendor.test').pathname, request.method!)),
+    );
   };
   const { ca, server } = certificates;
   const demands = kind === 'demanding' ? { ca, requestCert: true, rejectUnauthorized: true } : {};

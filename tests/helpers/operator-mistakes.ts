@@ -9,7 +9,7 @@ import { createLog } from '../../core/gateway/log.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 /** Prints nothing. */
-const soundFile = `gateway: shop
+export const soundFile = `gateway: shop
 listen: 8080
 plugins: [storage, request-log, auth, plans, rate-limit, providers, models, billing, route, protocol-convert, shop]
 storage:
@@ -62,7 +62,7 @@ export function testMistakes(mistakes: readonly OperatorMistake[]): void {
 const secretKey = 'sk-secret-value-1';
 
 /** Problems and notices, as `check` prints them; files without their directory. */
-async function linesOf(yaml: string): Promise<string[]> {
+export async function linesOf(yaml: string): Promise<string[]> {
   const directory = temporaryDirectory('mistakes-');
   const file = join(directory, 'gateway.yaml');
   writeFileSync(file, yaml);

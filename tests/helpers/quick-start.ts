@@ -4,6 +4,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { isMainThread } from 'node:worker_threads';
+import { resolveAuthorModules } from '../../core/gateway/resolution.ts';
 import { rememberFormats } from '../../core/process/loading.ts';
 
 // What was stripped of its types and compiled once is read by the next process; by processes that a test starts, too.
@@ -20,3 +21,4 @@ if (isTestFile && isMainThread) await import('./end.ts');
 setFlagsFromString('--wasm-tiering-budget=400000000');
 
 rememberFormats();
+resolveAuthorModules();

@@ -8,6 +8,8 @@ export interface TurningProxy {
   readonly origin: string;
   /** How many requests each server was handed so far. */
   readonly handed: readonly number[];
+  /** How many of them were upgrades to a WebSocket. */
+  upgrades(): number;
   close(): void;
 }
 
@@ -15,6 +17,7 @@ export interface TurningProxy {
 export async function startTurningProxy(origins: readonly string[]): Promise<TurningProxy> {
   const handed = origins.map(() => 0);
   let turn = 0;
+  let upgrades = 0;
   const next = (): { host: string; port: number } => {
     const index = turn++ % origins.length;
     handed[index]! += 1;
@@ -22,11 +25,15 @@ export async function startTurningProxy(origins: readonly string[]): Promise<Tur
     return { host: hostname, port: Number(port) };
   };
   const server = createServer((incoming, outgoing) => pass(incoming, outgoing, next()));
-  server.on('upgrade', (incoming, socket, rest) => tunnel(incoming, socket, rest, next()));
+  server.on('upgrade', (incoming, socket, rest) => {
+    upgrades += 1;
+    tunnel(incoming, socket, rest, next());
+  });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     handed,
+    upgrades: () => upgrades,
     close() {
       server.close();
       server.closeAllConnections();

@@ -21,9 +21,17 @@ interface TaskEnd {
   readonly seconds: number | null;
 }
 
+/** A response of a realtime session. */
+export interface VoiceCharge {
+  readonly upstreamId: string;
+  readonly estimated: boolean;
+  readonly tokens: number;
+}
+
 export interface Charges {
   /** Of calls; those of tasks stand with their tasks. */
   readonly charges: readonly Charge[];
+  readonly voices?: readonly VoiceCharge[];
   readonly tasks: readonly TaskEnd[];
   /** Requests that were sent and voided because their outcome is unknown. */
   readonly unknown: number;
@@ -38,16 +46,20 @@ export async function readCharges(file: string): Promise<Charges> {
   const { orm, schema } = desk.find(database)!;
   const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
   const rows = (await orm.execute(
-    sql`select account_id, id, estimated, classes from ${table('calls')} where settled and model <> 'film'`,
+    sql`select account_id, case when model = 'relayed' then coalesce(upstream_id, id::text) else id::text end as id, estimated, classes
+      from ${table('calls')} where settled and model not in ('film', 'voice')`,
   )) as unknown as {
     account_id: string;
     id: string;
     estimated: boolean;
     classes: Record<string, number>;
   }[];
+  const voices = (await orm.execute(
+    sql`select upstream_id, estimated, classes from ${table('calls')} where settled and model = 'voice'`,
+  )) as unknown as { upstream_id: string | null; estimated: boolean; classes: Record<string, number> }[];
   const [unknown] = (await orm.execute(
-    sql`select count(*)::int as count from ${table('calls')}, json_array_elements(attempts) as attempt
-      where attempt->>'result' = 'unknown' and attempt->>'provider' = 'vendor'`,
+    sql`select count(*)::int as count from ${table('calls')}, json_array_elements(${table('attempts_of')}(attempts, provider, target_model)) as attempt
+      where attempt->>'result' = 'unknown' and attempt->>'provider' in ('vendor', 'relayed')`,
   )) as unknown as { count: number }[];
   const tasks = await tasksIn(orm, schema);
   const [open] = (await orm.execute(
@@ -62,6 +74,11 @@ export async function readCharges(file: string): Promise<Charges> {
       requestId: row.id,
       estimated: row.estimated,
       classes: row.classes,
+    })),
+    voices: voices.map(({ upstream_id: id, estimated, classes }) => ({
+      upstreamId: id ?? '',
+      estimated,
+      tokens: Object.values(classes).reduce((sum, count) => sum + count, 0),
     })),
     tasks: tasks.map((task) => ({ ...task, ends: task.ends ?? [] })),
     unknown: unknown!.count,

@@ -20,6 +20,8 @@ import { parseUsd } from '../../plugins/common/domain/money.ts';
 import { Clients } from './clients.ts';
 import { type Bill, compare, readCharges } from './compare.ts';
 import { FilmClients } from './films.ts';
+import { SocketClients } from './sockets.ts';
+import { compareVoices, VoiceClients } from './voices.ts';
 
 const { values } = parseArgs({
   options: { loops: { type: 'string', default: '20' }, database: { type: 'string', default: 'embedded' } },
@@ -36,6 +38,8 @@ const vendorOrigin = String((await once(vendor.stdout!, 'data'))[0]).trim();
 // Videos have a vendor of their own, so that each bill is compared with the charges of one kind.
 const studio = node(['plugins/sandbox/main.ts']);
 const studioOrigin = String((await once(studio.stdout!, 'data'))[0]).trim();
+const voice = node(['plugins/sandbox/main.ts']);
+const voiceOrigin = String((await once(voice.stdout!, 'data'))[0]).trim();
 const port = await freePort();
 const origin = `http://127.0.0.1:${port}`;
 writeFileSync(
@@ -45,7 +49,7 @@ schema: kill_${randomInt(1e9)}
 listen: 127.0.0.1:${port}
 data: ${directory}
 log: warn
-plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, files, task-store]
+plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, websockets, files, task-store]
 storage: { database: "${values.database}" }
 plans:
   default: free
@@ -55,11 +59,15 @@ plans:
     granted: { price: 0, limits: {}, multiplier: 1.3, grant: { amount: 1, every: day }, windows: { 5h: 0.005 } }
 providers:
   vendor: { keys: key, speaks: { chat: "${vendorOrigin}/v1" } }
+  relayed: { keys: key, speaks: { responses: "${vendorOrigin}/v1" }, dialect: { responses: { websocket: true } } }
   studio: { keys: key, speaks: { xai-videos: "${studioOrigin}/imagine/v1" } }
+  voice: { keys: key, speaks: { openai-realtime: "${voiceOrigin}/v1" } }
 files: { fetch: { allow_private: true } }
 task-store: { expose: [videos], lease: 1s, reconcile: 1s, poll: { first: 100ms, longest: 300ms }, retry: { first: 100ms, longest: 300ms } }
 models:
+  voice: { owned_by: voice, kind: realtime, targets: [voice], context: 32k, max_output: 4k, price: { input: 1, cache_read: 0.1, output: 2 } }
   film: { owned_by: studio, kind: video, targets: [studio/f], price: { second: 0.05 } }
+  relayed: { owned_by: vendor, targets: [relayed], context: 100k, max_output: 4k, price: { input: 1, cache_read: 0.1, output: 2 } }
   m: { owned_by: vendor, targets: [vendor], context: 100k, max_output: 4k, price: { input: 1, cache_read: 0.1, output: 2 } }
 `,
 );
@@ -68,6 +76,9 @@ const keys = opened.map(({ key }) => key);
 let gateway = await startGateway();
 const clients = new Clients(origin, keys, workers);
 const films = new FilmClients(origin, keys, 4);
+// Of the accounts that send no Idempotency-Keys.
+const sockets = new SocketClients(origin, keys.slice(2), 6);
+const voices = new VoiceClients(origin, keys.slice(2), 6);
 const started = performance.now();
 const restartsMs: number[] = [];
 for (let loop = 0; loop < loops; loop++) {
@@ -79,7 +90,7 @@ for (let loop = 0; loop < loops; loop++) {
   restartsMs.push(performance.now() - killed);
 }
 await pause(1_000);
-await Promise.all([clients.stop(), films.stop()]);
+await Promise.all([clients.stop(), films.stop(), sockets.stop(), voices.stop()]);
 const unfinished = await films.unfinished(30_000);
 gateway.kill('SIGTERM');
 await once(gateway, 'exit');
@@ -87,6 +98,7 @@ await once(gateway, 'exit');
 const billOf = async (of: string) => (await (await fetch(`${of}/bill`)).json()) as Bill;
 const bill = await billOf(vendorOrigin);
 const filmBill = await billOf(studioOrigin);
+const voiceBill = await billOf(voiceOrigin);
 const charges = await readCharges(file);
 const keyed = {
   accountIds: new Set(opened.slice(0, 2).map(({ accountId }) => accountId)),
@@ -100,18 +112,23 @@ const ordered = {
   unfinished,
   bill: filmBill,
 };
-const cancelled = clients.cancelled;
-const findings = compare({ acknowledged: clients.acknowledged, bill, charges, keyed, cancelled, films: ordered });
+const cancelled = clients.cancelled + sockets.cancelled;
+const acknowledged = [...clients.acknowledged, ...sockets.acknowledged];
+const findings = compare({ acknowledged, bill, charges, keyed, cancelled, films: ordered });
+const ofVoices = compareVoices(voices, charges.voices ?? [], voiceBill);
 vendor.kill();
 studio.kill();
+voice.kill();
 rmSync(directory, { recursive: true, force: true });
 const seconds = Math.round((performance.now() - started) / 1_000);
 console.log(
   `${loops} kills in ${seconds} s on ${values.database === 'embedded' ? 'the embedded store' : 'PostgreSQL'}, ${describeRestarts(restartsMs)}`,
 );
-for (const line of findings.account) console.log(`  ${line}`);
-for (const line of findings.violations) console.log(`  VIOLATION: ${line}`);
-process.exit(findings.violations.length === 0 ? 0 : 1);
+for (const line of [...findings.account, ...ofVoices.account]) console.log(`  ${line}`);
+console.log(`  ${sockets.acknowledged.length} of the whole answers came over WebSocket`);
+const violations = [...findings.violations, ...ofVoices.violations];
+for (const line of violations) console.log(`  VIOLATION: ${line}`);
+process.exit(violations.length === 0 ? 0 : 1);
 
 /**
  * The goal is a restart, from the kill to the first request that is served, within 3 s; a machine that is busy otherwise takes

@@ -10,7 +10,7 @@ export const families = ['chat', 'responses', 'messages', 'gemini'] as const;
 export type Json = Record<string, any>;
 
 export interface Stage {
-  /** Of the gateway, which has a model named after each family. */
+  /** Of the gateway, which has a model named after each family, and `model-socket` for a vendor that is called over WebSocket. */
   readonly origin: string;
   /** The vendor itself. */
   readonly vendor: string;
@@ -29,12 +29,20 @@ export async function startStage(): Promise<Stage> {
     JSON.stringify({
       gateway: 'open-responses',
       listen: 0,
-      plugins: ['providers', 'models', 'route', 'protocol-convert'],
-      providers: Object.fromEntries(
-        families.map((name) => [name, { keys: 'sk-test', speaks: { [name]: bases[name] } }]),
-      ),
+      plugins: ['providers', 'models', 'route', 'protocol-convert', 'websockets'],
+      providers: {
+        ...Object.fromEntries(families.map((name) => [name, { keys: 'sk-test', speaks: { [name]: bases[name] } }])),
+        socket: {
+          keys: 'sk-test',
+          speaks: { responses: bases.responses },
+          dialect: { responses: { websocket: true } },
+        },
+      },
       models: Object.fromEntries(
-        families.map((name) => [`model-${name}`, { owned_by: 'sandbox', targets: [name], price: 'free' }]),
+        [...families, 'socket'].map((name) => [
+          `model-${name}`,
+          { owned_by: 'sandbox', targets: [name], price: 'free' },
+        ]),
       ),
     }),
   );
@@ -90,13 +98,17 @@ export async function streamed(origin: string, body: object): Promise<Json[]> {
     .split('\n\n')
     .flatMap((frame) => frame.split('\n').filter((line) => line.startsWith('data: {')))
     .map((line) => JSON.parse(line.slice('data: '.length)) as Json);
+  checkEvents(events);
+  return events;
+}
+
+export function checkEvents(events: readonly Json[]): void {
   for (const [index, event] of events.entries()) {
     const schema = eventSchemas.get(String(event['type']));
     assert.ok(schema, `unknown event: ${JSON.stringify(event)}`);
     valid(schema, event, JSON.stringify(event));
     assert.equal(event['sequence_number'], index);
   }
-  return events;
 }
 
 function valid(schema: z.ZodType, value: Json, shown: string): Json {

@@ -81,7 +81,7 @@ export class Stage {
 schema: ${this.#schema}
 listen: 127.0.0.1:${this.port}
 data: ${this.directory}
-plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, welcome${this.#options.plugin === undefined ? '' : ', ./more.mts'}]
+plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, websockets, welcome${this.#options.plugin === undefined ? '' : ', ./more.mts'}]
 storage: { database: "${this.#options.database}"${this.#options.startTimeout === undefined ? '' : `, start_timeout: ${this.#options.startTimeout}`} }
 request-log: { lines: ${this.#options.lines === true} }
 plans:
@@ -89,8 +89,12 @@ plans:
   offers:
     free: { price: 0, limits: { rpm: ${10_000_000 + version} } }
     granted: { price: 0, limits: {}, multiplier: 1.3, grant: { amount: 1, every: day }, windows: { 5h: 0.005 } }
-providers: { vendor: { keys: key, speaks: { chat: "${this.#vendorOrigin}/v1" } } }
-models: { m: { owned_by: vendor, targets: [vendor], context: 100k, max_output: 4k, price: { input: ${version}, cache_read: 0.1, output: ${2 * version} } } }
+providers:
+  vendor: { keys: key, speaks: { chat: "${this.#vendorOrigin}/v1" } }
+  relayed: { keys: key, speaks: { responses: "${this.#vendorOrigin}/v1" }, dialect: { responses: { websocket: true } } }
+models:
+  m: { owned_by: vendor, targets: [vendor], context: 100k, max_output: 4k, price: { input: ${version}, cache_read: 0.1, output: ${2 * version} } }
+  relayed: { owned_by: vendor, targets: [relayed], context: 100k, max_output: 4k, price: { input: ${version}, cache_read: 0.1, output: ${2 * version} } }
 welcome: { account: welcomed }
 ${broken}`,
     );
@@ -166,7 +170,7 @@ ${broken}`,
   }
 
   /** Holds clients, vendor and ledger against each other, once nothing serves. */
-  async judge(clients: RollingClients): Promise<ReturnType<typeof compare>> {
+  async judge(clients: Pick<RollingClients, 'acknowledged'>): Promise<ReturnType<typeof compare>> {
     const bill = (await (await fetch(`${this.#vendorOrigin}/bill`)).json()) as Parameters<typeof compare>[0]['bill'];
     const charges = await readCharges(this.file);
     const keyed = { accountIds: new Set<string>(), sent: 0, lost: 0 };

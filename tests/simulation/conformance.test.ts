@@ -42,7 +42,7 @@ async function rowsIn(database: TestDatabase): Promise<unknown> {
       await read(sql`select concat_ws(' ', id, account_id, settled, cost, held, absorbed, coalesce(classes->>'input', '-'), estimated,
       round(extract(epoch from held_at) * 1000)::bigint) as row from ${table('calls')} order by id`),
     attempts: await read(sql`select concat_ws(' ', id, attempt->>'number', attempt->>'result') as row
-      from ${table('calls')}, json_array_elements(attempts) as attempt order by 1`),
+      from ${table('calls')}, json_array_elements(${table('attempts_of')}(attempts, provider, target_model)) as attempt order by 1`),
     pots: await read(sql`select concat_ws(' ', grants.reference, remaining) as row from ${table('pots')} as pots
       join ${table('grants')} as grants on grants.id = pots.grant_id order by 1`),
     draws:

@@ -37,7 +37,7 @@ export class CallerTable {
     const { id: keyId, accountId, models, expiresAt, addresses, limits, capAmount, capEvery } = key;
     const { plan, planEndsAt, disabled, multiplier } = this.accounts.get(accountId)!;
     const account = { accountId, plan, planEndsAt, disabled, multiplier };
-    return { ...account, keyId, models, expiresAt, addresses, limits, capAmount, capEvery };
+    return { ...account, hash, keyId, models, expiresAt, addresses, limits, capAmount, capEvery };
   }
 
   findKeys(idOrPrefix: string): StoredKey[] {

@@ -16,6 +16,7 @@ import { MemoryEntryRows } from './memory-entries.ts';
 import { MemoryLeases, type StoredCursor } from './memory-leases.ts';
 import { MemoryPots } from './memory-pots.ts';
 import {
+  attemptsIn,
   chargeOf,
   checkCall,
   costIn,
@@ -328,7 +329,7 @@ export class MemoryLedger implements Store {
   /** Each call has one row, with its attempts. */
   #note(record: EndRecord, undo: Undo): void {
     putIn(this.calls, record.id, record, undo);
-    for (const note of record.attempts) putIn(this.attempts, `${record.id} ${note.number}`, note, undo);
+    for (const note of attemptsIn(record)) putIn(this.attempts, `${record.id} ${note.number}`, note, undo);
     if (record.kind === 'SETTLE') this.onCharge(record);
   }
 }

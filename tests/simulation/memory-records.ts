@@ -1,7 +1,7 @@
 /** What the records of a batch become in the database in memory: postings, by the meaning of the batch statement. */
 
 import type { StoredAuthorization } from '../../plugins/billing/authorizations/rows.ts';
-import type { EndRecord, JournalRecord } from '../../plugins/billing/journal/records.ts';
+import type { AttemptNote, EndRecord, JournalRecord } from '../../plugins/billing/journal/records.ts';
 import type { EntryRow } from '../../plugins/billing/ledger/entry-rows.ts';
 import type { KeySpend } from '../../plugins/billing/reservations/caps.ts';
 import { money } from '../../plugins/common/domain/money.ts';
@@ -59,9 +59,27 @@ export function checkCall(record: EndRecord): void {
   if (costIn(record) < 0n) throw new Error('violates check constraint "calls_cost_check"');
 }
 
+const results = ['running', 'not_sent', 'refused', 'unknown', 'answered'] as const;
+const bearers = [undefined, 'client', 'operator'] as const;
+
+/** The attempts of a record, which has them by place, or, from earlier versions and scripts, by name. */
+export function attemptsIn({ attempts, provider, target }: EndRecord): AttemptNote[] {
+  return attempts.map((stored): AttemptNote => {
+    if (!Array.isArray(stored)) return stored as AttemptNote;
+    const places = stored.map((value) => value ?? undefined);
+    const [number, by, model, credential, protocol, startedAt, result, status, durationMs, bearer] = places;
+    const [absorbed, error, usage, estimated] = places.slice(10);
+    return {
+      ...{ number, credential, protocol, startedAt, status, durationMs, absorbed, error, usage, estimated },
+      ...{ provider: by === 0 ? provider : by, model: model === 0 ? target : model },
+      ...{ result: results[result as number], bearer: bearers[bearer as number] },
+    } as AttemptNote;
+  });
+}
+
 /** Whether a vendor may have worked for a request. */
-export function mayHaveRun({ attempts }: EndRecord): boolean {
-  return attempts.some(({ result }) => result !== 'refused' && result !== 'not_sent');
+export function mayHaveRun(record: EndRecord): boolean {
+  return attemptsIn(record).some(({ result }) => result !== 'refused' && result !== 'not_sent');
 }
 
 /** What a key was charged since `from`, and what is set aside for its orders. */

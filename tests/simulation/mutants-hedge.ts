@@ -5,6 +5,7 @@ import type { LiveBranch, LiveExchange } from '../../core/http/exchange.ts';
 import type { EndRecord } from '../../plugins/billing/journal/records.ts';
 import { conversation, type SpendGuard, spendGuard } from '../../plugins/common/domain/calls.ts';
 import { target } from '../../plugins/common/domain/upstreams.ts';
+import { attemptsIn } from './memory-records.ts';
 import type { Mutant } from './mutants.ts';
 import { editing, redefine } from './mutants-tools.ts';
 
@@ -34,7 +35,10 @@ const isOutrun = ({ kind }: GatewayError) => kind === 'client_left';
 export const hedgeMutants: Readonly<Record<string, Mutant>> = {
   'loser-unbooked': {
     summary: 'a try that has lost leaves no row',
-    link: charging((record) => ({ ...record, attempts: record.attempts.filter(({ bearer }) => bearer === 'client') })),
+    link: charging((record) => ({
+      ...record,
+      attempts: attemptsIn(record).filter(({ bearer }) => bearer === 'client'),
+    })),
   },
   'loser-charged': {
     summary: 'the client pays for both tries',

@@ -5,7 +5,7 @@ import { isWhole } from '../helpers/histories.ts';
 import { mutants } from './mutants.ts';
 import { simulate } from './world.ts';
 
-const seeds = 240;
+const seeds = 1_000;
 const operations = 4_000;
 
 /** Every fourth in `npm test`: some take hundreds of worlds to be found. */

@@ -187,7 +187,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     exchange: (exchange, chance) => {
       const defer = exchange.defer.bind(exchange);
       exchange.defer = (work) => {
-        if (!String(work).includes('release') || !chance.oneIn(20)) defer(work);
+        if (!String(work).includes('giveBack') || !chance.oneIn(20)) defer(work);
       };
     },
   },

@@ -7,7 +7,7 @@ import { caller } from '../../plugins/common/domain/accounts.ts';
 import { type Catalog, model } from '../../plugins/common/domain/models.ts';
 import { plan } from '../../plugins/common/domain/plans.ts';
 import { priceRatio } from '../../plugins/common/domain/price-ratio.ts';
-import type { Order } from '../../plugins/task-store/contract.ts';
+import type { Order } from '../../plugins/common/media/adapters.ts';
 import { submission } from '../../plugins/task-store/orders/waiting.ts';
 import type { Chance } from './chance.ts';
 import type { Errands } from './errands.ts';

@@ -216,6 +216,7 @@ export class Process {
       extensions: () => [],
       endpoints: () => [endpoint],
       every: (intervalMs, name, work) => this.#every(intervalMs, name, work),
+      perform: () => Promise.reject(new Error('there is no chain in a simulation')),
     };
   }
 

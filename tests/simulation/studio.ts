@@ -2,8 +2,8 @@
 import { UpstreamError } from '../../core/contract/errors.ts';
 import { objectOf, textOf } from '../../core/json/json.ts';
 import type { Usage } from '../../plugins/common/domain/usage.ts';
-import { failed, readObject, unreadable } from '../../plugins/task-store/adapters/outcome.ts';
-import type { Adapter, Order, Step, VendorAnswer, VendorRequest } from '../../plugins/task-store/contract.ts';
+import type { MediaAdapter, Order, Step, VendorAnswer, VendorRequest } from '../../plugins/common/media/adapters.ts';
+import { failed, readObject, unreadable } from '../../plugins/common/media/outcome.ts';
 import type { Vendors } from '../../plugins/task-store/engine/vendor.ts';
 import type { Chance } from './chance.ts';
 import type { Life, Schedule } from './schedule.ts';
@@ -217,8 +217,9 @@ function orderOf(order: Order, films: boolean): VendorRequest {
   return { method: 'POST', path: '/orders', body: { name: order.prompt, input, output, films } };
 }
 
-const paint: Adapter = {
-  protocol: 'paint',
+const paint: MediaAdapter = {
+  name: 'paint',
+  path: '/paint',
   kind: 'image',
   needsBytes: false,
   mostPerCall: 1,
@@ -227,8 +228,9 @@ const paint: Adapter = {
   bounds,
 };
 
-const film: Adapter = {
-  protocol: 'film',
+const film: MediaAdapter = {
+  name: 'film',
+  path: '/film',
   kind: 'video',
   needsBytes: false,
   mostPerCall: 1,
@@ -246,7 +248,7 @@ const film: Adapter = {
   bounds,
 };
 
-export const studioAdapters: ReadonlyMap<string, Adapter> = new Map([
+export const studioAdapters: ReadonlyMap<string, MediaAdapter> = new Map([
   ['paint', paint],
   ['film', film],
 ]);

@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import type { Attempt } from '../../plugins/common/domain/calls.ts';
 import type { Orm } from '../../plugins/common/domain/database.ts';
-import type { Order } from '../../plugins/task-store/contract.ts';
+import type { Order } from '../../plugins/common/media/adapters.ts';
 import type { Changes, From, NewTask, OpenState, StoredTask, TaskRows } from '../../plugins/task-store/engine/rows.ts';
 import { SqlTaskRows } from '../../plugins/task-store/engine/sql-rows.ts';
 import { openDatabase, type TestDatabase } from '../helpers/database.ts';

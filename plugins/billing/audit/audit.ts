@@ -6,6 +6,7 @@ import { checkSums } from '../../common/kit/sums/check.ts';
 import { moneyColumns } from '../ledger/call-rows.ts';
 import { callSums } from '../ledger/call-sums.ts';
 import { rowsOf, tablesOf } from '../ledger/sql.ts';
+import { servedPrefix } from '../reservations/outcome.ts';
 import { chargeRule, recountCharges } from './charges.ts';
 import { allocationRule, type Check, poolChecks, replayAllocations } from './grants.ts';
 
@@ -104,9 +105,9 @@ const checks: readonly Check[] = [
   },
   {
     rule: 'M5',
-    what: 'a charged call has no attempt',
+    what: 'a charged call has no attempt, and nothing else has served it',
     query: (table) => sql`
-      select id::text as subject from ${table('calls')} where settled and json_array_length(attempts) = 0`,
+      select id::text as subject from ${table('calls')} where settled and json_array_length(attempts) = 0 and reason not like ${`${servedPrefix}%`}`,
   },
   {
     rule: 'M9',
@@ -119,7 +120,7 @@ const checks: readonly Check[] = [
     what: 'a client bears more than one attempt, or one of a call that it was not charged for',
     query: (table) => sql`
       select id::text as subject from ${table('calls')}, lateral (select count(*) as count
-        from json_array_elements(attempts) as attempt where attempt->>'bearer' = 'client') as clients
+        from json_array_elements(attempts) as attempt where coalesce(attempt->>'bearer', attempt->>9) in ('client', '1')) as clients
       where clients.count > settled::int`,
   },
   {
@@ -127,7 +128,7 @@ const checks: readonly Check[] = [
     what: 'what the operator bears is not the sum of what the attempts cost',
     query: (table) => sql`
       select id::text as subject from ${table('calls')}, lateral (
-        select coalesce(sum((attempt->>'absorbed')::bigint), 0) as absorbed from json_array_elements(attempts) as attempt) as sums
+        select coalesce(sum(coalesce(attempt->>'absorbed', attempt->>10)::bigint), 0) as absorbed from json_array_elements(attempts) as attempt) as sums
       where calls.absorbed <> sums.absorbed`,
   },
   {

@@ -82,8 +82,7 @@ export class AuthorizationStore implements Authorizations {
     });
   }
 
-  #notify({ model, attempts, cost, own }: SettleRecord): void {
-    const provider = attempts.find(({ bearer }) => bearer === 'client')?.provider;
+  #notify({ model, provider, cost, own }: SettleRecord): void {
     const charge = {
       model,
       provider,

@@ -78,7 +78,10 @@ interface CallEnd {
   readonly reason: string;
   /** The cost of attempts that the operator bears, if any. */
   readonly absorbed?: string | undefined;
-  readonly attempts: readonly AttemptNote[];
+  readonly attempts: readonly StoredAttempt[];
+  /** Provider and model of the last attempt; absent where `attempts` has them, or no attempt answered the call. */
+  readonly provider?: string | undefined;
+  readonly target?: string | undefined;
 }
 
 /** The charge of a call. Includes the terms of the hold, so that the call's rows can be made from this record alone. */
@@ -110,15 +113,10 @@ export interface VoidRecord extends CallEnd {
 
 export type EndRecord = SettleRecord | VoidRecord;
 
-/** What the request log adds to the row of a call that has ended; behind its end, often in the next line. */
-interface FactsRecord extends CallFacts {
-  readonly kind: 'FACTS';
-  readonly id: string;
-}
+/** `CallFacts` are the request log's part of the row of an ended call; written after its end, often as the next line. */
+export type JournalRecord = HoldRecord | SentRecord | ExtendRecord | ProgressRecord | EndRecord | CallFacts;
 
-export type JournalRecord = HoldRecord | SentRecord | ExtendRecord | ProgressRecord | EndRecord | FactsRecord;
-
-/** A sent attempt, as the call's row stores it. */
+/** A sent attempt, as it is read. */
 export type AttemptNote = Readonly<Omit<Attempt, 'status' | 'durationMs' | 'error' | 'consumed'>> & {
   readonly status?: number | undefined;
   /** Whole milliseconds. */
@@ -130,6 +128,9 @@ export type AttemptNote = Readonly<Omit<Attempt, 'status' | 'durationMs' | 'erro
   readonly usage?: Usage;
   readonly estimated?: boolean;
 };
+
+/** As the journal and the call's row have it: by place (`encodeAttempts`), in earlier versions by name. */
+type StoredAttempt = AttemptNote | readonly unknown[];
 
 /** nano-USD as digits by class. */
 export type PriceTexts = { readonly [K in UsageClass]?: string };
@@ -189,6 +190,40 @@ export function decodeLine(line: Buffer): Line | undefined {
     ...(epoch === '' ? {} : { epoch: Number.parseInt(epoch, 10) }),
     records: JSON.parse(body.toString('utf8', json)) as JournalRecord[],
   };
+}
+
+// -------------------------------------------------------------------------------------------------------------- attempts
+
+/** Stored by their places: they are only added to, as in the SQL function `attempts_of`. */
+const results: readonly string[] = ['running', 'not_sent', 'refused', 'unknown', 'answered'];
+const bearers: readonly (string | undefined)[] = [undefined, 'client', 'operator'];
+
+/**
+ * Attempts in order. Provider and model of the `last` one are stored once for the call; without it, as no attempt answered the
+ * call, each attempt has its own.
+ */
+export function encodeAttempts(notes: readonly AttemptNote[], last: AttemptNote | undefined): StoredAttempt[] {
+  return notes.map((note) => encodeAttempt(note, last));
+}
+
+function encodeAttempt(note: AttemptNote, last: AttemptNote | undefined): unknown[] {
+  const { number, provider, model, credential, protocol, startedAt, result, status, durationMs, bearer } = note;
+  const places: unknown[] = [
+    number,
+    provider === last?.provider ? 0 : provider,
+    model === last?.model ? 0 : model,
+    credential,
+    protocol,
+    startedAt,
+    results.indexOf(result),
+    status ?? null,
+    durationMs ?? null,
+    bearers.indexOf(bearer),
+  ];
+  const { absorbed, error, usage, estimated } = note;
+  if (absorbed !== undefined || error !== undefined || usage !== undefined || estimated !== undefined)
+    places.push(absorbed ?? null, error ?? null, usage ?? null, estimated ?? null);
+  return places;
 }
 
 // ----------------------------------------------------------------------------------------------------- prices and ratios

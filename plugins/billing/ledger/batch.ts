@@ -8,8 +8,9 @@ import { type Money, money } from '../../common/domain/money.ts';
 import { keptWith, type SumTable } from '../../common/kit/sums/table.ts';
 import { allocateCharges } from '../grants/allocations.ts';
 import { type EndRecord, encodeRecords } from '../journal/records.ts';
-import { callRows, completedRows, ends, factsWhere, recordsIn, summed, toldRequests } from './call-rows.ts';
+import { callRows, completedRows, endsIn, factsIn, requestsWritten, sharedTimelines, summed } from './call-rows.ts';
 import { callSums } from './call-sums.ts';
+import { type CallTexts, callTextsIn, noRecords } from './call-texts.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from './sql.ts';
 
 /** The text's journal, its writer, and the sequence number up to which it is applied. */
@@ -66,12 +67,17 @@ async function postText(
   accounts: ReadonlyMap<string, Money>,
   cursor: Cursor | undefined,
 ): Promise<Map<string, Money>> {
+  const texts = callTextsIn(text);
+  if (cursor !== undefined && accounts.size === 0 && texts.ends === noRecords && texts.facts === noRecords) {
+    await moveCursor(transaction, schema, cursor);
+    return new Map();
+  }
   const locked =
     accounts.size === 0 ? new Map<string, Locked>() : await lockBalances(transaction, schema, [...accounts.keys()]);
   const given = Array.from(locked, ([id, { balance, held }]) => {
     return { id, total: String(balance + held), open: String(accounts.get(id)!) };
   });
-  const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, text, jsonOf(given), cursor));
+  const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, texts, jsonOf(given), cursor));
   if (result!.imbalance !== '0') throw new Error(`the ledger's sides are off by ${result!.imbalance} nano-USD`);
   if (result!.owned !== 1) throw new FencedError(fencedErrorOf(cursor?.journal));
   if (result!.charged !== null) await allocateCharges(transaction, schema, result!.charged, totalsIn(locked));
@@ -80,6 +86,12 @@ async function postText(
     balances.set(accountId, money(BigInt(balance)));
   }
   return balances;
+}
+
+/** For text in which no call ends: the whole statement would cost as much as some calls. */
+async function moveCursor(transaction: Runner, schema: string, cursor: Cursor): Promise<void> {
+  const moved = await rowsOf(transaction, movedCursor(tablesOf(schema), cursor));
+  if (moved.length !== 1) throw new FencedError(fencedErrorOf(cursor.journal));
 }
 
 /** Why a journal was not applied, and the remedy. */
@@ -135,13 +147,14 @@ export async function lockBalances(
  * in because the planner would scan the whole table for a join. The charge of an account not among them fails the statement,
  * because its row would have no balance.
  */
-function batchStatement(schema: string, text: string, accounts: SQL, cursor: Cursor | undefined): SQL {
+function batchStatement(schema: string, texts: CallTexts, accounts: SQL, cursor: Cursor | undefined): SQL {
   const table = tablesOf(schema);
   const requestSums = cursor?.requestSums;
   return sql`
-    with records as materialized (${recordsIn(text)}),
-    given as materialized (${ends}),
-    facts as materialized (${factsWhere(requestSums !== undefined)}),
+    with given as materialized (${endsIn(texts)}),
+    received_facts as materialized (${factsIn(texts, requestSums !== undefined)}),
+    facts as materialized (select distinct on (id) * from received_facts order by id, position),
+    shared_timelines as (${sharedTimelines(table)}),
     locked as materialized (select * from json_to_recordset(${accounts}) as locked (id text, total bigint, open bigint)),
     called as (insert into ${table('calls')} as calls ${callRows} on conflict do nothing returning ${summed}),
     completed as (${completedRows(table)}),
@@ -170,7 +183,7 @@ function batchStatement(schema: string, text: string, accounts: SQL, cursor: Cur
       returning totals.balance + totals.revenue + totals.funding as imbalance
     ),
     ${keptWith(schema, callSums, 'called', afterTotals)},
-    ${requestSums === undefined ? sql`` : sql`${toldRequests}, ${keptWith(schema, requestSums, 'told', afterTotals)},`}
+    ${requestSums === undefined ? sql`` : sql`${requestsWritten}, ${keptWith(schema, requestSums, 'requested', afterTotals)},`}
     ${cursor?.leaseMs === undefined ? sql`` : leaseRows(table, cursor, cursor.leaseMs)}
     marked as (${cursor === undefined ? sql`select 1` : movedCursor(table, cursor)})
     select (select imbalance::text from summed) as imbalance,
@@ -206,7 +219,7 @@ function movedCursor(table: (name: string) => SQL, cursor: Cursor): SQL {
   return sql`
     update ${table('journal_cursor')} set applied = greatest(applied, ${applied}::bigint),
       asked = greatest(asked, ${number}::bigint), updated_at = now()
-    where journal = ${journal} and owner = ${owner} and applied >= ${known}::bigint returning 1`;
+    where journal = ${journal} and owner = ${owner} and applied >= ${known}::bigint returning 1 as moved`;
 }
 
 /** The new charges that expiring grants may have to pay. */

@@ -3,12 +3,14 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { CallRows } from '../../common/domain/call-facts.ts';
 import type { Database } from '../../common/domain/database.ts';
 import { firstIdAt } from '../../common/kit/arrival.ts';
+import type { CallTexts } from './call-texts.ts';
 import { rowsOf, tablesOf, time } from './sql.ts';
 
 /** The columns that are no money: they may be added later, and are removed. */
 const factColumns = [
   ...['operation', 'protocol', 'asked_model', 'last_provider', 'last_model', 'streamed', 'status', 'outcome', 'tries'],
   ...['error_kind', 'error_code', 'first_byte_ms', 'total_ms', 'bytes_in', 'bytes_out', 'dropped', 'story'],
+  ...['timelines', 'timeline'],
 ];
 
 /** The others, which never change. */
@@ -41,47 +43,52 @@ export const moneyColumns = [
   ...['tier', 'ratio', 'attempts', 'held_at', 'created_at'],
 ];
 
-/**
- * The ends of calls, and the facts of requests, in the lines `CRC FIRST [RECORD, …]`. Kinds are left out rather than chosen: the
- * planner takes what is chosen for a row or two, and would compare each of them with each.
- */
-export function recordsIn(text: string): SQL {
+/** Of two ends of one call the first. Earlier versions named the target of the last attempt in `attempts` alone. */
+export function endsIn({ ends }: CallTexts): SQL {
   return sql`
-    select record.* from rows from (json_to_recordset(${arrayOf(text)}::text::json) as (
+    select distinct on (id) *, coalesce(provider, attempts->-1->>'provider') as "sentTo", coalesce(target, attempts->-1->>'model') as "sentModel"
+    from rows from (json_to_recordset(${ends}::text::json) as (
       kind text, id uuid, at bigint, "heldAt" bigint, account text, key text, model text, plan text, input bigint,
       held bigint, cost bigint, usage jsonb, estimated boolean, terminal boolean, reason text, finish text,
-      "upstreamId" text, price json, ratio text, version text, tier text, own bigint, absorbed bigint, attempts json,
-      operation text, protocol text, asked text, provider text, target text, streamed boolean, status smallint, outcome text,
-      "errorKind" text, "errorCode" text, tries smallint, "firstByteMs" real, "totalMs" real, "bytesIn" integer,
-      "bytesOut" bigint, dropped text[], story text
+      "upstreamId" text, price json, ratio text, version text, tier text, own bigint, absorbed bigint, provider text, target text,
+      attempts json
     )) with ordinality as record (kind, id, at, "heldAt", account, key, model, plan, input, held, cost, usage, estimated, terminal,
-      reason, finish, "upstreamId", price, ratio, version, tier, own, absorbed, attempts, operation, protocol, asked, provider,
-      target, streamed, status, outcome, "errorKind", "errorCode", tries, "firstByteMs", "totalMs", "bytesIn", "bytesOut", dropped,
-      story, position)
-    where kind not in ('HOLD', 'SENT', 'EXTEND', 'PROGRESS')`;
+      reason, finish, "upstreamId", price, ratio, version, tier, own, absorbed, provider, target, attempts, position)
+    order by id, position`;
 }
 
-/** One array of the lines' records: the database would look at each character to take lines apart. */
-function arrayOf(text: string): string {
-  const lines = text.split('\n').filter((line) => line !== '');
-  return `[${lines.map((line) => line.slice(line.indexOf('[') + 1, line.lastIndexOf(']'))).join(',')}]`;
+export function factsIn({ facts }: CallTexts, areKept: boolean): SQL {
+  return sql`
+    select record.* from rows from (json_to_recordset(${areKept ? facts : '[]'}::text::json) as (
+      id uuid, operation text, protocol text, asked text, provider text, target text, streamed boolean, status smallint,
+      outcome text, "errorKind" text, "errorCode" text, tries smallint, "firstByteMs" real, "totalMs" real, "bytesIn" integer,
+      "bytesOut" bigint, dropped text[], story text
+    )) with ordinality as record (id, operation, protocol, asked, provider, target, streamed, status, outcome, "errorKind",
+      "errorCode", tries, "firstByteMs", "totalMs", "bytesIn", "bytesOut", dropped, story, position)`;
 }
 
-/** Of two ends of one call the first. */
-export const ends = sql`
-  select distinct on (id) *, attempts->-1->>'provider' as "sentTo", attempts->-1->>'model' as "sentModel"
-  from records where kind <> 'FACTS' order by id, position`;
-export const factsWhere = (areKept: boolean): SQL =>
-  sql`select distinct on (id) * from records where kind not in ('SETTLE', 'VOID') and ${sql.raw(String(areKept))} order by id, position`;
+/** Fewer timelines than this stay in the rows of their calls: a row of their own would take more. */
+const fewTimelines = 8;
 
+/** The timelines of a batch as one row, each in the place of its facts. */
+export function sharedTimelines(table: (name: string) => SQL): SQL {
+  return sql`
+    insert into ${table('call_timelines')} (newest, stories)
+    select (array_agg(id order by id desc))[1], array_agg(story order by position) from received_facts
+    having count(story) >= ${sql.raw(String(fewTimelines))} returning id`;
+}
+
+const sharedRow = sql`(select id from shared_timelines)`;
 const factValues = sql`facts.streamed, facts.status, facts.outcome, facts."errorKind", facts."errorCode", facts.tries,
-    facts."firstByteMs", facts."totalMs", facts."bytesIn", facts."bytesOut", facts.dropped, facts.story`;
+    facts."firstByteMs", facts."totalMs", facts."bytesIn", facts."bytesOut", facts.dropped,
+    case when ${sharedRow} is null then facts.story end, case when facts.story is not null then ${sharedRow} end,
+    case when facts.story is not null and ${sharedRow} is not null then facts.position end`;
 
 export const callRows = sql`
   (id, account_id, key_id, model, plan, settled, reason, provider, target_model, classes, estimated_input, held, cost, own_cost,
     absorbed, estimated, terminal, finish, upstream_id, price, price_version, tier, ratio, attempts, held_at, created_at,
     operation, protocol, asked_model, last_provider, last_model, streamed, status, outcome, error_kind, error_code, tries,
-    first_byte_ms, total_ms, bytes_in, bytes_out, dropped, story)
+    first_byte_ms, total_ms, bytes_in, bytes_out, dropped, story, timelines, timeline)
   select given.id, given.account, given.key, given.model, given.plan, given.kind = 'SETTLE', given.reason,
     given."sentTo", given."sentModel", given.usage, given.input, given.held, coalesce(given.cost, 0),
     given.own, coalesce(given.absorbed, 0), coalesce(given.estimated, false), coalesce(given.terminal, false), given.finish,
@@ -102,19 +109,19 @@ export function completedRows(table: (name: string) => SQL): SQL {
     update ${table('calls')} as calls set operation = facts.operation, protocol = facts.protocol,
       asked_model = nullif(facts.asked, calls.model), last_provider = nullif(facts.provider, calls.provider),
       last_model = nullif(facts.target, calls.target_model),
-      (streamed, status, outcome, error_kind, error_code, tries, first_byte_ms, total_ms, bytes_in, bytes_out, dropped, story)
-        = row (${factValues})
+      (streamed, status, outcome, error_kind, error_code, tries, first_byte_ms, total_ms, bytes_in, bytes_out, dropped, story,
+        timelines, timeline) = row (${factValues})
     from facts where calls.id = facts.id and calls.status is null and not exists (select from called where called.id = facts.id)
     returning ${summed}`;
 }
 
-const told = sql`account_id::uuid as account_id, key_id::uuid as key_id, coalesce(asked_model, model) as model,
+const requestValues = sql`account_id::uuid as account_id, key_id::uuid as key_id, coalesce(asked_model, model) as model,
   coalesce(last_provider, provider) as provider, operation, outcome, status, first_byte_ms, total_ms,
   to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint::float8 / 1000) as received_at`;
 
 /** A part of the statement: the requests that it writes the facts of, as rows of the view. */
-export const toldRequests = sql`
-  told as (select ${told} from called where status is not null union all select ${told} from completed)`;
+export const requestsWritten = sql`
+  requested as (select ${requestValues} from called where status is not null union all select ${requestValues} from completed)`;
 
 /** Maximum number of rows changed by one statement. */
 const slice = 2_000;
@@ -133,6 +140,7 @@ export function openCallRows({ orm, schema }: Database): CallRows {
       );
       let from = firstIdAt(known === undefined ? 0 : Number.parseInt(known.before, 10) - longestMs);
       while (from < until) from = await forgetSlice(orm, table, from, until);
+      await forgetTimelines(orm, table, until);
       await orm.execute(
         sql`insert into ${table('facts_forgotten')} as known (before) values (${time(before)}::timestamptz)
             on conflict (one) do update set before = greatest(known.before, excluded.before)`,
@@ -159,4 +167,20 @@ async function forgetSlice(
         where id >= ${from}::uuid and id < ${next}::uuid and status is not null`,
   );
   return next;
+}
+
+/** Removes the timelines of batches whose requests all arrived before the id `until`. They are in the order of their batches. */
+async function forgetTimelines(orm: Database['orm'], table: ReturnType<typeof tablesOf>, until: string): Promise<void> {
+  const timelines = table('call_timelines');
+  for (let removed = slice; removed === slice; ) {
+    const [row] = await rowsOf<{ removed: number }>(
+      orm,
+      sql`with old as (
+          select id from ${timelines} where id < coalesce((select id from ${timelines} where newest >= ${until}::uuid order by id limit 1),
+            9223372036854775807) order by id limit ${slice}::int
+        ), removed as (delete from ${timelines} as timelines using old where timelines.id = old.id returning 1)
+        select count(*)::int as removed from removed`,
+    );
+    removed = row!.removed;
+  }
 }

@@ -9,6 +9,7 @@ export const callSums: SumTable = {
   name: 'call_sums',
   rows: 'calls',
   at: sql`created_at`,
+  timeIndex: 'calls_at',
   dimensions: ['account_id', 'key_id', 'model', 'provider'].map((name) => ({
     name,
     value: sql.raw(name),

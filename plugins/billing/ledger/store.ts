@@ -100,7 +100,7 @@ async function readEnd(orm: Orm, schema: string, requestId: string): Promise<End
     orm,
     sql`select settled, coalesce(ran, false) as ran, open
         from (select exists (select from ${table('deposits')} where request_id = ${requestId}::uuid) as open) as deposit
-        left join (select settled, exists (select from json_array_elements(attempts) as attempt
+        left join (select settled, exists (select from json_array_elements(${table('attempts_of')}(attempts, provider, target_model)) as attempt
             where attempt->>'result' not in ('refused', 'not_sent')) as ran
           from ${table('calls')} where id = ${requestId}::uuid) as ended on true`,
   );

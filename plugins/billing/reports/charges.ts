@@ -1,15 +1,14 @@
 /** Charged requests: cost, formula, refunds and attempts of each. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { AttemptView, ChargeFilter, ChargeView } from '../../common/domain/admin/ledger.ts';
-import type { Page, PageRequest, Span } from '../../common/domain/admin/pages.ts';
+import type { AttemptView, ChargeView } from '../../common/domain/admin/ledger.ts';
 import { formulaOf } from '../../common/domain/formula.ts';
 import { formatUsd, type Money, money } from '../../common/domain/money.ts';
 import type { Usage } from '../../common/domain/usage.ts';
-import { firstIdAt } from '../../common/kit/arrival.ts';
-import { cursorIn, instantText, pageOf, rowsFor, uuidForm } from '../../common/kit/paging.ts';
+import { uuidForm } from '../../common/kit/paging.ts';
 import { millisecondsOf } from '../grants/funds.ts';
 import { type AttemptNote, decodePrice, type PriceTexts } from '../journal/records.ts';
-import { type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+import { servedPrefix } from '../reservations/outcome.ts';
 
 interface ChargeRow {
   readonly request_id: string;
@@ -32,22 +31,24 @@ interface ChargeRow {
   readonly attempts: readonly AttemptNote[];
 }
 
-/** Newest first. */
-export async function chargePage(
+const noAttempts = sql`'[]'::json`;
+
+/** Newest first; one look-up of the primary key for each request. */
+export async function chargesOf(
   runner: Runner,
   schema: string,
-  filter: ChargeFilter,
-  page: PageRequest,
-): Promise<Page<ChargeView>> {
-  const limit = rowsFor(page);
-  const after = cursorIn(page, uuidForm);
+  requestIds: readonly string[],
+  accountId: string | undefined,
+): Promise<ChargeView[]> {
+  if (requestIds.length === 0) return [];
+  const wanted = sql`array(select value::uuid from json_array_elements_text(${jsonOf(requestIds)}))`;
   const calls = tablesOf(schema)('calls');
-  const behind = after === undefined ? sql`` : sql`and id < ${after}::uuid`;
-  const chosen = sql`
-    select * from ${calls} as calls where ${conditionOf(filter)} ${behind} order by id desc limit ${limit}::int`;
-  const rows = await readCharges(runner, schema, chosen);
-  return pageOf(rows, page, (row) => row.request_id, viewOf);
+  const chosen = sql`select * from ${calls} as calls where id = any (${wanted}) and settled ${ownedBy(accountId)}`;
+  return (await readCharges(runner, schema, chosen, noAttempts)).map(viewOf);
 }
+
+const ownedBy = (accountId: string | undefined): SQL =>
+  accountId === undefined ? sql`` : sql`and account_id = ${accountId}`;
 
 /** Undefined: no request with this id was charged, or not to this account. */
 export async function findCharge(
@@ -57,43 +58,21 @@ export async function findCharge(
   accountId: string | undefined,
 ): Promise<(ChargeView & { readonly attempts: readonly AttemptView[] }) | undefined> {
   if (!uuidForm.test(requestId)) return undefined;
-  const owned = accountId === undefined ? sql`` : sql`and account_id = ${accountId}`;
   const calls = tablesOf(schema)('calls');
-  const chosen = sql`select * from ${calls} as calls where id = ${requestId}::uuid and settled ${owned}`;
-  const [row] = await readCharges(runner, schema, chosen);
+  const chosen = sql`select * from ${calls} as calls where id = ${requestId}::uuid and settled ${ownedBy(accountId)}`;
+  const attempts = sql`${tablesOf(schema)('attempts_of')}(attempts, provider, target_model)`;
+  const [row] = await readCharges(runner, schema, chosen, attempts);
   return row && { ...viewOf(row), attempts: row.attempts.map(attemptOf) };
 }
 
-/** The filter as a condition on rows of `calls`: those that were charged. */
-function conditionOf({ from, until, accountId, keyId, model, provider }: ChargeFilter): SQL {
-  const conditions = [sql`settled and ${endedWithin({ from, until })}`];
-  if (accountId !== undefined) conditions.push(sql`account_id = ${accountId}`);
-  if (keyId !== undefined) conditions.push(sql`key_id = ${keyId}`);
-  if (model !== undefined) conditions.push(sql`model = ${model}`);
-  if (provider !== undefined) conditions.push(sql`provider = ${provider}`);
-  return sql.join(conditions, sql` and `);
-}
-
-/** Longer than any call: tasks may take a week. */
-const longestCallMs = 8 * 86_400_000;
-/** By which the clocks of two processes may differ, and one may be set back. */
-const clockSlackMs = 60_000;
-
-/** Calls that ended within the span: the key is in the order of arrival, which bounds the range that is read. */
-function endedWithin({ from, until }: Span): SQL {
-  const [first, behind] = [firstIdAt(from - longestCallMs), firstIdAt(until + clockSlackMs)];
-  return sql`id >= ${first}::uuid and id < ${behind}::uuid
-    and created_at >= ${instantText(from)}::timestamptz and created_at < ${instantText(until)}::timestamptz`;
-}
-
-function readCharges(runner: Runner, schema: string, chosen: SQL): Promise<ChargeRow[]> {
+function readCharges(runner: Runner, schema: string, chosen: SQL, attempts: SQL): Promise<ChargeRow[]> {
   const table = tablesOf(schema);
   return rowsOf<ChargeRow>(
     runner,
     sql`select id::text as request_id, account_id, key_id, model, provider,
           ${millisecondsOf(sql`calls.created_at`)} as at, cost::text as cost, own_cost::text as own_cost,
           (select coalesce(sum(amount), 0)::text from ${table('refunds')} as refunds where refunds.request_id = calls.id) as refunded,
-          classes, estimated, ratio, price, price_version, tier, held::text as held, reason, attempts
+          classes, estimated, ratio, price, price_version, tier, held::text as held, reason, ${attempts} as attempts
         from (${chosen}) as calls order by calls.id desc`,
   );
 }
@@ -114,6 +93,7 @@ function viewOf(row: ChargeRow): ChargeView {
     ratio: row.ratio,
     priceVersion: row.price_version,
     tier: row.tier ?? undefined,
+    servedBy: row.reason?.startsWith(servedPrefix) ? row.reason.slice(servedPrefix.length) : undefined,
     formula: sumOf(row),
     held: amountOf(row.held),
   };

@@ -2,32 +2,39 @@
 import type { LedgerQueries, Reconciliation } from '../../common/domain/admin/ledger.ts';
 import type { Database } from '../../common/domain/database.ts';
 import type { AuditReport, Violation } from '../audit/audit.ts';
-import { chargePage, findCharge } from './charges.ts';
+import { chargesOf, findCharge } from './charges.ts';
 import { ledgerPage } from './ledger-pages.ts';
 import { listNodes, type Self } from './nodes.ts';
-import { balancesOf, spendBetween, spendBy, totalsOf } from './sums.ts';
+import { balancesOf, spendBetween, spendBy, spendOfGroups, spendTable, totalsOf } from './sums.ts';
 
 export interface LedgerQueriesOptions {
   readonly store: Database;
   readonly audit: () => Promise<AuditReport>;
   readonly self: () => Self;
+  /** Called when the ledger does not add up. */
+  readonly mismatch: (findings: number) => void;
 }
 
-export function openLedgerQueries({ store, audit, self }: LedgerQueriesOptions): LedgerQueries {
+export function openLedgerQueries({ store, audit, self, mismatch }: LedgerQueriesOptions): LedgerQueries {
   const { orm, schema } = store;
   let checking: Promise<Reconciliation> | undefined;
   return {
     ledger: (accountId, filter, page) => ledgerPage(orm, schema, accountId, filter, page),
-    charges: (filter, page) => chargePage(orm, schema, filter, page),
+    chargesOf: (requestIds, accountId) => chargesOf(orm, schema, requestIds, accountId),
     charge: (requestId, accountId) => findCharge(orm, schema, requestId, accountId),
     spend: (filter, by, limit) => spendBy(orm, schema, filter, by, limit),
     spendBetween: (filter, bounds) => spendBetween(orm, schema, filter, bounds),
+    spendOfGroups: (filter, bounds, by, groups) => spendOfGroups(orm, schema, filter, bounds, by, groups),
+    spendTable: (query) => spendTable(orm, schema, query),
     totals: (span) => totalsOf(orm, schema, span),
     balances: (accountIds) => balancesOf(orm, schema, accountIds),
     // Reads every row, so only one runs at a time; concurrent callers share its result.
     reconcile: () => {
       checking ??= audit()
-        .then((report) => reconciled(report, self().at))
+        .then((report) => {
+          if (!report.ok) mismatch(report.violations.length);
+          return reconciled(report, self().at);
+        })
         .finally(() => {
           checking = undefined;
         });

@@ -1,7 +1,14 @@
 /** Sums of charges as they are kept, and of ledger rows, in whole nano-USD, and balances of many accounts. */
 import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../../core/contract/errors.ts';
-import type { ChargeFilter, MoneyTotals, SpendGroup, SpendSums } from '../../common/domain/admin/ledger.ts';
+import type {
+  ChargeFilter,
+  MoneyTotals,
+  SpendCell,
+  SpendGroup,
+  SpendSums,
+  SpendTableQuery,
+} from '../../common/domain/admin/ledger.ts';
 import type { Span } from '../../common/domain/admin/pages.ts';
 import { type Money, money } from '../../common/domain/money.ts';
 import { usageClasses } from '../../common/domain/usage.ts';
@@ -15,6 +22,7 @@ export type SpendBy = 'day' | 'hour' | 'model' | 'key' | 'account' | 'provider';
 
 const mostGroups = 1_500;
 const mostBalances = 10_000;
+const mostCells = 20_000;
 
 const dimensionOf = { model: 'model', key: 'key_id', account: 'account_id', provider: 'provider' } as const;
 
@@ -47,14 +55,55 @@ export async function spendBetween(
   filter: Omit<ChargeFilter, keyof Span>,
   bounds: readonly number[],
 ): Promise<(SpendSums & { readonly at: number })[]> {
-  const inOrder = bounds.every((at, index) => Number.isFinite(at) && (index === 0 || at > bounds[index - 1]!));
-  if (!inOrder || bounds.length < 2 || bounds.length > mostGroups + 1) {
-    const message = `A series has 1 to ${mostGroups} buckets, in order.`;
-    throw new GatewayError('invalid_request', message, { field: 'bounds' });
-  }
+  checkBounds(bounds);
   const rows = await readSums(runner, schema, callSums, { bounds, conditions: conditionsOf(filter), measures });
   const found = new Map(rows.map((row) => [Number.parseInt(row.slot, 10), spendSums(row)]));
   return bounds.slice(0, -1).map((at, index) => ({ at, ...(found.get(index + 1) ?? none) }));
+}
+
+/** Buckets of each of these groups; those without a charge are left out. */
+export async function spendOfGroups(
+  runner: Runner,
+  schema: string,
+  filter: Omit<ChargeFilter, keyof Span>,
+  bounds: readonly number[],
+  by: keyof typeof dimensionOf,
+  groups: readonly string[],
+): Promise<(SpendSums & { readonly at: number; readonly group: string })[]> {
+  checkBounds(bounds);
+  if (groups.length === 0) return [];
+  const conditions: Condition[] = [...conditionsOf(filter), [dimensionOf[by], groups]];
+  const rows = await readSums(runner, schema, callSums, { bounds, conditions, by: dimensionOf[by], measures });
+  return rows.map((row) => ({ at: bounds[Number.parseInt(row.slot, 10) - 1]!, ...groupOf(row) }));
+}
+
+function checkBounds(bounds: readonly number[]): void {
+  const inOrder = bounds.every((at, index) => Number.isFinite(at) && (index === 0 || at > bounds[index - 1]!));
+  if (inOrder && bounds.length >= 2 && bounds.length <= mostGroups + 1) return;
+  const message = `A series has 1 to ${mostGroups} buckets, in order.`;
+  throw new GatewayError('invalid_request', message, { field: 'bounds' });
+}
+
+/** By slots of time and groups, in the order of time. */
+export async function spendTable(runner: Runner, schema: string, query: SpendTableQuery): Promise<SpendCell[]> {
+  const { accountId, keyIds, models, bounds, by } = query;
+  checkBounds(bounds);
+  const conditions: Condition[] = [['account_id', accountId]];
+  if (keyIds !== undefined) conditions.push(['key_id', keyIds]);
+  if (models !== undefined) conditions.push(['model', models]);
+  const names = by.map((name) => dimensionOf[name]);
+  const ending = sql`having sum(charged) > 0 order by slot::bigint, "group" limit ${mostCells + 1}::int`;
+  const group = names.length === 0 ? {} : { by: names };
+  const rows = await readSums(runner, schema, callSums, { bounds, conditions, measures, ending, ...group });
+  if (rows.length > mostCells) {
+    const message = `More than ${mostCells} groups: ask for a shorter time, wider buckets or fewer groups.`;
+    throw new GatewayError('invalid_request', message, { field: 'group_by', shouldRetry: false });
+  }
+  return rows.map((row) => ({
+    slot: Number.parseInt(row.slot, 10) - 1,
+    group: names.length === 0 ? [] : (JSON.parse(row.group) as string[]),
+    ...spendSums(row),
+  }));
 }
 
 function conditionsOf({ accountId, keyId, model, provider }: Omit<ChargeFilter, keyof Span>): Condition[] {

@@ -1,7 +1,8 @@
 /** The amounts of holds and settlements, by the price version fixed with the hold. Pure. */
 
+import type { ServedBy } from '../../common/domain/ledger.ts';
 import type { ModelTarget } from '../../common/domain/models.ts';
-import { cost, costBound, type Money } from '../../common/domain/money.ts';
+import { cost, costBound, type Money, one, type Ratio, timesRatio, zero } from '../../common/domain/money.ts';
 import { type PriceContext, type Priced, priceFor, type Services } from '../../common/domain/prices.ts';
 import { promptTokens, type Usage } from '../../common/domain/usage.ts';
 import type { AttemptNote } from '../journal/records.ts';
@@ -13,6 +14,7 @@ export interface Charge {
   /** The charged usage: the report's, and the request itself where it has a price. */
   readonly usage: Usage;
   readonly priced: Priced;
+  readonly ratio: Ratio;
   /** The operator's cost; undefined: unknown. */
   readonly own: Money | undefined;
 }
@@ -21,6 +23,7 @@ export interface Charge {
 export interface ReportedTerms {
   readonly services?: Services | undefined;
   readonly media?: readonly string[] | undefined;
+  readonly served?: ServedBy | undefined;
 }
 
 /** The most that the call can cost with this many output tokens. */
@@ -41,11 +44,36 @@ export function chargeFor(
   reportedTerms: ReportedTerms,
   attempts: readonly AttemptNote[],
 ): Charge {
+  if (reportedTerms.served !== undefined) return chargeForServed(terms, reported, reportedTerms.served);
   const context = granted(terms.context, reportedTerms);
   const priced = terms.prices.priced(terms.at, reported, context);
   const usage = withRequest(reported, priced);
-  return { cost: cost(usage, priced.price, terms.ratio), usage, priced, own: ownCost(terms, usage, context, attempts) };
+  const { ratio } = terms;
+  return {
+    cost: cost(usage, priced.price, ratio),
+    usage,
+    priced,
+    ratio,
+    own: ownCost(terms, usage, context, attempts),
+  };
 }
+
+/** The charge of an answer without an attempt; the operator's own cost is zero. */
+function chargeForServed(terms: Terms, reported: Usage, { price: rule }: ServedBy): Charge {
+  if (rule === 'free' || 'fixed' in rule) {
+    const price = rule === 'free' ? {} : { request: rule.fixed };
+    const priced = { price, version: servedVersion, tier: '' };
+    const usage = withRequest(reported, priced);
+    return { cost: cost(usage, price, one), usage, priced, ratio: one, own: zero };
+  }
+  const priced = terms.prices.priced(terms.at, reported, terms.context);
+  const usage = withRequest(reported, priced);
+  const ratio = timesRatio(terms.ratio, rule.ratio);
+  return { cost: cost(usage, priced.price, ratio), usage, priced, ratio, own: zero };
+}
+
+/** Recorded in place of a price version of the model. */
+const servedVersion = 'served';
 
 /** The cost of a usage at the official price: without any ratio, for the requested service. */
 export function officialCost({ prices, at, context }: Pick<Terms, 'prices' | 'at' | 'context'>, usage: Usage): Money {
@@ -74,6 +102,7 @@ function granted(asked: PriceContext, { services, media }: ReportedTerms): Price
   const kept = services === undefined || asked.services === undefined ? asked.services : both(asked.services, services);
   // Media stated in the request determine hold and charge.
   const made = asked.media ?? media;
+  if (kept === asked.services && made === asked.media) return asked;
   return { ...(kept === undefined ? {} : { services: kept }), ...(made === undefined ? {} : { media: made }) };
 }
 

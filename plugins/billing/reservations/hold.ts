@@ -7,6 +7,7 @@ import type { Turn } from '../journal/journal.ts';
 import {
   decodePrice,
   decodeRatio,
+  encodeAttempts,
   encodePrice,
   encodeRatio,
   type HoldRecord,
@@ -148,10 +149,11 @@ export function planNamed(name: string, at: number): CallPlan {
 export function settleRecord(
   { terms, held, at: heldAt }: Hold,
   at: number,
-  { estimated, terminal, reason, finish, upstreamId }: Settlement,
-  { cost, usage, priced, own }: Charge,
+  { estimated, terminal, reason, finish, upstreamId, served }: Settlement,
+  { cost, usage, priced, ratio, own }: Charge,
   { notes, writtenOff }: Shares,
 ): SettleRecord {
+  const last = served === undefined ? notes.at(-1) : undefined;
   return {
     kind: 'SETTLE',
     id: terms.id,
@@ -171,12 +173,14 @@ export function settleRecord(
     finish,
     upstreamId,
     price: encodePrice(priced.price),
-    ratio: encodeRatio(terms.ratio),
+    ratio: encodeRatio(ratio),
     version: priced.version,
     tier: priced.tier === '' ? undefined : priced.tier,
     own: own?.toString(),
     absorbed: reportedIfAny(writtenOff),
-    attempts: notes,
+    provider: last?.provider,
+    target: last?.model,
+    attempts: encodeAttempts(notes, last),
   };
 }
 
@@ -186,6 +190,7 @@ export function voidRecord(
   reason: string,
   { notes, writtenOff }: Shares,
 ): VoidRecord {
+  const last = notes.at(-1);
   return {
     kind: 'VOID',
     id: terms.id,
@@ -199,7 +204,9 @@ export function voidRecord(
     held: held.toString(),
     reason,
     absorbed: reportedIfAny(writtenOff),
-    attempts: notes,
+    provider: last?.provider,
+    target: last?.model,
+    attempts: encodeAttempts(notes, last),
   };
 }
 

@@ -1,6 +1,7 @@
 /** The charge for a finished exchange: the outcome table, row by row. Pure. */
 import type { Outcome } from '../../../core/contract/contract.ts';
 import type { Attempt, UsageReport } from '../../common/domain/calls.ts';
+import { isDelivered, type ServedAnswer, type ServedBy } from '../../common/domain/ledger.ts';
 import type { Services } from '../../common/domain/prices.ts';
 import { readCount, type Usage, type UsageClass } from '../../common/domain/usage.ts';
 import type { AttemptNote, SentAttempt } from '../journal/records.ts';
@@ -12,6 +13,8 @@ export interface Ending {
   readonly sent: readonly SentAttempt[];
   readonly report: UsageReport | undefined;
   readonly outcome: Outcome['kind'];
+  /** A plugin gave the answer without an attempt. */
+  readonly served?: ServedAnswer | undefined;
   /** Estimated prompt tokens, and output tokens seen: charged when nothing better is known. */
   readonly inputTokens: number;
   readonly seenOutput: number;
@@ -21,9 +24,21 @@ export interface Ending {
   readonly unpaid?: boolean;
 }
 
+/** Prefix of a charge's reason for an answer without an attempt; its source follows. */
+export const servedPrefix = 'served by ';
+
 export interface Settlement {
   readonly kind: 'SETTLE';
-  readonly reason: 'answered' | 'cut' | 'client_left' | 'no_usage' | 'crash' | 'absurd';
+  readonly reason:
+    | 'answered'
+    | 'cut'
+    | 'client_left'
+    | 'no_usage'
+    | 'crash'
+    | 'absurd'
+    | `${typeof servedPrefix}${string}`;
+  /** Charged in place of attempts. */
+  readonly served?: ServedBy | undefined;
   readonly usage: Usage;
   readonly estimated: boolean;
   readonly terminal: boolean;
@@ -36,8 +51,21 @@ export interface Settlement {
 
 export type Verdict = Settlement | { readonly kind: 'VOID'; readonly reason: 'not_sent' | 'refused' | 'unknown' };
 
-/** Settle or void, and for which usage. One exchange is charged for one attempt at most: the last. */
+/** Settle or void, and for which usage. One exchange is charged once: for the last attempt, or for an answer without one. */
 export function judge(ending: Ending): Verdict {
+  const { outcome, served } = ending;
+  if (served === undefined) return judgeAttempts(ending);
+  return isDelivered(served, outcome) ? servedSettlement(ending, served) : notDelivered(ending);
+}
+
+/** The operator bears the cost of the attempts, which all failed. */
+function notDelivered({ attempts, sent }: Ending): Verdict {
+  if (sent.length === 0) return { kind: 'VOID', reason: 'not_sent' };
+  const areRefused = attempts.every(({ result }) => result === 'refused' || result === 'not_sent');
+  return { kind: 'VOID', reason: areRefused ? 'refused' : 'unknown' };
+}
+
+function judgeAttempts(ending: Ending): Verdict {
   const { report, sent, outcome } = ending;
   if (sent.length === 0) return { kind: 'VOID', reason: 'not_sent' };
   const result = lastResult(ending);
@@ -54,6 +82,19 @@ export function judge(ending: Ending): Verdict {
   // pay. A client that disconnected pays for the prompt that was sent for it.
   if (outcome === 'client_left') return settlement(ending, counted ? usage : undefined);
   return { kind: 'VOID', reason: 'unknown' };
+}
+
+function servedSettlement({ inputTokens, seenOutput, report }: Ending, served: ServedBy): Settlement {
+  const usage = believable(served.usage, inputTokens, seenOutput);
+  return {
+    kind: 'SETTLE',
+    reason: `${servedPrefix}${served.name}`,
+    usage,
+    estimated: usage !== served.usage,
+    terminal: true,
+    finish: report?.finish,
+    served,
+  };
 }
 
 /** An attempt before the last one, with an unknown outcome. */
@@ -132,14 +173,19 @@ function repaired(usage: Usage, seen: Usage): Usage {
  * for the last attempt only, even if it was not the last one sent.
  */
 export function attemptNotes(attempts: readonly Attempt[], sent: readonly SentAttempt[]): AttemptNote[] {
-  const notes: AttemptNote[] = [];
-  for (const sentAttempt of sent) {
-    const attempt = numbered(attempts, sentAttempt.number);
-    if (attempt === undefined) notes.push(unfinishedAttempt(sentAttempt));
-    else if (attempt.result !== 'not_sent') notes.push(noteOf(attempt));
+  if (sent.length === 1) {
+    const note = noteOfSent(attempts, sent[0]!);
+    return note === undefined ? [] : [note];
   }
+  const notes = sent.flatMap((sentAttempt) => noteOfSent(attempts, sentAttempt) ?? []);
   if (notes.length > 1) moveToEnd(notes, attempts.at(-1)?.number);
   return notes;
+}
+
+function noteOfSent(attempts: readonly Attempt[], sent: SentAttempt): AttemptNote | undefined {
+  const attempt = numbered(attempts, sent.number);
+  if (attempt === undefined) return unfinishedAttempt(sent);
+  return attempt.result === 'not_sent' ? undefined : noteOf(attempt);
 }
 
 function moveToEnd(notes: AttemptNote[], number: number | undefined): void {

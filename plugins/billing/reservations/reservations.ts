@@ -91,13 +91,17 @@ export class Reservations {
     if (!this.accepting()) throw journal.refusal();
     const amount = boundOf(terms, terms.outputTokens);
     const cached = cachedBalances.find(terms.accountId);
-    const ready = cached !== undefined && clock.now() < cached.upkeepAt && cachedBalances.admits(cached, amount);
+    const now = clock.now();
+    const ready = cached !== undefined && now < cached.upkeepAt && cachedBalances.admits(cached, amount);
     if (!ready) return this.#holdLater(terms, amount);
-    return this.#take(terms, amount, cachedBalances.use(cached));
+    return this.#take(terms, amount, cachedBalances.use(cached), now);
   }
 
   #holdLater(terms: Terms, amount: Money): Promise<Hold> {
-    return this.#funded(terms.accountId, terms.plan, amount, (cached) => this.#take(terms, amount, cached));
+    const { clock } = this.#options;
+    return this.#funded(terms.accountId, terms.plan, amount, (cached) =>
+      this.#take(terms, amount, cached, clock.now()),
+    );
   }
 
   /**
@@ -135,9 +139,9 @@ export class Reservations {
     return this.#funded(accountId, plan, leastAmount, (used) => cachedBalances.release(used));
   }
 
-  #take(terms: Terms, amount: Money, cached: CachedBalance): Hold {
-    const { journal, clock, topUp: funding } = this.#options;
-    const hold = newHold(terms, amount, cached, clock.now());
+  #take(terms: Terms, amount: Money, cached: CachedBalance, at: number): Hold {
+    const { journal, topUp: funding } = this.#options;
+    const hold = newHold(terms, amount, cached, at);
     hold.record = holdRecord(hold);
     hold.sequence = journal.append(hold.record);
     cached.posted = money(cached.posted - amount);
@@ -293,12 +297,12 @@ export class Reservations {
    * Adds the request's facts to its call, after the hold has ended. False: they are not taken, because the disk cannot be
    * written or the backlog is needed for charges.
    */
-  complete({ id, accountId, keyId }: Terms, facts: CallFacts): boolean {
+  complete({ accountId, keyId }: Terms, facts: CallFacts): boolean {
     const { journal, backlog, backlogLimit } = this.#options;
     // Requests are listed and summed up by such ids.
     if (!uuidForm.test(accountId) || !uuidForm.test(keyId)) return false;
     if (!journal.writing() || backlog.bytes >= (backlogLimit * bytesPerRow) / factsShare) return false;
-    journal.append({ kind: 'FACTS', id, ...facts });
+    journal.append(facts);
     backlog.complete();
     return true;
   }

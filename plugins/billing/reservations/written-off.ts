@@ -21,7 +21,7 @@ export interface Shares {
 const absurdCost = money(100_000_000_000_000_000n);
 
 /**
- * The client bears the last attempt when it is charged. Of the others those count that may have run: by the usage
+ * The client bears the last attempt when it is charged, unless the answer was given without one. Of the others those count that may have run: by the usage
  * seen, otherwise by the estimated prompt. Refused ones without a usage cost nothing.
  */
 export function share(
@@ -30,7 +30,7 @@ export function share(
   verdict: Verdict,
   terms: Pick<Terms, 'inputTokens' | 'allowance' | 'prices' | 'at' | 'context'>,
 ): Shares {
-  const charged = verdict.kind === 'SETTLE' ? sent.at(-1) : undefined;
+  const charged = verdict.kind === 'SETTLE' && verdict.served === undefined ? sent.at(-1) : undefined;
   // The normal case: one attempt, charged to the client.
   if (charged !== undefined && sent.length === 1) {
     return { notes: [{ ...charged, bearer: 'client' }], writtenOff: zero };

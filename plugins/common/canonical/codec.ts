@@ -45,6 +45,11 @@ export interface ClientCodec {
   createEncoder(context: ReplyContext): ReplyEncoder;
   /** Encodes a whole answer for a client. */
   encodeReply(reply: Reply, context: ReplyContext): JsonObject;
+  /**
+   * Fits an encoder's frames to the beginning of the vendor's stream that was relayed; absent: they fit, and the vendors' opaque
+   * state has to be sealed to fit the protocol's members.
+   */
+  createContinuation?(): StreamContinuation;
   /** The prefix of the gateway's sealed texts in requests of this protocol's clients. Absent: `sealPrefix`. */
   readonly sealMark?: string;
   /**
@@ -118,10 +123,24 @@ export interface ReplyEncoder {
   fail(error: GatewayError): string;
 }
 
+/** A relayed stream that an encoder continues: the indexes, ids and numbers of its frames. */
+export interface StreamContinuation {
+  /** This frame repeats content that a later one completes: both are sent together, or neither. */
+  waits(json: JsonObject): boolean;
+  /** A frame of the vendor that the client gets. */
+  sent(json: JsonObject): void;
+  /** The encoder's frames as they fit; without those that the client has got from the vendor. */
+  fit(frames: string): string;
+  /** The whole answer that the client has got, as JSON text, where the protocol refers to earlier ones. */
+  readonly response?: string | undefined;
+}
+
 /** The data and functions that an encoder may use. */
 export interface ReplyContext {
   readonly exchangeId: string;
   readonly call: Call;
+  /** The client has got the beginning from the vendor: ids stay as they are, calls are streamed. */
+  readonly continues?: true;
   /** The client's request, as parsed. */
   readonly request: JsonObject;
   /** The query string: in one protocol it determines the format of a stream. */

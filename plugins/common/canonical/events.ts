@@ -48,7 +48,6 @@ interface ChoiceState {
    */
   cited: Citation[];
   calls: Map<string | number, OpenCall>;
-  last: OpenCall | undefined;
   callCount: number;
   stopped: boolean;
 }
@@ -93,12 +92,6 @@ export class ReplyEvents {
   /** Some choice has a reason to stop. */
   get hasStopped(): boolean {
     return [...this.#choices.values()].some((choice) => choice.stopped);
-  }
-
-  /** Sends missing stops: for `end()` of decoders. */
-  stopAll(reason: StopReason): void {
-    if (this.#choices.size === 0) return;
-    for (const [choice, state] of this.#choices) if (!state.stopped) this.stop(choice, reason);
   }
 
   /** Sent once; later calls change nothing. */
@@ -170,7 +163,6 @@ export class ReplyEvents {
     if (call === undefined) {
       call = { choice, id: '', name: '', block: -1, held: '', length: 0, custom: false, ended: false };
       state.calls.set(key, call);
-      state.last = call;
     }
     if (call.ended) return;
     if (call.id === '' && fragment.id) call.id = fragment.id;
@@ -204,14 +196,6 @@ export class ReplyEvents {
   ): void {
     const call = this.#state(choice).calls.get(key);
     if (call !== undefined) this.#endCall(call, options);
-  }
-
-  /** The key of the latest call, for upstreams that send none. */
-  lastCallKey(choice: number): string | number | undefined {
-    const state = this.#choices.get(choice);
-    if (state?.last === undefined) return undefined;
-    for (const [key, call] of state.calls) if (call === state.last) return key;
-    return undefined;
   }
 
   hasCalls(choice: number): boolean {
@@ -250,10 +234,7 @@ export class ReplyEvents {
     this.start();
     let state = this.#choices.get(choice);
     if (state === undefined) {
-      state = {
-        ...{ open: undefined, block: -1, cited: [], calls: new Map() },
-        ...{ last: undefined, callCount: 0, stopped: false },
-      };
+      state = { open: undefined, block: -1, cited: [], calls: new Map(), callCount: 0, stopped: false };
       this.#choices.set(choice, state);
     }
     return state;

@@ -1,6 +1,7 @@
 /** Accounts and the caller of an exchange. */
 
-import { defineContextKey, defineService } from '../../../core/contract/contract.ts';
+import { defineContextKey, defineService, type Endpoint } from '../../../core/contract/contract.ts';
+import type { ClientRequest } from '../../../core/contract/message.ts';
 import type { Orm } from './database.ts';
 import type { Money, Ratio } from './money.ts';
 import type { Limits } from './plans.ts';
@@ -55,3 +56,22 @@ export interface Accounts {
 }
 
 export const accounts = defineService<Accounts>('accounts');
+
+/** Finds callers outside a chain; `prepare` of a direct request sets them. */
+export interface Keyring {
+  /** By the credential of a request's head; known keys are answered without a promise. Throws or rejects as a request would. */
+  authenticate(request: ClientRequest): Caller | Promise<Caller>;
+  /** By a key's id, for work that outlives its request: rejects once the key is revoked or expired or its account disabled. */
+  callerOf(keyId: string, remoteAddress: string): Promise<Caller>;
+}
+
+export const keyring = defineService<Keyring>('keyring');
+
+/** Where keys are expected. */
+export interface KeyRules {
+  /** `bearer`, `query` (`?key=`), or the name of a header. */
+  carriers(): readonly string[];
+  needsKey(endpoint: Endpoint): boolean;
+}
+
+export const keyRules = defineService<KeyRules>('key rules');

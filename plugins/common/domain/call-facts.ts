@@ -3,8 +3,11 @@ import type { SQL } from 'drizzle-orm';
 import { defineContextKey, defineService, type Outcome } from '../../../core/contract/contract.ts';
 import type { SumTable } from '../kit/sums/table.ts';
 
-/** The facts of a request that the row of its call lacks. Texts are bounded and can be stored. */
+/** The facts of a request that the row of its call lacks, as the journal keeps them. Texts are bounded and can be stored. */
 export interface CallFacts {
+  readonly kind: 'FACTS';
+  /** The request's. */
+  readonly id: string;
   readonly operation: string;
   /** The client's. */
   readonly protocol: string | undefined;

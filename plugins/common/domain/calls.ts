@@ -1,6 +1,6 @@
 /** The call of one exchange: the client's request, the attempts at vendors, and the answer's usage. */
 
-import { defineContextKey } from '../../../core/contract/contract.ts';
+import { defineContextKey, defineService } from '../../../core/contract/contract.ts';
 import type { Model } from './models.ts';
 import type { Money } from './money.ts';
 import type { Services } from './prices.ts';
@@ -47,6 +47,12 @@ export interface Call {
 }
 
 export const call = defineContextKey<Call>('call');
+
+/** Set for a line of a batch, which is charged by the model's ratio for batches. */
+export const batchLine = defineContextKey<true>('batch line');
+
+/** Provided where a call with an Idempotency-Key runs once, however often it is made within this time. */
+export const keyedCalls = defineService<{ readonly keepMs: number }>('keyed calls');
 
 /**
  * Restricts the request to the upstream that stores what it continues or uses: this provider, key and protocol. Set by the

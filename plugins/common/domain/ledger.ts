@@ -1,10 +1,11 @@
-/** An account's money: balance, grants, entries beside calls, and money set aside for tasks. */
+/** An account's money: balance, grants, entries beside calls, money set aside for tasks, and prices of answers without an attempt. */
 
-import { defineContextKey, defineService } from '../../../core/contract/contract.ts';
+import { defineContextKey, defineService, type Exchange, type Outcome } from '../../../core/contract/contract.ts';
 import type { Attempt, UsageReport } from './calls.ts';
 import type { Orm } from './database.ts';
-import type { Money } from './money.ts';
+import type { Money, Ratio } from './money.ts';
 import type { PlanTerms, WindowName } from './plans.ts';
+import type { Usage } from './usage.ts';
 
 export interface Ledger {
   /** Adds money to an account, once per `reference`. Resolves with the balance after it. */
@@ -154,3 +155,58 @@ export interface Authorizations {
 }
 
 export const authorizations = defineService<Authorizations>('deposits');
+
+/**
+ * The price of an answer without an attempt: free; its usage at the price of the model and the account, times a ratio; or a
+ * fixed amount.
+ */
+export type ServedPrice = 'free' | { readonly ratio: Ratio } | { readonly fixed: Money };
+
+export interface ServedBy {
+  /** The answer's source as the ledger and the client's list of requests name it: `cache`. */
+  readonly name: string;
+  /** What the answer would have consumed; recorded as the call's usage, and charged by a ratio. */
+  readonly usage: Usage;
+  readonly price: ServedPrice;
+}
+
+/** An answer without an attempt, and how much of it the client received. */
+export interface ServedAnswer extends ServedBy {
+  /** 0: no head was sent. */
+  readonly status: number;
+  readonly hasBody: boolean;
+}
+
+export const servedBy = defineContextKey<ServedAnswer>('served by');
+
+/** Whether the client received the whole answer, not an error, and so pays for it. */
+export function isDelivered({ status, hasBody }: ServedAnswer, outcome: Outcome['kind']): boolean {
+  if (status === 0 || status >= 400 || outcome === 'failed') return false;
+  return outcome === 'complete' || hasBody;
+}
+
+const nameForm = /^[a-z0-9][a-z0-9-]{0,39}$/;
+
+/**
+ * Call it right before the answer is returned. The plugin names `servedBy` in `sets` and `spendGuard` in `optional`: it must come
+ * after billing in the list, which holds money first and charges this price in place of attempts. An answer that breaks off or
+ * never begins, and an error, are not charged.
+ */
+export function serveWithoutAttempt(exchange: Exchange, served: ServedBy): void {
+  const { name, price } = served;
+  if (!nameForm.test(name)) throw new RangeError(`"${name}" is no name of lower-case letters, digits and hyphens`);
+  if (price !== 'free') {
+    const isRight = 'fixed' in price ? price.fixed >= 0n : price.ratio.numerator >= 0n && price.ratio.denominator > 0n;
+    if (!isRight) throw new RangeError('the price of an answer is below zero');
+  }
+  const progress = { status: 0, hasBody: false };
+  exchange.watch({
+    head(status) {
+      progress.status = status;
+    },
+    chunk() {
+      progress.hasBody = true;
+    },
+  });
+  exchange.set(servedBy, Object.assign(progress, served));
+}

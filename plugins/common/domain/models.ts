@@ -1,10 +1,11 @@
 /** The model catalogue: entries, their targets, and the ratios on their prices. */
 
 import { defineContextKey, defineService } from '../../../core/contract/contract.ts';
+import { z } from '../../../core/contract/schema.ts';
 import type { Ratio } from './money.ts';
 import type { PriceBook } from './prices.ts';
 import type { Traits } from './traits.ts';
-import type { TargetStrategy } from './upstreams.ts';
+import type { Provider, TargetStrategy } from './upstreams.ts';
 
 /** One way to serve a model. */
 export interface ModelTarget {
@@ -13,12 +14,27 @@ export interface ModelTarget {
   readonly model: string;
   /** Share of the first tries among the targets that have one; 0: no share, tried in the listed order. */
   readonly weight: number;
+  /** The protocols in which the provider serves this model, the preferred one first; absent: all of the provider's. */
+  readonly speaks?: readonly string[];
   /** Headers sent there with this model's requests, by lower-case name; over the provider's. */
   readonly headers?: Readonly<Record<string, string>>;
   /** What is particular of the model at this provider; over the model's own traits. */
   readonly traits?: Traits;
   /** What the operator pays there; absent: the model's. */
   readonly cost?: PriceBook;
+}
+
+type Spoken = Pick<ModelTarget, 'speaks'>;
+
+/** The protocols that can be spoken with a target, in order of preference; none where its provider has no key. */
+export function protocolsOf({ speaks }: Spoken, provider: Provider | undefined): readonly string[] {
+  if (provider === undefined) return [];
+  // A reload may have taken a protocol from the provider.
+  return speaks?.filter((name) => name in provider.speaks) ?? Object.keys(provider.speaks);
+}
+
+export function speaksProtocol({ speaks }: Spoken, provider: Provider, protocol: string): boolean {
+  return protocol in provider.speaks && (speaks === undefined || speaks.includes(protocol));
 }
 
 /** What a model makes or does; endpoints take models of one kind. */
@@ -31,8 +47,31 @@ export const modelKinds = [
   'speech',
   'transcription',
   'moderation',
+  'realtime',
 ] as const;
 export type ModelKind = (typeof modelKinds)[number];
+
+const most = () => z.int().min(1).max(1_000_000).optional();
+
+/** Limits that a vendor documents for a model of images or videos; shown to people. */
+export const limitsSchema = z.strictObject({
+  prompt: most().describe('Longest prompt, in characters.'),
+  images: most().describe('Most images of one request.'),
+  references: most().describe('Most images that are given to it.'),
+  seconds: most().describe('Longest video.'),
+  size: z
+    .string()
+    .regex(/^\d{1,5}x\d{1,5}$/, 'must be a size such as 3840x2160')
+    .optional()
+    .describe('Largest size, as width x height.'),
+  resolutions: z
+    .array(z.string().min(1).max(20))
+    .min(1)
+    .max(20)
+    .optional()
+    .describe('Resolutions; default: those of `traits`.'),
+});
+export type ModelLimits = z.output<typeof limitsSchema>;
 
 export interface Model {
   readonly id: string;
@@ -44,12 +83,16 @@ export interface Model {
   /** Tokens; undefined: unknown. */
   readonly contextTokens: number | undefined;
   readonly maxOutputTokens: number | undefined;
+  /** Of models that make images and videos; absent: nothing is known. */
+  readonly limits?: ModelLimits;
   /** undefined: not priced, so not sold; nor is it at a time at which no version holds. */
   readonly prices: PriceBook | undefined;
   /** What the operator pays; absent: not known. */
   readonly cost?: PriceBook;
   /** Price ratio of the model, on top of plan and account; absent: 1. */
   readonly multiplier?: Ratio;
+  /** Price ratio of lines of batches, on top of the others; absent: 1. */
+  readonly batch?: Ratio;
   /** Traits for translated requests. */
   readonly traits?: Traits;
   /** How its first target is chosen, where it is not as the route says. */

@@ -87,6 +87,20 @@ export function timesExactly(amount: bigint, { numerator, denominator }: Ratio):
   return product % denominator === 0n ? product / denominator : undefined;
 }
 
+/** The mean of `count` amounts ≥ 0 with this sum, half up. */
+export function mean(sum: Money, count: number): Money {
+  return halfUp(sum, wholeCount(count)) as Money;
+}
+
+/** `whole` ≥ 0 in billionths of `part` > 0, half up. */
+export function billionthsOf(part: Money, whole: Money): bigint {
+  return halfUp(whole * 1_000_000_000n, part);
+}
+
+function halfUp(numerator: bigint, denominator: bigint): bigint {
+  return (2n * numerator + denominator) / (2n * denominator);
+}
+
 /** The product of two ratios, in lowest terms; the other one itself where one is 1, so that what is kept for it is found. */
 export function timesRatio(left: Ratio, right: Ratio): Ratio {
   if (left === one) return right;

@@ -1,7 +1,8 @@
-/** The service that stores produced files. Types alone. */
+/** The services that store files: produced ones, and those that clients upload. */
 
 import { defineService, type Exchange } from '../../../core/contract/contract.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import type { UpstreamNetwork } from '../../../core/contract/network.ts';
 
 /** A file that was made for an account and is kept for it. */
 export interface KeptFile {
@@ -19,8 +20,17 @@ export interface FileOwner {
   /** Which of the task's files it is; one that was kept before under this number is given back, not kept twice. */
   readonly number: number;
 }
-/** What is to be kept: bytes, or what lies at an address that its vendor named; `vendor` is the base URL that it was called at. */
-export type FileContent = Uint8Array | { readonly url: string; readonly vendor?: string };
+/** The content to keep: bytes, or a vendor's address to download it from. */
+export type FileContent = Uint8Array | { readonly url: string; readonly vendor?: FileVendor };
+
+/** The way to the vendor of a result. */
+export interface FileVendor {
+  readonly baseUrl: string;
+  /** For addresses at the vendor's own origin. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** For results at any address. Absent: directly. */
+  readonly network?: UpstreamNetwork | undefined;
+}
 
 /** Results that outlive the vendor's own copies. Errors are GatewayErrors; `shouldRetry: false`: it would fail again. */
 export interface Files {
@@ -43,3 +53,74 @@ export interface Files {
   removeOfAccount(accountId: string): Promise<void>;
 }
 export const files = defineService<Files>('files');
+
+export interface UploadedFile extends KeptFile {
+  readonly name: string;
+  /** `batch`, `batch_output`, `user_data` and others. */
+  readonly purpose: string;
+  readonly createdAt: number;
+}
+
+/** Bytes that have come, on the disk; not a file yet. */
+export interface ReceivedFile {
+  readonly bytes: number;
+  /** Its path on this machine's disk. */
+  readonly path: string;
+  /** Removes the bytes, if they are still there. */
+  discard(): Promise<void>;
+}
+
+export interface UploadDetails {
+  readonly name: string;
+  readonly purpose: string;
+  readonly mediaType: string;
+  /** How long it is kept at most; absent: as long as files may be. */
+  readonly lifetimeMs?: number | undefined;
+}
+
+export interface UploadQuery {
+  readonly purpose?: string | undefined;
+  readonly order: 'asc' | 'desc';
+  readonly limit: number;
+  /** Id of the file behind which the page begins; of one that the account does not have, the page is refused. */
+  readonly after?: string | undefined;
+}
+
+/** Errors are GatewayErrors. */
+export interface UploadedFiles {
+  /** Largest file that is taken. */
+  readonly mostBytes: number;
+  /** Writes bytes to the disk as they come, within `mostBytes`; bounded in number for each account. */
+  receive(accountId: string, body: AsyncIterable<Uint8Array>): Promise<ReceivedFile>;
+  /** Makes a file of them, if there is room; the received bytes are used up. `id`: kept once, of work that may be repeated. */
+  keep(accountId: string, received: ReceivedFile, details: UploadDetails, id?: string): Promise<UploadedFile>;
+  newId(): string;
+  find(accountId: string, fileId: string): Promise<UploadedFile | undefined>;
+  list(
+    accountId: string,
+    query: UploadQuery,
+  ): Promise<{ readonly files: readonly UploadedFile[]; readonly more: boolean }>;
+  /** false: the account has no such file. */
+  remove(accountId: string, fileId: string): Promise<boolean>;
+  /** Its bytes, or those of a span with both ends, to be read and closed; undefined: the account has no such file. */
+  open(
+    accountId: string,
+    fileId: string,
+    span?: { readonly first: number; readonly last: number },
+  ): Promise<{ readonly body: AsyncIterable<Uint8Array>; close(): void } | undefined>;
+  /** The file as the answer to this request; throws not_found. */
+  answer(accountId: string, fileId: string, exchange: Exchange): Promise<Answer>;
+}
+
+/** An opened file's bytes, all of them in memory; closes it. */
+export async function bytesOf(opened: { readonly body: AsyncIterable<Uint8Array>; close(): void }): Promise<Buffer> {
+  try {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of opened.body) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  } finally {
+    opened.close();
+  }
+}
+
+export const uploadedFiles = defineService<UploadedFiles>('uploaded files');

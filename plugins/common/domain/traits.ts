@@ -78,6 +78,12 @@ export const traitsSchema = z.strictObject({
     .enum(['prompt_cache_breakpoint', 'cache_control'])
     .optional()
     .describe('chat: the member that marks what to cache. Default: prompt_cache_breakpoint.'),
+  betas: z
+    .array(z.string())
+    .optional()
+    .describe(
+      'Beta features that it takes, where unknown ones are refused; others are left out and reported. Default: those that its plugin lists.',
+    ),
   inputs: z
     .array(z.enum(inputKinds))
     .optional()
@@ -137,6 +143,12 @@ export const traitsSchema = z.strictObject({
     .boolean()
     .optional()
     .describe('Videos: is shown exactly one image with a text, and nothing else. Default: false.'),
+  websocket: z
+    .boolean()
+    .optional()
+    .describe(
+      'responses: takes turns over WebSocket at the same address, for clients that use one; else over HTTP. Default: false.',
+    ),
   streams: z
     .enum(['both', 'only', 'never'])
     .optional()

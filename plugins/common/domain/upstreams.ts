@@ -54,8 +54,8 @@ export interface Providers {
   /** undefined when it is not configured or has no key. */
   find(name: string): Provider | undefined;
   list(): readonly Provider[];
-  /** Names of all that the file has, also of those without a key; absent: they are not known. */
-  configured?(): readonly string[];
+  /** The protocols of all providers in the file, also of those without a key; absent: unknown. */
+  configured?(): ReadonlyMap<string, readonly string[]>;
   /**
    * The next usable key for this model with a credential that is not in `except`. If there is none, `retryAfterMs`: until the
    * first cooldown ends, 0 when no key is in cooldown. `wish`: the preferred key.
@@ -116,7 +116,9 @@ export const target = defineContextKey<Target>('target');
 
 /** The headers of a computed credential. */
 export interface ComputedAuth {
-  authorize(target: Pick<Target, 'key' | 'credential'>, request: FinalRequest): Headers | Promise<Headers>;
+  authorize(target: Pick<Target, 'key' | 'credential' | 'network'>, request: FinalRequest): Headers | Promise<Headers>;
+  /** The vendor answered 401: whether new headers can be had. */
+  refused?(target: Pick<Target, 'key'>, request: FinalRequest): boolean;
 }
 
 /** What is declared of a provider, apart from keys and addresses. */
@@ -138,17 +140,30 @@ export interface UpstreamTraits {
   readonly uncheckedIds?: UncheckedIds;
 }
 
+/** Protocols that a plugin speaks with vendors. */
+interface SpokenProtocols {
+  /** The path of the endpoint that is called most, by the protocol's name. */
+  paths(): ReadonlyMap<string, string>;
+  /** The gateway's own endpoint for clients of a protocol, by its name. */
+  endpoints?(): ReadonlyMap<string, string>;
+}
+
 /** Which protocols the gateway can speak with an upstream for a client of another. */
-export interface Translations {
+export interface Translations extends SpokenProtocols {
   /** Whether a call in the protocol `from` can be made of an upstream that speaks `to`; true where both are the same. */
   can(from: string, to: string): boolean;
   /** Whether such a call needs no translation: `to` is `from`, or `from` at addresses of its own. */
   relays?(from: string, to: string): boolean;
-  /** Of every protocol that can be spoken with an upstream: the path of the endpoint that is called most, by name. */
-  paths(): ReadonlyMap<string, string>;
 }
 
 export const translations = defineService<Translations>('translations');
+
+/** Of images and videos. */
+export const mediaProtocols = defineService<SpokenProtocols>('media protocols');
+/** Of embeddings and other endpoints that are one request and one answer. */
+export const endpointProtocols = defineService<SpokenProtocols>('endpoint protocols');
+/** Of relayed sessions over WebSocket. */
+export const sessionProtocols = defineService<SpokenProtocols>('session protocols');
 
 /** Addresses of vendors that run inside this process: base URLs that begin with `NAME:` resolve here. */
 export interface LocalUpstreams {

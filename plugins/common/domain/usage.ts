@@ -8,6 +8,8 @@ export const tokenClasses = [
   'cache_write_1h',
   'input_audio',
   'input_image',
+  'cache_read_audio',
+  'cache_read_image',
   'output',
   'reasoning',
   'output_audio',
@@ -49,6 +51,8 @@ export const priceStandIn: { readonly [K in UsageClass]?: UsageClass } = {
   cache_write_1h: 'cache_write_5m',
   input_audio: 'input',
   input_image: 'input',
+  cache_read_audio: 'input_audio',
+  cache_read_image: 'input_image',
   reasoning: 'output',
   output_audio: 'output',
   output_image: 'output',
@@ -66,10 +70,13 @@ export function readCount(value: unknown): number | undefined {
     : undefined;
 }
 
+const tokens: ReadonlySet<string> = new Set(tokenClasses);
+
 /** All of a report's tokens, whatever their class. */
 export function totalTokens(usage: Usage): number {
   let sum = 0;
-  for (const name of tokenClasses) sum += usage[name] ?? 0;
+  // A report has few of all classes.
+  for (const name in usage) if (tokens.has(name)) sum += usage[name as UsageClass] ?? 0;
   return sum;
 }
 
@@ -81,6 +88,8 @@ export function promptTokens(usage: Usage): number {
     (usage.cache_write_5m ?? 0) +
     (usage.cache_write_1h ?? 0) +
     (usage.input_audio ?? 0) +
-    (usage.input_image ?? 0)
+    (usage.input_image ?? 0) +
+    (usage.cache_read_audio ?? 0) +
+    (usage.cache_read_image ?? 0)
   );
 }

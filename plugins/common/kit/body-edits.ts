@@ -17,6 +17,8 @@ import type { Target } from '../domain/upstreams.ts';
 export interface MemberChanges {
   readonly set?: JsonObject | undefined;
   readonly remove?: readonly string[] | undefined;
+  /** Parameters of the client that the request omits, by the client's names. */
+  readonly dropped?: readonly string[] | undefined;
 }
 
 /** `members` over what else changes. */
@@ -44,7 +46,10 @@ export function editBody(
     remove: new Set([...dropped, ...(changes?.remove ?? []), ...(members?.remove ?? [])]),
     insert: { ...changes?.insert, ...own.insert },
   });
-  return { body: applyEdits(body.bytes, [...edits, ...(more.edits ?? [])]), dropped };
+  return {
+    body: applyEdits(body.bytes, [...edits, ...(more.edits ?? [])]),
+    dropped: members?.dropped === undefined ? dropped : [...dropped, ...members.dropped],
+  };
 }
 
 /** A member that is there gets its value in its place. */

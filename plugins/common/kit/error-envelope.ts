@@ -1,5 +1,6 @@
 /** The error envelope that chat and responses share: `{error: {message, type, param, code}}`. Pure. */
 import type { ErrorKind, GatewayError } from '../../../core/contract/errors.ts';
+import type { Answer } from '../../../core/contract/message.ts';
 
 /** `type` and default `code` of each kind, as the official API has them. */
 const typeByKind: Readonly<Record<ErrorKind, readonly [type: string, code: string | null]>> = {
@@ -46,5 +47,14 @@ export function envelope(error: GatewayError): Envelope {
       param: error.field ?? null,
       code: isLimit ? code : (error.code ?? code),
     },
+  };
+}
+
+/** The error as an answer in this envelope. */
+export function envelopeAnswer(error: GatewayError): Answer {
+  return {
+    status: error.status,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(envelope(error)),
   };
 }

@@ -2,6 +2,7 @@
 import { lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, type Dispatcher } from 'undici';
+import { Agents, connectorFor, type UpstreamNetwork } from '../../../core/contract/network.ts';
 import { isPublicAddress } from './public-address.ts';
 
 const maxRedirects = 3;
@@ -43,12 +44,23 @@ export interface Opened {
   close(): void;
 }
 
+/** The way to an address that an upstream has named. */
+export interface FetchWay {
+  /** An origin that the operator has configured: it may have a private address. */
+  readonly trustedOrigin?: string | undefined;
+  /** Headers for that origin alone. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** With a proxy, which resolves names, only numeric addresses are checked. */
+  readonly network?: UpstreamNetwork | undefined;
+}
+
 /** Gets files one at a time or several at once. `close` it in the end. */
 export class GuardedClient {
   readonly #options: GuardOptions;
   readonly #agent: Agent;
   readonly #isPublic: (address: string) => boolean;
-  #openAgent: Agent | undefined;
+  /** Those of other ways, by network and trust. */
+  readonly #agents = new Agents();
 
   constructor(options: GuardOptions) {
     this.#options = options;
@@ -59,7 +71,7 @@ export class GuardedClient {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#agent.destroy(), this.#openAgent?.destroy()]);
+    await Promise.all([this.#agent.destroy(), this.#agents.destroy()]);
   }
 
   /** Throws Unfetchable for an address that is refused without a name look-up. */
@@ -69,8 +81,27 @@ export class GuardedClient {
 
   /** Sends a text, and resolves with the status of the answer, of which nothing is read. A redirect is not followed. */
   async post(address: string, body: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) {
+    const response = await this.#post(address, body, headers, signal);
+    discard(response);
+    return response.statusCode;
+  }
+
+  /** The same, with the text of the answer, of `maxBytes` at most. */
+  async postForAnswer(
+    address: string,
+    body: string,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<{ readonly status: number; readonly text: string }> {
+    const response = await this.#post(address, body, headers, signal);
+    const chunks: Buffer[] = [];
+    for await (const chunk of bounded(response, this.#options.maxBytes)) chunks.push(chunk);
+    return { status: response.statusCode, text: Buffer.concat(chunks).toString() };
+  }
+
+  #post(address: string, body: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) {
     const url = this.#checked(address);
-    const response = await this.#agent.request({
+    return this.#agent.request({
       origin: url.origin,
       path: url.pathname + url.search,
       method: 'POST',
@@ -78,8 +109,6 @@ export class GuardedClient {
       body,
       signal,
     });
-    discard(response);
-    return response.statusCode;
   }
 
   /** The whole file. Throws as `open` does. */
@@ -91,13 +120,13 @@ export class GuardedClient {
   }
 
   /**
-   * Follows at most three redirects, each checked like the first address. `trustedOrigin` is one that the operator has
-   * configured: what lies there is fetched wherever it stands. Throws Unfetchable, or what broke.
+   * Follows at most three redirects, each checked and reached like the first address. Throws Unfetchable, or what broke.
    */
-  async open(address: string, signal: AbortSignal, trustedOrigin?: string): Promise<Opened> {
+  async open(address: string, signal: AbortSignal, way: FetchWay = {}): Promise<Opened> {
+    const { trustedOrigin } = way;
     let url = this.#checked(address, trustedOrigin);
     for (let redirects = 0; ; redirects++) {
-      const response = await this.#request(url, signal, url.origin === trustedOrigin);
+      const response = await this.#request(url, signal, way);
       const { location } = response.headers;
       if (!isRedirect(response.statusCode) || typeof location !== 'string') return this.#opened(response);
       discard(response);
@@ -106,17 +135,29 @@ export class GuardedClient {
     }
   }
 
-  #request(url: URL, signal: AbortSignal, isTrusted: boolean): Promise<Dispatcher.ResponseData> {
-    if (isTrusted) this.#openAgent ??= agentOf(this.#options.lookup ?? (systemLookup as LookupFunction));
-    const agent = isTrusted ? this.#openAgent! : this.#agent;
-    return agent.request({
+  #request(url: URL, signal: AbortSignal, way: FetchWay): Promise<Dispatcher.ResponseData> {
+    const isTrusted = url.origin === way.trustedOrigin;
+    return this.#agentFor(isTrusted, way.network).request({
       origin: url.origin,
       path: url.pathname + url.search,
       method: 'GET',
-      // Nothing of the client or the gateway goes along; unpacked sizes are the sizes on the wire.
-      headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'model-gateway' },
+      // Other origins get no header of the client or the gateway. Bodies are not compressed, so the bound is on their real size.
+      headers: {
+        ...(isTrusted ? way.headers : {}),
+        accept: '*/*',
+        'accept-encoding': 'identity',
+        'user-agent': 'model-gateway',
+      },
       signal,
     });
+  }
+
+  #agentFor(isTrusted: boolean, network: UpstreamNetwork | undefined): Agent {
+    if (!isTrusted && network === undefined) return this.#agent;
+    const { allowPrivate, lookup = systemLookup as LookupFunction } = this.#options;
+    return this.#agents.get(`${isTrusted} ${network?.name ?? ''}`, () =>
+      agentOf(isTrusted || allowPrivate ? lookup : guardedLookup(lookup, this.#isPublic), network),
+    );
   }
 
   #checked(address: string, trustedOrigin?: string, base?: URL): URL {
@@ -167,9 +208,9 @@ async function* bounded(response: Dispatcher.ResponseData, maxBytes: number): As
 }
 
 /** Connections that go where `lookup` says. */
-function agentOf(lookup: LookupFunction): Agent {
+function agentOf(lookup: LookupFunction, network?: UpstreamNetwork): Agent {
   return new Agent({
-    connect: { lookup, timeout: 10_000 },
+    connect: connectorFor(10_000, network, lookup),
     pipelining: 0,
     headersTimeout: 20_000,
     bodyTimeout: 20_000,

@@ -24,6 +24,8 @@ const secrets: readonly RegExp[] = [
   /(?<=\borgani[sz]ation(?:['’]s)?(?: ID| id)?[ :(]{1,3})(?=[a-z]{0,40}\d|[\da-f]{8}-)[\w-]{2,100}/g,
   /\b(?:proj|acct|team|user)[-_][A-Za-z0-9]{8,}/g,
   /\b(?:projects\/|project_number:|organizations\/)[\w-]+/g,
+  // Names of resources with the number of an account.
+  /\barn:[\w-]{1,20}:[\w:/.*+=,@-]{1,512}/g,
   // Addresses, but for the type names of google.rpc, which look like one: URLs (also with escaped slashes), hosts of common domains, IP addresses with an optional port.
   /\b(?:https?|wss?):(?:\\?\/){2}(?:[^\s"'<>\\)\]}]|\\\/)+/gi,
   /\b(?!type\.googleapis\.com\/)(?<!type\.)(?:[a-z0-9][a-z0-9-]{0,62}\.){1,8}(?:com|net|org|io|ai|dev|cloud|cn|app|internal|local|localhost|svc)\b(?::\d+)?/gi,

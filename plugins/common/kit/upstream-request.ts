@@ -13,6 +13,8 @@ export interface WireHeaders {
   readonly passedHeaders: readonly string[];
   /** Headers that the upstream needs although the client may not have sent them. */
   readonly defaultHeaders: Readonly<Record<string, string>>;
+  /** Headers that are the same for each request, whatever the client sent. */
+  readonly fixedHeaders?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -52,16 +54,19 @@ function addCredential(
   target: Target,
 ): void {
   if ('query' in auth) request.url = withKey(request.url, auth.query, target.key);
-  else request.authorize = (final) => auth.authorize(target, final);
+  else {
+    request.authorize = (final) => auth.authorize(target, final);
+    request.refused = (final) => auth.refused?.(target, final) === true;
+  }
 }
 
 /** With the model in its place, where the base URL has one: some vendors give each model an address of its own. */
-function baseUrlOf({ baseUrl, model }: Target): string {
+export function baseUrlOf({ baseUrl, model }: Target): string {
   return baseUrl.includes(modelMark) ? baseUrl.replace(modelMark, () => encodeURIComponent(model)) : baseUrl;
 }
 
 /** The query of a base URL is kept on every address below it. */
-function addressBelow(baseUrl: string, path: string): string {
+export function addressBelow(baseUrl: string, path: string): string {
   const at = baseUrl.indexOf('?');
   if (at === -1) return baseUrl + path;
   const query = baseUrl.slice(at + 1);
@@ -80,6 +85,7 @@ function headersFor(protocol: WireHeaders, client: Readonly<Headers>, target: Ta
     const value = client[name];
     if (value !== undefined && value !== '') headers[name] = value;
   }
+  if (protocol.fixedHeaders !== undefined) Object.assign(headers, protocol.fixedHeaders);
   const { configured, auth } = fixedHeaders(target.upstream, protocol);
   for (let index = 0; index < configured.length; index += 2) headers[configured[index]!] = configured[index + 1]!;
   if (target.headers !== undefined) Object.assign(headers, target.headers);

@@ -33,6 +33,8 @@ export interface ComputedScheme<Settings> extends Scheme<Settings> {
 
 interface CredentialTools {
   readonly clock: Clock;
+  /** For the credential's own requests, over the same network as calls with this key. */
+  readonly fetch: typeof fetch;
 }
 
 /** The request as it is sent, but for these headers; the body is not changed any more. */
@@ -41,6 +43,8 @@ export type FinalRequest = Pick<UpstreamRequest, 'method' | 'url' | 'headers' | 
 export interface Credential {
   /** The headers to add. A failure ends the attempt before anything is sent, and the key is not used for a while. */
   authorize(request: FinalRequest): Headers | Promise<Headers>;
+  /** The vendor answered 401 to this request: whether new headers can be had, with which it is then sent once more. */
+  refused?(request: FinalRequest): boolean;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: each scheme has settings of its own.
@@ -58,7 +62,7 @@ export function withKey(url: string, name: string, key: Secret): string {
 export async function authorized(
   request: FinalRequest,
   auth: KeyForm | ComputedAuth,
-  target: Pick<Target, 'key' | 'credential'>,
+  target: Pick<Target, 'key' | 'credential' | 'network'>,
 ): Promise<FinalRequest> {
   const { url, headers } = request;
   if ('query' in auth) return { ...request, url: withKey(url, auth.query, target.key) };
@@ -93,7 +97,7 @@ export interface RefreshOptions<T> {
   readonly timeoutMs?: number;
 }
 
-/** After a failure ahead of the end, the time until the next try. */
+/** The time until the next try: after a failure ahead of the end, and of a value that is refused. */
 const pauseMs = 15_000;
 
 /**
@@ -103,6 +107,8 @@ const pauseMs = 15_000;
 export class Refreshed<T> {
   readonly #options: RefreshOptions<T>;
   #current: Perishable<T> | undefined;
+  /** Monotonic; of the last value that was refused and forgotten. */
+  #refusedAt = Number.NEGATIVE_INFINITY;
   #loading: Promise<T> | undefined;
   #pausedUntil = Number.NEGATIVE_INFINITY;
 
@@ -119,9 +125,17 @@ export class Refreshed<T> {
     return current.value;
   }
 
-  /** Forgets the value, as after a refusal. */
-  clear(): void {
+  /**
+   * The vendor refused this value: it is forgotten, unless a newer one is there already. False where it took the place of one
+   * that was refused a moment ago: another one would be refused too.
+   */
+  refuse(value: T): boolean {
+    if (this.#current !== undefined && this.#current.value !== value) return true;
+    const now = this.#options.clock.monotonic();
+    if (now - this.#refusedAt < pauseMs) return false;
+    this.#refusedAt = now;
     this.#current = undefined;
+    return true;
   }
 
   #load(): Promise<T> {

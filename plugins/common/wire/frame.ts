@@ -29,3 +29,8 @@ export function isWholeFrame(rest: Buffer, data: string | undefined): boolean {
   if (data === undefined) return /^\s*(?::|$)/.test(rest.toString('latin1'));
   return data === '[DONE]' || tryParse(data) !== undefined;
 }
+
+/** The frames with a JSON object in a text of whole frames. */
+export function framesOf(text: string): ReadFrame[] {
+  return text.split('\n\n').flatMap((frame) => (frame === '' ? [] : (readFrame(Buffer.from(frame)) ?? [])));
+}

@@ -14,15 +14,17 @@ import type { Answer, Headers } from '../../../core/contract/message.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
 import type { RequestBody } from '../../../core/json/request-body.ts';
 import type { ClientCodec, Codec, UpstreamCodec } from '../canonical/codec.ts';
+import type { Prompt } from '../canonical/prompt.ts';
 import type { UsageSeen } from '../canonical/reply.ts';
 import type { Call } from '../domain/calls.ts';
 import type { ShapeMembers } from '../domain/error-shape.ts';
+import type { Traits } from '../domain/traits.ts';
 import type { Target } from '../domain/upstreams.ts';
 import type { MemberChanges } from '../kit/body-edits.ts';
 import type { OnFrame } from '../kit/sse.ts';
 import type { WireHeaders } from '../kit/upstream-request.ts';
 import type { ReadFrame } from './frame.ts';
-import type { UsageMeter, UsageMeterOptions } from './usage-meter.ts';
+import type { UsageMeter, UsageMeterOptions, Verdict } from './usage-meter.ts';
 
 export type { RequestBody };
 
@@ -38,7 +40,7 @@ export interface WireProtocol extends WireHeaders {
   /** How streams are cut into frames where they are no server-sent events. */
   readonly framing?: Framing;
   /**
-   * The body of an error answer in the form `{"error": {"message": …, "code": …}}`, with a code of `upstream-errors.ts` or a
+   * The body of an error answer, or an error inside a stream, in the form `{"error": {"message": …, "code": …}}`, with a code of `upstream-errors.ts` or a
    * status as a number; absent: the body has a form that is read anyway.
    */
   readError?(body: JsonObject, headers: Headers): JsonObject;
@@ -70,19 +72,29 @@ export interface Protocol extends WireProtocol {
 export type AnsweringProtocol = WireProtocol & Partial<Pick<Protocol, 'streamError' | 'streamEnd'>>;
 
 /**
- * Another protocol as a vendor speaks it at addresses of its own: the same bodies and streams but for `members`. Clients of the
- * other protocol are relayed to it. Its codec, usage meter and framing are those of the other protocol, so a plugin needs no
- * access to another plugin's code.
+ * Another protocol as a vendor speaks it at addresses of its own: the same bodies but for `members`, and the same streams but for
+ * `framing`. Clients of the other protocol are relayed to it. Its codec and usage meter are those of the other protocol, so a plugin
+ * needs no access to another plugin's code.
  */
 export interface VariantProtocol extends WireHeaders, Pick<WireProtocol, 'name' | 'path' | 'readError'> {
   /** Name of the other protocol. */
   readonly variantOf: string;
   /** The path of a request that the other protocol sends to `path`. The query of clients is not passed on. */
   address(path: string, request: { readonly model: string; readonly stream: boolean }): string;
-  /** Top-level members that differ in each request. */
-  readonly members?: MemberChanges;
+  /** Top-level members that differ in each request, or a function of the request. */
+  readonly members?: MemberChanges | ((request: VariantRequest) => MemberChanges);
+  /** How streams are cut into frames of the other protocol, where they are no server-sent events; its `reshape` hands these on. */
+  readonly framing?: Framing;
   /** Counting of tokens, from a request as this protocol sends it; absent: not supported. */
   readonly counting?: UpstreamCodec['counting'];
+}
+
+/** A request of the other protocol, for a variant of it. */
+export interface VariantRequest {
+  readonly json: JsonObject;
+  /** Of the client, where it speaks the other protocol; otherwise empty. */
+  readonly headers: Readonly<Headers>;
+  readonly traits: Traits;
 }
 
 /** The protocols that can be spoken with upstreams. */
@@ -136,7 +148,7 @@ export interface BrokenStream {
 }
 
 /** An endpoint of a protocol. `open` reads the request; it throws GatewayErrors with the field. */
-export interface ProtocolEndpoint extends Pick<Endpoint, 'path' | 'operation' | 'charges'> {
+export interface ProtocolEndpoint extends Pick<Endpoint, 'path' | 'operation' | 'charges' | 'describes'> {
   open(body: RequestBody, exchange: Exchange): Opened;
 }
 
@@ -155,6 +167,8 @@ export interface Opened {
   readonly json: JsonObject;
   /** The client's own request, which answers echo, where `json` differs from it because references were expanded. */
   readonly clientJson?: JsonObject;
+  /** The prompt as transforms have changed it, which is sent in place of `json`; absent: they changed nothing, or have not run yet. */
+  readonly transformed?: Prompt;
   /** The protocol that decodes the request, where that is not the client's: such a request is never relayed. */
   readonly decodeWith?: { readonly name: string; readonly codec: ClientCodec };
   /**
@@ -200,17 +214,24 @@ export interface Reshape {
   readonly streamType: string;
   /** Content type of a whole body; absent: the upstream's. */
   readonly wholeType?: string;
-  whole(json: JsonObject): Uint8Array;
+  /** `body`: the bytes of `json`. */
+  whole(json: JsonObject, body: Uint8Array): Uint8Array | Promise<Uint8Array>;
   /** `frame` needs each frame parsed; the usage meter then gets `payload`. */
   readonly readsFrames?: true;
   /** One frame of the upstream's stream in the client's format; undefined for no output. `read`: see `readsFrames`. */
-  frame(raw: Buffer, read?: ReadFrame): Uint8Array | undefined;
+  frame(raw: Buffer, read?: ReadFrame, verdict?: Verdict): Uint8Array | undefined;
+  /** A comment of the upstream's stream; absent: left out. */
+  comment?(raw: Buffer): Uint8Array | undefined;
+  /** The stream has a form of its own, which this converts to the client's. */
+  adopt?(framing: Reshape | undefined): void;
+  /** A transform has ended the answer: the error is the gateway's, even if the upstream's answer is complete. */
+  readonly hasRefused?: boolean;
   /** The answer has begun: sets the source of its usage. */
   begin?(report: UsageSeen): void;
   /** The upstream's answer is complete: returns the remaining output. */
   finish?(): Uint8Array | undefined;
   /** Reports a failure in the client's protocol; absent: the upstream's protocol is the client's. */
-  fail?(error: GatewayError): Uint8Array | undefined;
+  readonly fail?: ((error: GatewayError) => Uint8Array | undefined) | undefined;
   /** A stream error of the upstream's protocol in the client's format; absent: unchanged. */
   error?(frames: string): string;
   /** A frame that this client skips while the stream is silent. */

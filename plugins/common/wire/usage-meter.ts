@@ -1,11 +1,14 @@
 /** The interface of usage meters, which read the consumption of an answer as it passes. Types. */
 
+import type { Headers } from '../../../core/contract/message.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
 import type { Services } from '../domain/prices.ts';
 import type { Reading } from './counts.ts';
 import type { CostOf } from './readings.ts';
 
 export interface UsageMeterOptions {
+  /** Of the answer: some vendors report usage in them. */
+  readonly headers?: Readonly<Headers>;
   readonly withholdUsage: boolean;
   /** Called with each part of the answer that may hold ids of vendor objects. */
   readonly issued?: ((part: JsonObject) => void) | undefined;

@@ -1,9 +1,10 @@
 /** Masks the secrets of a gateway file: values under names such as `key` or `password`; names of variables stay. Pure. */
 
 const secretNames =
-  /^(\s*(?:- )?["']?[\w-]*(?:keys?|secrets?|passwords?|pass|tokens?|database|redis)["']?\s*:\s*)(.*)$/i;
+  /^(\s*(?:- )?["']?[\w-]*(?:keys?|secrets?|passwords?|pass|tokens?|webhooks?|database|redis)["']?\s*:\s*)(.*)$/i;
 /** `key: …` inside braces, and items of a list below such a name. */
-const inFlow = /((?:^|[{,]\s*)["']?[\w-]*(?:keys?|secrets?|passwords?|pass|tokens?)["']?\s*:\s*)([^,}{\s[][^,}]*)/gi;
+const inFlow =
+  /((?:^|[{,]\s*)["']?[\w-]*(?:keys?|secrets?|passwords?|pass|tokens?|webhooks?)["']?\s*:\s*)([^,}{\s[][^,}]*)/gi;
 const harmless = /^(?:\s*|embedded|memory|\$\{[A-Z_][A-Z0-9_]*(?::-)?\}|["']{2})\s*(?:#.*)?$/;
 const credentials = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s:/@]+:)[^\s@]+@/gi;
 

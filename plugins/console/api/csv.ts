@@ -1,5 +1,6 @@
 /** Rows as CSV (RFC 4180), page by page, safe to open in a spreadsheet. */
 import type { PageRequest } from '../../common/domain/admin/pages.ts';
+import { streamOf } from './stream.ts';
 
 /** Spreadsheets run cells that begin with these characters: https://owasp.org/www-community/attacks/CSV_Injection */
 const runs = /^[=+\-@\t\r]/;
@@ -22,19 +23,7 @@ export function csvAnswer<Row extends object>(
   columns: readonly (keyof Row & string)[],
   pageOf: PageOf<Row>,
 ): Response {
-  const lines = csvLines(columns, pageOf);
-  const encoder = new TextEncoder();
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const { done, value } = await lines.next();
-      if (done === true) controller.close();
-      else controller.enqueue(encoder.encode(value));
-    },
-    async cancel() {
-      await lines.return(undefined);
-    },
-  });
-  return new Response(body, {
+  return new Response(streamOf(csvLines(columns, pageOf)), {
     headers: {
       'content-type': 'text/csv; charset=utf-8',
       'cache-control': 'no-store',
@@ -44,12 +33,15 @@ export function csvAnswer<Row extends object>(
 }
 
 async function* csvLines<Row extends object>(columns: readonly (keyof Row & string)[], pageOf: PageOf<Row>) {
-  yield `${columns.join(',')}\r\n`;
+  const encoder = new TextEncoder();
+  yield encoder.encode(`${columns.join(',')}\r\n`);
   let after: string | undefined;
   for (let sent = 0; sent < mostRows; ) {
     const { rows, next } = await pageOf({ limit: pageRows, after });
     if (rows.length > 0)
-      yield rows.map((row) => `${columns.map((column) => csvCell(row[column])).join(',')}\r\n`).join('');
+      yield encoder.encode(
+        rows.map((row) => `${columns.map((column) => csvCell(row[column])).join(',')}\r\n`).join(''),
+      );
     sent += rows.length;
     if (next === null) return;
     after = next;

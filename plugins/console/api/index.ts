@@ -1,21 +1,27 @@
 /** The whole API as one app, and its type for typed clients. */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Schema } from 'hono/types';
+import { activityRoutes } from './activity.ts';
 import { accountChangeRoutes } from './admin/account-changes.ts';
 import { accountRoutes } from './admin/accounts.ts';
+import { alertRoutes } from './admin/alerts.ts';
 import { bodyRoutes, recordingRoutes } from './admin/bodies.ts';
 import { codeRoutes } from './admin/codes.ts';
 import { configRoutes } from './admin/config.ts';
 import { auditRoutes, moneyRoutes, tokenRoutes } from './admin/operations.ts';
 import { peopleRoutes } from './admin/people.ts';
+import { accessWith, pluginPageRoutes } from './admin/plugin-pages.ts';
 import { priceRoutes } from './admin/prices.ts';
 import { operatorTaskRoutes } from './admin/tasks.ts';
 import { requestRoutes, trafficRoutes } from './admin/traffic.ts';
 import { upstreamRoutes } from './admin/upstreams.ts';
+import { modelRoutes } from './catalog/models.ts';
+import { publicRoutes } from './catalog/public.ts';
+import { batchRoutes } from './files/batches.ts';
+import { fileRoutes } from './files/files.ts';
 import { homeRoutes } from './home.ts';
 import { keyRoutes } from './keys.ts';
 import { meRoutes } from './me.ts';
-import { modelRoutes } from './models.ts';
 import { documentOf } from './routing/document.ts';
 import { guard, renderError } from './routing/guard.ts';
 import { type ConsoleServices, refuseInvalid, type Setting } from './routing/router.ts';
@@ -28,12 +34,17 @@ const topics = [
   meRoutes,
   homeRoutes,
   keyRoutes,
+  activityRoutes,
   usageRoutes,
   modelRoutes,
+  publicRoutes,
   taskRoutes,
+  fileRoutes,
+  batchRoutes,
   walletRoutes,
   paymentRoutes,
   trafficRoutes,
+  alertRoutes,
   requestRoutes,
   bodyRoutes,
   recordingRoutes,
@@ -66,8 +77,10 @@ export type Api = OpenAPIHono<Setting, KnownOf<typeof topics>>;
 export function createApi(services: ConsoleServices): Api {
   const app = new OpenAPIHono<Setting>(refuseInvalid);
   app.onError(renderError);
-  app.use('*', guard(services));
+  const access = accessWith(services.adminPages());
+  app.use('*', guard(services, access));
   for (const routesOf of topics) app.route('/', routesOf(services).app);
-  app.get('/openapi.json', (c) => c.json(documentOf(app, services.settings.name)));
+  app.route('/', pluginPageRoutes(services).app);
+  app.get('/openapi.json', (c) => c.json(documentOf(app, services.settings.name, access)));
   return app as unknown as Api;
 }

@@ -1,11 +1,15 @@
 /** The actor, this gateway's features, and the one-time link that creates its first operator. */
 
 import { z } from '@hono/zod-openapi';
+import type { AdminPage } from '../../common/domain/admin/admin-pages.ts';
+import { alertAdmin } from '../../common/domain/admin/alerts.ts';
 import { payments } from '../../common/domain/admin/ledger.ts';
 import { roles } from '../actor.ts';
+import { moduleAddress } from '../modules.ts';
 import {
   accountAdmin,
   accounts,
+  batchAdmin,
   configFiles,
   ledgerQueries,
   plans,
@@ -16,9 +20,11 @@ import {
   shop,
   shopAdmin,
   taskAdmin,
+  uploadedFiles,
   upstreamAdmin,
   upstreamProbes,
 } from '../services.ts';
+import { mayAsk } from './routing/access.ts';
 import { actorOf, type ConsoleServices, type RequestContext } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import { answers, done, instant, isoOrNull, takes } from './schemas.ts';
@@ -32,16 +38,20 @@ const features = {
   shop,
   codes: shopAdmin,
   tasks: taskAdmin,
+  files: uploadedFiles,
+  batches: batchAdmin,
   upstreams: upstreamAdmin,
   tests: upstreamProbes,
   prices: priceQueries,
   plans,
   config: configFiles,
   payments,
+  alerts: alertAdmin,
 } as const;
 type Feature = keyof typeof features;
 const featureNames = Object.keys(features) as Feature[];
 
+const byLanguage = z.record(z.string(), z.string());
 const me = z
   .object({
     role: z.enum(roles),
@@ -72,6 +82,17 @@ const me = z
     features: z
       .record(z.enum(featureNames as [Feature, ...Feature[]]), z.boolean())
       .describe('What this gateway can show; pages of what it lacks are not shown.'),
+    pages: z
+      .array(
+        z.object({
+          name: z.string(),
+          title: byLanguage,
+          intro: byLanguage.nullable(),
+          group: z.enum(['traffic', 'customers', 'sales', 'system']),
+          module: z.string().describe('Address of the ES module that draws it.'),
+        }),
+      )
+      .describe('Pages that plugins add, as far as the role may see them.'),
   })
   .openapi('Me');
 
@@ -82,7 +103,7 @@ const info = z
     providers: z.array(z.object({ id: z.string(), name: z.string() })),
     firstOperatorMissing: z.boolean(),
     mail: z.boolean().describe('Whether mails are sent; without, links come from the operator.'),
-    languages: z.array(z.string()),
+    public: z.object({ models: z.boolean(), status: z.boolean() }).describe('Pages that need no signing in.'),
   })
   .openapi('Info');
 
@@ -112,7 +133,7 @@ export function meRoutes(services: ConsoleServices) {
       const { name: gateway, signUp, oidc, mail } = settings;
       const firstOperatorMissing = await people.firstOperatorMissing();
       const providers = oidc.map((provider) => ({ ...provider }));
-      return { gateway, signUp, providers, firstOperatorMissing, mail, languages: ['en', 'zh'] };
+      return { gateway, signUp, providers, firstOperatorMissing, mail, public: settings.pages };
     })
     .read(first, async ({ json: wanted, c }) => {
       // A wrong token leaves no row in the audit log.
@@ -136,7 +157,16 @@ async function meJson(services: ConsoleServices, c: RequestContext): Promise<z.i
     features: Object.fromEntries(
       featureNames.map((name) => [name, services.find<unknown>(features[name]) !== undefined]),
     ) as Record<Feature, boolean>,
+    pages: services
+      .adminPages()
+      .filter((page) => mayAsk(page.access, actor))
+      .map(pageJson),
   };
+}
+
+function pageJson(page: AdminPage) {
+  const { name, title, intro = null, group } = page;
+  return { name, title: { ...title }, intro: intro && { ...intro }, group, module: moduleAddress(page) };
 }
 
 function pick({ id, email, name, emailVerified, twoFactor }: NonNullable<z.infer<typeof me>['person']>) {

@@ -32,6 +32,10 @@ const requestFields = {
   usage: usage.nullable(),
   usageEstimated: z.boolean().nullable(),
   finish: z.string().nullable(),
+  servedBy: z
+    .string()
+    .nullable()
+    .describe('What gave the answer without a vendor, such as a cache; null: a vendor did.'),
   cost: usd.nullable().describe('null: nothing was charged (yet).'),
   refunded: usd.nullable(),
 };
@@ -68,6 +72,7 @@ export function requestJson({ row, charge }: ChargedRequest): z.infer<typeof req
     usage: row.usage ?? charge?.usage ?? null,
     usageEstimated: row.usageEstimated ?? charge?.estimated ?? null,
     finish: row.finish ?? null,
+    servedBy: charge?.servedBy ?? null,
     cost: usdOrNull(charge?.cost),
     refunded: usdOrNull(charge?.refunded),
   };
@@ -185,6 +190,7 @@ export const moneySums = {
   ownCost: usd.nullable().describe('null: not known of every call, so that there is no margin.'),
   ownCostUnknown: z.number().nullable().describe('Calls of which the own cost is not known.'),
   margin: usd.nullable(),
+  tokens: z.number().nullable(),
 };
 
 export function sumsJson({ requests, results, firstByte, total }: RequestSums): z.infer<typeof requestSums> {
@@ -213,6 +219,13 @@ export const requestsQuery = z.object({
   ...zoneQuery.shape,
 });
 export const operatorRequestsQuery = requestsQuery.extend({ accountId: id.optional(), provider: id.optional() });
+
+/** Filters of lists of rows; the sums do not have all of them. */
+export const operatorRowsQuery = operatorRequestsQuery.extend({
+  cause: id
+    .optional()
+    .describe('A cause of `/admin/monitor/causes`: its failures among the newest 2,000 of each result.'),
+});
 
 /** Operations that ask no model for anything. */
 const withoutModels = ['files', 'models', 'payments', 'hello'] as const;

@@ -2,6 +2,7 @@
 import type { ChargeFilter, SpendSums } from '../../common/domain/admin/ledger.ts';
 import type { RequestFilter } from '../../common/domain/admin/requests.ts';
 import { money } from '../../common/domain/money.ts';
+import { totalTokens } from '../../common/domain/usage.ts';
 
 import { ledgerQueries } from '../services.ts';
 import type { ConsoleServices } from './routing/router.ts';
@@ -20,12 +21,13 @@ export interface MoneyJson {
   readonly ownCost: string | null;
   readonly ownCostUnknown: number | null;
   readonly margin: string | null;
+  readonly tokens: number | null;
 }
 
-const unknown: MoneyJson = { cost: null, ownCost: null, ownCostUnknown: null, margin: null };
+const unknown: MoneyJson = { cost: null, ownCost: null, ownCostUnknown: null, margin: null, tokens: null };
 
 /** undefined: not known. Without the own cost of every call there is no margin. */
-export function moneyJson(sums: Pick<SpendSums, 'cost' | 'ownCost' | 'ownCostUnknown'> | undefined): MoneyJson {
+export function moneyJson(sums: SpendSums | undefined): MoneyJson {
   if (sums === undefined) return unknown;
   const { cost, ownCost, ownCostUnknown = 0 } = sums;
   const isKnown = ownCostUnknown === 0;
@@ -34,6 +36,7 @@ export function moneyJson(sums: Pick<SpendSums, 'cost' | 'ownCost' | 'ownCostUnk
     ownCost: isKnown ? usdText(ownCost) : null,
     ownCostUnknown,
     margin: isKnown ? usdText(money(cost - ownCost)) : null,
+    tokens: totalTokens(sums.usage),
   };
 }
 

@@ -31,7 +31,7 @@ const sums = route(
   'get',
   '/usage/sums',
   'Sums of own requests',
-  answers(requestSums.extend({ cost: usd.nullable(), from: instant, until: instant })),
+  answers(requestSums.extend({ cost: usd.nullable(), tokens: z.number().nullable(), from: instant, until: instant })),
   { query: requestsQuery },
 );
 const series = route(
@@ -74,11 +74,11 @@ export function usageRoutes(services: ConsoleServices) {
     )
     .read(sums, async ({ query, c }) => {
       const filter = await ownFilter(services, c, query);
-      const [all, { cost }] = await Promise.all([
+      const [all, { cost, tokens }] = await Promise.all([
         need(services, requestQueries).sums(filter),
         spendOf(services, filter),
       ]);
-      return { ...sumsJson(all), cost, from: iso(filter.from), until: iso(filter.until) };
+      return { ...sumsJson(all), cost, tokens, from: iso(filter.from), until: iso(filter.until) };
     })
     .read(series, async ({ query, c }) => {
       const filter = await ownFilter(services, c, query);

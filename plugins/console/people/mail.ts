@@ -20,6 +20,8 @@ export interface Mail {
 export interface Mailer {
   /** Never throws; what does not go out is logged without its text. */
   send(mail: Mail): void;
+  /** Rejects if the mail is not sent. */
+  deliver(mail: Mail): Promise<void>;
   /** Resolves when what is on its way has gone out. */
   close(): Promise<void>;
 }
@@ -53,6 +55,9 @@ export async function openMailer(settings: SmtpSettings, log: Log): Promise<Mail
         .catch((error: unknown) => log.error({ error, subject }, 'a mail was not sent'))
         .finally(() => waiting.delete(sending));
       waiting.add(sending);
+    },
+    async deliver({ to, subject, text }) {
+      await transport.sendMail({ from, to, subject, text });
     },
     async close() {
       await Promise.all(waiting);

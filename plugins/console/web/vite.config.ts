@@ -26,7 +26,7 @@ export default defineConfig({
             { name: 'frame', test: /@tanstack\/(react-router|router-core|react-store|store|react-query|query-core)/ },
             {
               name: 'parts',
-              test: /web\/src\/(parts\/(?!virtual-rows|data-table|rows-table|columns|pager|ledger)|api|snippets)/,
+              test: /web\/src\/(parts\/(?!virtual-rows|data-table|rows-table|columns|pager|ledger|toasts|set-up|code-block|secret-once|confirm|price|expired-result|fact-list|known-words|chart|activity|span|on-sight|model-square|uptime|command\.|command-places|markdown)|api)/,
             },
             { name: 'tables', test: /parts\/(data-table|rows-table|columns|pager|ledger)/ },
           ],

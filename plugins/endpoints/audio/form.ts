@@ -3,7 +3,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import type { ClientRequest } from '../../../core/contract/message.ts';
 import { asBuffer } from '../../../core/json/json.ts';
 import { invalid } from '../../../core/json/request-body.ts';
-import { boundaryIn, type FormPart, readMultipart } from '../../common/kit/multipart.ts';
+import { boundaryIn, type FormPart, readMultipart } from '../../common/kit/forms/multipart.ts';
 import type { Limits } from '../description.ts';
 
 export interface AudioForm {

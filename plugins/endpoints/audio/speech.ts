@@ -5,9 +5,9 @@ import { AudioFrames } from '../../common/audio/frames.ts';
 import type { UsageReport } from '../../common/domain/calls.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
 import { editBody } from '../../common/kit/body-edits.ts';
+import { envelopeAnswer } from '../../common/kit/error-envelope.ts';
 import { isAbsent, modelOf, readJson, requiredText, wordOf } from '../checks.ts';
 import type { AnswerContext, EndpointDescription, Limits, StreamMeter } from '../description.ts';
-import { openaiError } from '../errors.ts';
 import { chargedTokens, heldTokens } from '../estimate.ts';
 import { EventMeter } from '../events.ts';
 import { completed, pricedIn } from '../metering.ts';
@@ -60,7 +60,7 @@ export const speech: EndpointDescription = {
       }),
     };
   },
-  renderError: openaiError,
+  renderError: envelopeAnswer,
 };
 
 function checkedInput(json: JsonObject, { characters: most }: Limits): string {

@@ -4,8 +4,9 @@ import { type JsonObject, objectOf } from '../../../core/json/json.ts';
 import { audioSeconds } from '../../common/audio/duration.ts';
 import type { UsageReport } from '../../common/domain/calls.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
+import { envelopeAnswer } from '../../common/kit/error-envelope.ts';
 import type { AnswerContext, AnswerReader, EndpointDescription, Prepared } from '../description.ts';
-import { openaiError, unreadable } from '../errors.ts';
+import { unreadable } from '../errors.ts';
 import { chargedTokens } from '../estimate.ts';
 import { EventMeter } from '../events.ts';
 import { completed, pricedIn } from '../metering.ts';
@@ -49,7 +50,7 @@ function endpoint(operation: 'transcriptions' | 'translations', summary: string)
         }),
       };
     },
-    renderError: openaiError,
+    renderError: envelopeAnswer,
   };
 }
 

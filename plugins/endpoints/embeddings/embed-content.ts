@@ -20,6 +20,7 @@ const segment = ':method(^.+(?:embedContent|batchEmbedContents)$)';
 function endpoint(prefix: string): EndpointDescription {
   return {
     path: `${prefix}/models/${segment}`,
+    paths: ['embedContent', 'batchEmbedContents'].map((method) => `${prefix}/models/{model}:${method}`),
     operation: 'embeddings',
     kind: 'embedding',
     summary: 'Makes a vector of one content, or of each content of a list.',

@@ -3,9 +3,9 @@ import type { JsonObject } from '../../../core/json/json.ts';
 import { invalid, type RequestBody } from '../../../core/json/request-body.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { editBody } from '../../common/kit/body-edits.ts';
+import { envelopeAnswer } from '../../common/kit/error-envelope.ts';
 import { checkLength, isAbsent, modelOf, positiveOf, readJson, unsupportedByModel, wordOf } from '../checks.ts';
 import type { EndpointDescription, Limits, Prepared } from '../description.ts';
-import { openaiError } from '../errors.ts';
 import { heldTokens } from '../estimate.ts';
 import { objectMember } from '../whole-json.ts';
 import { bearer, wire } from '../wires.ts';
@@ -41,7 +41,7 @@ export const openaiEmbeddings: EndpointDescription = {
         target.protocol === wire.openaiEmbeddings ? relayed(body, target) : converted(read, target),
     };
   },
-  renderError: openaiError,
+  renderError: envelopeAnswer,
 };
 
 interface ReadRequest {

@@ -85,10 +85,13 @@ export class LiveReport implements UsageReport {
 }
 
 const longestText = 500;
+/** Most ids and reasons. */
+const plain = /^[\w.:-]*$/;
 
 /** Bounds a text of the upstream and removes characters that databases refuse, as it is stored with the ledger. */
 function storable(text: string | undefined): string | undefined {
-  return text?.slice(0, longestText).toWellFormed().replaceAll('\0', '\ufffd');
+  if (text === undefined || (text.length <= longestText && plain.test(text))) return text;
+  return text.slice(0, longestText).toWellFormed().replaceAll('\0', '\ufffd');
 }
 
 function outputOf({ output, reasoning, output_audio: audio, output_image: image }: Usage): number {

@@ -39,15 +39,20 @@ export function surcharges(requested: { tier: RequestMember; region?: RequestMem
 export function grantedServices(tier: unknown, region?: unknown): Services {
   const name = tierName(tier);
   const regionName = nameOf(region);
+  const isStandard = name === '' || name === 'auto';
+  if (isStandard && regionName === 'global') return globalServices;
   return {
-    ...(name === '' || name === 'auto' ? {} : { tier: name }),
+    ...(isStandard ? {} : { tier: name }),
     ...(regionName === '' ? {} : { region: regionName }),
   };
 }
 
+/** The report of most answers, shared by them. */
+const globalServices: Services = { region: 'global' };
+
 /** `SERVICE_TIER_FLEX` and `flex` are the same tier. */
 function tierName(value: unknown): string {
-  return nameOf(value).replace(/^service_tier_/, '');
+  return value === undefined ? '' : nameOf(value).replace(/^service_tier_/, '');
 }
 
 function nameOf(value: unknown): string {

@@ -9,7 +9,7 @@ import { DroppedParameters } from '../../common/canonical/dropped-parameters.ts'
 import type { Prompt } from '../../common/canonical/prompt.ts';
 import type { Probe, ProbeChoice, ProbeResult, UpstreamProbes } from '../../common/domain/admin/upstreams.ts';
 import type { Call } from '../../common/domain/calls.ts';
-import { catalog, type Model } from '../../common/domain/models.ts';
+import { catalog, type Model, protocolsOf } from '../../common/domain/models.ts';
 import { mergeTraits } from '../../common/domain/traits.ts';
 import { type Provider, providers, type Target } from '../../common/domain/upstreams.ts';
 import { scrubText } from '../../common/kit/scrub.ts';
@@ -56,16 +56,14 @@ export function openProbes(services: ProbeServices): UpstreamProbes {
 }
 
 function choicesOf({ protocolNamed }: ProbeServices, provider: Provider, models: readonly Model[]): ProbeChoice[] {
-  const protocols = Object.keys(provider.speaks).filter((name) => protocolNamed(name) !== undefined);
-  if (protocols.length === 0) return [];
   return models
     .filter(({ kind }) => kind === 'chat')
-    .flatMap(({ id, targets }) =>
-      targets
-        .filter((target) => target.provider === provider.name)
-        .slice(0, 1)
-        .map((target) => ({ model: id, upstreamModel: target.model, protocols })),
-    );
+    .flatMap(({ id, targets }) => {
+      const target = targets.find((one) => one.provider === provider.name);
+      if (target === undefined) return [];
+      const protocols = protocolsOf(target, provider).filter((name) => protocolNamed(name) !== undefined);
+      return protocols.length === 0 ? [] : [{ model: id, upstreamModel: target.model, protocols }];
+    });
 }
 
 function knownProvider({ find }: ProbeServices, name: string): Provider {

@@ -9,10 +9,14 @@ import type { Call } from '../../common/domain/calls.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
 import type { Opened, Prepared } from '../../common/wire/protocols.ts';
-import { accountOf, checkDropped, recordConversion, type Tools } from '../dependencies.ts';
+import type { UsageMeter } from '../../common/wire/usage-meter.ts';
+import { accountOf, checkDropped, recordConversion, shapeFor, type Tools } from '../dependencies.ts';
+import { answerTransforms } from '../transforms/chain.ts';
+import { RelayedAnswer } from '../transforms/relayed-answer.ts';
+import { makerOf } from '../translate/call.ts';
 import { foreignRefusal } from '../translate/upstream-error.ts';
 import { type RelayHooks, relayAnswer } from './relay.ts';
-import type { SpokenProtocol } from './variants.ts';
+import { changedMembers, type SpokenProtocol } from './variants.ts';
 
 /** Throws or rejects as `relayAnswer` does. `give`: called with the client's answer. */
 export function relayCall(
@@ -27,19 +31,52 @@ export function relayCall(
   const { protocol, call } = opened;
   tools.ids.refuse(opened.vendorIds?.unknown ?? [], target);
   const { variant } = upstream;
-  const asked = withoutSeals(exchange, opened, opened.prepare(target, variant?.members), tools);
+  const changes = variant === undefined ? undefined : changesFor(variant, exchange, opened, target);
+  const asked = withoutSeals(exchange, opened, opened.prepare(target, changes), tools);
   const prepared = variant === undefined ? withQuery(exchange, asked) : readdressed(asked, variant, call, target);
   recordConversion(exchange, `relayed as ${protocol.name}`, prepared.dropped, tools);
   checkDropped(prepared.dropped, tools.config);
   exchange.set(upstreamRequest, buildUpstreamRequest(upstream, exchange.request, prepared, target, call.stream));
+  const transforms = call.billable ? transformsOf(exchange, opened, target, tools) : undefined;
+  const record = tools.responseRecorder.recordRelayed(exchange, opened, target);
   const hooks = {
-    ended: tools.responseRecorder.recordRelayed(exchange, opened, target),
+    ended:
+      transforms === undefined ? record : (meter: UsageMeter) => (transforms.isChanged ? undefined : record?.(meter)),
     issued: tools.ids.recording(exchange, opened, target),
   };
-  if (variant !== undefined) return relayVariant(exchange, opened, variant, prepared, tools, next, hooks).then(give);
+  const answered = transforms === undefined ? opened : { ...opened, reshape: transforms };
+  if (variant !== undefined) return relayVariant(exchange, answered, variant, prepared, tools, next, hooks).then(give);
   return next().then((answer) => {
-    const relayed = relayAnswer(exchange, opened, prepared, answer, tools, hooks);
+    const relayed = relayAnswer(exchange, answered, prepared, answer, tools, hooks);
     return relayed instanceof Promise ? relayed.then(give) : give(relayed);
+  });
+}
+
+/** The answer transforms of other plugins; undefined: none has one for this answer. */
+function transformsOf(exchange: Exchange, opened: Opened, target: Target, tools: Tools): RelayedAnswer | undefined {
+  const { ofAnswers } = tools.transforms();
+  if (ofAnswers.length === 0) return undefined;
+  const transforms = answerTransforms(exchange, ofAnswers, tools.log);
+  if (transforms === undefined) return undefined;
+  const { protocol, call, reshape } = opened;
+  const { codec } = protocol;
+  const [account, maker] = [accountOf(exchange), makerOf(target)];
+  return new RelayedAnswer({
+    codec,
+    transforms,
+    dialect: reshape,
+    streamEnd: protocol.streamEnd,
+    changed: tools.responseRecorder.recordTranslated(exchange, opened),
+    context: {
+      exchangeId: exchange.id,
+      call,
+      request: opened.json,
+      query: exchange.request.query,
+      createdAt: Math.floor(exchange.receivedAt / 1000),
+      now: () => Math.floor(tools.clock.now() / 1000),
+      seal: (value) => (codec.createContinuation === undefined ? tools.sealer.seal({ maker, value }, account) : value),
+      shapeOf: shapeFor(exchange, tools),
+    },
   });
 }
 
@@ -62,6 +99,10 @@ async function relayVariant(
 }
 
 type Variant = NonNullable<SpokenProtocol['variant']>;
+
+function changesFor(variant: Variant, { request }: Exchange, { json }: Opened, { traits }: Target) {
+  return changedMembers(variant, { json, headers: request.headers, traits });
+}
 
 function readdressed(prepared: Prepared, variant: Variant, { stream }: Call, { model }: Target): Prepared {
   return { ...prepared, path: variant.address(prepared.path, { model, stream }) };

@@ -79,7 +79,7 @@ async function refuse(
   }
   const bytes = readable(await wholeBody(body, maxScrubbedBytes), headers, opened.protocol);
   const refusal = classify(status, headers, bytes, tools.clock.now(), keyOf(exchange));
-  if (refusal.hasUsage) setUsage(exchange, opened, bytes, tools);
+  if (refusal.hasUsage) setUsage(exchange, opened, bytes, headers, tools);
   throw refusal;
 }
 
@@ -94,11 +94,12 @@ function setUsage(
   exchange: Exchange,
   { protocol, call }: Answered,
   body: Uint8Array,
+  headers: Headers,
   tools: Pick<Tools, 'clock'>,
 ): void {
   const json = tryParseBytes(body);
   if (!isObject(json)) return;
-  const usageMeter = protocol.createUsageMeter(call, usageMeterOptions(exchange, tools, call, {}, false));
+  const usageMeter = protocol.createUsageMeter(call, usageMeterOptions(exchange, tools, call, {}, headers, false));
   usageMeter.whole(json);
   exchange.set(usageReport, new LiveReport(usageMeter, call));
 }
@@ -111,11 +112,14 @@ function relayWhole(
   body: Uint8Array,
   tools: Pick<Tools, 'clock' | 'shape'>,
   hooks: RelayHooks,
-): Answer {
+): Answer | Promise<Answer> {
   const { protocol, call, reshape } = opened;
   const json = tryParseBytes(body);
   if (!isObject(json)) throw notAnAnswer('the body is no JSON object', body[0] !== 0x3c);
-  const usageMeter = protocol.createUsageMeter(call, usageMeterOptions(exchange, tools, call, hooks, false));
+  const usageMeter = protocol.createUsageMeter(
+    call,
+    usageMeterOptions(exchange, tools, call, hooks, answer.headers, false),
+  );
   usageMeter.whole(json);
   if (usageMeter.error !== undefined)
     throw classifyBody(usageMeter.error, answer.headers, body, tools.clock.now(), keyOf(exchange));
@@ -123,12 +127,16 @@ function relayWhole(
   report.broken = usageMeter.finish === 'failed';
   exchange.set(usageReport, call.billable ? report : nothingUsed);
   reshape?.begin?.(report);
-  hooks.ended?.(usageMeter);
-  return withDropped(prepared, {
-    status: answer.status,
-    headers: { 'content-type': reshape?.wholeType ?? answer.headers['content-type'] ?? 'application/json' },
-    body: reshape === undefined ? body : reshape.whole(json),
-  });
+  const give = (converted: Uint8Array) => {
+    hooks.ended?.(usageMeter);
+    return withDropped(prepared, {
+      status: answer.status,
+      headers: { 'content-type': reshape?.wholeType ?? answer.headers['content-type'] ?? 'application/json' },
+      body: converted,
+    });
+  };
+  const converted = reshape === undefined ? body : reshape.whole(json, body);
+  return converted instanceof Promise ? converted.then(give) : give(converted);
 }
 
 async function relayStream(
@@ -141,7 +149,8 @@ async function relayStream(
 ): Promise<Answer> {
   const { protocol, call, reshape: form } = opened;
   const withholdUsage = prepared.withholdUsage ?? false;
-  const usageMeter = protocol.createUsageMeter(call, usageMeterOptions(exchange, tools, call, hooks, withholdUsage));
+  const options = usageMeterOptions(exchange, tools, call, hooks, answer.headers, withholdUsage);
+  const usageMeter = protocol.createUsageMeter(call, options);
   const report = new LiveReport(usageMeter, call);
   // Set before the body is pulled: a client may disconnect at any time, and a body that is never pulled runs no code.
   exchange.set(usageReport, report);
@@ -172,6 +181,7 @@ async function relayStream(
     body: stream,
     idleFrame: () => stream.idleFrame(),
     endsNow: () => stream.hasEnded,
+    failed: (error) => stream.fail(error),
   });
 }
 
@@ -180,9 +190,10 @@ function usageMeterOptions(
   { clock }: Pick<Tools, 'clock'>,
   { services = {} }: Call,
   { issued }: RelayHooks,
+  headers: Headers,
   withholdUsage: boolean,
 ): UsageMeterOptions {
-  return { withholdUsage, issued, costOf: (usage) => ownCost(exchange, usage, { at: clock.now(), services }) };
+  return { headers, withholdUsage, issued, costOf: (usage) => ownCost(exchange, usage, { at: clock.now(), services }) };
 }
 
 /** By the operator's price at this target, else by the official price. */

@@ -1,14 +1,53 @@
-/** The end of a relayed stream: the rest of the body after its terminal event, and the error of a stream that breaks. */
+/** Options of a relayed stream, and its ends: an empty body, data after the terminal event, the error of a stream that breaks off. */
 
+import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError, toGatewayError } from '../../../core/contract/errors.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
+import type { Call, SpendGuard } from '../../common/domain/calls.ts';
+import type { ShapeMembers } from '../../common/domain/error-shape.ts';
+import type { AnsweringProtocol, Reshape } from '../../common/wire/protocols.ts';
+import type { UsageMeter } from '../../common/wire/usage-meter.ts';
+import type { LiveReport } from '../metering/report.ts';
+
+export interface RelayStreamOptions {
+  readonly source: Iterator<Uint8Array> | AsyncIterator<Uint8Array>;
+  readonly exchange: Exchange;
+  readonly protocol: AnsweringProtocol;
+  readonly call: Call;
+  readonly reshape: Reshape | undefined;
+  /** Members of the gateway's own error bodies, if it has its own shape. */
+  readonly shapeOf: ((error: GatewayError) => ShapeMembers) | undefined;
+  /** The upstream's key, which must not be sent to clients; called when an error comes. */
+  readonly key: () => string | undefined;
+  readonly usageMeter: UsageMeter;
+  readonly report: LiveReport;
+  readonly clock: Clock;
+  readonly meter: SpendGuard | undefined;
+  /** Called when the answer is complete, before its last frame is sent. */
+  readonly ended: () => void;
+}
 
 /** Limits in bytes and time for the rest of a body; beyond them the socket is closed. */
 const maxRestBytes = 64 * 1024;
 const maxRestMs = 2_000;
+/** The bytes that are read of a body that is no stream, to find its error. */
+const maxOddBytes = 64 * 1024;
+
+type Source = AsyncIterator<Uint8Array> | Iterator<Uint8Array>;
+
+export async function readStart(chunk: Uint8Array, source: Source): Promise<string> {
+  const chunks = [chunk];
+  let bytes = chunk.length;
+  for (let step = await source.next(); step.done !== true; step = await source.next()) {
+    chunks.push(step.value);
+    bytes += step.value.length;
+    if (bytes > maxOddBytes) break;
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
 
 /** Resolves at the end of the body, when it breaks, or when reading on costs more than a new socket does. */
-export async function drainBody(source: AsyncIterator<Uint8Array> | Iterator<Uint8Array>, clock: Clock): Promise<void> {
+export async function drainBody(source: Source, clock: Clock): Promise<void> {
   const startedAt = clock.monotonic();
   let bytes = 0;
   try {
@@ -25,4 +64,17 @@ export async function drainBody(source: AsyncIterator<Uint8Array> | Iterator<Uin
 export function streamBreakError(cause: unknown): GatewayError {
   const { kind, message, code } = toGatewayError(cause);
   return new GatewayError(kind, message, { shouldRetry: false, cause, ...(code === undefined ? {} : { code }) });
+}
+
+/** The frames of the upstream's protocol that report an error. */
+export function renderedError(error: GatewayError, options: RelayStreamOptions, lastFrame: Buffer | undefined): string {
+  const { exchange, protocol, call, usageMeter, shapeOf } = options;
+  return protocol.streamError!(error, {
+    exchangeId: exchange.id,
+    call,
+    upstreamId: usageMeter.upstreamId,
+    createdAt: Math.floor(exchange.receivedAt / 1000),
+    lastFrame,
+    shape: shapeOf?.(error),
+  });
 }

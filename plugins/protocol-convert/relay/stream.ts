@@ -1,43 +1,20 @@
 /** Relay of a stream in whole frames with the upstream's own bytes, a usage meter, and a protocol-correct end. */
 
-import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
-import type { Clock } from '../../../core/contract/host-tools.ts';
 import { isObject, tryParse } from '../../../core/json/json.ts';
-import type { Call, SpendGuard } from '../../common/domain/calls.ts';
-import type { ShapeMembers } from '../../common/domain/error-shape.ts';
 import { maxScrubbedBytes, scrubBytes } from '../../common/kit/scrub.ts';
 import { FrameReader, formatFrame, keepAliveFrame, parseFrame } from '../../common/kit/sse.ts';
 import { classifyFrame, notAnAnswer } from '../../common/kit/upstream-errors.ts';
 import { isComment, isWholeFrame, type ReadFrame, readFrame } from '../../common/wire/frame.ts';
-import type { AnsweringProtocol, Reshape, StreamReader } from '../../common/wire/protocols.ts';
+import type { Reshape, StreamReader } from '../../common/wire/protocols.ts';
 import type { UsageMeter, Verdict } from '../../common/wire/usage-meter.ts';
-import type { LiveReport } from '../metering/report.ts';
 import { Outbox } from './outbox.ts';
-import { drainBody, streamBreakError } from './stream-end.ts';
+import { drainBody, type RelayStreamOptions, readStart, renderedError, streamBreakError } from './stream-end.ts';
 
-/** The bytes that are read of a body that is no stream, to find its error. */
-const maxOddBytes = 64 * 1024;
 /** How long comments alone may delay the head of an answer that may still turn out to be an error. */
 const maxCommentWaitMs = 5_000;
 
-export interface RelayStreamOptions {
-  readonly source: Iterator<Uint8Array> | AsyncIterator<Uint8Array>;
-  readonly exchange: Exchange;
-  readonly protocol: AnsweringProtocol;
-  readonly call: Call;
-  readonly reshape: Reshape | undefined;
-  /** Members of the gateway's own error bodies, if it has its own shape. */
-  readonly shapeOf: ((error: GatewayError) => ShapeMembers) | undefined;
-  /** The upstream's key, which must not be sent to clients; called when an error comes. */
-  readonly key: () => string | undefined;
-  readonly usageMeter: UsageMeter;
-  readonly report: LiveReport;
-  readonly clock: Clock;
-  readonly meter: SpendGuard | undefined;
-  /** Called when the answer is complete, before its last frame is sent. */
-  readonly ended: () => void;
-}
+const blankLine = Buffer.from('\n\n');
 
 /** The body of a streamed answer. One object and one promise for each chunk: this is the hottest path of the gateway. */
 export class RelayStream implements AsyncIterableIterator<Uint8Array> {
@@ -73,26 +50,33 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
    * the first frame or for a body that is no stream. Returns the response mapping of the answer.
    */
   async open(): Promise<Reshape | undefined> {
-    const { clock, exchange, report } = this.#options;
+    const { clock, report } = this.#options;
     const startedAt = clock.monotonic();
     try {
       for (let step = await this.#source.next(); step.done !== true; step = await this.#source.next()) {
         if (!this.#isRecognised) await this.#recognise(step.value);
         const out = this.#take(step.value);
         if (out !== undefined) this.#held.push(out);
-        if (this.#isFirstAnError) throw classifyFrame(this.#usageMeter.error!, clock.now(), this.#options.key());
+        if (this.#isFirstAnError) throw this.#refusal();
         if (this.#lastFrame !== undefined || clock.monotonic() - startedAt > maxCommentWaitMs) return this.#opened();
       }
       this.#finishLastFrame();
-      if (this.#isFirstAnError) throw classifyFrame(this.#usageMeter.error!, clock.now(), this.#options.key());
+      if (this.#isFirstAnError) throw this.#refusal();
       if (!this.#usageMeter.complete) throw notAnAnswer('the stream ended before its first event', true);
       if (!this.#ended) this.#complete();
       return this.#opened();
     } catch (error) {
-      report.broken = !exchange.signal.aborted;
+      report.broken = this.#isUpstreamBroken;
       void this.#giveUp();
       throw error;
     }
+  }
+
+  /** The upstream's own error, read as in an answer of its own: it may name what belongs to the operator. */
+  #refusal(): UpstreamRefusal {
+    const { protocol, clock, key } = this.#options;
+    const error = this.#usageMeter.error!;
+    return classifyFrame(protocol.readError?.(error, {}) ?? error, clock.now(), key());
   }
 
   get #isFirstAnError(): boolean {
@@ -148,33 +132,29 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     return this.#reshape === undefined ? keepAliveFrame : this.#reshape.idleFrame;
   }
 
+  /** A plugin above broke the stream: the frames that report it. The blank line ends a frame that was sent in part. */
+  fail(cause: GatewayError): Uint8Array | undefined {
+    this.#ended = true;
+    const frames = this.#errorFrames(streamBreakError(cause));
+    return frames && (this.#reshape === undefined ? Buffer.concat([blankLine, frames]) : frames);
+  }
+
   /** Examines the stream's first byte: SSE, the protocol's own framing, or no stream. */
   async #recognise(chunk: Uint8Array): Promise<void> {
-    const { clock, key } = this.#options;
     const first = Buffer.from(chunk.subarray(0, 64)).toString('latin1').trimStart()[0];
     this.#isRecognised = first !== undefined;
     const { framing } = this.#options.protocol;
     if (first !== undefined && framing?.begins(first)) {
       this.#reader = framing.createReader((raw, end) => this.#frame(raw, end));
-      this.#reshape ??= framing.reshape;
+      if (this.#reshape?.adopt === undefined) this.#reshape ??= framing.reshape;
+      else this.#reshape.adopt(framing.reshape);
       return;
     }
     if (first !== '{' && first !== '[' && first !== '<') return;
-    const payload = first === '{' ? tryParse(await this.#readOn(chunk)) : undefined;
+    const payload = first === '{' ? tryParse(await readStart(chunk, this.#source)) : undefined;
     if (isObject(payload)) this.#usageMeter.whole(payload);
-    if (this.#usageMeter.error !== undefined) throw classifyFrame(this.#usageMeter.error, clock.now(), key());
+    if (this.#usageMeter.error !== undefined) throw this.#refusal();
     throw notAnAnswer('a document came instead of a stream', first !== '<');
-  }
-
-  async #readOn(chunk: Uint8Array): Promise<string> {
-    const chunks = [chunk];
-    let bytes = chunk.length;
-    for (let step = await this.#source.next(); step.done !== true; step = await this.#source.next()) {
-      chunks.push(step.value);
-      bytes += step.value.length;
-      if (bytes > maxOddBytes) break;
-    }
-    return Buffer.concat(chunks).toString('utf8');
   }
 
   /** Processes one chunk; returns the bytes of it, and of held ones, to send now. */
@@ -194,6 +174,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     }
     if (isComment(raw)) {
       if (this.#reshape === undefined) this.#outbox.pass(raw, end);
+      else this.#outbox.add(this.#reshape.comment?.(raw));
       return;
     }
     const read = this.#read(raw);
@@ -207,7 +188,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   #send(raw: Buffer, end: number, read: ReadFrame | undefined, verdict: Verdict): void {
     this.#lastFrame = raw;
-    if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(raw, read));
+    if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(raw, read, verdict));
     else if (verdict === 'withhold') this.#outbox.skip(raw, end);
     else if (verdict === 'overdue') this.#outbox.replace(raw, end, Buffer.from(this.#options.protocol.streamEnd ?? ''));
     else this.#outbox.pass(raw, end);
@@ -224,7 +205,8 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   /** Sends the upstream's own error, scrubbed. Clients of the protocol read it as the end, so nothing follows it. */
   #sendError(raw: Buffer, end: number): void {
-    if (this.#reshape?.fail !== undefined || this.#options.shapeOf !== undefined) {
+    const { protocol, shapeOf } = this.#options;
+    if (this.#reshape?.fail !== undefined || shapeOf !== undefined || protocol.readError !== undefined) {
       if (this.#reshape === undefined) this.#outbox.skip(raw, end);
       this.#sendRenderedError();
       return;
@@ -232,7 +214,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     const error = streamBreakError(new UpstreamError('body', 'the stream told of an error'));
     const clean =
       raw.length > maxScrubbedBytes ? Buffer.from(this.#renderedError(error)) : scrubBytes(raw, this.#options.key());
-    if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(Buffer.from(clean)));
+    if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(Buffer.from(clean), undefined, 'error'));
     else this.#outbox.replace(raw, end, clean);
     this.#options.report.broken = true;
     // An error in the first frame becomes a separate answer, possibly of another target.
@@ -245,10 +227,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     this.#options.report.broken = true;
     if (this.#isOpening && this.#lastFrame === undefined) return;
     this.#isErrorSent = true;
-    const error = streamBreakError(
-      classifyFrame(this.#usageMeter.error!, this.#options.clock.now(), this.#options.key()).error,
-    );
-    this.#outbox.add(this.#errorFrames(error));
+    this.#outbox.add(this.#errorFrames(streamBreakError(this.#refusal().error)));
     this.#endNormally();
   }
 
@@ -297,7 +276,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
         );
       }
     } else if (isWholeFrame(rest, data)) {
-      if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(rest, read));
+      if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(rest, read, verdict));
       else if (verdict !== 'withhold') this.#outbox.pass(rest, 0);
     }
   }
@@ -307,16 +286,34 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     const { exchange, report } = this.#options;
     this.#ended = true;
     void this.#giveUp();
-    // A translation may reject a complete answer.
-    if (this.#usageMeter.error !== undefined || (this.#usageMeter.complete && !(cause instanceof UpstreamRefusal))) {
-      this.#complete();
-      return;
-    }
-    const reason: unknown = exchange.signal.aborted ? exchange.signal.reason : cause;
+    const refusal = this.#isAnswered(cause) ? this.#completeOrRefused(cause) : cause;
+    if (refusal === undefined) return;
+    const reason: unknown = exchange.signal.aborted ? exchange.signal.reason : refusal;
     if (reason instanceof GatewayError && reason.kind === 'client_left') return;
-    report.broken = !exchange.signal.aborted;
+    report.broken = this.#isUpstreamBroken;
     const frames = this.#errorFrames(streamBreakError(reason));
     if (frames !== undefined) this.#held.push(frames);
+  }
+
+  /** A translation may reject a complete answer. */
+  #isAnswered(cause: unknown): boolean {
+    const { error, complete } = this.#usageMeter;
+    return error !== undefined || (complete && !(cause instanceof UpstreamRefusal));
+  }
+
+  /** The error by which a transform ends a complete answer; undefined: the answer ends normally. */
+  #completeOrRefused(cause: unknown): unknown {
+    if (this.#reshape?.hasRefused === true) return cause;
+    try {
+      this.#complete();
+    } catch (error) {
+      return error;
+    }
+    return undefined;
+  }
+
+  get #isUpstreamBroken(): boolean {
+    return !this.#options.exchange.signal.aborted && this.#reshape?.hasRefused !== true;
   }
 
   #stopForBalance(): void {
@@ -337,14 +334,6 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   }
 
   #renderedError(error: GatewayError): string {
-    const { exchange, protocol, call, usageMeter, shapeOf } = this.#options;
-    return protocol.streamError!(error, {
-      exchangeId: exchange.id,
-      call,
-      upstreamId: usageMeter.upstreamId,
-      createdAt: Math.floor(exchange.receivedAt / 1000),
-      lastFrame: this.#lastFrame,
-      shape: shapeOf?.(error),
-    });
+    return renderedError(error, this.#options, this.#lastFrame);
   }
 }

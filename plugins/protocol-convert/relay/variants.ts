@@ -1,6 +1,12 @@
 /** Protocols that are another protocol at addresses of their own: what is spoken with their upstreams, and relayed to them. Pure. */
-import { changedBody } from '../../common/kit/body-edits.ts';
-import type { AnsweringProtocol, Protocol, VariantProtocol, WireProtocol } from '../../common/wire/protocols.ts';
+import { changedBody, type MemberChanges } from '../../common/kit/body-edits.ts';
+import type {
+  AnsweringProtocol,
+  Protocol,
+  VariantProtocol,
+  VariantRequest,
+  WireProtocol,
+} from '../../common/wire/protocols.ts';
 
 /** A protocol as it is spoken with upstreams. */
 export interface SpokenProtocol extends WireProtocol {
@@ -14,6 +20,14 @@ export interface SpokenProtocol extends WireProtocol {
 /** Whether clients of a protocol need no translation. */
 export function relays(upstream: SpokenProtocol | undefined, client: string): boolean {
   return upstream?.name === client || upstream?.variant?.variantOf === client;
+}
+
+/** The members that differ in a request to a variant. */
+export function changedMembers(
+  { members }: Pick<VariantProtocol, 'members'>,
+  request: VariantRequest,
+): MemberChanges | undefined {
+  return typeof members === 'function' ? members(request) : members;
 }
 
 /** All protocols by name. Throws for a variant of a protocol that does not exist. */
@@ -36,21 +50,24 @@ function isVariant(protocol: WireProtocol | Protocol | VariantProtocol): protoco
 }
 
 function spoken(variant: VariantProtocol, base: WireProtocol | Protocol): SpokenProtocol {
-  const { name, path, auth, passedHeaders, defaultHeaders, readError, counting, members } = variant;
-  const { codec, createUsageMeter, framing } = base;
+  const { name, path, auth, passedHeaders, defaultHeaders, fixedHeaders, readError, counting, members } = variant;
+  const { codec, createUsageMeter } = base;
+  const framing = variant.framing ?? base.framing;
   const reading = readError === undefined ? {} : { readError };
   return {
     ...{ name, path, auth, passedHeaders, defaultHeaders, ...reading, createUsageMeter },
     ...(framing === undefined ? {} : { framing }),
+    ...(fixedHeaders === undefined ? {} : { fixedHeaders }),
     codec: {
       needsBytes: codec.needsBytes,
       encodeRequest(prompt, context) {
         const encoded = codec.encodeRequest(prompt, context);
-        const { stream, target } = context;
+        const { stream, target, traits } = context;
+        const changes = changedMembers(variant, { json: encoded.body, headers: {}, traits });
         return {
           ...encoded,
           path: variant.address(encoded.path, { model: target.model, stream }),
-          body: changedBody(encoded.body, members ?? {}),
+          body: changedBody(encoded.body, changes ?? {}),
         };
       },
       createDecoder: codec.createDecoder,
@@ -61,7 +78,7 @@ function spoken(variant: VariantProtocol, base: WireProtocol | Protocol): Spoken
       variantOf: variant.variantOf,
       address: (from, request) => variant.address(from, request),
       ...(members === undefined ? {} : { members }),
-      answering: { ...base, ...reading },
+      answering: { ...base, ...reading, ...(framing === undefined ? {} : { framing }) },
     },
   };
 }

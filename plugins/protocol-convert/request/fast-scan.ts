@@ -3,6 +3,8 @@
  * one regular expression: a third of the cost of parsing it. Pure.
  */
 
+const backslash = 0x5c;
+
 /** Matches where one of these members has a value other than null. Text that merely contains the name has a backslash before its quote. */
 export function valuePattern(...names: readonly string[]): RegExp {
   return new RegExp(`"(?:${names.join('|')})" *: *[^n ]`);
@@ -30,14 +32,61 @@ export function textBytes(latin1: string, pattern: RegExp): number {
   return sum;
 }
 
+/** Where the value that begins at `from` ends: at a quote behind an even number of backslashes. */
 function closingQuote(latin1: string, from: number): number {
-  let at = from;
-  while (at < latin1.length) {
-    const code = latin1.charCodeAt(at);
-    if (code === 0x22) return at;
-    at += code === 0x5c ? 2 : 1;
+  for (let end = latin1.indexOf('"', from); end !== -1; end = latin1.indexOf('"', end + 1)) {
+    let at = end;
+    while (at > from && latin1.charCodeAt(at - 1) === backslash) at--;
+    if ((end - at) % 2 === 0) return end;
   }
   return latin1.length;
+}
+
+/** A longer frame is not worth remembering. */
+const longestRemembered = 4096;
+
+/**
+ * Most frames of a stream differ from the one before in one text alone: such a frame is recognised by the bytes before and behind
+ * the text, which costs a fraction of searching it.
+ */
+export class RepeatedFrame {
+  #before = '';
+  #behind = '';
+  // Of the frame that was scanned last.
+  #texts = 0;
+  #start = 0;
+  #end = 0;
+
+  /** Like `textBytes`. */
+  scan(latin1: string, pattern: RegExp): number {
+    let sum = 0;
+    this.#texts = 0;
+    pattern.lastIndex = 0;
+    while (pattern.test(latin1)) {
+      this.#texts++;
+      this.#start = pattern.lastIndex;
+      this.#end = closingQuote(latin1, this.#start);
+      sum += this.#end - this.#start;
+      pattern.lastIndex = this.#end + 1;
+    }
+    return sum;
+  }
+
+  /** Remembers the frame that was scanned last, if it has exactly one text. */
+  remember(latin1: string): void {
+    if (this.#texts !== 1 || this.#end >= latin1.length || latin1.length > longestRemembered) return;
+    this.#before = latin1.slice(0, this.#start);
+    this.#behind = latin1.slice(this.#end);
+  }
+
+  /** Bytes of the only text of a frame like the remembered one; 0: it is another, or its text is empty or has a quote. */
+  textBytes(latin1: string): number {
+    const start = this.#before.length;
+    const end = latin1.length - this.#behind.length;
+    if (start === 0 || end <= start || latin1.indexOf('"', start) !== end) return 0;
+    if (latin1.charCodeAt(end - 1) === backslash) return 0;
+    return latin1.startsWith(this.#before) && latin1.endsWith(this.#behind) ? end - start : 0;
+  }
 }
 
 /** Length of `event:`. */

@@ -78,10 +78,11 @@ export const mostVendorIds = 2_000;
 
 /** In document order, one entry for each occurrence of an id; at most `mostVendorIds` and one. */
 export function vendorIdsIn(json: JsonObject, options: SearchOptions = {}): readonly VendorId[] {
-  return new Search(options).run(json);
+  return search.run(json, options);
 }
 
 const none: readonly VendorId[] = [];
+const noOptions: SearchOptions = {};
 /** Requests have fewer levels; answers are not searched any deeper. */
 const deepest = 160;
 
@@ -102,22 +103,29 @@ const roles = new Map<string, Role>([
 
 /** One walk over a request or an answer. It costs little until an id is found: most requests contain none. */
 class Search {
-  readonly #options: SearchOptions;
-  /** The path from the root to the current position: member names and indexes, and the objects at each step. */
-  readonly #path: (string | number)[] = [];
-  readonly #objects: JsonObject[] = [];
+  #options = noOptions;
+  /**
+   * The path from the root to the current position: member names and indexes, and the objects at each step. Each begins with an
+   * unused entry that is never removed: V8 frees the memory of a list when it becomes empty.
+   */
+  readonly #path: (string | number)[] = [''];
+  readonly #objects: JsonObject[] = [{}];
   #found: VendorId[] | undefined;
 
-  constructor(options: SearchOptions) {
+  run(json: JsonObject, options: SearchOptions): readonly VendorId[] {
     this.#options = options;
-  }
-
-  run(json: JsonObject): readonly VendorId[] {
+    // Where the search before this one has failed.
+    if (this.#path.length > 1) this.#path.length = 1;
+    if (this.#objects.length > 1) this.#objects.length = 1;
+    this.#found = undefined;
     const { prompt, conversation } = json;
     if (isObject(prompt)) this.#addNamed('Prompt', 'prompt', prompt);
     this.#addNamed('Conversation', 'conversation', conversation);
     this.#object(json);
-    return this.#found ?? none;
+    const found = this.#found ?? none;
+    this.#found = undefined;
+    this.#options = noOptions;
+    return found;
   }
 
   #object(object: JsonObject): void {
@@ -158,7 +166,7 @@ class Search {
   }
 
   #walk(key: string | number, value: object): void {
-    if (this.#path.length >= deepest) return;
+    if (this.#path.length > deepest) return;
     this.#path.push(key);
     if (Array.isArray(value)) {
       for (let index = 0; index < value.length; index++) {
@@ -223,6 +231,9 @@ class Search {
     return this.#path.some((step) => echoMembers.has(step)) || this.#objects.some((one) => echoType.test(typeOf(one)));
   }
 }
+
+/** Used again for each search: its lists need not grow anew. */
+const search = new Search();
 
 function typeOf({ type }: JsonObject): string {
   return typeof type === 'string' ? type : '';

@@ -32,15 +32,16 @@ export function stateEndpoints(options: StateEndpointsOptions): Endpoint[] {
   } satisfies Partial<Endpoint>;
   const path = '/v1/responses/:response_id';
   return [
-    { ...common, method: 'GET', path, handle: (exchange, forward) => retrieve(exchange, forward) },
-    { ...common, method: 'DELETE', path, handle: (exchange, forward) => remove(exchange, forward) },
+    { ...common, ...saying('Gets a stored response.'), method: 'GET', path, handle: retrieve },
+    { ...common, ...saying('Deletes a stored response.'), method: 'DELETE', path, handle: remove },
     {
       ...common,
+      ...saying('Lists the input of a stored response.'),
       method: 'GET',
       path: `${path}/input_items`,
-      handle: (exchange, forward) => listInput(exchange, forward),
+      handle: listInput,
     },
-    { ...common, method: 'POST', path: `${path}/cancel`, handle: (exchange) => cancel(exchange) },
+    { ...common, method: 'POST', path: `${path}/cancel`, handle: cancel },
   ];
 
   async function retrieve(exchange: Exchange, forward: Next): Promise<Answer> {
@@ -81,6 +82,10 @@ export function stateEndpoints(options: StateEndpointsOptions): Endpoint[] {
     if (record === undefined) throw responseNotFound(id);
     return record;
   }
+}
+
+function saying(summary: string): Pick<Endpoint, 'describes'> {
+  return { describes: [{ summary }] };
 }
 
 function json(body: string): Answer {

@@ -8,7 +8,7 @@ import { UpstreamRefusal } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import type { ClientCodec, EncodedRequest } from '../../common/canonical/codec.ts';
 import { DroppedParameters } from '../../common/canonical/dropped-parameters.ts';
-import type { Part } from '../../common/canonical/prompt.ts';
+import type { Part, Prompt } from '../../common/canonical/prompt.ts';
 import { model } from '../../common/domain/models.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { hasStrayResult, requireAnswerable } from '../../common/encoding/history.ts';
@@ -22,6 +22,7 @@ import { relays, type SpokenProtocol } from '../relay/variants.ts';
 import { compactionPrompt } from '../state/compaction.ts';
 import { compactionAnswerCodec, compactionItemCodec, type ReplyCodec } from '../state/compaction-reply.ts';
 import { mustEmulate } from '../state/emulation.ts';
+import { answerTransforms } from '../transforms/chain.ts';
 import { boundsOf, encodedBody, isLarge, pause } from './large-body.ts';
 import { ResponseTranslation } from './response-mapping.ts';
 import { foreignRefusal } from './upstream-error.ts';
@@ -90,15 +91,10 @@ export async function encodeRequest(
   const account = accountOf(exchange);
   const large = isLarge(exchange, opened);
   const droppedParameters = new DroppedParameters(codec.spelling);
-  const bounds = boundsOf(exchange, opened, tools.config);
-  bounds?.json(opened.json);
-  const read = codec.decodeRequest(opened.json, {
-    dropped: droppedParameters,
-    open: (text) => tools.sealer.open(text, account),
-    onForeignReasoning: () => droppedParameters.drop('reasoningHistory'),
-  });
-  bounds?.prompt(read, codec.conversation);
+  const decoded = decodePrompt(exchange, opened, tools, droppedParameters);
   if (large) await pause(exchange);
+  const asIs = tools.transforms().ofPrompts.length === 0;
+  const read = opened.transformed ?? (asIs ? decoded : await transformed(decoded, exchange, opened, tools));
   requireAnswerable(read.turns, codec.conversation);
   if (hasStrayResult(read.turns)) droppedParameters.drop('strayResults');
   const asked = opened.compaction === undefined ? read : compactionPrompt(read);
@@ -118,6 +114,37 @@ export async function encodeRequest(
   tools.ids.refuseIn(encoded.body, opened, target);
   // Media that were fetched may be large too.
   return { encoded, dropped: droppedParameters.dropped, large: large || prompt !== whole };
+}
+
+function decodePrompt(exchange: Exchange, opened: Opened, tools: Tools, droppedParameters: DroppedParameters): Prompt {
+  const codec = decoding(opened);
+  const account = accountOf(exchange);
+  const bounds = boundsOf(exchange, opened, tools.config);
+  bounds?.json(opened.json);
+  const prompt = codec.decodeRequest(opened.json, {
+    dropped: droppedParameters,
+    open: (text) => tools.sealer.open(text, account),
+    onForeignReasoning: () => droppedParameters.drop('reasoningHistory'),
+  });
+  bounds?.prompt(prompt, codec.conversation);
+  return prompt;
+}
+
+/** The prompt after the transforms that other plugins add; the same object where none changes it. */
+async function transformed(read: Prompt, exchange: Exchange, { call }: Opened, tools: Tools): Promise<Prompt> {
+  let prompt = read;
+  if (!call.billable) return prompt;
+  for (const transform of tools.transforms().ofPrompts)
+    prompt = (await transform.request?.(prompt, exchange)) ?? prompt;
+  return prompt;
+}
+
+/** What the transforms make of a request that would be relayed; undefined: they change nothing, and its bytes can stay. */
+export async function changedPrompt(exchange: Exchange, opened: Opened, tools: Tools): Promise<Prompt | undefined> {
+  const read = decodePrompt(exchange, opened, tools, new DroppedParameters(decoding(opened).spelling));
+  if (isLarge(exchange, opened)) await pause(exchange);
+  const prompt = await transformed(read, exchange, opened, tools);
+  return prompt === read ? undefined : prompt;
 }
 
 /**
@@ -165,6 +192,7 @@ function translationOf(
     clientStreams: opened.call.stream,
     streamType: reshape?.streamType ?? 'text/event-stream',
     idleFrame: reshape === undefined ? keepAliveFrame : reshape.idleFrame,
+    transforms: opened.call.billable ? answerTransforms(exchange, tools.transforms().ofAnswers, tools.log) : undefined,
     collector: opened.compaction === undefined ? tools.signatureCache.collector(account, maker) : undefined,
   });
 }
@@ -189,6 +217,6 @@ async function gathered(answer: Answer, translation: ResponseTranslation): Promi
       'content-type': 'application/json',
       ...(droppedFields === undefined ? {} : { 'x-gateway-dropped': droppedFields }),
     },
-    body: translation.gathered(),
+    body: await translation.gathered(),
   };
 }

@@ -16,6 +16,7 @@ import type { ReadFrame } from '../../common/wire/frame.ts';
 import type { Reshape } from '../../common/wire/protocols.ts';
 import type { LiveReport } from '../metering/report.ts';
 import type { ReplyCodec } from '../state/compaction-reply.ts';
+import type { AnswerTransforms } from '../transforms/chain.ts';
 import { emulating } from './emulate.ts';
 import type { SignatureCollector } from './signature-cache.ts';
 import { foreignError } from './upstream-error.ts';
@@ -32,6 +33,7 @@ export interface TranslationOptions {
   readonly idleFrame: Uint8Array | undefined;
   /** Collects the parts of the answer that the gateway must remember. */
   readonly collector: SignatureCollector | undefined;
+  readonly transforms: AnswerTransforms | undefined;
 }
 
 /**
@@ -88,6 +90,7 @@ export class ResponseTranslation implements Reshape {
     if (this.#isFinished) return undefined;
     this.#decoder.end();
     this.#checkReadable(true);
+    this.#endTransforms();
     this.#isFinished = true;
     if (this.#encoder !== undefined) this.#out += this.#encoder.finish();
     return this.#flush();
@@ -102,18 +105,32 @@ export class ResponseTranslation implements Reshape {
     return this.#flush();
   }
 
-  whole(json: JsonObject): Uint8Array {
+  get hasRefused(): boolean {
+    return this.#options.transforms?.hasFailed ?? false;
+  }
+
+  whole(json: JsonObject): Uint8Array | Promise<Uint8Array> {
     this.#options.upstream.decodeReply(json, this.#events);
     this.#checkReadable(true);
+    this.#endTransforms();
     if (this.#encoder === undefined) return this.gathered();
     this.#out += this.#encoder.finish();
     return this.#flush() ?? new Uint8Array();
   }
 
   /** The body that the frames form. Throws the error that broke the stream. */
-  gathered(): Uint8Array {
+  gathered(): Uint8Array | Promise<Uint8Array> {
     if (this.#failure !== undefined) throw this.#failure;
-    return Buffer.from(JSON.stringify(this.#options.client.encodeReply(this.#reply(), this.#context)));
+    const { client, transforms } = this.#options;
+    const encode = (reply: Reply) => Buffer.from(JSON.stringify(client.encodeReply(reply, this.#context)));
+    const reply = this.#reply();
+    return transforms?.takeReplies ? transforms.reply(reply).then(encode) : encode(reply);
+  }
+
+  /** Events that transforms add after the last one. */
+  #endTransforms(): void {
+    const { transforms } = this.#options;
+    if (transforms !== undefined) for (const event of transforms.end(this.#encoder === undefined)) this.#emit(event);
   }
 
   #reply(): Reply {
@@ -121,20 +138,20 @@ export class ResponseTranslation implements Reshape {
     return this.#collector.reply();
   }
 
+  /** The client's bytes. */
+  #emit(event: Event): void {
+    if (this.#encoder === undefined) this.#collector!.event(event);
+    else this.#out += this.#encoder.event(event);
+  }
+
   #sink(): Sink {
-    const stateCollector = this.#options.collector;
-    const encoder = this.#encoder;
-    const collector = this.#collector;
-    const emit =
-      encoder === undefined
-        ? (event: Event) => collector!.event(event)
-        : (event: Event) => {
-            this.#out += encoder.event(event);
-          };
-    if (stateCollector === undefined) return emit;
+    const { collector, transforms } = this.#options;
+    if (collector === undefined && transforms === undefined) return (event) => this.#emit(event);
+    const isWhole = this.#encoder === undefined;
     return (event) => {
-      stateCollector.event(event);
-      emit(event);
+      collector?.event(event);
+      if (transforms === undefined) this.#emit(event);
+      else for (const made of transforms.event(event, isWhole)) this.#emit(made);
     };
   }
 

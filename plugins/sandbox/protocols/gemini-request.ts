@@ -34,7 +34,7 @@ const requestMembers = new Set([
 const sentinels = ['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go'];
 
 /** A copy of the object with its own member names in camelCase. */
-function camel(value: unknown): JsonObject {
+export function camel(value: unknown): JsonObject {
   const object = objectOf(value);
   const names = Object.keys(object);
   if (!names.some((name) => name.includes('_'))) return object;

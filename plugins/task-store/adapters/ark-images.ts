@@ -1,11 +1,11 @@
 /** `ark-images`: `/images/generations` of Ark; one image per call, and single images may fail inside a 200. Pure. */
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json/json.ts';
 import type { Traits } from '../../common/domain/traits.ts';
-import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../contract.ts';
-import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from './geometry.ts';
-import { failed, failedTask, isModeration, readObject, unreadable } from './outcome.ts';
-import { addressOf } from './references.ts';
-import { droppedMembers, fieldOf, pickExtras, refuseRoles, unsupported } from './refuse.ts';
+import type { Bounds, MadeFile, MediaAdapter, Order, Step, VendorRequest } from '../../common/media/adapters.ts';
+import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from '../../common/media/geometry.ts';
+import { failed, failedTask, isModeration, readObject, unreadable } from '../../common/media/outcome.ts';
+import { addressOf } from '../../common/media/references.ts';
+import { droppedMembers, fieldOf, pickExtras, refuseRoles, unsupported } from '../../common/media/refuse.ts';
 
 const mostReferences = 14;
 const roles = new Set(['image']);
@@ -20,8 +20,9 @@ const supportedExtras = new Set([
 const longestShape = 16;
 const longestEdge = 16_384;
 
-export const arkImages: Adapter = {
-  protocol: 'ark-images',
+export const arkImages: MediaAdapter = {
+  name: 'ark-images',
+  path: '/images/generations',
   kind: 'image',
   needsBytes: false,
   // The protocol has no image count: a "set" is one work in several images, and the model decides how many.

@@ -1,7 +1,7 @@
 /** Upper bound of an Ark video's cost: tokens = width × height × (24 × seconds + 1) / 1024. Pure. */
 import { table } from '../../../core/contract/table.ts';
 import { readCount } from '../../common/domain/usage.ts';
-import type { Order } from '../contract.ts';
+import type { Order } from '../../common/media/adapters.ts';
 
 /** At least the largest shape of the resolution; the largest published are 864x480, 1504x640 and 2176x928. */
 const mostPixels: Readonly<Record<string, number>> = table({ '480p': 430_000, '720p': 970_000, '1080p': 2_100_000 });

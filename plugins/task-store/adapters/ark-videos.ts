@@ -2,12 +2,20 @@
 import { type JsonObject, objectOf, textOf } from '../../../core/json/json.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
 import { notAnAnswer } from '../../common/kit/upstream-errors.ts';
-import type { Adapter, Bounds, MadeFile, Order, Reference, Step, VendorRequest } from '../contract.ts';
+import type {
+  Bounds,
+  MadeFile,
+  MediaAdapter,
+  Order,
+  Reference,
+  Step,
+  VendorRequest,
+} from '../../common/media/adapters.ts';
+import { ratioAmong, resolutionAmong } from '../../common/media/geometry.ts';
+import { failed, failedTask, readObject, unreadable } from '../../common/media/outcome.ts';
+import { addressOf } from '../../common/media/references.ts';
+import { droppedMembers, pickExtras, unsupported } from '../../common/media/refuse.ts';
 import { secondsAtMost, tokensAtMost } from './ark-video-bounds.ts';
-import { ratioAmong, resolutionAmong } from './geometry.ts';
-import { failed, failedTask, readObject, unreadable } from './outcome.ts';
-import { addressOf } from './references.ts';
-import { droppedMembers, pickExtras, unsupported } from './refuse.ts';
 
 const ratios = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'];
 const supportedExtras = new Set([
@@ -22,8 +30,9 @@ const supportedExtras = new Set([
 const path = '/contents/generations/tasks';
 const taskPath = (vendorId: string) => `${path}/${encodeURIComponent(vendorId)}`;
 
-export const arkVideos: Adapter = {
-  protocol: 'ark-videos',
+export const arkVideos: MediaAdapter = {
+  name: 'ark-videos',
+  path: '/contents/generations/tasks',
   kind: 'video',
   needsBytes: false,
   mostPerCall: 1,

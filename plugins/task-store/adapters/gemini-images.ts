@@ -3,10 +3,19 @@ import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../co
 import type { Target } from '../../common/domain/upstreams.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
 import { mediaTypeOfName } from '../../common/kit/media-types.ts';
-import type { Adapter, Bounds, MadeFile, Order, Reference, Step, VendorAnswer, VendorRequest } from '../contract.ts';
-import { ratioAmong, requestedResolution, resolutionAmong } from './geometry.ts';
-import { failed, readObject, unreadable } from './outcome.ts';
-import { droppedMembers, pickExtras, refuseRoles } from './refuse.ts';
+import type {
+  Bounds,
+  MadeFile,
+  MediaAdapter,
+  Order,
+  Reference,
+  Step,
+  VendorAnswer,
+  VendorRequest,
+} from '../../common/media/adapters.ts';
+import { ratioAmong, requestedResolution, resolutionAmong } from '../../common/media/geometry.ts';
+import { failed, readObject, unreadable } from '../../common/media/outcome.ts';
+import { droppedMembers, pickExtras, refuseRoles } from '../../common/media/refuse.ts';
 import { promptTokensAtMost } from './token-bounds.ts';
 
 const roles = new Set(['image']);
@@ -23,8 +32,9 @@ const textTokensPerImage = 8_192;
 const forbidden = /SAFETY|PROHIBITED|RECITATION|BLOCKLIST|SPII/;
 const ending = 'STOP';
 
-export const geminiImages: Adapter = {
-  protocol: 'gemini-images',
+export const geminiImages: MediaAdapter = {
+  name: 'gemini-images',
+  path: '/models',
   kind: 'image',
   auth: { header: 'x-goog-api-key', value: '{key}' },
   needsBytes: true,

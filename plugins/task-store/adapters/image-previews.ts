@@ -3,13 +3,13 @@
 import type { JsonObject } from '../../../core/json/json.ts';
 import { objectOf, textOf } from '../../../core/json/json.ts';
 import { errorIn } from '../../common/kit/error-body.ts';
-import type { Adapter, Streaming, VendorRequest } from '../contract.ts';
-import { failed, isModeration } from './outcome.ts';
+import type { MediaAdapter, Streaming, VendorRequest } from '../../common/media/adapters.ts';
+import { failed, isModeration } from '../../common/media/outcome.ts';
 
 /** Per preview: https://platform.openai.com/docs/guides/image-generation#streaming */
 export const previewTokens = 100;
 
-type Words = Pick<Adapter, 'create' | 'readCreated'>;
+type Words = Pick<MediaAdapter, 'create' | 'readCreated'>;
 
 /** The stream's last event has the members of a whole answer, without the list. */
 export function streamingOf({ create, readCreated }: Words): Streaming {
@@ -37,6 +37,6 @@ function wholeOf({ b64_json: base64, url, ...rest }: JsonObject): JsonObject {
 }
 
 /** These vendors never create a task of their own. */
-function endOf(step: ReturnType<Adapter['readCreated']>): ReturnType<Streaming['read']> {
+function endOf(step: ReturnType<MediaAdapter['readCreated']>): ReturnType<Streaming['read']> {
   return step.state === 'done' || step.state === 'failed' ? step : undefined;
 }

@@ -8,14 +8,23 @@ import { isObject, type JsonObject, objectOf, textOf } from '../../../core/json/
 import type { Traits } from '../../common/domain/traits.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
+import type { FormMember } from '../../common/kit/forms/multipart.ts';
 import { extensionOf } from '../../common/kit/media-types.ts';
-import type { FormMember } from '../../common/kit/multipart.ts';
-import type { Adapter, Bounds, MadeFile, Order, Reference, Step, VendorAnswer, VendorRequest } from '../contract.ts';
-import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from './geometry.ts';
+import type {
+  Bounds,
+  MadeFile,
+  MediaAdapter,
+  Order,
+  Reference,
+  Step,
+  VendorAnswer,
+  VendorRequest,
+} from '../../common/media/adapters.ts';
+import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from '../../common/media/geometry.ts';
+import { failed, isModeration, readObject, unreadable } from '../../common/media/outcome.ts';
+import { addressOf } from '../../common/media/references.ts';
+import { droppedMembers, fieldOf, pickExtras, refuseRoles, unsupported } from '../../common/media/refuse.ts';
 import { previewTokens, streamingOf } from './image-previews.ts';
-import { failed, isModeration, readObject, unreadable } from './outcome.ts';
-import { addressOf } from './references.ts';
-import { droppedMembers, fieldOf, pickExtras, refuseRoles, unsupported } from './refuse.ts';
 import { imageTokensAtMost, promptTokensAtMost } from './token-bounds.ts';
 
 /** Limit of the JSON form of edits. */
@@ -36,8 +45,9 @@ const usualSizes: Readonly<Record<string, string>> = table({
   '2:3': '1024x1536',
 });
 
-export const openaiImages: Adapter = {
-  protocol: 'openai-images',
+export const openaiImages: MediaAdapter = {
+  name: 'openai-images',
+  path: '/images/generations',
   kind: 'image',
   needsBytes: false,
   mostPerCall: 10,

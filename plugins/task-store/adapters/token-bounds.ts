@@ -1,6 +1,6 @@
 /** Upper bounds of the tokens that an order may use, before the vendor reports them. Pure. */
-import type { Order } from '../contract.ts';
-import { imagePixels } from './geometry.ts';
+import type { Order } from '../../common/media/adapters.ts';
+import { imagePixels } from '../../common/media/geometry.ts';
 
 /** The gateway's general estimate: one token per two bytes, more than text of any language needs. */
 const promptBytesPerToken = 2;

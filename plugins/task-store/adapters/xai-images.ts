@@ -3,18 +3,19 @@
  * that expire. Pure.
  */
 import { isObject, type JsonObject, listOf, textOf } from '../../../core/json/json.ts';
-import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../contract.ts';
-import { ratioAmong, requestedResolution, resolutionAmong } from './geometry.ts';
-import { failed, readObject, unreadable } from './outcome.ts';
-import { addressOf } from './references.ts';
-import { droppedMembers, pickExtras, refuseRoles } from './refuse.ts';
+import type { Bounds, MadeFile, MediaAdapter, Order, Step, VendorRequest } from '../../common/media/adapters.ts';
+import { ratioAmong, requestedResolution, resolutionAmong } from '../../common/media/geometry.ts';
+import { failed, readObject, unreadable } from '../../common/media/outcome.ts';
+import { addressOf } from '../../common/media/references.ts';
+import { droppedMembers, pickExtras, refuseRoles } from '../../common/media/refuse.ts';
 
 const roles = new Set(['image']);
 const supportedExtras = new Set(['output_format', 'user']);
 const ratios = '1:1 16:9 9:16 4:3 3:4 3:2 2:3 2:1 1:2 19.5:9 9:19.5 20:9 9:20'.split(' ');
 
-export const xaiImages: Adapter = {
-  protocol: 'xai-images',
+export const xaiImages: MediaAdapter = {
+  name: 'xai-images',
+  path: '/images/generations',
   kind: 'image',
   needsBytes: false,
   mostPerCall: 10,

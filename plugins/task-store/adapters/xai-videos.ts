@@ -4,11 +4,11 @@
  */
 import { type JsonObject, objectOf, textOf } from '../../../core/json/json.ts';
 import { notAnAnswer } from '../../common/kit/upstream-errors.ts';
-import type { Adapter, Bounds, Order, Step, VendorAnswer, VendorRequest } from '../contract.ts';
-import { ratioAmong, resolutionAmong } from './geometry.ts';
-import { failed, failedTask, readObject, unreadable } from './outcome.ts';
-import { addressOf } from './references.ts';
-import { droppedMembers, fieldOf, pickExtras, unsupported } from './refuse.ts';
+import type { Bounds, MediaAdapter, Order, Step, VendorAnswer, VendorRequest } from '../../common/media/adapters.ts';
+import { ratioAmong, resolutionAmong } from '../../common/media/geometry.ts';
+import { failed, failedTask, readObject, unreadable } from '../../common/media/outcome.ts';
+import { addressOf } from '../../common/media/references.ts';
+import { droppedMembers, fieldOf, pickExtras, unsupported } from '../../common/media/refuse.ts';
 
 const ratios = ['1:1', '16:9', '9:16', '4:3', '3:4', '3:2', '2:3'];
 /** Longer durations are shortened to this. */
@@ -18,8 +18,9 @@ const mostReferences = 7;
 const usualResolution = '480p';
 const supportedExtras = new Set(['user']);
 
-export const xaiVideos: Adapter = {
-  protocol: 'xai-videos',
+export const xaiVideos: MediaAdapter = {
+  name: 'xai-videos',
+  path: '/videos/generations',
   kind: 'video',
   needsBytes: false,
   mostPerCall: 1,

@@ -2,7 +2,7 @@
 import { UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
 import type { Target, UpstreamGate } from '../../common/domain/upstreams.ts';
 import type { Usage, UsageClass } from '../../common/domain/usage.ts';
-import type { Adapter, Order, Step, VendorRequest } from '../contract.ts';
+import type { MediaAdapter, Order, Step, VendorRequest } from '../../common/media/adapters.ts';
 import type { Tools, WorkerContext } from './dependencies.ts';
 
 export interface VendorCall {
@@ -12,7 +12,7 @@ export interface VendorCall {
 
 /** Calls that go to one vendor together; they hold one slot of its concurrency limit already, if there is one. */
 export interface AttemptPlan {
-  readonly adapter: Adapter;
+  readonly adapter: MediaAdapter;
   readonly calls: readonly VendorCall[];
   readonly target: Target;
   readonly timeoutMs: number;
@@ -33,7 +33,7 @@ export interface CallOutcome {
 }
 
 /** Throws the adapter's error for what its vendor does not support; nothing is sent. */
-export function callsFor(adapter: Adapter, order: Order, target: Target): VendorCall[] {
+export function callsFor(adapter: MediaAdapter, order: Order, target: Target): VendorCall[] {
   const calls: VendorCall[] = [];
   for (let left = order.count; left > 0; left -= adapter.mostPerCall) {
     const part = { ...order, count: Math.min(left, adapter.mostPerCall) };

@@ -1,6 +1,7 @@
 /** Copies a vendor's results to the gateway's storage before their addresses expire, then charges the task. */
 import { GatewayError } from '../../../core/contract/errors.ts';
-import type { MadeFile, Step } from '../contract.ts';
+import type { Target } from '../../common/domain/upstreams.ts';
+import type { MadeFile, Step } from '../../common/media/adapters.ts';
 import { targetOf } from '../orders/targets.ts';
 import { backOff, type Tools, type WorkerContext } from './dependencies.ts';
 import { complete, endUncharged, withLast } from './final-states.ts';
@@ -96,11 +97,18 @@ async function fetchResult(
 ): Promise<StoredResult> {
   const { catalog, providers, adapters, files } = tools;
   const last = task.attempts.at(-1);
-  const vendor = last && targetOf(last, catalog.find(task.model), providers, adapters)?.target.baseUrl;
+  const target = last && targetOf(last, catalog.find(task.model), providers, adapters)?.target;
   const owner = { accountId: task.accountId, taskId: task.id, number };
+  const vendor = target && { baseUrl: target.baseUrl, headers: headersTo(target), network: target.network };
   const content = vendor === undefined ? { url } : { url, vendor };
   const { id, mediaType } = await files.keep(content, kind, owner, signal);
   return { id, mediaType };
+}
+
+/** The operator's own headers, without the key, which addresses of results do not need. */
+function headersTo({ upstream, headers }: Target): Readonly<Record<string, string>> {
+  const common = Object.entries(upstream.headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return { ...Object.fromEntries(common), ...headers };
 }
 
 function isPermanent(error: unknown): boolean {

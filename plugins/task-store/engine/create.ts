@@ -3,13 +3,12 @@
  * sent again.
  */
 
-import type { Secret } from '../../../core/contract/secret.ts';
 import type { BackgroundCall } from '../../common/domain/admin/upstreams.ts';
 import type { Attempt } from '../../common/domain/calls.ts';
 import type { Model } from '../../common/domain/models.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
-import type { Adapter, Step } from '../contract.ts';
-import { boundsOf, type Candidate, candidatesFor, targetAt, weightedOrder } from '../orders/targets.ts';
+import type { MediaAdapter, Step } from '../../common/media/adapters.ts';
+import { boundsOf, type Candidate, candidatesFor, type TakenKey, targetAt, weightedOrder } from '../orders/targets.ts';
 import { type BrokenCall, type CallOutcome, callAll, callsFor, type VendorCall } from './calls.ts';
 import { storeResults } from './copy.ts';
 import { backOff, type Tools, type WorkerContext } from './dependencies.ts';
@@ -29,7 +28,7 @@ const generationTimeoutMs = 600_000;
 
 interface Answered {
   readonly step: Step;
-  readonly adapter: Adapter;
+  readonly adapter: MediaAdapter;
   readonly broken: readonly BrokenCall[];
 }
 type Outcome = Answered | { readonly verdict: Verdict } | 'lost';
@@ -124,13 +123,13 @@ export class Creation {
   async #try(
     candidate: Candidate,
     model: Model,
-    taken: { key: Secret; credential: string },
+    taken: TakenKey,
     backgroundCall: BackgroundCall | undefined,
   ): Promise<Outcome> {
     const { withBytes, clock } = this.#tools;
     const { adapter } = candidate;
     const { order } = this.#task;
-    const target = targetAt(candidate, model, taken.key, taken.credential);
+    const target = targetAt(candidate, model, taken);
     let calls: VendorCall[];
     try {
       const prepared = adapter.needsBytes ? await withBytes(order, this.#worker.signal) : order;
@@ -191,7 +190,7 @@ export class Creation {
       provider: provider.name,
       model: target.model,
       credential,
-      protocol: adapter.protocol,
+      protocol: adapter.name,
       startedAt: clock.now(),
       result: 'running',
       status: undefined,
@@ -230,7 +229,7 @@ export class Creation {
       await storeResults(this.#tools, ready, from, step, this.#worker);
       return;
     }
-    if (adapter.tasks === undefined) throw new Error(`${adapter.protocol} returned a task but supports none`);
+    if (adapter.tasks === undefined) throw new Error(`${adapter.name} returned a task but supports none`);
     const dueMs = backOff(0, timing.pollMs, timing.longestPollMs, random);
     const changes = { attempts: this.#attempts, vendorId: step.vendorId, progress: step.progress ?? 0 };
     await rows.move(this.#task.id, from, { state: 'running', dueMs }, changes);

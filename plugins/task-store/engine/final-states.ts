@@ -3,7 +3,7 @@
 import type { Attempt } from '../../common/domain/calls.ts';
 import type { Authorizations } from '../../common/domain/ledger.ts';
 import type { Usage } from '../../common/domain/usage.ts';
-import type { Adapter, Bounds, Order } from '../contract.ts';
+import type { Bounds, MediaAdapter, Order } from '../../common/media/adapters.ts';
 import type { From, StoredResult, StoredTask, TaskError, TaskRows } from './rows.ts';
 import { judge } from './verdict.ts';
 
@@ -94,7 +94,7 @@ export function withLast(attempts: readonly Attempt[], outcome: Partial<Attempt>
 export function withBroken(
   attempts: readonly Attempt[],
   broken: readonly { readonly order: Order; readonly error: unknown }[],
-  bounds: Adapter['bounds'],
+  bounds: MediaAdapter['bounds'],
 ): Attempt[] {
   const last = attempts.at(-1);
   if (last === undefined) return [];

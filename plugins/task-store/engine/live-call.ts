@@ -5,13 +5,13 @@ import { type JsonObject, objectOf, tryParse, tryParseBytes } from '../../../cor
 import type { Target } from '../../common/domain/upstreams.ts';
 import { FrameReader, parseFrame } from '../../common/kit/sse.ts';
 import { classifyFrame } from '../../common/kit/upstream-errors.ts';
-import type { Adapter, Order, Step, Streaming } from '../contract.ts';
+import type { MediaAdapter, Order, Step, Streaming } from '../../common/media/adapters.ts';
 import type { Tools } from './dependencies.ts';
 import type { Live } from './live.ts';
 import { type OpenAnswer, readBody, type VendorTime } from './vendor.ts';
 
 export interface LiveCallInput {
-  readonly adapter: Adapter & { readonly streams: Streaming };
+  readonly adapter: MediaAdapter & { readonly streams: Streaming };
   readonly order: Order;
   readonly target: Target;
   readonly time: VendorTime;

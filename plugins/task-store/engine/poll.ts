@@ -1,6 +1,6 @@
 /** Polls a vendor's task until it ends, and ends tasks that are lost or expired. */
 import { UpstreamRefusal } from '../../../core/contract/errors.ts';
-import type { Step } from '../contract.ts';
+import type { Step } from '../../common/media/adapters.ts';
 import { targetOf } from '../orders/targets.ts';
 import { storeResults } from './copy.ts';
 import { backOff, type Tools, type WorkerContext } from './dependencies.ts';

@@ -1,7 +1,7 @@
 /** The port to the rows of tasks: insert, find, take, and move from state to state. */
 import type { Attempt } from '../../common/domain/calls.ts';
 import type { Orm } from '../../common/domain/database.ts';
-import type { Made, MediaKind, Order } from '../contract.ts';
+import type { Made, MediaKind, Order } from '../../common/media/adapters.ts';
 
 /** States with work left. */
 export type OpenState = 'queued' | 'creating' | 'reconciling' | 'running' | 'copying';

@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Attempt } from '../../common/domain/calls.ts';
 import type { Database, Orm } from '../../common/domain/database.ts';
-import type { Made, MediaKind, Order, Reference } from '../contract.ts';
+import type { Made, MediaKind, Order, Reference } from '../../common/media/adapters.ts';
 import { type Leased, renewLease, takeDue } from './leases.ts';
 import type {
   Changes,

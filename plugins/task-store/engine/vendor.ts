@@ -4,11 +4,13 @@ import type { Host } from '../../../core/contract/contract.ts';
 import { UpstreamError } from '../../../core/contract/errors.ts';
 import type { Random } from '../../../core/contract/host-tools.ts';
 import type { Headers } from '../../../core/contract/message.ts';
+import { Agents, connectorFor } from '../../../core/contract/network.ts';
 import { tryParseBytes } from '../../../core/json/json.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
-import { writeMultipart } from '../../common/kit/multipart.ts';
+import { writeMultipart } from '../../common/kit/forms/multipart.ts';
+import { addressBelow, baseUrlOf } from '../../common/kit/upstream-request.ts';
+import type { VendorAnswer, VendorRequest } from '../../common/media/adapters.ts';
 import { authorized, CredentialError } from '../../common/wire/credentials.ts';
-import type { VendorAnswer, VendorRequest } from '../contract.ts';
 
 /** Ten large images as base64. */
 const maxAnswerBytes = 256 * 2 ** 20;
@@ -21,6 +23,7 @@ const beforeSending = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
+  'proxy_failed',
   'CERT_HAS_EXPIRED',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -54,23 +57,20 @@ export interface Vendors {
 }
 
 export function openVendors({ clock, random }: Pick<Host, 'clock' | 'random'>): Vendors {
-  const agents = new Map<number, Agent>();
-  const agentFor = (connectTimeoutMs: number) => {
-    let agent = agents.get(connectTimeoutMs);
-    if (agent === undefined) {
-      // A new connection per request: a kept one may be dead, and then it is unknown whether the request was read.
-      // Generation takes seconds, a connection does not; and no two credentials share a socket.
-      agent = new Agent({ pipelining: 0, connect: { timeout: connectTimeoutMs }, maxHeaderSize: 64 * 1024 });
-      agents.set(connectTimeoutMs, agent);
-    }
-    return agent;
-  };
+  const agents = new Agents();
+  // A new connection per request: on a kept one that has died it is unknown whether the vendor read the request.
+  // Its cost is small beside seconds of generation, and no two credentials share a socket.
+  const agentFor = ({ upstream: { connectTimeoutMs }, network }: Target) =>
+    agents.get(
+      `${connectTimeoutMs} ${network?.name ?? ''}`,
+      () => new Agent({ pipelining: 0, connect: connectorFor(connectTimeoutMs, network), maxHeaderSize: 64 * 1024 }),
+    );
   const open: Vendors['open'] = async (wanted, target, { timeoutMs, signal }) => {
     const { body, type } = contentOf(wanted, random);
     try {
       const { url, headers } = await authorized(
         {
-          url: target.baseUrl + wanted.path,
+          url: addressBelow(baseUrlOf(target), wanted.path),
           method: wanted.method,
           headers: headersFor(target, type),
           body: body ?? undefined,
@@ -79,7 +79,7 @@ export function openVendors({ clock, random }: Pick<Host, 'clock' | 'random'>): 
         target,
       );
       const answer = await request(url, {
-        dispatcher: agentFor(target.upstream.connectTimeoutMs),
+        dispatcher: agentFor(target),
         method: wanted.method,
         headers,
         body,
@@ -103,7 +103,7 @@ export function openVendors({ clock, random }: Pick<Host, 'clock' | 'random'>): 
       return { status, headers, atMs: clock.now(), json: tryParseBytes(bytes), ...(status < 300 ? {} : { bytes }) };
     },
     async close() {
-      await Promise.all([...agents.values()].map((agent) => agent.destroy()));
+      await agents.destroy();
     },
   };
 }
@@ -147,11 +147,11 @@ function contentOf({ body, form }: VendorRequest, random: Random): { body: strin
   return body === undefined ? { body: null } : { body: JSON.stringify(body), type: 'application/json' };
 }
 
-function headersFor({ upstream }: Target, type: string | undefined): Headers {
+function headersFor({ upstream, headers: own = {} }: Target, type: string | undefined): Headers {
   const headers: Headers = { accept: 'application/json', 'accept-encoding': 'identity' };
   if (type !== undefined) headers['content-type'] = type;
   for (const [name, value] of Object.entries(upstream.headers)) headers[name.toLowerCase()] = value;
-  return headers;
+  return Object.assign(headers, own);
 }
 
 function plain(headers: Dispatcher.ResponseData['headers']): Headers {

@@ -77,6 +77,7 @@ function videoEndpoints(rooms: Rooms): Endpoint[] {
       method: 'GET',
       path: '/v1/videos/:id/content',
       operation: 'video-tasks',
+      describes: [{ summary: 'Sends a video.', answers: ['video/mp4'] }],
       body: 'none',
       renderError,
       handle: (exchange) => rooms.queries.content(exchange, official),
@@ -117,6 +118,13 @@ function order(rooms: Rooms, path: string, operation: string, shape: Shape): End
     method: 'POST',
     path,
     operation,
+    describes: [
+      {
+        summary: operation === 'videos' ? 'Orders a video.' : 'Orders images.',
+        body: { types: ['application/json', 'multipart/form-data'], required: ['model'] },
+        answers: operation === 'videos' ? ['application/json'] : ['application/json', 'text/event-stream'],
+      },
+    ],
     modelKind: operation === 'videos' ? 'video' : 'image',
     body: 'json',
     charges: true,
@@ -145,8 +153,20 @@ function taskEndpoints(
 ): Endpoint[] {
   const common = { operation, body: 'none', timeoutMs: queryTimeoutMs, renderError } as const;
   return [
-    { ...common, method: 'GET', path, handle: list },
-    { ...common, method: 'GET', path: `${path}/:id`, handle: (exchange) => queries.one(exchange, scope) },
-    { ...common, method: 'DELETE', path: `${path}/:id`, handle: (exchange) => queries.delete(exchange, scope) },
+    { ...common, method: 'GET', path, describes: [{ summary: 'Lists the tasks.' }], handle: list },
+    {
+      ...common,
+      method: 'GET',
+      path: `${path}/:id`,
+      describes: [{ summary: 'Tells the state and the results of a task.' }],
+      handle: (exchange) => queries.one(exchange, scope),
+    },
+    {
+      ...common,
+      method: 'DELETE',
+      path: `${path}/:id`,
+      describes: [{ summary: 'Cancels or deletes a task.' }],
+      handle: (exchange) => queries.delete(exchange, scope),
+    },
   ];
 }

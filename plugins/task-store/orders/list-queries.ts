@@ -4,7 +4,7 @@ import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { caller } from '../../common/domain/accounts.ts';
-import type { MediaKind } from '../contract.ts';
+import type { MediaKind } from '../../common/media/adapters.ts';
 import type { Tools } from '../engine/dependencies.ts';
 import { type Filter, TaskLists } from './lists.ts';
 import { renderTask, type Scope } from './queries.ts';

@@ -1,7 +1,7 @@
 /** SQL for lists of an account's tasks: filters, pages by cursor or offset, and the total count. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database } from '../../common/domain/database.ts';
-import type { MediaKind } from '../contract.ts';
+import type { MediaKind } from '../../common/media/adapters.ts';
 import type { StoredState, StoredTask } from '../engine/rows.ts';
 import { jsonOf, rowsOf } from '../engine/sql.ts';
 import { type Row, taskOf, viewColumns } from '../engine/sql-rows.ts';

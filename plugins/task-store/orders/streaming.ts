@@ -44,7 +44,8 @@ export async function streamOrder(
 function answerOf(headers: Headers, body: AsyncIterable<Uint8Array>): Answer {
   const own = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
   // Frames are relayed whole, so that the gateway's own event fits between any two.
-  return { status: 200, headers: { ...own, ...headers }, body, idleFrame: () => keepAliveFrame };
+  const failed = (error: GatewayError) => Buffer.from(`\n\n${errorFrame(error)}`);
+  return { status: 200, headers: { ...own, ...headers }, body, idleFrame: () => keepAliveFrame, failed };
 }
 
 async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {

@@ -11,7 +11,8 @@ import type { Call } from '../../common/domain/calls.ts';
 import { isUndecided } from '../../common/domain/database.ts';
 import { authorization } from '../../common/domain/ledger.ts';
 import { model } from '../../common/domain/models.ts';
-import type { Order, Submission } from '../contract.ts';
+import type { Order } from '../../common/media/adapters.ts';
+import type { Submission } from '../contract.ts';
 import type { Tools } from '../engine/dependencies.ts';
 import type { NewTask, StoredTask } from '../engine/rows.ts';
 import { imageAnswer } from './shapes/index.ts';
@@ -26,7 +27,7 @@ export function callOf({ order }: Submission, { catalog, providers, adapters }: 
   const candidates = entry === undefined ? [] : candidatesFor(entry, order.kind, providers, adapters);
   const { inputTokens, outputTokens, images, seconds } = boundsOf(candidates, order);
   return {
-    protocol: candidates[0]?.adapter.protocol ?? order.kind,
+    protocol: candidates[0]?.adapter.name ?? order.kind,
     model: order.model,
     stream: order.previews !== undefined,
     billable: true,

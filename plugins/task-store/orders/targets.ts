@@ -4,24 +4,28 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Random } from '../../../core/contract/host-tools.ts';
 import type { Secret } from '../../../core/contract/secret.ts';
 import type { Attempt } from '../../common/domain/calls.ts';
-import type { Model, ModelTarget } from '../../common/domain/models.ts';
+import { type Model, type ModelTarget, protocolsOf } from '../../common/domain/models.ts';
 import { mergeTraits } from '../../common/domain/traits.ts';
 import type { Provider, Providers, Target } from '../../common/domain/upstreams.ts';
-import { unsupported } from '../adapters/refuse.ts';
-import type { Adapter, Adapters, Bounds, MediaKind, Order } from '../contract.ts';
+import type { Bounds, MediaAdapter, MediaKind, Order } from '../../common/media/adapters.ts';
+import { unsupported } from '../../common/media/refuse.ts';
+import type { Adapters } from '../contract.ts';
 import { callsFor } from '../engine/calls.ts';
 
 export interface Candidate {
-  readonly adapter: Adapter;
+  readonly adapter: MediaAdapter;
   readonly provider: Provider;
   readonly target: ModelTarget;
 }
+
+/** A key, and the network for calls with it. */
+export type TakenKey = Pick<Target, 'key' | 'credential' | 'network'>;
 
 /** In the configured order. */
 export function candidatesFor(model: Model, kind: MediaKind, providers: Providers, adapters: Adapters): Candidate[] {
   return model.targets.flatMap((target) => {
     const provider = providers.find(target.provider);
-    const protocol = Object.keys(provider?.speaks ?? {}).find((name) => adapters.get(name)?.kind === kind);
+    const protocol = protocolsOf(target, provider).find((name) => adapters.get(name)?.kind === kind);
     return provider === undefined || protocol === undefined
       ? []
       : [{ adapter: adapters.get(protocol)!, provider, target }];
@@ -44,19 +48,20 @@ export function weightedOrder(candidates: readonly Candidate[], random: Random):
 export function targetAt(
   { provider, target, adapter }: Candidate,
   model: Model,
-  key: Secret,
-  credential: string,
+  { key, credential, network }: TakenKey,
 ): Target {
-  const { protocol } = adapter;
+  const { name: protocol } = adapter;
   const upstream = provider.protocolTraits?.[protocol] ?? provider.traits;
   return {
     provider: provider.name,
     model: target.model,
     protocol,
-    baseUrl: provider.speaks[protocol]!.replace(/\/+$/, ''),
+    baseUrl: provider.speaks[protocol]!,
     key,
     credential,
     upstream: { ...upstream, auth: upstream.auth ?? adapter.auth },
+    headers: target.headers,
+    network,
     traits: mergeTraits(mergeTraits(provider.dialect?.[protocol], model.traits), target.traits),
   };
 }
@@ -67,16 +72,16 @@ export function targetOf(
   model: Model | undefined,
   providers: Providers,
   adapters: Adapters,
-): { readonly target: Target; readonly adapter: Adapter } | undefined {
+): { readonly target: Target; readonly adapter: MediaAdapter } | undefined {
   const provider = providers.find(name);
   const adapter = adapters.get(protocol);
-  const key = providers.findKey(name, credential)?.key;
-  if (provider === undefined || adapter === undefined || key === undefined || !(protocol in provider.speaks))
+  const found = providers.findKey(name, credential);
+  if (provider === undefined || adapter === undefined || found === undefined || !(protocol in provider.speaks))
     return undefined;
   const listed = model?.targets.find((each) => each.provider === name && each.model === upstreamModel);
   const target = listed ?? { provider: name, model: upstreamModel, weight: 0 };
   const entry = model ?? ({ targets: [] } as Pick<Model, 'targets'> as Model);
-  return { adapter, target: targetAt({ provider, target, adapter }, entry, key, credential) };
+  return { adapter, target: targetAt({ provider, target, adapter }, entry, { ...found, credential }) };
 }
 
 /** The most that the order can cost at any of the targets. */
@@ -106,7 +111,7 @@ export function checkOrder(all: readonly Candidate[], model: Model, order: Order
   });
   for (const [index, candidate] of candidates.entries()) {
     try {
-      const [call] = callsFor(candidate.adapter, order, targetAt(candidate, model, noKey, 'none'));
+      const [call] = callsFor(candidate.adapter, order, targetAt(candidate, model, noKey));
       return call?.wanted.dropped ?? [];
     } catch (error) {
       if (index === 0) reason = error;
@@ -116,4 +121,4 @@ export function checkOrder(all: readonly Candidate[], model: Model, order: Order
 }
 
 /** Encoding a request needs no key: the key goes into a header. */
-const noKey = { reveal: () => '' } as Secret;
+const noKey: TakenKey = { key: { reveal: () => '' } as Secret, credential: 'none' };

@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { median } from '../measure.ts';
-import type { Footprint } from './measure.ts';
+import type { Counts, What } from './measure.ts';
 import { type SubjectName, subjects } from './subjects.ts';
 
 /** No collection of the young generation within a window. */
@@ -10,35 +10,38 @@ const roomy = ['--expose-gc', '--min-semi-space-size=256', '--max-semi-space-siz
 /** Optimized code allocates less, but when V8 optimizes what is up to chance: without it, counts are the same in each run. */
 const unoptimized = [...roomy, '--no-opt', '--no-maglev'];
 
-/** Bytes and promises, which are the same on any machine under any load. The time means nothing here. */
-export function countsOf(name: SubjectName): Promise<Footprint> {
-  return run(name, unoptimized, 640, 3);
+/** Bytes and promises, which are the same on any machine under any load: the least of eight windows. */
+export async function countsOf(name: SubjectName): Promise<Counts> {
+  const found = await run<Counts>(name, unoptimized, 640, 8, 'counts');
+  const least = (of: keyof Counts) => Math.min(...found.map((counts) => counts[of]));
+  return { bytes: least('bytes'), promises: least('promises') };
 }
 
-/** Processor time with optimized code, after `warmUp` answers or chunks. */
-function timeOf(name: SubjectName, warmUp: number): Promise<Footprint> {
-  return run(name, roomy, warmUp, 20);
+/** Microseconds of processor with optimized code, after `warmUp` answers or chunks: what else happens on the machine only adds. */
+async function timeOf(name: SubjectName, warmUp: number): Promise<number> {
+  return Math.min(...(await run<number>(name, roomy, warmUp, 20, 'time')));
 }
 
 /** Bytes of an answered request that survive collections of the young generation. */
 export async function survivorsOf(name: SubjectName): Promise<number> {
-  return median(await run<number[]>(name, unoptimized, 640, 5, 'survivors'));
+  return median(await run<number>(name, unoptimized, 640, 5, 'survivors'));
 }
 
-function run<T = Footprint>(
+/** What each window gave. */
+function run<T>(
   name: SubjectName,
   flags: readonly string[],
   warmUp: number,
   windows: number,
-  what = 'footprint',
-): Promise<T> {
+  what: What,
+): Promise<T[]> {
   const child = fork(join(import.meta.dirname, 'measure.ts'), [name, String(warmUp), String(windows), what], {
     execArgv: [...process.execArgv.filter((flag) => !flag.startsWith('--test')), ...flags],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     env: { ...process.env, NODE_TEST_CONTEXT: undefined },
   });
   return new Promise((resolve, reject) => {
-    child.once('message', (message) => resolve(message as T));
+    child.once('message', (message) => resolve(message as T[]));
     child.once('exit', (code) => reject(new Error(`${name} ended with ${code}`)));
   });
 }
@@ -50,7 +53,7 @@ export async function reportFootprints(warmUp: number, names = Object.keys(subje
   );
   for (const name of names) {
     const { bytes, promises } = await countsOf(name);
-    const { microseconds } = await timeOf(name, warmUp);
+    const microseconds = await timeOf(name, warmUp);
     console.log(
       `  ${name.padEnd(22)} ${microseconds.toFixed(1).padStart(6)} µs ${Math.round(bytes).toString().padStart(8)} bytes ${promises.toFixed(1).padStart(6)} promises`,
     );

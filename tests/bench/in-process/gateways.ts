@@ -51,7 +51,8 @@ function fileOf(kind: GatewayKind, directory: string, origin: string): string {
   const limits = '{ rpm: 100M, tpm: 1000M, concurrency: 100k }';
   return `${head}plugins: ${JSON.stringify(plugins)}
 plans: { default: bench, offers: { bench: { price: 0, limits: ${limits} } } }
-${relay}`;
+${relay}websockets: { per_account: 1M, per_key: 1M }
+`;
 }
 
 function providersAt(origin: string): object {
@@ -61,18 +62,23 @@ function providersAt(origin: string): object {
     responses: `${origin}/v1`,
     gemini: `${origin}/v1beta`,
   };
-  return Object.fromEntries(names.map((name) => [name, { keys: 'bench-key', speaks: { [name]: bases[name] } }]));
+  return {
+    ...Object.fromEntries(names.map((name) => [name, { keys: 'bench-key', speaks: { [name]: bases[name] } }])),
+    voice: { keys: 'bench-key', speaks: { 'openai-realtime': `${origin}/v1` } },
+  };
 }
 
 /** One model for each protocol of upstreams, so that a client's own is relayed and any other translated. */
 function models(): object {
   const price = { input: 1, output: 2 };
-  return Object.fromEntries(
+  const voice = { owned_by: 'bench', kind: 'realtime', targets: ['voice'], context: '32k', max_output: '4k', price };
+  const chat = Object.fromEntries(
     names.map((name) => [
       modelOf(name),
       { owned_by: 'bench', targets: [name], context: '100k', max_output: '4k', price },
     ]),
   );
+  return { ...chat, voice };
 }
 
 async function openAccount(gateway: Gateway): Promise<string> {

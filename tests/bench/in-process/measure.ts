@@ -6,16 +6,18 @@ import { getHeapStatistics, promiseHooks } from 'node:v8';
 import { createLog } from '../../../core/gateway/log.ts';
 import { ClientSocket } from './client-socket.ts';
 import { createForwarder } from './forwarder.ts';
-import { startGateway } from './gateways.ts';
+import { type BenchGateway, startGateway } from './gateways.ts';
 import { type Subject, type SubjectName, subjects } from './subjects.ts';
 import { answerBy } from './vendor.ts';
 
 /** For each answer, or chunk of one. */
-export interface Footprint {
-  readonly microseconds: number;
+export interface Counts {
   readonly bytes: number;
   readonly promises: number;
 }
+
+/** `time`: microseconds of processor for each answer; `survivors`: bytes that are still there after young collections. */
+export type What = 'counts' | 'time' | 'survivors';
 
 const { threadCpuUsage } = process as unknown as { threadCpuUsage(): { user: number; system: number } };
 const clients = 16;
@@ -42,19 +44,17 @@ subscribe('tracing:net.server.listen:asyncStart', (message) => {
   server ??= (message as { server: Server }).server;
 });
 
-async function start({ kind }: Subject): Promise<string> {
+async function start({ kind }: Subject): Promise<Pick<BenchGateway, 'key' | 'stop'>> {
   if (kind === 'bare forwarder') {
     server = createForwarder(1);
-    return 'none';
+    return { key: 'none', stop: async () => {} };
   }
   collectIntervals();
-  return (
-    await startGateway(
-      kind,
-      1,
-      createLog('info', () => {}),
-    )
-  ).key;
+  return startGateway(
+    kind,
+    1,
+    createLog('info', () => {}),
+  );
 }
 
 class Clients {
@@ -106,20 +106,23 @@ function cpuUs(): number {
   return user + system;
 }
 
-/** The least of several windows: what else happens in a process now and then only adds. */
-function least(footprints: readonly Footprint[]): Footprint {
-  const leastOf = (name: keyof Footprint) => Math.min(...footprints.map((footprint) => footprint[name]));
-  return { microseconds: leastOf('microseconds'), bytes: leastOf('bytes'), promises: leastOf('promises') };
+/** Processor time of each answer. No full collection: it would drop the optimized code of what is not in use at that moment. */
+async function time(all: Clients, count: number, units: number): Promise<number> {
+  globalThis.gc!({ type: 'minor' });
+  const before = cpuUs();
+  await rounds(all, count);
+  const found = (cpuUs() - before) / (count * clients * units);
+  await repeatWork();
+  return found;
 }
 
-async function measure(all: Clients, count: number, units: number): Promise<Footprint> {
+/** Apart from the time: once promises were counted, V8 keeps slower ones. */
+async function counts(all: Clients, count: number, units: number): Promise<Counts> {
   globalThis.gc!();
   const answers = count * clients * units;
-  const cpu = cpuUs();
-  const bytes = getHeapStatistics().total_allocated_bytes;
+  const before = getHeapStatistics().total_allocated_bytes;
   await rounds(all, count);
-  const allocated = getHeapStatistics().total_allocated_bytes - bytes;
-  const microseconds = cpuUs() - cpu;
+  const allocated = getHeapStatistics().total_allocated_bytes - before;
   let promises = 0;
   const stopCounting = promiseHooks.onInit(() => {
     promises++;
@@ -127,7 +130,7 @@ async function measure(all: Clients, count: number, units: number): Promise<Foot
   await rounds(all, count);
   stopCounting();
   await repeatWork();
-  return { microseconds: microseconds / answers, bytes: allocated / answers, promises: promises / answers };
+  return { bytes: allocated / answers, promises: promises / answers };
 }
 
 /** Bytes for each answer that are still there after collections of the young generation, though all answers were given. */
@@ -145,25 +148,30 @@ function heapAfterYoung(): number {
   return getHeapStatistics().used_heap_size;
 }
 
+const countedAnswers = 480;
+/** So many that the clock of the thread's processor time, which may tick every few milliseconds, is fine enough. */
+const timedAnswers = 2_400;
+
 async function main(): Promise<void> {
-  const [name, warmUp, windows, what] = process.argv.slice(2);
-  const subject: Subject = subjects[name as SubjectName];
-  const key = await start(subject);
+  const [name, warmUp, windows, what] = process.argv.slice(2) as [SubjectName, string, string, What];
+  const subject: Subject = subjects[name];
+  const { units } = subject;
+  const { key, stop } = await start(subject);
   answerBy(subject.script);
   const all = new Clients(subject, key);
-  const perWindow = Math.ceil(480 / clients / subject.units);
-  await rounds(all, Math.ceil(Number(warmUp) / clients / subject.units));
-  await repeatWork();
-  if (what === 'survivors') {
-    const found: number[] = [];
-    for (let window = 0; window < Number(windows); window++) found.push(await survivors(all, 2 * perWindow));
-    process.send!(found, () => process.exit(0));
-    return;
+  const roundsOf = (answers: number) => Math.ceil(answers / clients / units);
+  for (let answers = 0; answers < Number(warmUp); answers += timedAnswers) {
+    await rounds(all, roundsOf(Math.min(timedAnswers, Number(warmUp))));
+    await repeatWork();
   }
-  const footprints: Footprint[] = [];
-  for (let window = 0; window < Number(windows); window++)
-    footprints.push(await measure(all, perWindow, subject.units));
-  process.send!(least(footprints), () => process.exit(0));
+  const found: (number | Counts)[] = [];
+  for (let window = 0; window < Number(windows); window++) {
+    if (what === 'survivors') found.push(await survivors(all, 2 * roundsOf(countedAnswers)));
+    else if (what === 'time') found.push(await time(all, roundsOf(timedAnswers), units));
+    else found.push(await counts(all, roundsOf(countedAnswers), units));
+  }
+  await stop();
+  process.send!(found, () => process.exit(0));
 }
 
 await main();

@@ -42,7 +42,7 @@ test('a call is held, charged for its usage, and leaves one ledger row and one o
   ]);
   const calls = await world.rows<{ attempts: unknown[] }>(
     sql`select id, account_id, key_id, model, settled, reason, classes, estimated_input::text, held::text, cost::text, absorbed::text,
-          estimated, terminal, provider, target_model, price, price_version, ratio, attempts from ${world.table('calls')}`,
+          estimated, terminal, provider, target_model, price, price_version, ratio, ${world.table('attempts_of')}(attempts, provider, target_model) as attempts from ${world.table('calls')}`,
   );
   const { attempts: tried, ...kept } = calls[0]!;
   assert.deepEqual(kept, {
@@ -250,7 +250,7 @@ test('double charge on retry: three attempts of one call are charged once, and e
   await world.stop();
   assert.equal(await world.balance(), usd('0.997'));
   const tried = await world.rows(sql`select attempt->'number' as number, attempt->>'result' as result
-      from ${world.table('calls')}, json_array_elements(attempts) with ordinality as tried (attempt, place) order by place`);
+      from ${world.table('calls')}, json_array_elements(${world.table('attempts_of')}(attempts, provider, target_model)) with ordinality as tried (attempt, place) order by place`);
   assert.deepEqual(
     tried,
     ['refused', 'unknown', 'answered'].map((result, index) => ({ number: index + 1, result })),

@@ -146,7 +146,8 @@ test('every row of the outcome table costs what it says, and leaves one end, its
       assert.equal(before - (await world.balance()), BigInt(row.expect.cost));
       const { estimated, kind, ...end } = row.expect;
       const [known, ...others] = await world.rows<Record<string, unknown> & { attempts: { result: string }[] }>(
-        sql`select case when settled then 'SETTLE' else 'VOID' end as kind, reason, cost::text, estimated, attempts
+        sql`select case when settled then 'SETTLE' else 'VOID' end as kind, reason, cost::text, estimated,
+              ${world.table('attempts_of')}(attempts, provider, target_model) as attempts
             from ${world.table('calls')} where id = ${exchange.id}`,
       );
       assert.deepEqual(others, []);

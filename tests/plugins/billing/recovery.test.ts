@@ -25,7 +25,7 @@ after(closeEngine);
 /** Some fields of every attempt. */
 async function attemptsIn(world: World, ...fields: string[]): Promise<Record<string, unknown>[]> {
   const rows = await world.rows<{ attempts: Record<string, unknown>[] }>(
-    sql`select attempts from ${world.table('calls')} order by created_at, id`,
+    sql`select ${world.table('attempts_of')}(attempts, provider, target_model) as attempts from ${world.table('calls')} order by created_at, id`,
   );
   const tried = rows.flatMap((row) => row.attempts);
   return tried.map((attempt) => Object.fromEntries(fields.map((field) => [field, attempt[field]])));

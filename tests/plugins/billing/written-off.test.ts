@@ -148,7 +148,7 @@ test('the row of the call has it beside its cost, its attempts say which, and th
   const charge = cost({ input: 900, output: 50 }, price);
   assert.deepEqual(rows, [{ kind: 'CHARGE', revenue: `${charge}`, funding: '0', absorbed: `${own}` }]);
   const [row] = await world.rows<{ attempts: Record<string, unknown>[] }>(
-    sql`select attempts from ${world.table('calls')}`,
+    sql`select ${world.table('attempts_of')}(attempts, provider, target_model) as attempts from ${world.table('calls')}`,
   );
   assert.deepEqual(
     row!.attempts.map(({ number, bearer, absorbed, usage, estimated }) => ({
@@ -172,7 +172,7 @@ test('the row of the call has it beside its cost, its attempts say which, and th
   const setFirst = async (changes: object) => {
     await again.rows(sql`alter table ${calls} disable trigger immutable`);
     await again.rows(
-      sql`update ${calls} set attempts = json_build_array((attempts->0)::jsonb || ${JSON.stringify(changes)}::text::jsonb, attempts->1)`,
+      sql`update ${calls} set attempts = json_build_array((${again.table('attempts_of')}(attempts, provider, target_model)->0)::jsonb || ${JSON.stringify(changes)}::text::jsonb, attempts->1)`,
     );
     await again.rows(sql`alter table ${calls} enable trigger immutable`);
   };

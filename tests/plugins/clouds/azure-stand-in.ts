@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { Arrived, Play } from '../../matrix/scenario.ts';
 import { chatVendor } from '../../matrix/vendors/chat.ts';
+import { responsesVendor } from '../../matrix/vendors/responses.ts';
 
 export const resourceKey = 'key-of-the-resource';
 export const clientSecret = 'secret-of-the-application';
@@ -37,8 +38,7 @@ export async function startAzure(play: Play): Promise<AzureStandIn> {
     const body = await buffer(request);
     let answer: { status: number; headers?: Record<string, string>; body: string };
     try {
-      const isToken = request.url!.endsWith('/token');
-      answer = isToken ? token(request, body) : chat(request, body);
+      answer = answerOf(request, body);
     } catch (error) {
       standIn.problems.push(error);
       answer = { status: 400, body: JSON.stringify({ error: { code: 'BadRequest', message: String(error) } }) };
@@ -55,6 +55,33 @@ export async function startAzure(play: Play): Promise<AzureStandIn> {
     close: () => void server.close(),
   };
   return standIn;
+
+  function answerOf(request: IncomingMessage, body: Buffer) {
+    const { pathname } = new URL(request.url!, origin);
+    if (pathname === '/metadata/identity/oauth2/token') return machineToken(request);
+    return pathname.endsWith('/token') ? token(request, body) : model(request, body);
+  }
+
+  function machineToken({ url, method, headers }: IncomingMessage) {
+    assert.equal(method, 'GET');
+    assert.equal(headers['metadata'], 'true');
+    const { 'api-version': version, resource, ...others } = Object.fromEntries(new URL(url!, origin).searchParams);
+    assert.deepEqual([version, resource], ['2018-02-01', 'https://cognitiveservices.azure.com']);
+    if (standIn.tokens.refuses || (others['client_id'] ?? client) !== client)
+      return {
+        status: 400,
+        body: JSON.stringify({ error: 'invalid_request', error_description: 'Identity not found' }),
+      };
+    // The metadata service writes numbers as text.
+    return newToken({ expires_in: String(standIn.tokens.livesSeconds), resource });
+  }
+
+  function newToken(more: object) {
+    standIn.tokens.issued += 1;
+    const access = `token-of-entra.${standIn.tokens.issued}`;
+    valid.add(access);
+    return { status: 200, body: JSON.stringify({ token_type: 'Bearer', access_token: access, ...more }) };
+  }
 
   function token({ url, method, headers }: IncomingMessage, body: Buffer) {
     assert.equal(method, 'POST');
@@ -79,14 +106,10 @@ export async function startAzure(play: Play): Promise<AzureStandIn> {
           error_codes: [7_000_215],
         }),
       };
-    standIn.tokens.issued += 1;
-    const access = `token-of-entra.${standIn.tokens.issued}`;
-    valid.add(access);
-    const life = { token_type: 'Bearer', expires_in: standIn.tokens.livesSeconds };
-    return { status: 200, body: JSON.stringify({ ...life, access_token: access }) };
+    return newToken({ expires_in: standIn.tokens.livesSeconds });
   }
 
-  function chat({ url, method, headers }: IncomingMessage, body: Buffer) {
+  function model({ url, method, headers }: IncomingMessage, body: Buffer) {
     standIn.paths.push(url!);
     const authorized = authorization(headers);
     if (authorized === undefined || (authorized === 'token' && standIn.tokens.revoked))
@@ -103,12 +126,12 @@ export async function startAzure(play: Play): Promise<AzureStandIn> {
     assert.equal(method, 'POST');
     const { pathname, searchParams } = new URL(url!, origin);
     const classic = /^\/openai\/deployments\/([^/]+)\/chat\/completions$/.exec(pathname);
-    if (classic === null) {
-      assert.equal(pathname, '/openai/v1/chat/completions');
-      assert.equal(searchParams.size, 0);
-    } else assert.deepEqual([...searchParams], [['api-version', '2024-10-21']]);
-    const received = { url: '/v1/chat/completions', headers: { authorization: 'Bearer vendor-key' }, body };
-    const arrived = chatVendor.read(received as unknown as Parameters<typeof chatVendor.read>[0]);
+    const path = classic === null ? pathname.replace(/^\/openai/, '') : '/v1/chat/completions';
+    assert.deepEqual([...searchParams], classic === null ? [] : [['api-version', '2024-10-21']]);
+    const isResponses = path === '/v1/responses';
+    const vendor = isResponses ? responsesVendor : chatVendor;
+    const received = { url: path, headers: { authorization: 'Bearer vendor-key' }, body };
+    const arrived = vendor.read(received as unknown as Parameters<typeof vendor.read>[0]);
     const deployment = classic === null ? arrived.model : decodeURIComponent(classic[1]!);
     if (deployment !== 'gpt own')
       return {
@@ -120,9 +143,11 @@ export async function startAzure(play: Play): Promise<AzureStandIn> {
     standIn.arrived.push(arrived);
     const { fault } = standIn;
     if (fault !== undefined) return { ...fault, body: JSON.stringify(fault.body) };
-    return arrived.isStream
-      ? { status: 200, headers: { 'content-type': 'text/event-stream' }, body: filteredStream(standIn.play) }
-      : { status: 200, body: filteredWhole(standIn.play) };
+    const { play } = standIn;
+    if (!arrived.isStream)
+      return { status: 200, body: isResponses ? vendor.whole(play, 'gpt-4o') : filteredWhole(play) };
+    const stream = isResponses ? vendor.stream(play, 'gpt-4o').join('') : filteredStream(play);
+    return { status: 200, headers: { 'content-type': 'text/event-stream' }, body: stream };
   }
 
   function authorization(headers: IncomingMessage['headers']): 'key' | 'token' | undefined {

@@ -37,31 +37,51 @@ const plugins = [
 ];
 const query = '?api-version=2024-10-21';
 const target = (provider: string) => modelAt(`${provider}/gpt own`);
+const spoken = (provider: string, speaks: string) => modelAt({ provider, model: 'gpt own', speaks });
+/** A limit rests the key of its provider. */
+const limited = ['chat', 'responses'].flatMap((speaks) => dialectNames.map((client) => `${speaks}-${client}`));
 
 before(async () => {
   azure = await startAzure(cases[0]!.play);
   const file = join(temporaryDirectory('azure-'), 'token');
   writeFileSync(file, `${federatedToken}\n`);
   const classic = { chat: `${azure.origin}/openai/deployments/{model}${query}` };
+  const newer = { responses: `${azure.origin}/openai/v1`, chat: `${azure.origin}/openai/v1` };
   const entra = (more: object = {}) => ({ scheme: 'azure', entra: { ...azure.authority, ...more } });
+  const machine = (more: object = {}) => ({
+    scheme: 'azure',
+    managed_identity: { metadata: azure.origin, ...more },
+  });
   house = await startHouse({
     providers: () => ({
       classic: { preset: 'azure', keys: resourceKey, speaks: classic },
-      newer: { preset: 'azure', keys: resourceKey, speaks: { chat: `${azure.origin}/openai/v1` } },
+      newer: {
+        preset: 'azure',
+        keys: resourceKey,
+        speaks: newer,
+      },
       entra: { keys: clientSecret, speaks: classic, auth: entra() },
       workload: { speaks: classic, auth: entra({ token_file: file }) },
+      system: { speaks: classic, auth: machine() },
+      assigned: { speaks: classic, auth: machine({ client_id: azure.authority.client_id }) },
+      nobody: { speaks: classic, auth: machine({ client_id: 'another-identity' }) },
       refused: { keys: 'secret-that-was-refused', speaks: classic, auth: entra() },
       revoked: { keys: clientSecret, speaks: classic, auth: entra() },
       ...Object.fromEntries(
-        dialectNames.map((name) => [`for-${name}`, { preset: 'azure', keys: resourceKey, speaks: classic }]),
+        limited.map((name) => [`for-${name}`, { preset: 'azure', keys: resourceKey, speaks: newer }]),
       ),
       wrong: { preset: 'azure', keys: 'key-that-is-wrong', speaks: classic },
     }),
     models: {
       ...Object.fromEntries(
-        ['classic', 'newer', 'entra', 'workload', 'refused', 'revoked', 'wrong'].map((name) => [name, target(name)]),
+        ['classic', 'entra', 'workload', 'system', 'assigned', 'nobody', 'refused', 'revoked', 'wrong'].map((name) => [
+          name,
+          target(name),
+        ]),
       ),
-      ...Object.fromEntries(dialectNames.map((name) => [`for-${name}`, target(`for-${name}`)])),
+      ...Object.fromEntries(limited.map((name) => [`for-${name}`, spoken(`for-${name}`, name.split('-')[0]!)])),
+      newer: spoken('newer', 'chat'),
+      responses: spoken('newer', 'responses'),
       missing: modelAt('classic/no-such-deployment'),
       elsewhere: modelAt('classic/no-such-deployment', 'newer/gpt own'),
     },
@@ -82,6 +102,7 @@ for (const one of cases)
   for (const [model, path] of [
     ['classic', `/openai/deployments/gpt%20own/chat/completions${query}`],
     ['newer', '/openai/v1/chat/completions'],
+    ['responses', '/openai/v1/responses'],
   ] as const)
     test(`${one.name} is answered by ${model} addresses, and charged to the token`, async () => {
       azure.play = one.play;
@@ -117,29 +138,33 @@ const filtered = {
 };
 
 for (const client of dialectNames)
-  test(`errors are told to ${client}: a filtered prompt, a missing deployment, a limit; nothing is charged`, async () => {
-    const customer = await house.customer();
-    azure.fault = { status: 400, body: { error: filtered } };
-    const blocked = await ask(house, customer, once(client), 'newer');
-    assert.equal(blocked.status, 400);
-    if (client === 'chat')
-      assert.equal(blocked.text, JSON.stringify({ error: filtered }), 'with what the filter found');
-    else assert.equal(clients[client].readError(blocked.text).message, filtered.message);
-    azure.fault = undefined;
-    const missing = await ask(house, customer, once(client), 'missing');
-    assert.equal(missing.status, 404, missing.text);
-    assert.match(missing.text, /The API deployment for this resource/);
-    azure.fault = {
-      status: 429,
-      headers: { 'retry-after': '7' },
-      body: { error: { code: '429', message: 'Requests have exceeded the token rate limit.' } },
-    };
-    const limited = await ask(house, customer, once(client), `for-${client}`);
-    assert.equal(limited.status, 429, limited.text);
-    assert.equal(limited.headers.get('retry-after'), '7');
-    assert.doesNotMatch(blocked.text + missing.text + limited.text, /127\.0\.0\.1|key-of|azure/i);
-    assert.equal((await house.books(customer, 3)).charges.length, 0);
-  });
+  for (const [model, speaks] of [
+    ['newer', 'chat'],
+    ['responses', 'responses'],
+  ] as const)
+    test(`errors at ${model} addresses are told to ${client}: a filtered prompt, a missing deployment, a limit; nothing is charged`, async () => {
+      const customer = await house.customer();
+      azure.fault = { status: 400, body: { error: filtered } };
+      const blocked = await ask(house, customer, once(client), model);
+      assert.equal(blocked.status, 400);
+      if (client === speaks)
+        assert.equal(blocked.text, JSON.stringify({ error: filtered }), 'with what the filter found');
+      else assert.equal(clients[client].readError(blocked.text).message, filtered.message);
+      azure.fault = undefined;
+      const missing = await ask(house, customer, once(client), 'missing');
+      assert.equal(missing.status, 404, missing.text);
+      assert.match(missing.text, /The API deployment for this resource/);
+      azure.fault = {
+        status: 429,
+        headers: { 'retry-after': '7' },
+        body: { error: { code: '429', message: 'Requests have exceeded the token rate limit.' } },
+      };
+      const limited = await ask(house, customer, once(client), `for-${speaks}-${client}`);
+      assert.equal(limited.status, 429, limited.text);
+      assert.equal(limited.headers.get('retry-after'), '7');
+      assert.doesNotMatch(blocked.text + missing.text + limited.text, /127\.0\.0\.1|key-of|azure/i);
+      assert.equal((await house.books(customer, 3)).charges.length, 0);
+    });
 
 test('where a deployment is missing the next target answers', async () => {
   azure.play = cases[0]!.play;
@@ -147,9 +172,9 @@ test('where a deployment is missing the next target answers', async () => {
   assert.match(azure.paths.at(-2)!, /no-such-deployment/);
 });
 
-test('a token of Entra is fetched once for all, by secret or by federated token', async () => {
+test('a token of Entra is fetched once for all, by secret, by federated token or by managed identity', async () => {
   azure.play = cases[0]!.play;
-  for (const model of ['entra', 'workload']) {
+  for (const model of ['entra', 'workload', 'system', 'assigned']) {
     const { issued } = azure.tokens;
     const customer = await house.customer();
     const told = await Promise.all(Array.from({ length: 5 }, () => ask(house, customer, once('chat'), model)));
@@ -176,6 +201,15 @@ for (const client of dialectNames)
     assert.match(lines.join('\n'), /gave no token, status 401: invalid_client \(7000215\)/);
     assert.doesNotMatch(house.gateway.lines.join('\n') + told.text, /secret-that|token-of-entra|Trace ID/);
   });
+
+test('an identity that the machine does not have rests with a notice', async () => {
+  const customer = await house.customer();
+  const refused = await ask(house, customer, once('chat'), 'nobody');
+  assert.ok(refused.status === 502 || refused.status === 503, refused.text);
+  const lines = house.gateway.lines.filter((line) => line.includes('"nobody#1"'));
+  assert.match(lines.join('\n'), /the metadata service gave no token, status 400: invalid_request/);
+  assert.equal((await house.books(customer)).charges.length, 0);
+});
 
 for (const model of ['wrong', 'revoked'])
   test(`a ${model} credential is refused by the vendor: it rests, and nothing is charged`, async () => {

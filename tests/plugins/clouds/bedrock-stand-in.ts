@@ -1,4 +1,4 @@
-/** A region of Bedrock: verifies signatures by itself, reads Converse requests strictly, answers whole or in its binary stream. */
+/** A region of Bedrock: verifies signatures by itself, reads requests strictly, answers whole or in its binary stream. */
 import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';
 import { once } from 'node:events';
@@ -6,9 +6,11 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
-import { crc32 } from 'node:zlib';
 import type { Play } from '../../matrix/scenario.ts';
-import { type Json, list, object, onlyMembers, pieces, text, toolName } from '../../matrix/vendors/pieces.ts';
+import { type Json, object } from '../../matrix/vendors/pieces.ts';
+import { checkRequest, events, whole } from './converse-format.ts';
+import { event, message } from './event-messages.ts';
+import { type InvokeAnswer, invoked } from './invoke-formats.ts';
 
 export const identity = {
   id: 'AKIDEXAMPLE1234',
@@ -17,11 +19,17 @@ export const identity = {
 };
 export const region = 'eu-central-1';
 export const model = 'eu.maker.model-v2:0';
+/** The plugins of a gateway that calls Bedrock. */
+export const plugins = [
+  ...['storage', 'request-log', 'auth', 'plans', 'aws', 'bedrock', 'providers', 'models', 'billing', 'route'],
+  'protocol-convert',
+];
 
 export interface BedrockStandIn {
   readonly origin: string;
   readonly bodies: Json[];
   readonly paths: string[];
+  readonly headers: IncomingMessage['headers'][];
   readonly problems: unknown[];
   play: Play;
   /** Members of `usage` in place of those of the play. */
@@ -30,6 +38,8 @@ export interface BedrockStandIn {
   /** Breaks the stream after the first words, or in place of them (`first `), with this exception or by damage. */
   breaksBy: string | undefined;
   expired: boolean;
+  /** InvokeModel says what was used, in headers and metrics. */
+  counts: boolean;
   close(): void;
 }
 
@@ -37,6 +47,7 @@ export async function startBedrock(play: Play): Promise<BedrockStandIn> {
   const server = createServer(async (request, response) => {
     const body = await buffer(request);
     standIn.paths.push(request.url!);
+    standIn.headers.push(request.headers);
     try {
       const refusal = standIn.expired
         ? {
@@ -54,19 +65,22 @@ export async function startBedrock(play: Play): Promise<BedrockStandIn> {
         response.end(JSON.stringify({ message: fault.message }));
         return;
       }
-      const match = /^\/model\/([^/]+)\/(converse|converse-stream)$/.exec(request.url!);
+      const match = /^\/model\/([^/]+)\/(converse|converse-stream|invoke|invoke-with-response-stream)$/.exec(
+        request.url!,
+      );
       assert.ok(match, String(request.url));
-      assert.equal(decodeURIComponent(match[1]!), model);
+      const [name, verb] = [decodeURIComponent(match[1]!), match[2]!];
       const json = object(JSON.parse(body.toString()), 'the body');
-      checkRequest(json);
       standIn.bodies.push(json);
-      if (match[2] === 'converse') {
-        response.writeHead(200, { 'content-type': 'application/json' });
-        response.end(JSON.stringify(whole(standIn.play, usageOf())));
+      const isInvoke = verb.startsWith('invoke');
+      const answer = isInvoke ? invoked(name, request.headers, json, standIn) : converse(name, json);
+      if (!verb.endsWith('stream')) {
+        response.writeHead(200, { 'content-type': 'application/json', ...(standIn.counts ? answer.headers : {}) });
+        response.end(answer.whole());
         return;
       }
       response.writeHead(200, { 'content-type': 'application/vnd.amazon.eventstream' });
-      for (const bytes of stream(standIn.play, usageOf(), standIn.breaksBy)) {
+      for (const bytes of broken(answer.messages(), standIn.breaksBy)) {
         // In pieces that fit no message.
         for (let at = 0; at < bytes.length; at += 37) response.write(bytes.subarray(at, at + 37));
         await pause(30);
@@ -83,16 +97,27 @@ export async function startBedrock(play: Play): Promise<BedrockStandIn> {
     ...{
       bodies: [],
       paths: [],
+      headers: [],
       problems: [],
       play,
       usage: undefined,
       fault: undefined,
       breaksBy: undefined,
       expired: false,
+      counts: true,
     },
     close: () => void server.close(),
   };
   return standIn;
+
+  function converse(name: string, json: Json): InvokeAnswer {
+    assert.equal(name, model);
+    checkRequest(json);
+    return {
+      whole: () => JSON.stringify(whole(standIn.play, usageOf())),
+      messages: () => events(standIn.play, usageOf()).map(([type, body]) => event(type, body)),
+    };
+  }
 
   function usageOf(): object {
     const { input, output, cacheRead, cacheWrite } = standIn.play.usage;
@@ -143,142 +168,14 @@ function signatureProblem({ method, url, headers }: IncomingMessage, body: Buffe
     : refuse(`The request signature we calculated does not match; the Canonical String was ${canonical}`);
 }
 
-// ---------------------------------------------------------------------------------------------------------- the request
+// ------------------------------------------------------------------------------------------------------ broken streams
 
-function checkRequest(json: Json): void {
-  onlyMembers(
-    json,
-    ['messages', 'system', 'inferenceConfig', 'toolConfig', 'additionalModelRequestFields', 'outputConfig'],
-    'the body',
-  );
-  for (const block of list(json['system'] ?? [], 'system')) onlyMembers(block, ['text', 'cachePoint'], 'system');
-  onlyMembers(
-    object(json['inferenceConfig'] ?? {}, 'inferenceConfig'),
-    ['maxTokens', 'temperature', 'topP', 'stopSequences'],
-    'inferenceConfig',
-  );
-  const tools = checkTools(json['toolConfig']);
-  const messages = list(json['messages'], 'messages');
-  let open: string[] = [];
-  messages.forEach((message, index) => {
-    onlyMembers(message, ['role', 'content'], 'a message');
-    assert.equal(message['role'], index % 2 === 0 ? 'user' : 'assistant', 'roles take turns');
-    const blocks = list(message['content'], 'content');
-    assert.ok(blocks.length > 0);
-    const results = blocks.flatMap((block) => ('toolResult' in block ? [checkResult(block)] : []));
-    assert.deepEqual(results, open, 'each call is answered in the next message');
-    open = blocks.flatMap((block) => checkBlock(block, tools));
-  });
-  assert.equal(messages.at(-1)!['role'], 'user');
-}
-
-function checkTools(config: unknown): ReadonlySet<string> {
-  if (config === undefined) return new Set();
-  const { tools, toolChoice, ...others } = object(config, 'toolConfig');
-  assert.deepEqual(others, {});
-  if (toolChoice !== undefined)
-    assert.match(JSON.stringify(toolChoice), /^\{"(any|auto)":\{\}\}$|^\{"tool":\{"name":"\w+"\}\}$/);
-  const names = list(tools, 'tools').map((tool) => {
-    onlyMembers(tool, ['toolSpec', 'cachePoint'], 'a tool');
-    const spec = object(tool['toolSpec'], 'toolSpec');
-    onlyMembers(spec, ['name', 'description', 'inputSchema'], 'toolSpec');
-    if (spec['description'] !== undefined) assert.ok(text(spec['description'], 'description').length > 0);
-    assert.equal(object(object(spec['inputSchema'], 'inputSchema')['json'], 'json')['type'], 'object');
-    assert.match(text(spec['name'], 'name'), toolName);
-    return text(spec['name'], 'name');
-  });
-  assert.ok(names.length > 0);
-  return new Set(names);
-}
-
-function checkResult({ toolResult }: Json): string {
-  const { toolUseId, content, status, ...others } = object(toolResult, 'toolResult');
-  assert.deepEqual(others, {});
-  assert.ok(status === undefined || status === 'error' || status === 'success');
-  for (const block of list(content, 'content')) onlyMembers(block, ['text', 'image', 'document', 'json'], 'a result');
-  return text(toolUseId, 'toolUseId');
-}
-
-/** The id of a call. */
-function checkBlock(block: Json, tools: ReadonlySet<string>): string[] {
-  assert.equal(Object.keys(block).length, 1, 'a block is a union');
-  onlyMembers(
-    block,
-    ['text', 'image', 'document', 'toolUse', 'toolResult', 'reasoningContent', 'cachePoint'],
-    'a block',
-  );
-  if ('text' in block) assert.notEqual(text(block['text'], 'text').trim(), '');
-  if ('image' in block) {
-    const { format, source } = object(block['image'], 'image');
-    assert.match(text(format, 'format'), /^(png|jpeg|gif|webp)$/);
-    assert.match(text(object(source, 'source')['bytes'], 'bytes'), /^[A-Za-z0-9+/]+=*$/);
-  }
-  if (!('toolUse' in block)) return [];
-  const { toolUseId, name, input, ...others } = object(block['toolUse'], 'toolUse');
-  assert.deepEqual(others, {});
-  object(input, 'input');
-  assert.ok(tools.has(text(name, 'name')), 'calls are of declared tools');
-  assert.match(text(toolUseId, 'toolUseId'), /^[a-zA-Z0-9_-]{1,64}$/);
-  return [toolUseId as string];
-}
-
-// ----------------------------------------------------------------------------------------------------------- the answer
-
-const stops = {
-  stop: 'end_turn',
-  'stop-sequence': 'stop_sequence',
-  'tool-calls': 'tool_use',
-  length: 'max_tokens',
-  refusal: 'content_filtered',
-};
-
-function whole({ reasoning, text: said, calls = [], meaning }: Play, usage: object): object {
-  const content = [
-    ...(reasoning === undefined ? [] : [{ reasoningContent: { reasoningText: reasoning } }]),
-    ...(said === undefined ? [] : [{ text: said }]),
-    ...calls.map(({ id, name, input }) => ({ toolUse: { toolUseId: id, name, input } })),
-  ];
-  const output = { message: { role: 'assistant', content } };
-  return { output, stopReason: stops[meaning], usage, metrics: { latencyMs: 400 } };
-}
-
-function stream(
-  { reasoning, text: said, calls = [], meaning }: Play,
-  usage: object,
-  breaksBy: string | undefined,
-): Buffer[] {
-  let index = -1;
-  const block = (deltas: object[], start?: object) => {
-    index += 1;
-    const own = { contentBlockIndex: index };
-    return [
-      ...(start === undefined ? [] : [event('contentBlockStart', { ...own, start })]),
-      ...deltas.map((delta) => event('contentBlockDelta', { ...own, delta, p: 'abcdefg' })),
-      event('contentBlockStop', { ...own, p: 'abc' }),
-    ];
-  };
-  const messages = [
-    event('messageStart', { role: 'assistant', p: 'ab' }),
-    ...(reasoning === undefined
-      ? []
-      : block([
-          ...pieces(reasoning.text).map((piece) => ({ reasoningContent: { text: piece } })),
-          { reasoningContent: { signature: reasoning.signature } },
-        ])),
-    ...(said === undefined ? [] : block(pieces(said).map((piece) => ({ text: piece })))),
-    ...calls.flatMap(({ id, name, input }) =>
-      block(
-        pieces(JSON.stringify(input)).map((piece) => ({ toolUse: { input: piece } })),
-        { toolUse: { toolUseId: id, name } },
-      ),
-    ),
-    event('messageStop', { stopReason: stops[meaning] }),
-    event('metadata', { usage, metrics: { latencyMs: 400 } }),
-  ];
+/** Broken after the first two messages or in place of the first, by damage or an exception; undefined: not at all. */
+function broken(messages: readonly Buffer[], breaksBy: string | undefined): Buffer[] {
   if (breaksBy === undefined) return [Buffer.concat(messages)];
-  const broken =
+  const last =
     breaksBy === 'damage'
-      ? Buffer.from(messages[2]!.map((byte, at) => (at === 40 ? byte ^ 1 : byte)))
+      ? Buffer.from(messages[4]!.map((byte, at) => (at === 40 ? byte ^ 1 : byte)))
       : message(
           {
             ':message-type': 'exception',
@@ -287,35 +184,5 @@ function stream(
           },
           { message: 'It broke.' },
         );
-  return breaksBy.startsWith('first ') ? [broken] : [Buffer.concat(messages.slice(0, 2)), broken];
-}
-
-function event(type: string, body: object): Buffer {
-  return message({ ':event-type': type, ':content-type': 'application/json', ':message-type': 'event' }, body);
-}
-
-/** Length, length of headers, checksum of both; headers; body; checksum of it all. */
-function message(headers: Record<string, string>, body: object): Buffer {
-  const head = Buffer.concat(
-    Object.entries(headers).map(([name, value]) => {
-      const length = Buffer.alloc(2);
-      length.writeUInt16BE(Buffer.byteLength(value));
-      return Buffer.concat([
-        Buffer.from([name.length]),
-        Buffer.from(name),
-        Buffer.from([7]),
-        length,
-        Buffer.from(value),
-      ]);
-    }),
-  );
-  const data = Buffer.from(JSON.stringify(body));
-  const prelude = Buffer.alloc(12);
-  prelude.writeUInt32BE(16 + head.length + data.length, 0);
-  prelude.writeUInt32BE(head.length, 4);
-  prelude.writeUInt32BE(crc32(prelude.subarray(0, 8)), 8);
-  const whole = Buffer.concat([prelude, head, data]);
-  const sum = Buffer.alloc(4);
-  sum.writeUInt32BE(crc32(whole));
-  return Buffer.concat([whole, sum]);
+  return breaksBy.startsWith('first ') ? [last] : [Buffer.concat(messages.slice(0, 4)), last];
 }

@@ -6,7 +6,7 @@ import { type House, modelAt, startHouse } from '../../end-to-end/house.ts';
 import { clients } from '../../matrix/clients/index.ts';
 import type { Ask, Play } from '../../matrix/scenario.ts';
 import { png } from '../../matrix/scenarios.ts';
-import { type BedrockStandIn, identity, model, region, startBedrock } from './bedrock-stand-in.ts';
+import { type BedrockStandIn, identity, model, plugins, region, startBedrock } from './bedrock-stand-in.ts';
 import { ask, assertAnswered, type CloudCase, cases, usage } from './questions.ts';
 
 let bedrock: BedrockStandIn;
@@ -41,12 +41,7 @@ before(async () => {
         modelAt(`${name}/${model}`),
       ]),
     ),
-    more: {
-      plugins: [
-        ...['storage', 'request-log', 'auth', 'plans', 'aws', 'bedrock', 'providers', 'models', 'billing', 'route'],
-        'protocol-convert',
-      ],
-    },
+    more: { plugins },
   });
 });
 after(async () => {

@@ -147,6 +147,7 @@ async function signedFor(url: string, settings: { region?: string } = {}): Promi
   await aws.setup({ ...host, extend } as typeof host, {});
   const credential = scheme!.open(scheme!.config.parse({ service: 'bedrock', ...settings }), secret('AKID:secret'), {
     clock: host.clock,
+    fetch,
   });
   const body = [Buffer.from('a'), Buffer.from('b')];
   const headers = await credential.authorize({ method: 'POST', url, headers: {}, body });

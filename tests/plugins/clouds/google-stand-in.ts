@@ -229,13 +229,13 @@ export async function startGoogle(play: Play): Promise<GoogleStandIn> {
   }
 }
 
-interface Message {
+export interface Message {
   readonly role: string;
   readonly content: string | readonly object[];
 }
 
 /** The vendor takes turns of one side in a row as one; the words that read this do not. */
-function joined(messages: readonly Message[]): Message[] {
+export function joined(messages: readonly Message[]): Message[] {
   const all: Message[] = [];
   for (const message of messages) {
     const last = all.at(-1);

@@ -37,8 +37,7 @@ before(async () => {
   const fresh = ['locked', 'revoked', 'absent', ...dialectNames.map((name) => `locked-${name}`)];
   house = await startHouse({
     providers: () => ({
-      gemini: { keys: file, ...inGemini },
-      claude: { keys: file, ...inClaude },
+      publishers: { keys: file, auth, speaks: { ...inGemini.speaks, ...inClaude.speaks } },
       file: { keys: file, ...inClaude },
       inline: { keys: JSON.stringify(google.serviceAccount(), null, 2), ...inClaude },
       base64: { keys: Buffer.from(JSON.stringify(google.serviceAccount())).toString('base64'), ...inClaude },
@@ -53,8 +52,8 @@ before(async () => {
       short: { keys: file, ...inClaude },
     }),
     models: {
-      gemini: modelAt(`gemini/${gemini}`),
-      claude: modelAt(`claude/${claude}`),
+      gemini: modelAt({ provider: 'publishers', model: gemini, speaks: 'vertex-gemini' }),
+      claude: modelAt({ provider: 'publishers', model: claude, speaks: ['vertex-claude'] }),
       federated: modelAt(`federated/${gemini}`),
       ...Object.fromEntries(
         [...sources.filter((name) => name !== 'federated'), ...fresh, 'keyless', 'short'].map((name) => [
@@ -63,7 +62,7 @@ before(async () => {
         ]),
       ),
       ...Object.fromEntries(dialectNames.map((name) => [`busy-${name}`, modelAt(`busy-${name}/${gemini}`)])),
-      missing: modelAt('claude/no-such-model'),
+      missing: modelAt({ provider: 'publishers', model: 'no-such-model', speaks: 'vertex-claude' }),
     },
     more: { plugins },
   });
@@ -219,6 +218,16 @@ test('a revoked token is refused by the vendor: the credential rests, and nothin
   assert.match(noticesOf('revoked'), /an upstream key cools down for all models/);
   assert.doesNotMatch(house.gateway.lines.join('\n') + answer.text, secrets);
 });
+
+for (const client of dialectNames)
+  test(`an error in place of a stream names no project to ${client} either`, async () => {
+    const message = 'Project `1234` is not allowed to use Publisher Model.';
+    google.fault = { status: 200, body: { error: { code: 400, message, status: 'FAILED_PRECONDITION' } } };
+    const streamed = cases.find((one) => one.client === client && one.isStream)!;
+    const answer = await ask(house, await house.customer(), streamed, 'gemini');
+    assert.equal(answer.status, 400, answer.text);
+    assert.equal(clients[client].readError(answer.text).message, 'The model refused the request.');
+  });
 
 for (const client of dialectNames)
   test(`Google's errors are told to ${client} in its words, without the project; nothing is charged`, async () => {

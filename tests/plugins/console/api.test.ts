@@ -35,7 +35,7 @@ test('the table lists exactly the app’s routes', () => {
 
 test('only intended routes are public, and routes that act on others are for operators', () => {
   const open = Object.keys(access).filter((route) => access[route] === 'public');
-  assert.deepEqual(open.toSorted(), ['GET /info', 'POST /first-operator']);
+  assert.deepEqual(open.toSorted(), ['GET /info', 'GET /public/models', 'GET /public/status', 'POST /first-operator']);
   const admin = Object.keys(access).filter((route) => route.includes(' /admin/'));
   for (const route of admin) assert.ok(['read', 'act'].includes(access[route]!), route);
   const changes = admin.filter((route) => !route.startsWith('GET ') && access[route] !== 'act');
@@ -53,7 +53,8 @@ for (const who of everybody) {
       if (admitted) assert.ok(![401, 405].includes(told.status), `${route} as ${who}: ${told.status} ${told.text}`);
       else assert.equal(told.status, refusal, `${route} as ${who}: ${told.text}`);
       if (told.status >= 400) assert.equal(typeof told.json.error.message, 'string', route);
-      assert.equal(told.headers.get('cache-control'), 'no-store', route);
+      const shared = /^GET \/public\//.test(route) ? 'public, max-age=60' : 'no-store';
+      assert.equal(told.headers.get('cache-control'), shared, route);
     }
   });
 }
@@ -119,6 +120,7 @@ test('a client sees neither provider, address, key nor own cost of a request', a
       '/usage.csv',
       '/usage/sums',
       '/usage/series',
+      '/usage/activity?by=key',
       '/wallet',
       '/tasks',
     ].map((path) => ask(`GET ${path}`)),

@@ -42,7 +42,7 @@ export class Browser {
     });
     for (const line of response.headers.getSetCookie()) this.#take(line);
     const text = await response.text();
-    const isJson = response.headers.get('content-type')?.includes('json') === true;
+    const isJson = /^application\/json(?:;|$)/.test(response.headers.get('content-type') ?? '');
     return {
       status: response.status,
       headers: response.headers,

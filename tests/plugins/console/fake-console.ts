@@ -3,6 +3,8 @@
 import { configFiles } from '../../../core/contract/config-files.ts';
 import { type Accounts, accounts } from '../../../plugins/common/domain/accounts.ts';
 import { accountAdmin } from '../../../plugins/common/domain/admin/accounts.ts';
+import { alertAdmin } from '../../../plugins/common/domain/admin/alerts.ts';
+import { batchAdmin } from '../../../plugins/common/domain/admin/batches.ts';
 import { ledgerQueries } from '../../../plugins/common/domain/admin/ledger.ts';
 import { priceQueries } from '../../../plugins/common/domain/admin/prices.ts';
 import { recordedBodies } from '../../../plugins/common/domain/admin/recorded-bodies.ts';
@@ -13,11 +15,14 @@ import { upstreamAdmin, upstreamProbes } from '../../../plugins/common/domain/ad
 import { ledger, pool } from '../../../plugins/common/domain/ledger.ts';
 import { catalog } from '../../../plugins/common/domain/models.ts';
 import { plans, shop } from '../../../plugins/common/domain/plans.ts';
+import { uploadedFiles } from '../../../plugins/common/domain/stored-files.ts';
 import type { Role } from '../../../plugins/console/actor.ts';
 import type { ConsoleServices as Console } from '../../../plugins/console/api/routing/router.ts';
 import { Throttle } from '../../../plugins/console/people/throttle.ts';
 import { type FakeHost, fakeHost } from '../../helpers/fakes.ts';
+import { fakeAlerts } from './fakes/alerts.ts';
 import { fakeBodies } from './fakes/bodies.ts';
+import { fakeBatches, fakeFiles } from './fakes/files.ts';
 import { fakeAudit, fakePeople, fakeTokens } from './fakes/persons.ts';
 import { fakeAccounts, fakeMoney, fakeRequests } from './fakes/rows.ts';
 import { fakeCatalog, fakeConfig, fakePrices } from './fakes/settings.ts';
@@ -55,10 +60,12 @@ export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): Fake
     tokens: fakeTokens(world),
     audit: fakeAudit(world),
     throttle: new Throttle(clock),
+    adminPages: () => [],
     settings: {
       name: 'Demo gateway',
       signUp: 'open',
       mail: false,
+      pages: { models: true, status: true },
       oidc: [{ id: 'acme', name: 'Acme SSO' }],
     },
   };
@@ -80,10 +87,13 @@ function provideDesks(host: FakeHost, world: World): void {
   host.provide(shop, trade.shop);
   host.provide(shopAdmin, trade.desk);
   host.provide(taskAdmin, fakeTasks(world, clientAccount));
+  host.provide(uploadedFiles, fakeFiles(world, clientAccount));
+  host.provide(batchAdmin, fakeBatches(world, clientAccount));
   host.provide(upstreamAdmin, fakeUpstreams());
   host.provide(upstreamProbes, fakeProbes());
   host.provide(catalog, fakeCatalog());
   host.provide(priceQueries, fakePrices());
+  host.provide(alertAdmin, fakeAlerts(world.now));
   host.provide(configFiles, fakeConfig(world.now));
 }
 

@@ -14,13 +14,17 @@ export interface TestConsole extends TestGateway {
   stop(): Promise<void>;
 }
 
-/** `section`: lines of the console's section. */
-export async function startConsole(section = 'sign_up: open', more = ''): Promise<TestConsole> {
+/** `section`: lines of the console's section. `plugins`: further ones of the list. */
+export async function startConsole(
+  section = 'sign_up: open',
+  more = '',
+  plugins: readonly string[] = [],
+): Promise<TestConsole> {
   const directory = await mkdtemp(join(tmpdir(), 'console-'));
   const yaml = `
 gateway: house
 listen: \${PORT}
-plugins: [storage, request-log, auth, plans, console]
+plugins: ${JSON.stringify(['storage', 'request-log', 'auth', 'plans', 'console', ...plugins])}
 plans: { default: free, offers: { free: { price: 0 } } }
 console:
 ${section.replace(/^/gm, '  ')}
@@ -32,6 +36,11 @@ ${more}`;
 export async function startDemo(file = 'demo', more = '', port = 0): Promise<TestConsole> {
   const directory = await mkdtemp(join(tmpdir(), 'console-'));
   return startOn(`include: config/${file}.yaml\n${more}`, directory, originIn(more), port);
+}
+
+/** A gateway of a whole file; a list of `include`s is taken as it is, so that files may be copies that are written to. */
+export async function startHouse(yaml: string, directory: string): Promise<TestConsole> {
+  return startOn(yaml, directory, undefined);
 }
 
 const originIn = (lines: string) => /^ *origin: (\S+)$/m.exec(lines)?.[1];

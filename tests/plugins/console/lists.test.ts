@@ -71,3 +71,23 @@ test('the ledger can be asked for of one account, as rows and as CSV', async () 
   for (const line of csv.slice(1)) assert.equal(line.split(',')[2], clientAccount);
   assert.ok(csv.length > 6 && csv.length < all.length, `${csv.length} of ${all.length}`);
 });
+
+test('failures by cause and requests by duration are for operators; a cause narrows the list of requests', async () => {
+  const hall = fakeConsole();
+  const ask = caller(hall, 'auditor');
+  const { rows, cut } = (await ask('GET /admin/monitor/causes?from=2020-01-01T00:00:00Z')).json;
+  assert.deepEqual(cut, []);
+  assert.ok(rows.length > 1);
+  for (const { cause, result, requests } of rows) {
+    const query = `from=2020-01-01T00:00:00Z&limit=500&result=${result}&cause=${encodeURIComponent(cause)}`;
+    assert.equal((await ask(`GET /admin/requests?${query}`)).json.rows.length, requests);
+    assert.equal(linesOf((await ask(`GET /admin/requests.csv?${query}`)).text).length, requests + 1);
+  }
+  const durations = (await ask('GET /admin/monitor/durations?from=2020-01-01T00:00:00Z')).json.rows;
+  assert.equal(durations.at(-1).untilMs, null);
+  const sums = (await ask('GET /admin/monitor?from=2020-01-01T00:00:00Z')).json;
+  const counted = durations.reduce((sum: number, { total }: { total: number }) => sum + total, 0);
+  assert.equal(counted, sums.requests);
+  for (const path of ['causes', 'durations'])
+    assert.equal((await caller(hall, 'client')(`GET /admin/monitor/${path}`)).status, 403);
+});

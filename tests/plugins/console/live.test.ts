@@ -20,7 +20,7 @@ before(async () => {
   live = new Live({ host: hall.host, clock: hall.clock, people: hall.people, origin: '' });
   live.start();
   server = createServer();
-  server.on('upgrade', (request, socket, head) => live.endpoint.accept(request, socket, head));
+  server.on('upgrade', (request, socket, head) => live.endpoint.accept(request, socket, head, undefined as never));
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });

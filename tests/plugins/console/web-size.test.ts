@@ -1,11 +1,15 @@
 /** The first page loads fast: what a browser fetches for it, compressed, and that charts are not among it. */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { test } from 'node:test';
 
 const dist = new URL('../../../plugins/console/web/dist/', import.meta.url);
 const manifestFile = new URL('.vite/manifest.json', dist);
+/** Over the wire, compressed. */
+const mostScript = 200 * 1024;
+const mostFont = 60 * 1024;
 const mostBytes = 300 * 1024;
+const mostFiles = 28;
 
 interface Chunk {
   readonly file: string;
@@ -33,13 +37,23 @@ const sizeOf = (file: string) => {
   return statSync(existsSync(compressed) ? compressed : new URL(file, dist)).size;
 };
 
-test('the first load of the first page is at most 300 KB', { skip: !existsSync(manifestFile) && 'not built' }, (t) => {
+test('the first load of the first page is at most 200 KB of scripts, 60 KB of fonts, 300 KB in all', {
+  skip: !existsSync(manifestFile) && 'not built',
+}, (t) => {
   const manifest = JSON.parse(readFileSync(manifestFile, 'utf8')) as Record<string, Chunk>;
   const files = closure(manifest, ['index.html', 'src/pages/client/home.tsx']);
-  const bytes = [...files, 'index.html', 'scheme.js', 'mark.svg'].reduce((sum, file) => sum + sizeOf(file), 0);
-  t.diagnostic(`${(bytes / 1024).toFixed(1)} KB in ${files.size + 3} files`);
-  assert.ok(bytes <= mostBytes, `${bytes} bytes: ${[...files].join(', ')}`);
-  const charts = manifest['src/pages/client/usage-chart.tsx'];
+  const fonts = readdirSync(new URL('assets/', dist))
+    .filter((name) => name.endsWith('.woff2'))
+    .map((name) => `assets/${name}`);
+  const all = [...files, ...fonts, 'index.html', 'scheme.js', 'mark.svg'];
+  const bytesOf = (ending: string) =>
+    all.filter((file) => file.endsWith(ending)).reduce((sum, file) => sum + sizeOf(file), 0);
+  t.diagnostic(`${bytesOf('.js')} bytes of scripts, ${bytesOf('')} in all, ${all.length} files`);
+  assert.ok(bytesOf('.js') <= mostScript, `${bytesOf('.js')} bytes: ${[...files].join(', ')}`);
+  assert.ok(fonts.length === 1 && bytesOf('.woff2') <= mostFont, `${bytesOf('.woff2')} bytes of fonts`);
+  assert.ok(bytesOf('') <= mostBytes, `${bytesOf('')} bytes in all`);
+  assert.ok(all.length <= mostFiles, `${all.length} requests`);
+  const charts = manifest['src/pages/client/usage.tsx'];
   assert.ok(charts !== undefined && !files.has(charts.file), 'charts are fetched when they are shown');
 });
 

@@ -112,11 +112,47 @@ test('home page, sums, series and models include that call', async () => {
     series.rows.reduce((sum: number, row: { requests: number }) => sum + row.requests, 0),
     1,
   );
+  const activity = (await ada.ask('/usage/activity?by=model')).json;
+  assert.deepEqual(
+    activity.groups.map(({ group }: { group: string }) => group),
+    ['gpt-5.4-mini'],
+  );
+  const [{ series: ofModel }] = activity.groups;
+  assert.deepEqual(ofModel, activity.all, 'one model made all of it');
+  assert.equal(ofModel.at(-1).requests, 1);
+  assert.equal(ofModel.at(-1).cost, sums.cost);
+  assert.equal(ofModel.at(-1).tokens, sums.tokens);
   const model = (await ada.ask('/models')).json.rows.find(({ id }: { id: string }) => id === 'gpt-5.4-mini');
   assert.equal(model.lastHour.requests, 1);
   assert.ok(model.prices.lines.some((line: { class: string }) => line.class === 'input'));
   const csv = (await ada.ask('/usage.csv')).text.trimEnd().split('\r\n');
   assert.equal(csv.length, 2);
+});
+
+test('everybody sees models with prices and how they have worked, and nothing else', async () => {
+  const stranger = house.browser();
+  const models = (await stranger.ask('/public/models')).json.rows;
+  assert.ok(models.some(({ id }: { id: string }) => id === 'gpt-5.4-mini'));
+  assert.ok(models.every(({ prices }: { prices: { lines: unknown[] } }) => prices.lines.length > 0));
+  const painter = models.find(({ id }: { id: string }) => id === 'gpt-image-2');
+  assert.deepEqual(painter.limits, { prompt: 32_000, images: 10, references: 16, size: '3840x2160' });
+  const { at, rows } = (await stranger.ask('/public/status')).json;
+  const used = rows.find(({ id }: { id: string }) => id === 'gpt-5.4-mini');
+  assert.equal(at.length, 48);
+  assert.deepEqual([used.uptime, used.hours.at(-1)], [null, null], 'one call says too little');
+  const text = JSON.stringify([models, rows]);
+  const { rows: upstreams } = (await boss.ask('/admin/upstreams')).json;
+  for (const word of ['"ownedBy"', '"provider"', '"requests"', '"version"', 'ada@'])
+    assert.ok(!text.includes(word), word);
+  assert.ok(upstreams.length > 0);
+});
+
+test('browsers at the root are led to the page of models, programs get what they always got', async () => {
+  const page = await fetch(house.origin, { headers: { accept: 'text/html,*/*' }, redirect: 'manual' });
+  assert.deepEqual([page.status, page.headers.get('location')], [302, '/console/welcome']);
+  const program = await fetch(house.origin);
+  assert.deepEqual([program.status, await program.text()], [200, '{"status":"ok"}']);
+  assert.equal(program.headers.get('vary'), 'accept');
 });
 
 test('requests of the console are not in the request log', async () => {

@@ -115,12 +115,12 @@ test('nothing is fetched from private addresses, except from the very origin tha
     },
     (origin, seen) =>
       withKeeper({}, async ({ keeper }) => {
-        const vendor = `${origin}/v1`;
+        const vendor = { baseUrl: `${origin}/v1` };
         const { port } = new URL(origin);
         const refused = [
           { url: `${origin}/a.png` },
-          { url: `${origin}/a.png`, vendor: 'https://vendor.example/v1' },
-          { url: `${origin}/a.png`, vendor: 'no address' },
+          { url: `${origin}/a.png`, vendor: { baseUrl: 'https://vendor.example/v1' } },
+          { url: `${origin}/a.png`, vendor: { baseUrl: 'no address' } },
           { url: `http://localhost:${port}/a.png`, vendor },
           { url: 'http://169.254.169.254/latest', vendor },
           { url: 'file:///etc/passwd', vendor },

@@ -7,18 +7,35 @@ import { type Catalog, catalog } from '../../../plugins/common/domain/models.ts'
 import { priceFor } from '../../../plugins/common/domain/prices.ts';
 import modelsPlugin from '../../../plugins/models/index.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
+import { withPreset } from '../../../plugins/providers/presets.ts';
 import routePlugin from '../../../plugins/route/index.ts';
 import { fakeHost, orderEndpoints, setUp } from '../../helpers/fakes.ts';
 
 interface ProviderSection {
+  optional?: boolean;
   keys: string;
   speaks: Record<string, string>;
 }
 
-const read = (name: string) => parse(readFileSync(new URL(`../../../config/${name}`, import.meta.url), 'utf8'));
-const { models } = read('models.yaml') as { models: Record<string, { price_source?: string; targets: string[] }> };
-const shared = (read('shared.yaml') as { providers: Record<string, ProviderSection> }).providers;
+/** A target as it is written. */
+type Target = string | { provider: string; model?: string; speaks?: string; cost?: object; below_cost?: boolean };
+
+const providerOf = (target: Target) => (typeof target === 'string' ? target.split('/')[0]! : target.provider);
+
+/** Variables have their defaults. */
+const read = (name: string) =>
+  parse(readFileSync(new URL(`../../../config/${name}`, import.meta.url), 'utf8').replace(/\$\{\w+:-([^}]*)\}/g, '$1'));
+const { models } = read('models.yaml') as {
+  models: Record<string, { owned_by: string; kind?: string; price_source?: string; targets: Target[] }>;
+};
+const shared = Object.fromEntries(
+  Object.entries((read('shared.yaml') as { providers: object }).providers).map(([name, section]) => [
+    name,
+    withPreset(section) as ProviderSection,
+  ]),
+);
 const demo = (read('sandbox.yaml') as { providers: Record<string, ProviderSection> }).providers;
+const demoVendors = Object.fromEntries(Object.entries(demo).filter(([, { keys }]) => keys !== ''));
 
 /** Section 2.2 of the interface. */
 const chat =
@@ -59,6 +76,21 @@ test('each model has a price with a named source, an owner, a date, and sizes wh
   }
 });
 
+test('models of images and videos state what their vendor documents', async () => {
+  for (const { id, kind, limits = {} } of (await shipped(shared)).list()) {
+    if (kind !== 'image' && kind !== 'video') continue;
+    assert.ok(Object.values(limits).filter((value) => value !== undefined).length > 0, id);
+    if (kind === 'video') assert.ok(limits.seconds !== undefined && limits.resolutions !== undefined, id);
+  }
+  const find = async (id: string) => (await shipped(shared)).find(id)!.limits;
+  assert.deepEqual(await find('doubao-seedream-4-5-251128'), {
+    ...{ references: 14, size: '4096x4096' },
+    resolutions: ['2k', '4k'],
+  });
+  assert.equal((await find('gpt-image-2'))!.prompt, 32_000);
+  assert.equal(await find('gpt-5.5'), undefined);
+});
+
 test('cached input is never dearer than fresh input, and output never cheaper', async () => {
   for (const { id, kind, prices } of (await shipped(shared)).list()) {
     if (kind !== 'chat') continue;
@@ -72,16 +104,63 @@ test('cached input is never dearer than fresh input, and output never cheaper', 
 
 test('every target names a provider that speaks what the model needs', async () => {
   for (const model of (await shipped(shared)).list()) {
-    for (const { provider } of model.targets) {
-      const spoken = Object.keys(shared[provider]!.speaks);
+    for (const { provider, speaks } of model.targets) {
+      const spoken = speaks ?? Object.keys(shared[provider]!.speaks);
+      assert.ok(spoken.every((name) => name in shared[provider]!.speaks));
       const fits = spoken.some((name) =>
         model.kind === 'chat'
-          ? ['chat', 'responses', 'messages', 'gemini'].includes(name)
+          ? ['chat', 'responses', 'messages', 'gemini', 'vertex-claude', 'bedrock'].includes(name)
           : name.endsWith(`-${model.kind}s`),
       );
       assert.ok(fits, `${model.id} at ${provider}`);
     }
   }
+});
+
+test('clouds and hosts come after the vendor of the model, and are left out where they have no key', () => {
+  const later = Object.keys(shared).filter((name) => shared[name]!.optional === true);
+  assert.deepEqual(later, ['deepinfra', 'novita', 'azure', 'vertex', 'bedrock']);
+  for (const [id, { targets }] of Object.entries(models)) {
+    const [first, ...others] = targets.map(providerOf);
+    assert.ok(!later.includes(first!), id);
+    assert.deepEqual(
+      others.filter((name) => !later.includes(name)),
+      [],
+      id,
+    );
+  }
+});
+
+test('models that clouds and hosts sell have them as targets, each with its own cost', () => {
+  const expected: Record<string, string[]> = { openai: ['azure'], anthropic: ['vertex', 'bedrock'] };
+  for (const owner of ['deepseek', 'zhipu', 'qwen', 'moonshot', 'minimax']) expected[owner] = ['deepinfra', 'novita'];
+  const alone = new Set(['gpt-5.3-codex-spark', 'codex-auto-review']);
+  for (const [id, { owned_by: owner, kind = 'chat', targets }] of Object.entries(models)) {
+    const others = targets.slice(1);
+    for (const target of others) assert.ok(typeof target === 'object' && target.cost !== undefined, `${id}: no cost`);
+    const wanted = kind === 'chat' && !alone.has(id) ? (expected[owner] ?? []) : [];
+    assert.deepEqual(
+      wanted.filter((name) => !others.map(providerOf).includes(name)),
+      [],
+      id,
+    );
+  }
+});
+
+test('with every key set nothing is sold below its cost but what says so', async () => {
+  const host = fakeHost({ endpoints: () => orderEndpoints });
+  const keyed = Object.entries(shared).map(([name, section]) => [name, { ...section, keys: 'test' }]);
+  await setUp(providersPlugin, host, Object.fromEntries(keyed));
+  const part = await setUp(modelsPlugin, host, models);
+  assert.deepEqual(part.problems!(), []);
+  const strict = structuredClone(models);
+  for (const { targets } of Object.values(strict))
+    for (const target of targets) if (typeof target === 'object') delete target.below_cost;
+  const faults = (await setUp(modelsPlugin, host, strict)).problems!();
+  assert.deepEqual(
+    [...new Set(faults.map(({ path }) => path?.[0]))],
+    ['gpt-5.2', 'deepseek-v4-pro', 'deepseek-v4-flash'],
+  );
 });
 
 test('open-weight models can be called with chat and with messages', async () => {
@@ -97,6 +176,10 @@ test('open-weight models can be called with chat and with messages', async () =>
 test('in the demo each vendor speaks what it speaks in earnest, inside this process and without a real key', () => {
   assert.deepEqual(Object.keys(demo).sort(), Object.keys(shared).sort());
   for (const [name, provider] of Object.entries(demo)) {
+    if (shared[name]!.optional === true) {
+      assert.deepEqual(provider, { keys: '' }, 'it does not take over from the sandbox');
+      continue;
+    }
     assert.deepEqual(Object.keys(provider.speaks).sort(), Object.keys(shared[name]!.speaks).sort());
     for (const [protocol, address] of Object.entries(provider.speaks))
       assert.match(address, /^sandbox:(\/|$)/, `${name} ${protocol}`);
@@ -105,7 +188,7 @@ test('in the demo each vendor speaks what it speaks in earnest, inside this proc
 });
 
 test('the demo serves every model', async () => {
-  assert.equal((await shipped(demo)).list().length, 40);
+  assert.equal((await shipped(demoVendors)).list().length, 40);
 });
 
 test('the gateways list their plugins in an order in which each finds what it needs', () => {
@@ -119,19 +202,29 @@ test('the gateways list their plugins in an order in which each finds what it ne
     'plans',
     'rate-limit',
     'providers',
+    'google',
     'models',
     'idempotency',
     'billing',
     'shop',
     'route',
     'protocol-convert',
+    'bedrock',
+    'vertex',
     'endpoints',
+    'websockets',
+    'uploads',
+    'batches',
+    'usage',
+    'openapi',
     'task-store',
     'payments',
+    'alerts',
     'console',
   ];
   assert.deepEqual(main.plugins, order);
-  const embedded = order.filter((name) => name !== 'payments');
+  const ofClouds = ['google', 'bedrock', 'vertex'];
+  const embedded = order.filter((name) => name !== 'payments' && !ofClouds.includes(name));
   assert.deepEqual(read('demo.yaml').plugins, [...embedded.slice(0, 7), 'sandbox', ...embedded.slice(7), 'welcome']);
   assert.deepEqual(read('passthrough.yaml').plugins, ['passthrough']);
 });
@@ -139,7 +232,7 @@ test('the gateways list their plugins in an order in which each finds what it ne
 test('the sections of the gateways are understood by the plugins they are for', async () => {
   const main = read('main.yaml');
   const host = fakeHost({ endpoints: () => orderEndpoints });
-  await setUp(providersPlugin, host, demo);
+  await setUp(providersPlugin, host, demoVendors);
   await setUp(routePlugin, host, main.route);
   const part = await setUp(modelsPlugin, host, models);
   const own = part.endpoints!.map((endpoint) => `${endpoint.method} ${endpoint.path}`);

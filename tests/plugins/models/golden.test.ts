@@ -268,7 +268,9 @@ function oracle({ tokens = [], pieces = [] }: Sum, ratio: string): bigint {
   return (2n * numerator + denominator) / (2n * denominator);
 }
 
-const read = (name: string) => parse(readFileSync(new URL(`../../../config/${name}`, import.meta.url), 'utf8'));
+/** Variables have their defaults. */
+const read = (name: string) =>
+  parse(readFileSync(new URL(`../../../config/${name}`, import.meta.url), 'utf8').replace(/\$\{\w+:-([^}]*)\}/g, '$1'));
 const host = fakeHost({ endpoints: () => orderEndpoints });
 const { providers } = read('shared.yaml') as { providers: Record<string, object> };
 await setUp(

@@ -233,8 +233,12 @@ test('the floor holds in every tier, at every target, and at every time to come'
   assert.match((await below({ price: discount, cost: price }))[0]!, /input \(flex\) is sold at 1\.00/);
   assert.deepEqual(await below({ price: discount, cost: discount }), []);
   assert.match((await below({ price, cost: { ...price, web_search: 0.01 } }))[0]!, /web_search is sold at 0\.00/);
-  const targets = ['acme', { provider: 'idle', cost: { input: 2.1, output: 4 } }];
-  assert.match((await below({ price, targets, cost: price }))[0]!, /cost of 2\.10 at idle/);
+  const dearAt = (provider: string, more = {}) => ['acme', { provider, cost: { input: 2.1, output: 4 }, ...more }];
+  const targets = dearAt('acme');
+  assert.match((await below({ price, targets, cost: price }))[0]!, /cost of 2\.10 at acme/);
+  assert.deepEqual(await below({ price, targets: dearAt('acme', { below_cost: true }), cost: price }), []);
+  // A provider without a key costs nothing.
+  assert.deepEqual(await below({ price, targets: dearAt('idle'), cost: price }), []);
   const later = [price, { ...price, input: 1, valid_from: '2027-03-01', valid_until: '2027-04-01' }];
   assert.match((await below({ price: later, cost: price }))[0]!, /input is sold at 1\.00/);
   const together = [price, { ...price, input: 1, valid_from: '2027-03-01', valid_until: '2027-04-01' }];

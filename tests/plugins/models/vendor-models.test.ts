@@ -9,6 +9,7 @@ import { parse } from 'yaml';
 import { boot } from '../../../core/gateway/boot.ts';
 import { createLog } from '../../../core/gateway/log.ts';
 import { modelsSchema } from '../../../plugins/models/config.ts';
+import { otherNames } from '../../../plugins/models/vendor-models.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 const key = 'sk-stand-in-key-1';
@@ -83,7 +84,10 @@ test('a list of the chat protocol becomes models that the configuration takes, u
   );
   assert.equal(asked[0]!.headers['authorization'], `Bearer ${key}`);
   assert.equal(asked[0]!.headers['x-team'], 'one');
-  assert.match(text, /^# Models of acme, as listed by the vendor on \d{4}-\d\d-\d\d\.\n# 2 of them have no price here/);
+  assert.match(
+    text,
+    /^# Models of acme, as listed by the vendor on \d{4}-\d\d-\d\d\.\n# Without a price, and so not sold until they have one: 2\.\n# `--prices FILE`/,
+  );
   const pasted = parse(text) as { models: Record<string, unknown> };
   assert.deepEqual(pasted.models, {
     'acme/large': {
@@ -123,7 +127,7 @@ test('a public price list prices what it has by exact name', async () => {
   assert.deepEqual(models['acme/large']!.price, { input: '0.50', output: '1.50' });
   assert.equal(models['acme/large']!.price_source, 'imported: https://acme.example/prices');
   assert.equal(models['acme/small']!.price, undefined);
-  assert.match(text, /# 1 of them have no price here/);
+  assert.match(text, /until they have one: 1\.\nmodels:/);
   assert.ok(modelsSchema.parse(models)['acme/large']!.price !== undefined);
 });
 
@@ -133,6 +137,30 @@ test('models that are configured already are named and left out', async () => {
   const { text } = await importModels(`{ keys: ${key}, speaks: { chat: "${origin}/v1" } }`, {}, own);
   assert.deepEqual(Object.keys((parse(text) as { models: object }).models), ['acme/large']);
   assert.match(text, /# Configured already, and left out: acme\/small\./);
+});
+
+test('models that are configured by another id, and models of other kinds by their names, are left out', async () => {
+  const ids = ['acme/chat', 'acme/known', 'text-embedding-3-small', 'whisper-1', 'BAAI/bge-m3', 'gemini-3-pro-image'];
+  const sized = { metadata: { context_length: 1_000, max_tokens: 500 } };
+  const { origin } = await vendor(() => ({ body: { data: ids.map((id) => ({ id, ...sized })) } }));
+  const own = '  known: { owned_by: me, targets: [acme/acme/known] }\n';
+  const { text, json } = await importModels(`{ keys: ${key}, speaks: { chat: "${origin}/v1" } }`, {}, own);
+  assert.deepEqual((parse(text) as { models: object }).models, {
+    'acme/chat': { owned_by: 'acme', targets: ['acme/acme/chat'], context: 1_000, max_output: 500 },
+  });
+  const { configured, others } = json as { configured: string[]; others: string[] };
+  assert.deepEqual(configured, ['acme/known']);
+  assert.deepEqual(others, ['BAAI/bge-m3', 'gemini-3-pro-image', 'text-embedding-3-small', 'whisper-1']);
+  assert.match(text, /# No chat models by their names, and left out: BAAI\/bge-m3, gemini-3-pro-image, text-/);
+});
+
+test('names of chat models are not taken for other kinds', () => {
+  for (const id of [
+    ...['gpt-5.5', 'claude-opus-5', 'zai-org/GLM-5.2', 'Qwen/Qwen3-VL-30B-A3B', 'gemini-2.5-flash', 'grok-4.3'],
+    ...['deepseek-ai/DeepSeek-V4-Flash', 'openai/gpt-oss-120b', 'google/gemma-3-27b-it', 'MiniMaxAI/MiniMax-M2.7'],
+    ...['gpt-4o-audio-preview', 'meta-llama/Llama-4-Scout-17B-16E-Instruct', 'kimi-k2.6', 'imagination-7b'],
+  ])
+    assert.doesNotMatch(id, otherNames, id);
 });
 
 test('pages of the messages protocol are read to the end, with its headers', async () => {

@@ -105,6 +105,31 @@ test('requests that come together wait for one ticket, which later ones use too'
   assert.equal(issued - before, 1);
 });
 
+test('a refused ticket is fetched anew, and the request is sent once more; a second refusal in a row is passed on', async () => {
+  const customer = await house.customer();
+  await house.call(customer, 'chat', { model: 'ticket', prompt: 'Hello' });
+  const [before, old, sent] = [issued, last().headers['x-ticket'], house.replay.requests.length];
+  const refusal = { status: 401, body: '{"error":{"message":"expired"}}' };
+  const success = { headers: { 'content-type': 'application/json' }, body: answer };
+  house.replay.play(refusal, success);
+  const told = await house.call(customer, 'chat', { model: 'ticket', prompt: 'Hello' });
+  assert.equal(told.status, 200, told.text);
+  assert.equal(issued - before, 1);
+  assert.equal(house.replay.requests.length - sent, 2);
+  assert.notEqual(last().headers['x-ticket'], old);
+  const { attempts, charges } = await house.books(customer, 2);
+  assert.equal(attempts.length, 2, 'both requests of the second call are one attempt');
+  assert.deepEqual(
+    charges.map(({ cost }) => cost),
+    [14_000n, 14_000n],
+  );
+  house.replay.play(refusal);
+  const again = await house.call(customer, 'chat', { model: 'ticket', prompt: 'Hello' });
+  assert.notEqual(again.status, 200);
+  assert.equal(house.replay.requests.length - sent, 3, 'the new ticket is refused: no third one is fetched at once');
+  assert.equal(issued - before, 1);
+});
+
 test('a failed ticket rests every key, charges nothing, goes to the next target, and shows no secret', async () => {
   refuses = true;
   const customer = await house.customer();
@@ -172,6 +197,23 @@ function refreshed(options: { aheadMs?: number; timeoutMs?: number } = {}) {
   };
   return { value, fetches, at };
 }
+
+test('a refused value is replaced once for all that had it, and not again at once', async () => {
+  const { value, fetches, at } = refreshed();
+  const first = value.get();
+  fetches[0]!.resolve({ value: 'one', endsAt: undefined });
+  await first;
+  assert.equal(value.refuse('one'), true);
+  const second = value.get();
+  fetches[1]!.resolve({ value: 'two', endsAt: undefined });
+  await second;
+  assert.equal(value.refuse('one'), true, 'a newer one is there');
+  assert.equal(value.get(), 'two');
+  assert.equal(value.refuse('two'), false);
+  assert.equal(value.get(), 'two');
+  at(15_000);
+  assert.equal(value.refuse('two'), true);
+});
 
 test('a value is replaced ahead of its end while the old one is in use, by one fetch', async () => {
   const { value, fetches, at } = refreshed({ aheadMs: 100 });

@@ -1,14 +1,48 @@
 /** Mistakes in vendors, models and plans: the whole sentence that `check` prints of each. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { wire } from '../../../plugins/endpoints/wires.ts';
-import { mediaProtocols } from '../../../plugins/providers/mistakes.ts';
-import { adapters } from '../../../plugins/task-store/adapters/index.ts';
-import { testMistakes } from '../../helpers/operator-mistakes.ts';
+import { linesOf, soundFile, testMistakes } from '../../helpers/operator-mistakes.ts';
 
-test('the protocols beside chat that a provider may speak are those that have an adapter or an endpoint', () => {
-  const known = [...adapters.keys(), ...Object.values(wire)];
-  assert.deepEqual([...mediaProtocols.keys()].toSorted(), known.toSorted());
+const beside = 'files, task-store, endpoints, websockets';
+const known =
+  'chat, responses, messages, gemini, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos, openai-embeddings, gemini-embeddings, cohere-rerank, jina-rerank, voyage-rerank, openai-moderations, openai-speech, openai-transcriptions, openai-realtime, gemini-live';
+
+/** What `check` says of a gateway that has the plugins of images and of endpoints, too. */
+async function linesBeside(protocol: string, plugins = beside): Promise<string[]> {
+  const file = soundFile
+    .replace('shop]', `shop, ${plugins}]`)
+    .replace('chat: https://api.acme.example/v1', `${protocol}: https://api.acme.example/v1`);
+  return (await linesOf(file)).filter((line) => line.includes(protocol));
+}
+
+test('the known protocols are those of the plugins in the list', async () => {
+  const place = 'gateway.yaml:17: providers.acme.speaks';
+  assert.deepEqual(await linesBeside('openai'), [`${place}.openai: there is no protocol "openai"; known are ${known}`]);
+  assert.deepEqual(await linesBeside('openai-image'), [
+    `${place}.openai-image: there is no protocol "openai-image"; did you mean "openai-images"?`,
+  ]);
+  assert.deepEqual(await linesBeside('cohere-reranks'), [
+    `${place}.cohere-reranks: there is no protocol "cohere-reranks"; did you mean "cohere-rerank"?`,
+  ]);
+});
+
+test('protocols of images and endpoints do no harm where their plugins are not in the list', async () => {
+  assert.deepEqual(await linesBeside('openai-images', 'endpoints, websockets'), []);
+  assert.deepEqual(await linesBeside('openai-embeddings', 'files, task-store, websockets'), []);
+  assert.deepEqual(await linesBeside('openai-realtime', 'files, task-store, endpoints'), []);
+});
+
+test('targets at a cloud that speaks a protocol for each maker name theirs', async () => {
+  const cloud = soundFile
+    .replace('shop]', 'shop, vertex]')
+    .replace('chat: https://api.acme.example/v1', 'vertex-gemini: https://api.acme.example')
+    .replace('messages: https', 'vertex-claude: https');
+  const warning = (models: string) =>
+    `warning: "acme" speaks vertex-gemini, vertex-claude, each for models of its own: write speaks for the target of ${models}`;
+  assert.deepEqual(await linesOf(cloud), [warning('fast, slow')]);
+  const named = cloud.replace('[acme/acme-fast]', '[{ provider: acme, speaks: vertex-gemini }]');
+  assert.deepEqual(await linesOf(named), [warning('slow')]);
+  assert.deepEqual(await linesOf(cloud.replace(/ +vertex-gemini.*\n/, '')), []);
 });
 
 testMistakes([
@@ -43,12 +77,6 @@ testMistakes([
     'gateway.yaml:15: providers.acme.tls.key: is missing: a certificate needs its key',
   ],
   [
-    'a proxy to a vendor of images',
-    '    speaks:\n',
-    '    proxy: http://proxy.example:3128\n    speaks:\n      openai-images: https://api.acme.example/v1\n',
-    'gateway.yaml:18: providers.acme.speaks.openai-images: images and videos are sent without proxy, tls, addresses, queries and {model}: make them a provider of their own that has none of these',
-  ],
-  [
     'a misspelt preset',
     '    keys:',
     '    preset: grok\n    keys:',
@@ -58,7 +86,7 @@ testMistakes([
     'a protocol that does not exist',
     'chat: https://api',
     'openai: https://api',
-    'gateway.yaml:17: providers.acme.speaks.openai: there is no protocol "openai"; known are chat, responses, messages, gemini, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos, openai-embeddings, gemini-embeddings, cohere-rerank, jina-rerank, voyage-rerank, openai-moderations, openai-speech, openai-transcriptions',
+    'gateway.yaml:17: providers.acme.speaks.openai: there is no protocol "openai"; known are chat, responses, messages, gemini',
   ],
   [
     'a scheme of credentials that does not exist',
@@ -115,6 +143,36 @@ testMistakes([
     'warning: there is no provider "amce", which fast has as a target; did you mean "acme"?',
   ],
   [
+    'a target in a protocol that its provider does not speak',
+    'targets: [acme/acme-fast]',
+    'targets: [{ provider: acme, speaks: responses }]',
+    'gateway.yaml:23: models.fast.targets.0.speaks: the provider "acme" does not speak "responses"; it speaks chat, messages',
+  ],
+  [
+    'a target in a protocol that does not exist, beside one that its provider speaks',
+    'targets: [acme/acme-fast]',
+    'targets: [{ provider: acme, speaks: [chat, openai] }]',
+    'gateway.yaml:23: models.fast.targets.0.speaks: there is no protocol "openai"; known are chat, responses, messages, gemini',
+  ],
+  [
+    'a target in a misspelt protocol',
+    'targets: [acme/acme-fast]',
+    'targets: [{ provider: acme, speaks: message }]',
+    'gateway.yaml:23: models.fast.targets.0.speaks: there is no protocol "message"; did you mean "messages"?',
+  ],
+  [
+    'a target in a protocol of a plugin that is not in the list',
+    'targets: [acme/acme-fast]',
+    'targets: [{ provider: acme, speaks: bedrock }]',
+    'gateway.yaml:23: models.fast.targets.0.speaks: "bedrock" comes with the plugin "bedrock": add it to the list',
+  ],
+  [
+    'a target in no protocol',
+    'targets: [acme/acme-fast]',
+    'targets: [{ provider: acme, speaks: [] }]',
+    'gateway.yaml:23: models.fast.targets.0.speaks: must have at least one entry',
+  ],
+  [
     'an unknown provider of two models, their only target',
     'targets: [acme/acme-fast]',
     'targets: [elsewhere/acme-fast]',
@@ -138,6 +196,12 @@ testMistakes([
     'messages: https://api.acme.example',
     'messages: https://api.acme.example/v1/messages',
     'gateway.yaml:18: providers.acme.speaks.messages: ends in "/v1/messages", which the gateway adds by itself: write https://api.acme.example',
+  ],
+  [
+    'a base URL as a page of documentation has it',
+    'chat: https://api.acme.example/v1',
+    'chat: https://RESOURCE.acme.example/v1',
+    'gateway.yaml:17: providers.acme.speaks.chat: still has "RESOURCE" in https://RESOURCE.acme.example/v1: write your own there',
   ],
   [
     'a base URL with the version that the protocol adds',
@@ -312,7 +376,7 @@ testMistakes([
     'a dialect of an unknown protocol',
     '    keys:',
     '    dialect: { openai: { inputs: [] } }\n    keys:',
-    'gateway.yaml:15: providers.acme.dialect.openai: there is no protocol "openai"; known are chat, responses, messages, gemini, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos, openai-embeddings, gemini-embeddings, cohere-rerank, jina-rerank, voyage-rerank, openai-moderations, openai-speech, openai-transcriptions',
+    'gateway.yaml:15: providers.acme.dialect.openai: there is no protocol "openai"; known are chat, responses, messages, gemini',
   ],
   [
     'a dialect of a protocol that is not spoken',
@@ -330,7 +394,7 @@ testMistakes([
     'a kind that does not exist',
     'owned_by: acme\n',
     'owned_by: acme\n    kind: images\n',
-    'gateway.yaml:23: models.fast.kind: must be "chat", "image", "video", "embedding", "rerank", "speech", "transcription" or "moderation"; did you mean "image"?',
+    'gateway.yaml:23: models.fast.kind: must be "chat", "image", "video", "embedding", "rerank", "speech", "transcription", "moderation" or "realtime"; did you mean "image"?',
   ],
   [
     'a negative weight',

@@ -1,11 +1,16 @@
 /** Presets of vendors: every one is a valid entry, and what an entry itself says comes before its preset. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parse } from 'yaml';
+import { wirePaths } from '../../../plugins/endpoints/wires.ts';
 import { protocols } from '../../../plugins/protocol-convert/protocols/index.ts';
 import { type ProvidersConfig, providersSchema } from '../../../plugins/providers/config.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
-import { providerFaults, providerWarnings, spokenPaths } from '../../../plugins/providers/mistakes.ts';
+import { providerFaults, providerWarnings, spokenBy } from '../../../plugins/providers/mistakes.ts';
 import { presets, presetsCommand } from '../../../plugins/providers/presets.ts';
+import { ownAdapters } from '../../../plugins/task-store/adapters/index.ts';
+import { liveProtocols } from '../../../plugins/websockets/live/live.ts';
+import { realtimeProtocol } from '../../../plugins/websockets/realtime/realtime.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
 
 function entry(written: object): ProvidersConfig[string] {
@@ -14,10 +19,17 @@ function entry(written: object): ProvidersConfig[string] {
 
 const ofPlugins = [
   ['bedrock', '/model/{model}/converse'],
+  ['bedrock-claude', '/model/{model}/invoke'],
+  ['bedrock-nova', '/model/{model}/invoke'],
   ['vertex-gemini', '/publishers/google/models'],
   ['vertex-claude', '/publishers/anthropic/models'],
 ] as const;
-const paths = spokenPaths(new Map([...protocols.map(({ name, path }) => [name, path] as const), ...ofPlugins]));
+const spoken = spokenBy(
+  new Map([...protocols.map(({ name, path }) => [name, path] as const), ...ofPlugins]),
+  new Map(ownAdapters.map(({ name, path }) => [name, path])),
+  wirePaths,
+  new Map([realtimeProtocol, liveProtocols[0]!].map(({ name, base }) => [name, base])),
+);
 
 test('there are thirty vendors and more, each with the page it was read from and the day', () => {
   assert.ok(presets().size >= 30, String(presets().size));
@@ -29,16 +41,22 @@ test('there are thirty vendors and more, each with the page it was read from and
   }
 });
 
+/** The places of an operator's own names are filled. */
+const ownAddresses = (addresses: Readonly<Record<string, string>>) =>
+  Object.fromEntries(
+    Object.entries(addresses).map(([protocol, url]) => [protocol, url.replaceAll(/PROJECT|RESOURCE/g, 'ours')]),
+  );
+
 for (const [name, { variable, addresses }] of presets()) {
   test(`the preset "${name}" with a key${addresses === undefined ? '' : ' and addresses'} is a whole entry`, () => {
     const more = {
       ...(variable === undefined ? {} : { keys: 'key' }),
-      ...(addresses === undefined ? {} : { speaks: addresses }),
+      ...(addresses === undefined ? {} : { speaks: ownAddresses(addresses) }),
     };
     const config = { vendor: entry({ preset: name, ...more }) };
     assert.ok(Object.keys(config.vendor.speaks).length > 0 && config.vendor.keys.length === 1);
-    assert.deepEqual(providerFaults(config, paths), []);
-    assert.deepEqual(providerWarnings(config, paths), []);
+    assert.deepEqual(providerFaults(config, spoken), []);
+    assert.deepEqual(providerWarnings(config, spoken), []);
     for (const url of Object.values(config.vendor.speaks))
       assert.match(url, variable === undefined ? /^http:\/\/127\.0\.0\.1:\d+/ : /^https:\/\//);
   });
@@ -68,7 +86,7 @@ test('addresses are replaced together, and what the preset says of protocols tha
   assert.deepEqual(elsewhere.speaks, { chat: 'https://proxy.example/v1' });
   assert.deepEqual(elsewhere.dialect, {});
   assert.deepEqual(elsewhere.drop_fields, { chat: ['logprobs', 'top_logprobs', 'logit_bias'] });
-  assert.deepEqual(providerWarnings({ elsewhere }, paths), []);
+  assert.deepEqual(providerWarnings({ elsewhere }, spoken), []);
 });
 
 test('an unknown preset is a problem with the near name', () => {
@@ -98,15 +116,26 @@ test('an entry of a vendor whose accounts have addresses of their own is told th
   );
 });
 
-test('images are not sent to an address that names the model', () => {
-  const vendor = entry({ keys: 'key', speaks: { 'openai-images': 'https://vendor.example/{model}/v1' } });
-  assert.match(providerFaults({ vendor }, paths)[0]!.message, /sent without .* \{model\}/);
-});
-
 test('the list names protocols and the page for keys', async () => {
   const part = await setUp(providersPlugin, fakeHost(), {});
   assert.ok(part.commands?.includes(presetsCommand));
   const { text, json } = await presetsCommand.run({});
   assert.match(text, /^groq +Groq: chat, responses; key: https:\/\/console\.groq\.com\/keys$/m);
   assert.equal((json as object[]).length, presets().size);
+});
+
+test('the entry of each preset can be pasted once the keys are set and the places in capitals are filled', async () => {
+  const entryOf = async (name: string) => String((await presetsCommand.run({ name })).text);
+  for (const [name, { source, read }] of presets()) {
+    const text = await entryOf(name);
+    assert.ok(text.includes(`${source}, read on ${read}`), text);
+    const filled = text.replaceAll(/PROJECT|RESOURCE/g, 'ours').replaceAll(/\$\{\w+(?::-)?\}/g, 'key');
+    const pasted = providersSchema.parse((parse(filled) as { providers: object }).providers);
+    assert.deepEqual(Object.keys(pasted), [name]);
+    assert.deepEqual(providerFaults(pasted, spoken), []);
+    assert.equal(pasted[name]!.keys.length, 1);
+  }
+  assert.match(await entryOf('bedrock'), /keys: \$\{AWS_ACCESS_KEY_ID\}:\$\{AWS_SECRET_ACCESS_KEY\}$/m);
+  assert.match(await entryOf('groq'), /\n {4}keys: \$\{GROQ_API_KEY:-\}$/);
+  await assert.rejects(entryOf('grok'), /^GatewayError: There is no preset "grok"; did you mean "groq"\?$/);
 });

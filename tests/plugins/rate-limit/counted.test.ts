@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
+import type { Exchange } from '../../../core/contract/contract.ts';
 import { CountedLimiter } from '../../../plugins/rate-limit/counted.ts';
 import type { Receipt } from '../../../plugins/rate-limit/decide.ts';
 import type { Demand, Verdict } from '../../../plugins/rate-limit/limiter.ts';
 import { MemoryLimiter } from '../../../plugins/rate-limit/memory.ts';
 import { SharedLimiter } from '../../../plugins/rate-limit/shared.ts';
+import { returnAtEnd } from '../../../plugins/rate-limit/slots.ts';
 import { type OpenedCounters, openCounters } from '../../../plugins/storage/counters.ts';
 import { watchDelay } from '../../helpers/delay.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
@@ -90,15 +92,20 @@ whereRedisIs('counters in a Redis', () => {
           open.push({
             endsAt: index + call.endsAfter,
             finish: once(async () => {
-              for (const [place, demand] of demands.entries()) {
-                if (demand.dimension === 'concurrency') {
-                  memory.release(`${index}`, demand);
-                  await counted.release(`${index}`, demand);
-                } else if (demand.dimension === 'tpm') {
-                  memory.adjust(demand, one.receipts[place]!, call.usedTokens);
-                  await counted.adjust(demand, other.receipts[place]!, call.usedTokens);
-                }
-              }
+              const returned = (receipts: readonly Receipt[]) =>
+                demands.flatMap((demand, place) =>
+                  demand.dimension === 'concurrency' || demand.dimension === 'tpm'
+                    ? [
+                        {
+                          demand,
+                          receipt: receipts[place]!,
+                          usedUnits: demand.dimension === 'tpm' ? call.usedTokens : 0,
+                        },
+                      ]
+                    : [],
+                );
+              memory.giveBack(`${index}`, returned(one.receipts));
+              await counted.giveBack(`${index}`, returned(other.receipts));
             }),
           });
         }
@@ -182,7 +189,7 @@ whereRedisIs('counters in a Redis', () => {
     await own.kill();
     for (let id = 0; id < 4; id++)
       assert.equal((await limiter.take(`k${id}`, [perMinute('a', 5), slot('c', 9)])).granted, true);
-    await first.by.release('1', slot('a', 2));
+    await first.by.giveBack('1', [{ demand: slot('a', 2), receipt: first.receipts[1]!, usedUnits: 0 }]);
     await own.restart();
     await eventually(async () => {
       host.advance(1_001);
@@ -190,6 +197,26 @@ whereRedisIs('counters in a Redis', () => {
       return !limiter.isOpen;
     });
   });
+});
+
+test('a call asks the counters once before and once at its end, whatever it gives back', async () => {
+  const asked: string[] = [];
+  const reply = ['-1', '0', ...Array<string>(12).fill('1')];
+  const limiter = new CountedLimiter(
+    {
+      run: async ({ name }) => {
+        asked.push(name);
+        return reply;
+      },
+    },
+    'counted:',
+  );
+  const demands = [perMinute('a', 5), perMinute('a', 5, 1, 'tpm'), slot('a', 2)];
+  const ends: (() => unknown)[] = [];
+  const exchange = { id: '1', find: () => undefined, defer: (work: () => unknown) => void ends.push(work) };
+  returnAtEnd(await limiter.take('1', demands), exchange as unknown as Exchange, demands);
+  for (const end of ends) await end();
+  assert.deepEqual(asked, ['gatewayTake', 'gatewayGiveBack']);
 });
 
 whereRedisIs('a cluster of Redis', () => {
@@ -207,8 +234,8 @@ whereRedisIs('a cluster of Redis', () => {
       ];
       const verdict = await limiter.take('1', demands);
       assert.equal(verdict.granted, true);
-      await limiter.adjust(demands[1]!, verdict.receipts[1]!, 0);
-      await limiter.release('1', demands[2]!);
+      const returned = [1, 2].map((at) => ({ demand: demands[at]!, receipt: verdict.receipts[at]!, usedUnits: 0 }));
+      await limiter.giveBack('1', returned);
       assert.equal((await limiter.take('2', [perMinute(account, 2)])).granted, true);
       assert.equal((await limiter.take('3', [perMinute(account, 2)])).granted, false);
     }

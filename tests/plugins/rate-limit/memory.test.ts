@@ -5,6 +5,9 @@ import type { Demand } from '../../../plugins/rate-limit/limiter.ts';
 import { MemoryLimiter } from '../../../plugins/rate-limit/memory.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 
+/** Slots need none. */
+const noReceipt = { charged: 0, sinceMs: 0 };
+
 const perMinute = (subject: string, limit: number, units = 1): Demand => ({
   subject,
   group: subject,
@@ -29,7 +32,8 @@ test('of 1,000 parallel takes on a concurrency of 50 exactly 50 are granted', as
     Array.from({ length: 1_000 }, async (_, id) => limiter.take(`${id}`, [slot('a', 50)])),
   );
   assert.equal(verdicts.filter(({ granted }) => granted).length, 50);
-  for (let id = 0; id < 1_000; id++) limiter.release(`${id}`, slot('a', 50));
+  for (let id = 0; id < 1_000; id++)
+    limiter.giveBack(`${id}`, [{ demand: slot('a', 50), receipt: noReceipt, usedUnits: 0 }]);
   const again = Array.from({ length: 1_000 }, (_, id) => limiter.take(`again ${id}`, [slot('a', 50)]));
   assert.equal(again.filter(({ granted }) => granted).length, 50);
 });
@@ -38,8 +42,8 @@ test('a slot that is given back twice is one slot', () => {
   const limiter = new MemoryLimiter(fakeHost().clock);
   assert.equal(limiter.take('one', [slot('a', 2)]).granted, true);
   assert.equal(limiter.take('two', [slot('a', 2)]).granted, true);
-  limiter.release('one', slot('a', 2));
-  limiter.release('one', slot('a', 2));
+  limiter.giveBack('one', [{ demand: slot('a', 2), receipt: noReceipt, usedUnits: 0 }]);
+  limiter.giveBack('one', [{ demand: slot('a', 2), receipt: noReceipt, usedUnits: 0 }]);
   assert.equal(limiter.take('three', [slot('a', 2)]).granted, true);
   assert.equal(limiter.take('four', [slot('a', 2)]).granted, false);
 });
@@ -63,11 +67,11 @@ test('a refusal takes neither slot nor request', () => {
     assert.equal(verdict.refusedBy?.dimension, 'concurrency');
     assert.equal(verdict.statuses[0]!.remaining, 2);
   }
-  limiter.release('one', slot('a', 1));
+  limiter.giveBack('one', [{ demand: slot('a', 1), receipt: noReceipt, usedUnits: 0 }]);
   assert.equal(limiter.take('two', both).granted, true);
   assert.equal(limiter.take('three', [perMinute('a', 3)]).granted, true);
   assert.equal(limiter.take('four', [perMinute('a', 3), slot('a', 5)]).refusedBy?.dimension, 'rpm');
-  limiter.release('two', slot('a', 1));
+  limiter.giveBack('two', [{ demand: slot('a', 1), receipt: noReceipt, usedUnits: 0 }]);
   assert.equal(limiter.take('five', [slot('a', 1)]).granted, true, 'the refused request holds no slot');
 });
 
@@ -137,8 +141,8 @@ test('an account that was forgotten meanwhile may still be given back to', () =>
   const { receipts } = limiter.take('one', [perMinute('a', 60), slot('a', 1)]);
   host.advance(3_600_000);
   limiter.sweep();
-  limiter.release('one', slot('a', 1));
-  limiter.adjust(perMinute('a', 60), receipts[0]!, 5);
+  limiter.giveBack('one', [{ demand: slot('a', 1), receipt: noReceipt, usedUnits: 0 }]);
+  limiter.giveBack('one', [{ demand: perMinute('a', 60), receipt: receipts[0]!, usedUnits: 5 }]);
   assert.equal(limiter.size, 0);
 });
 
@@ -150,7 +154,7 @@ test('a call of an account that was forgotten meanwhile gives nothing back to th
   limiter.sweep();
   assert.equal(limiter.size, 0);
   assert.equal(limiter.take('two', [perMinute('a', 60, 60)]).granted, true);
-  limiter.adjust(perMinute('a', 60, 50), receipts[0]!, 0);
+  limiter.giveBack('one', [{ demand: perMinute('a', 60, 50), receipt: receipts[0]!, usedUnits: 0 }]);
   const refused = limiter.take('three', [perMinute('a', 60)]);
   assert.equal(refused.granted, false);
   assert.deepEqual(refused.receipts, []);

@@ -184,6 +184,21 @@ async function ask(
     ['operation', 'operation'],
   ] as const) {
     const groups = await queries.groups(filter, by, 500);
+    const some = groups.slice(0, 3).map(({ group }) => group);
+    const buckets = some.length === 0 ? [] : await queries.seriesOfGroups(filter, bounds, by, some);
+    for (const { at, group, ...bucket } of buckets) {
+      const slot = { ...filter, from: at, until: bounds[bounds.indexOf(at) + 1]! };
+      checkAgainst(
+        bucket,
+        rows.filter((each) => means(slot, each) && each[name] === group),
+        `${what} ${by} ${group} ${at}`,
+      );
+    }
+    const within = { ...filter, from: bounds[0]!, until: bounds.at(-1)! };
+    assert.equal(
+      buckets.reduce((sum, { requests }) => sum + requests, 0),
+      rows.filter((each) => means(within, each) && some.includes(each[name] ?? '')).length,
+    );
     const wanted = rows.filter((each) => means(filter, each) && each[name] !== undefined);
     assert.deepEqual(
       groups.map(({ group }) => group).toSorted(),

@@ -295,6 +295,45 @@ test('after the retention the facts go, and money and sums stay', async () => {
   await shop.world.stop();
 });
 
+test('timelines that come together are one row, read and removed as those of single calls', async () => {
+  const shop = await newShop({ retention: '2h' });
+  const { host } = shop.world;
+  const expected: Record<string, string> = {};
+  const late: Asked[] = [];
+  for (const count of [3, 20, 1, 12]) {
+    for (let number = 0; number < count; number++) {
+      const asked = await enter(shop, number % 2);
+      expected[asked.exchange.id] = `story of ${asked.exchange.id}`;
+      await settle(asked);
+      // Facts of some come with a later batch than the end of their call.
+      if (number % 5 === 4) late.push(asked);
+      else await end(asked, true, 'complete');
+    }
+    await flush(shop);
+    host.advance(1_000);
+  }
+  for (const asked of late) await end(asked, true, 'complete');
+  await flush(shop);
+  const told = async () =>
+    Object.fromEntries((await listed(shop)).map(({ id, story }) => [id, story.find(({ by }) => by === 'test')?.text]));
+  assert.deepEqual(await told(), expected);
+  const shelves = () =>
+    shop.world.rows<{ count: number }>(
+      sql`select cardinality(stories) as count from ${shop.world.table('call_timelines')} order by id`,
+    );
+  assert.deepEqual(
+    (await shelves()).map(({ count }) => count),
+    [16, 10],
+  );
+  await workOf(shop, 'prune request rows');
+  assert.deepEqual(await told(), expected);
+  host.advance(7_300_000);
+  await workOf(shop, 'prune request rows');
+  assert.deepEqual([await told(), await shelves()], [{}, []]);
+  assert.deepEqual((await shop.world.audit()).violations, []);
+  await shop.world.stop();
+});
+
 test('a call shows what its request asked for and where its last attempt went, also when that was never sent', async () => {
   const shop = await newShop();
   const asked = await enter(shop, 0);
@@ -338,6 +377,7 @@ test('the database lets facts be added and removed, and money never be changed',
   const facts = new Set([
     ...['bytes_out', 'bytes_in', 'first_byte_ms', 'total_ms', 'status', 'tries', 'streamed', 'operation', 'protocol'],
     ...['outcome', 'asked_model', 'last_provider', 'last_model', 'error_kind', 'error_code', 'dropped', 'story'],
+    ...['timelines', 'timeline'],
   ]);
   for (const name of columns!.names.filter((column) => !facts.has(column)))
     await assert.rejects(

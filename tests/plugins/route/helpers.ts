@@ -16,7 +16,7 @@ import {
 import { type Model, type ModelTarget, model } from '../../../plugins/common/domain/models.ts';
 import { flatBook } from '../../../plugins/common/domain/prices.ts';
 import { type TimelineEvent, timeline } from '../../../plugins/common/domain/timeline.ts';
-import { type Target, target } from '../../../plugins/common/domain/upstreams.ts';
+import { type Target, target, translations } from '../../../plugins/common/domain/upstreams.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
 import routePlugin from '../../../plugins/route/index.ts';
 import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
@@ -106,6 +106,16 @@ const vendors = {
 export async function bench(section: unknown = {}, vendorSection: unknown = vendors): Promise<Bench> {
   const host = fakeHost();
   await setUp(providersPlugin, host, vendorSection);
+  host.provide(translations, {
+    can: (from, to) => from === to,
+    paths: () => new Map(),
+    endpoints: () =>
+      new Map([
+        ['chat', '/v1/chat/completions'],
+        ['messages', '/v1/messages'],
+        ['own', '/v1/own'],
+      ]),
+  });
   const part = await setUp(routePlugin, host, section);
   return {
     host,

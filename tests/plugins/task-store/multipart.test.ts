@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { boundaryIn, type FormMember, readMultipart, writeMultipart } from '../../../plugins/common/kit/multipart.ts';
+import {
+  boundaryIn,
+  type FormMember,
+  readMultipart,
+  writeMultipart,
+} from '../../../plugins/common/kit/forms/multipart.ts';
 import { refusal } from './orders.ts';
 
 const name = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }).filter((text) => !/[\r\n\0]/.test(text));

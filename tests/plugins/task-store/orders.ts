@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Traits } from '../../../plugins/common/domain/traits.ts';
 import type { Target } from '../../../plugins/common/domain/upstreams.ts';
-import type { Order, Reference, Shape, Submission, Task } from '../../../plugins/task-store/contract.ts';
+import type { Order, Reference } from '../../../plugins/common/media/adapters.ts';
+import type { Shape, Submission, Task } from '../../../plugins/task-store/contract.ts';
 
 export const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==';
 

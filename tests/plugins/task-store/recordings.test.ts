@@ -3,13 +3,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UpstreamRefusal } from '../../../core/contract/errors.ts';
 import { type JsonObject, listOf, objectOf, tryParseBytes } from '../../../core/json/json.ts';
-import { adapters } from '../../../plugins/task-store/adapters/index.ts';
-import type { Adapter, Bounds, Order, Step, VendorAnswer } from '../../../plugins/task-store/contract.ts';
+import type { Bounds, MediaAdapter, Order, Step, VendorAnswer } from '../../../plugins/common/media/adapters.ts';
+import { ownAdapters } from '../../../plugins/task-store/adapters/index.ts';
 import { imageTask } from '../../../plugins/task-store/orders/shapes/index.ts';
 import { mediaRecordings, type Recording, recording } from '../../helpers/recordings.ts';
 import { imageOrder, read, targetWith, videoOrder } from './orders.ts';
 
-const adapter = (name: string): Adapter => adapters.get(name)!;
+const adapters = new Map(ownAdapters.map((each) => [each.name, each]));
+
+const adapter = (name: string): MediaAdapter => adapters.get(name)!;
 const answerOf = ({
   status,
   response,

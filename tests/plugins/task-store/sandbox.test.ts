@@ -3,19 +3,21 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { UpstreamRefusal } from '../../../core/contract/errors.ts';
 import { type Usage, usageClasses } from '../../../plugins/common/domain/usage.ts';
-import { type RunningVendor, startVendor, type VendorOptions } from '../../../plugins/sandbox/vendor.ts';
-import { adapters } from '../../../plugins/task-store/adapters/index.ts';
 import type {
-  Adapter,
   MadeFile,
+  MediaAdapter,
   Order,
   Step,
   VendorAnswer,
   VendorRequest,
-} from '../../../plugins/task-store/contract.ts';
+} from '../../../plugins/common/media/adapters.ts';
+import { type RunningVendor, startVendor, type VendorOptions } from '../../../plugins/sandbox/vendor.ts';
+import { ownAdapters } from '../../../plugins/task-store/adapters/index.ts';
 import { openVendors } from '../../../plugins/task-store/engine/vendor.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 import { imageOrder, shownBytes, targetWith, videoOrder } from './orders.ts';
+
+const adapters = new Map(ownAdapters.map((each) => [each.name, each]));
 
 /** As config/sandbox.yaml has them. */
 const bases: Record<string, string> = {
@@ -35,7 +37,7 @@ interface Session {
   readonly vendor: RunningVendor;
   /** Moves the vendor's clock. */
   advance(milliseconds: number): void;
-  send(adapter: Adapter, request: VendorRequest): Promise<VendorAnswer>;
+  send(adapter: MediaAdapter, request: VendorRequest): Promise<VendorAnswer>;
 }
 
 async function sessionFor(context: TestContext, options: VendorOptions = {}): Promise<Session> {
@@ -49,8 +51,8 @@ async function sessionFor(context: TestContext, options: VendorOptions = {}): Pr
     advance: (milliseconds) => {
       now += milliseconds;
     },
-    send: ({ protocol }, request) =>
-      vendors.call(request, { ...targetWith(), baseUrl: vendor.origin + bases[protocol] }, 10_000, never),
+    send: ({ name }, request) =>
+      vendors.call(request, { ...targetWith(), baseUrl: vendor.origin + bases[name] }, 10_000, never),
   };
 }
 

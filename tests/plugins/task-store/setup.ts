@@ -13,7 +13,8 @@ import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { flatBook } from '../../../plugins/common/domain/prices.ts';
 import type { Files } from '../../../plugins/common/domain/stored-files.ts';
 import type { Provider, Providers } from '../../../plugins/common/domain/upstreams.ts';
-import type { Adapter, Adapters, Order, Step } from '../../../plugins/task-store/contract.ts';
+import type { MediaAdapter, Order, Step } from '../../../plugins/common/media/adapters.ts';
+import type { Adapters } from '../../../plugins/task-store/contract.ts';
 import type { Tools } from '../../../plugins/task-store/engine/dependencies.ts';
 import { Engine } from '../../../plugins/task-store/engine/engine.ts';
 import type { TaskRows } from '../../../plugins/task-store/engine/rows.ts';
@@ -58,8 +59,9 @@ export const orderOf = (prompt: string, count = 1): Order => ({
 });
 
 /** Words everything in JSON of its own, which the vendors below understand. */
-const adapter: Adapter = {
-  protocol: 'fake-images',
+const adapter: MediaAdapter = {
+  name: 'fake-images',
+  path: '/create',
   kind: 'image',
   needsBytes: false,
   mostPerCall: 10,
@@ -75,7 +77,7 @@ const adapter: Adapter = {
   },
   bounds: ({ count }) => ({ inputTokens: 0, outputTokens: 0, images: count, seconds: 0, media: [] }),
 };
-const adapters: Adapters = new Map([[adapter.protocol, adapter]]);
+const adapters: Adapters = new Map([[adapter.name, adapter]]);
 
 const done = (count: number): Step => ({
   state: 'done',

@@ -5,6 +5,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type House, startHouse } from '../../end-to-end/house.ts';
+import { talk } from '../../end-to-end/sockets.ts';
 import { freePort } from '../../helpers/redis.ts';
 
 interface Collected {
@@ -60,7 +61,10 @@ test('Prometheus is told what went through, on a port of its own', async (t) => 
   await house.call(customer, 'messages', { model: 'sandbox', prompt: secretPrompt });
   await house.call(customer, 'chat', { model: 'made-up-by-a-client', prompt: secretPrompt });
   await house.call(undefined, 'chat', { model: 'sandbox', prompt: secretPrompt });
-  await house.books(customer, 2);
+  const client = await talk(house.origin, customer.key);
+  await client.turn({ model: 'sandbox', input: 'Hello' });
+  await client.close();
+  await house.books(customer, 3);
   const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   for (const line of [
     /^gateway_requests_in_flight\{.*\} 0$|^gateway_requests_in_flight 0$/m,
@@ -68,10 +72,13 @@ test('Prometheus is told what went through, on a port of its own', async (t) => 
     /^gen_ai_server_time_to_first_token_count\{.*\} 1$/m,
     /^gen_ai_client_token_usage_sum\{.*gateway_stream="true".*gen_ai_token_type="output".*\} 20$/m,
     /^gateway_requests_total\{.*operation="chat".*status="401".*\} 1$/m,
-    /^gateway_upstream_attempts_total\{.*gen_ai_provider_name="sandbox".*result="answered".*\} 2$/m,
+    /^gateway_upstream_attempts_total\{.*gen_ai_provider_name="sandbox".*result="answered".*\} 3$/m,
     /^gateway_upstream_circuit\{.*gen_ai_provider_name="sandbox".*model="sandbox".*\} 0$/m,
     /^gateway_upstream_in_flight\{.*gen_ai_provider_name="sandbox".*\} 0$/m,
     /^gateway_upstream_queue\{.*gen_ai_provider_name="bounded".*\} 0$/m,
+    /^gateway_websocket_turns_total\{.*protocol="responses".*\} 1$/m,
+    /^gateway_websocket_closes_total\{.*code="1005".*\} 1$/m,
+    /^gateway_websocket_bytes_total\{.*direction="in".*\} \d{2}$/m,
     /^gateway_database_healthy(\{.*\})? 1$/m,
     /^process_cpu_time_total\{/m,
     /^nodejs_eventloop_delay_p99(\{.*\})? /m,
@@ -81,6 +88,50 @@ test('Prometheus is told what went through, on a port of its own', async (t) => 
   for (const secret of [secretPrompt, customer.key, customer.accountId, 'vendor-key'])
     assert.ok(!page.includes(secret));
   assert.equal((await fetch(`${house.origin}/metrics`)).status, 404, 'clients cannot see it');
+});
+
+test('Prometheus is told of batches and of files that are kept', async (t) => {
+  const { house, port } = await startMeasured(t);
+  const customer = await house.customer();
+  const headers = { authorization: `Bearer ${customer.key}` };
+  const lineOf = (prompt: string, model = 'sandbox') =>
+    JSON.stringify({
+      custom_id: prompt,
+      method: 'POST',
+      url: '/v1/chat/completions',
+      body: { model, messages: [{ role: 'user', content: prompt }] },
+    });
+  // The last one waits for its time, so that the batch stays open.
+  const waiting = lineOf('[[sandbox: status=429 retry_after=60]]');
+  const input = [lineOf('Hello'), lineOf('Hello again', 'no-such-model'), waiting].join('\n');
+  const form = new FormData();
+  form.set('purpose', 'batch');
+  form.set('file', new Blob([input]), 'in.jsonl');
+  const post = async (path: string, init: RequestInit): Promise<{ id: string }> => {
+    const answer = await fetch(`${house.origin}${path}`, { method: 'POST', ...init });
+    assert.equal(answer.status, 200);
+    return (await answer.json()) as { id: string };
+  };
+  const { id } = await post('/v1/files', { headers, body: form });
+  const order = { input_file_id: id, endpoint: '/v1/chat/completions', completion_window: '24h' };
+  await post('/v1/batches', {
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(order),
+  });
+  const wanted = [
+    /^gateway_batches_open(\{.*\})? 1$/m,
+    /^gateway_batches_oldest(_seconds)?(\{.*\})? (0\.|[1-9])/m,
+    /^gateway_batches_lines_total\{.*result="succeeded".*\} 1$/m,
+    /^gateway_batches_lines_total\{.*result="errored".*\} 1$/m,
+    new RegExp(`^gateway_files_kept(_bytes)?(\\{.*\\})? ${Buffer.byteLength(input)}$`, 'm'),
+  ];
+  const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  let page = await read();
+  for (let tries = 0; tries < 200 && !wanted.every((line) => line.test(page)); tries++) {
+    await pause(100);
+    page = await read();
+  }
+  for (const line of wanted) assert.match(page, line);
 });
 
 test("a collector gets spans that continue the caller's trace, and upstreams are told it", async (t) => {

@@ -40,6 +40,8 @@ export interface ChargeView {
   readonly tier: string | undefined;
   /** `(1,200 input × 3 + 300 output × 15) per million × 1.5`: a sum that a person can check. */
   readonly formula: string;
+  /** The source of an answer without an attempt; undefined: a vendor. */
+  readonly servedBy: string | undefined;
   readonly held: Money;
 }
 export interface ChargeFilter extends Span {
@@ -61,6 +63,21 @@ export interface SpendSums {
 export interface SpendGroup extends SpendSums {
   /** A day or an hour as milliseconds in decimal, a model, an id. */
   readonly group: string;
+}
+export interface SpendTableQuery {
+  readonly accountId: string;
+  /** Only calls of these keys, of these models; absent: of all. */
+  readonly keyIds?: readonly string[] | undefined;
+  readonly models?: readonly string[] | undefined;
+  /** In order: each begins a slot that the next one ends; at most 1,500 slots. */
+  readonly bounds: readonly number[];
+  readonly by: readonly ('model' | 'key')[];
+}
+export interface SpendCell extends SpendSums {
+  /** Index of the bound that begins the slot. */
+  readonly slot: number;
+  /** The values of `by`, in its order. */
+  readonly group: readonly string[];
 }
 export interface MoneyTotals {
   /** Charges of requests. */
@@ -108,7 +125,8 @@ export interface LedgerQueries {
     filter: { readonly kinds?: readonly string[] } & Partial<Span>,
     page: PageRequest,
   ): Promise<Page<LedgerRow>>;
-  charges(filter: ChargeFilter, page: PageRequest): Promise<Page<ChargeView>>;
+  /** Charges of these requests, newest first; with an account only those to it. */
+  chargesOf(requestIds: readonly string[], accountId: string | undefined): Promise<readonly ChargeView[]>;
   charge(
     requestId: string,
     accountId: string | undefined,
@@ -124,6 +142,15 @@ export interface LedgerQueries {
     filter: Omit<ChargeFilter, keyof Span>,
     bounds: readonly number[],
   ): Promise<readonly (SpendSums & { readonly at: number })[]>;
+  /** `spendBetween` for each of these groups, without empty buckets. */
+  spendOfGroups(
+    filter: Omit<ChargeFilter, keyof Span>,
+    bounds: readonly number[],
+    by: 'model' | 'key' | 'account' | 'provider',
+    groups: readonly string[],
+  ): Promise<readonly (SpendSums & { readonly at: number; readonly group: string })[]>;
+  /** Sums by slots of time and groups, without empty ones; more than 20,000 are refused. */
+  spendTable(query: SpendTableQuery): Promise<readonly SpendCell[]>;
   totals(span: Span): Promise<MoneyTotals>;
   /** Balances of many accounts at once, with what is held for running calls. */
   balances(accountIds: readonly string[]): Promise<ReadonlyMap<string, Money>>;

@@ -1,7 +1,7 @@
 /** The service that lists prices and quotes requests. */
 
 import { defineService } from '../../../../core/contract/contract.ts';
-import type { ModelKind } from '../models.ts';
+import type { ModelKind, ModelLimits } from '../models.ts';
 import type { Money } from '../money.ts';
 import type { PriceBook } from '../prices.ts';
 
@@ -12,6 +12,7 @@ export interface PricedModel {
   readonly kind: ModelKind;
   readonly contextTokens: number | undefined;
   readonly maxOutputTokens: number | undefined;
+  readonly limits?: ModelLimits | undefined;
   readonly modalities: readonly string[];
   /** undefined: not sold. */
   readonly prices: PriceBook | undefined;

@@ -56,6 +56,11 @@ export interface RequestFilter extends Span {
   readonly result?: RequestResult | undefined;
 }
 
+export interface RequestListFilter extends RequestFilter {
+  /** Only failures with this cause, among the newest that `causes` counts. */
+  readonly cause?: string | undefined;
+}
+
 export type RequestResult = 'ok' | 'client_error' | 'upstream_error' | 'left';
 
 /** Percentiles in milliseconds; undefined: nothing was measured. */
@@ -74,19 +79,56 @@ export interface RequestSums {
 
 export type RequestBucket = RequestSums & { readonly at: number };
 
+/** Counts of requests by duration, from each edge to the next and beyond the last; edges are milliseconds in order, the first is 0. */
+export interface DurationCounts {
+  readonly edges: readonly number[];
+  readonly firstByte: readonly number[];
+  readonly total: readonly number[];
+}
+
+export type FailureResult = 'client_error' | 'upstream_error';
+
+/** Failures with one cause: the code of their error, else its kind, else the status of the answer. */
+export interface FailureCause {
+  readonly result: FailureResult;
+  readonly cause: string;
+  readonly requests: number;
+}
+
+export interface FailureCauses {
+  /** The most frequent first. */
+  readonly rows: readonly FailureCause[];
+  /** Results of which only the newest failures were counted, because there are more. */
+  readonly cut: readonly FailureResult[];
+}
+
+export type RequestGroup = 'model' | 'provider' | 'operation' | 'account' | 'key';
+
 /** Rows of the request log; written within a second after the answer's end. */
 export interface RequestQueries {
-  list(filter: RequestFilter, page: PageRequest): Promise<Page<RequestView>>;
+  list(filter: RequestListFilter, page: PageRequest): Promise<Page<RequestView>>;
   find(id: string, accountId: string | undefined): Promise<RequestView | undefined>;
   sums(filter: RequestFilter): Promise<RequestSums>;
+  durations(filter: RequestFilter): Promise<DurationCounts>;
+  /** Of the newest 2,000 failures of each result. */
+  causes(filter: RequestFilter): Promise<FailureCauses>;
   /** From each of the instants to the next, such as the days of a time zone, empty ones too; at most 1,500. */
   seriesBetween(filter: Omit<RequestFilter, keyof Span>, bounds: readonly number[]): Promise<readonly RequestBucket[]>;
   /** The largest groups first. */
   groups(
     filter: RequestFilter,
-    by: 'model' | 'provider' | 'operation' | 'account' | 'key',
+    by: RequestGroup,
     limit: number,
   ): Promise<readonly (RequestSums & { readonly group: string })[]>;
+  /** `seriesBetween` for each of these groups, without empty buckets. */
+  seriesOfGroups(
+    filter: Omit<RequestFilter, keyof Span>,
+    bounds: readonly number[],
+    by: RequestGroup,
+    groups: readonly string[],
+  ): Promise<readonly (RequestBucket & { readonly group: string })[]>;
+  /** How many requests this process has recorded since its start; grows while there is traffic. */
+  written(): number;
 }
 
 export const requestQueries = defineService<RequestQueries>('request queries');

@@ -49,10 +49,9 @@ export async function foldSums(
   const { until: begun } = await foldedOf(orm, schema, sums);
   for (let from = begun; from < until; ) from = await foldSlice(orm, schema, sums, { until, richRows });
   // The embedded database has nobody else who does this.
-  if (begun < until)
-    await orm.execute(
-      sql`select brin_summarize_new_values(format('%I.%I', ${schema}::text, ${`${sums.name}_fine`}::text)::regclass)`,
-    );
+  if (begun >= until) return;
+  for (const name of [`${sums.name}_fine`, ...(sums.timeIndex === undefined ? [] : [sums.timeIndex])])
+    await orm.execute(sql`select brin_summarize_new_values(format('%I.%I', ${schema}::text, ${name}::text)::regclass)`);
 }
 
 /** Resolves with the end of the slice. */

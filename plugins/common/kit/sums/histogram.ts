@@ -39,6 +39,16 @@ export function percentilesIn(histogram: string | null): Percentiles {
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
 }
 
+/** Counts durations between these edges (milliseconds, in order) and beyond the last; a cell belongs where its middle is. */
+export function countsBetween(histogram: string | null, edges: readonly number[]): number[] {
+  const found = edges.map(() => 0);
+  for (const [cell, count] of countsOf(histogram).entries()) {
+    const place = edges.findLastIndex((edge) => edge <= middleOf(cell));
+    if (place >= 0) found[place]! += count;
+  }
+  return found;
+}
+
 function percentile(counts: readonly number[], place: number): number {
   const below = middleOf(cellAt(counts, Math.floor(place)));
   const above = middleOf(cellAt(counts, Math.ceil(place)));

@@ -34,8 +34,8 @@ export interface SumsQuery {
   /** Wall-clock milliseconds in order, two at least: each begins a slot that the next one ends. */
   readonly bounds: readonly number[];
   readonly conditions: readonly Condition[];
-  /** A group for each value of it. */
-  readonly by?: string | undefined;
+  /** A group for each value of it; of several, for each combination, as a JSON array. */
+  readonly by?: string | readonly string[] | undefined;
   /** A group for each quarter of an hour, hour or day (UTC): its start in milliseconds. */
   readonly each?: 'quarter' | 'hour' | 'day' | undefined;
   readonly measures: readonly ReadMeasure[];
@@ -97,7 +97,7 @@ const ranges = (...all: Range[]) => all.filter(([from, until]) => from < until);
 /** One row for each slot and group that has anything. */
 export async function readSums(orm: Runner, schema: string, sums: SumTable, query: SumsQuery): Promise<SumsRow[]> {
   const { bounds, conditions, by, each, measures, ending = sql`` } = query;
-  const parts = partsFor(new Set([...conditions.map(([name]) => name), ...(by === undefined ? [] : [by])]));
+  const parts = partsFor(new Set([...conditions.map(([name]) => name), ...(by === undefined ? [] : [by].flat())]));
   const { until, rich } = await foldedOf(orm, schema, sums);
   const rangeOf = ({ number, rich: isRich }: typeof parts.days): Kept =>
     number === finePart || (isRich && rich >= until) ? undefined : [isRich ? rich : 0, until];
@@ -135,8 +135,11 @@ function groupSql({ sums, by, each }: Select, at: SQL, isKept: boolean): SQL {
     return sql`(floor(extract(epoch from ${at}) / ${step})::bigint * ${step} * 1000)::text`;
   }
   if (by === undefined) return sql`''`;
-  const { name, value, none } = dimensionOf(sums, by);
-  return isKept ? sql`${column(name)}::text` : sql`coalesce(${value}, ${none})::text`;
+  const textOf = (wanted: string) => {
+    const { name, value, none } = dimensionOf(sums, wanted);
+    return isKept ? sql`${column(name)}::text` : sql`coalesce(${value}, ${none})::text`;
+  };
+  return typeof by === 'string' ? textOf(by) : sql`json_build_array(${sql.join(by.map(textOf), sql`, `)})::text`;
 }
 
 function selectRows(select: Select, range: Range): SQL {

@@ -28,6 +28,8 @@ export interface SumTable {
   /** Where rows are elsewhere too: a source of all of them, or of those of a span (wall-clock milliseconds), found by a key. */
   readonly given?: (schema: string, span?: readonly [from: number, until: number]) => SQL;
   readonly at: SQL;
+  /** An index of ranges of that time, where the rows have one. */
+  readonly timeIndex?: string;
   /** `account_id`, `key_id`, `model` and `provider`, then those that every part has. */
   readonly dimensions: readonly Dimension[];
   readonly measures: readonly Measure[];
@@ -226,10 +228,13 @@ function asText(statement: SQL): SQL {
 }
 
 function keptAnew(schema: string, sums: SumTable, source: string, after: SQL): SQL {
-  const folded = partOf(sums, 'folded');
-  const isLate = sql`${sums.at} < (select until from ${folded}) and (not part.rich or ${sums.at} >= (select rich from ${folded}))`;
-  const chosen = sql`part.number = ${sql.raw(String(finePart))} or ${isLate}`;
+  const [folded, fine] = [partOf(sums, 'folded'), partOf(sums, 'fine')];
+  const isFine = sql`part.number = ${sql.raw(String(finePart))}`;
+  const isLate = sql`part.number <> ${sql.raw(String(finePart))} and at < (select until from ${folded})
+    and (not part.rich or at >= (select rich from ${folded}))`;
+  // The other parts are made of the few sums of the fine one, not of the rows.
   return sql`
     ${folded} as (select folded as until, rich_from as rich from ${namesOf(schema, sums).state} where ${after} for share),
-    ${addedWith(schema, sums, grouped(sums, rowShape(sums), sql.raw(source), chosen))}`;
+    ${fine} as materialized (${grouped(sums, rowShape(sums), sql.raw(source), isFine)}),
+    ${addedWith(schema, sums, sql`select * from ${fine} union all ${grouped(sums, keptShape, sql`(select * from ${fine}) as made`, isLate)}`)}`;
 }

@@ -7,7 +7,7 @@ import { formatRatio, one, parseRatio, type Ratio } from '../../../common/domain
 import { planRatio, ratioOf } from '../../../common/domain/price-ratio.ts';
 import { usageClasses } from '../../../common/domain/usage.ts';
 import { multipliers, plans, priceQueries } from '../../services.ts';
-import { catalogueEntry, entryJson } from '../catalogue-entry.ts';
+import { catalogueEntry, entryJson } from '../catalog/catalogue-entry.ts';
 import { nextChange, priceSheet, priceVersion, sheetOf, versionsOf } from '../price-sheet.ts';
 import { type ConsoleServices, need, nothingHere } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';

@@ -1,7 +1,7 @@
 /** What operators look at first: traffic in sums, over time and in groups, with revenue and margin; every request. */
 
 import { z } from '@hono/zod-openapi';
-import type { RequestFilter } from '../../../common/domain/admin/requests.ts';
+import type { RequestFilter, RequestListFilter } from '../../../common/domain/admin/requests.ts';
 import { ledgerQueries, requestQueries } from '../../services.ts';
 import { chargedRequest, chargedRequests } from '../charges.ts';
 import { csvAnswer } from '../csv.ts';
@@ -16,6 +16,7 @@ import {
   operatorRequestRow,
   operatorRequestStory,
   operatorRequestsQuery,
+  operatorRowsQuery,
   requestFilter,
   requestSums,
   sumsJson,
@@ -38,6 +39,18 @@ import {
 } from '../schemas.ts';
 import { chargeFilter, moneyJson, spendBetween, spendOf } from '../spend.ts';
 
+const durationRow = z.object({
+  fromMs: z.number(),
+  untilMs: z.number().nullable().describe('null: and longer.'),
+  firstByte: z.number(),
+  total: z.number(),
+});
+const failureResult = z.enum(['client_error', 'upstream_error']);
+const causeRow = z.object({
+  result: failureResult,
+  cause: z.string().describe('The code of the error, else its kind, else the status of the answer.'),
+  requests: z.number(),
+});
 const sums = route(
   'get',
   '/admin/monitor',
@@ -67,18 +80,38 @@ const groups = route(
     query: operatorRequestsQuery.extend({ by: z.enum(operations), limit: countInput(1, 500).optional() }),
   },
 );
+const durations = route(
+  'get',
+  '/admin/monitor/durations',
+  'How many requests took how long, to the first byte and to the end of the answer',
+  answers(z.object({ rows: z.array(durationRow) })),
+  { query: operatorRequestsQuery },
+);
+const causes = route(
+  'get',
+  '/admin/monitor/causes',
+  'Failures by cause, the most frequent first, of the newest 2,000 of each result',
+  answers(
+    z.object({
+      rows: z.array(causeRow),
+      cut: z.array(failureResult).describe('Results of which there are more failures than were counted.'),
+    }),
+  ),
+  { query: operatorRequestsQuery },
+);
 const list = route(
   'get',
   '/admin/requests',
   'Requests, by default of the last 24 hours',
   answers(pageOf(operatorRequestRow)),
-  { query: operatorRequestsQuery.extend(pageQuery.shape) },
+  { query: operatorRowsQuery.extend(pageQuery.shape) },
 );
-const csv = route('get', '/admin/requests.csv', 'Requests as CSV', answersCsv, { query: operatorRequestsQuery });
+const csv = route('get', '/admin/requests.csv', 'Requests as CSV', answersCsv, { query: operatorRowsQuery });
 const one = route('get', '/admin/requests/{id}', 'One request from end to end', answers(operatorRequestStory), {
   params: z.object({ id }),
 });
 
+const mostCauses = 100;
 const columns = [
   'receivedAt',
   'id',
@@ -93,6 +126,7 @@ const columns = [
   'errorKind',
   'errorCode',
   'attempts',
+  'servedBy',
   'firstByteMs',
   'totalMs',
   'cost',
@@ -120,14 +154,30 @@ export function trafficRoutes(services: ConsoleServices) {
     })
     .read(groups, async ({ query }) => ({
       rows: await groupsOf(services, filterOf(services, query), query.by, query.limit ?? 20),
-    }));
+    }))
+    .read(durations, async ({ query }) => {
+      const { edges, firstByte, total } = await need(services, requestQueries).durations(filterOf(services, query));
+      const rows = edges.map((fromMs, index) => ({
+        fromMs,
+        untilMs: edges[index + 1] ?? null,
+        firstByte: firstByte[index]!,
+        total: total[index]!,
+      }));
+      return { rows };
+    })
+    .read(causes, async ({ query }) => {
+      const { rows, cut } = await need(services, requestQueries).causes(filterOf(services, query));
+      return { rows: rows.slice(0, mostCauses), cut: [...cut] };
+    });
 }
 
 export function requestRoutes(services: ConsoleServices) {
   return new Routes(services)
-    .list(list, operatorRequestJson, ({ query }, page) => chargedRequests(services, filterOf(services, query), page))
+    .list(list, operatorRequestJson, ({ query }, page) =>
+      chargedRequests(services, listFilterOf(services, query), page),
+    )
     .file(csv, ({ query }) => {
-      const filter = filterOf(services, query);
+      const filter = listFilterOf(services, query);
       need(services, requestQueries);
       return csvAnswer('requests', columns, async (page) =>
         listed(await chargedRequests(services, filter, page), operatorRequestJson),
@@ -147,6 +197,10 @@ export function requestRoutes(services: ConsoleServices) {
 
 function filterOf(services: ConsoleServices, query: z.output<typeof operatorRequestsQuery>): RequestFilter {
   return requestFilter(query, spanOf(query, services.clock.now(), dayMs), query.accountId);
+}
+
+function listFilterOf(services: ConsoleServices, query: z.output<typeof operatorRowsQuery>): RequestListFilter {
+  return { ...filterOf(services, query), cause: query.cause };
 }
 
 async function groupsOf(

@@ -2,7 +2,7 @@
 
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { table } from '../../../../core/contract/table.ts';
-import { access } from './access.ts';
+import type { Access } from './access.ts';
 import type { Setting } from './router.ts';
 
 const error = {
@@ -38,7 +38,11 @@ const says: Record<string, string> = table({
 });
 
 /** Each operation states the roles that may use it, from the access table, and the shape of errors. */
-export function documentOf(api: Pick<OpenAPIHono<Setting>, 'getOpenAPI31Document'>, name: string): object {
+export function documentOf(
+  api: Pick<OpenAPIHono<Setting>, 'getOpenAPI31Document'>,
+  name: string,
+  access: Readonly<Record<string, Access>>,
+): object {
   const document = api.getOpenAPI31Document({
     openapi: '3.1.0',
     info: {

@@ -5,14 +5,14 @@ import { matchedRoutes } from 'hono/route';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { GatewayError, toGatewayError } from '../../../../core/contract/errors.ts';
 import { refuseForeign } from '../../origin.ts';
-import { access, mayAsk } from './access.ts';
+import { type Access, mayAsk } from './access.ts';
 import type { ConsoleServices, RequestContext, Setting } from './router.ts';
 
 /** Deny by default: a route that the table does not name is a 404 for all roles. */
-export function guard(services: ConsoleServices): MiddlewareHandler<Setting> {
+export function guard(services: ConsoleServices, access: Readonly<Record<string, Access>>): MiddlewareHandler<Setting> {
   return async function guardRoute(c, next) {
     c.header('cache-control', 'no-store');
-    const needed = accessOf(c);
+    const needed = accessOf(c, access);
     if (needed === undefined) throw new GatewayError('not_found', 'There is nothing here.', { code: 'unknown_url' });
     const actor = await services.people.identify(c.req.raw.headers);
     limitRate(services, actor?.id ?? c.env.address);
@@ -36,7 +36,7 @@ function limitRate({ throttle }: ConsoleServices, who: string): void {
   if (retryAfterMs > 0) throw new GatewayError('rate_limited', 'Too many requests. Try again later.', { retryAfterMs });
 }
 
-function accessOf(c: RequestContext) {
+function accessOf(c: RequestContext, access: Readonly<Record<string, Access>>) {
   for (const { method, path } of matchedRoutes(c)) {
     const needed = access[`${method} ${path.replace(/^\/console\/api(?=\/)/, '')}`];
     if (needed !== undefined) return needed;

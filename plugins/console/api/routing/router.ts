@@ -2,10 +2,11 @@
 
 import type { OpenAPIHonoOptions } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import type { Host, Service, UpstreamRequest } from '../../../../core/contract/contract.ts';
+import type { Exchange, Host, Service, UpstreamRequest } from '../../../../core/contract/contract.ts';
 import { GatewayError, toGatewayError } from '../../../../core/contract/errors.ts';
 import type { Clock } from '../../../../core/contract/host-tools.ts';
 import type { Answer } from '../../../../core/contract/message.ts';
+import type { AdminPage } from '../../../common/domain/admin/admin-pages.ts';
 import type { Actor } from '../../actor.ts';
 import type { Throttle } from '../../people/throttle.ts';
 import type { Audit, People, Tokens } from '../../people.ts';
@@ -17,11 +18,15 @@ export interface ConsoleServices {
   readonly tokens: Tokens;
   readonly audit: Audit;
   readonly throttle: Pick<Throttle, 'take'>;
+  /** Pages that plugins add; complete when every plugin is set up. */
+  readonly adminPages: () => readonly AdminPage[];
   readonly settings: {
     /** What the pages call this gateway. */
     readonly name: string;
     readonly signUp: 'open' | 'invite' | 'closed';
     readonly mail: boolean;
+    /** What strangers are shown. */
+    readonly pages: { readonly models: boolean; readonly status: boolean };
     readonly oidc: readonly { readonly id: string; readonly name: string }[];
   };
 }
@@ -38,6 +43,8 @@ export interface Setting {
     origin: string;
     /** Puts a request to an upstream on the wire. */
     send: (request: UpstreamRequest) => Promise<Answer>;
+    /** The purpose of a sent file. */
+    exchange: Exchange;
   };
 }
 export type RequestContext = Context<Setting>;

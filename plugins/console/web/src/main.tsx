@@ -1,13 +1,14 @@
 /** Starts the app: language, colours, queries, pages. */
 import '@mantine/core/styles.css';
-import '@mantine/notifications/styles.css';
 import './style.css';
+import './tables.css';
+import './charts.css';
+import './public.css';
 import './pages.css';
 import { MantineProvider } from '@mantine/core';
-import { Notifications } from '@mantine/notifications';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
-import { StrictMode, useMemo } from 'react';
+import { lazy, StrictMode, Suspense, useMemo } from 'react';
 import { createRoot } from 'react-dom/client';
 import { useTranslation } from 'react-i18next';
 import { queries } from './api/session.ts';
@@ -15,6 +16,8 @@ import { nonce } from './nonce.ts';
 import { router } from './router.tsx';
 import { startTexts } from './texts/index.ts';
 import { colorSchemeManager, themeOf } from './theme.ts';
+
+const Toasts = lazy(() => import('./parts/toasts.tsx'));
 
 function App() {
   const { t } = useTranslation();
@@ -29,8 +32,10 @@ function App() {
       deduplicateInlineStyles
     >
       <QueryClientProvider client={queries}>
-        <Notifications position="top-right" />
         <RouterProvider router={router} />
+        <Suspense>
+          <Toasts />
+        </Suspense>
       </QueryClientProvider>
     </MantineProvider>
   );

@@ -8,7 +8,7 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { ApiError } from './api/client.ts';
-import { meQuery, queries } from './api/session.ts';
+import { meQuery, queries, seesOperatorPages } from './api/session.ts';
 import type { Me } from './api/types.ts';
 import { clientPages } from './pages/client/index.ts';
 import { entryPages } from './pages/entry/index.ts';
@@ -19,6 +19,7 @@ import { readSearch, writeSearch } from './parts/search-state.ts';
 import { Shell } from './parts/shell.tsx';
 import { shown } from './parts/sidebar.tsx';
 import { Waiting } from './parts/states.tsx';
+import { speakToOperators } from './texts/index.ts';
 
 const root = createRootRouteWithContext<object>()({ component: Outlet, notFoundComponent: NotFound });
 
@@ -28,7 +29,8 @@ const inside = createRoute({
   component: Shell,
   beforeLoad: async ({ location }) => {
     try {
-      await queries.ensureQueryData(meQuery);
+      const me = await queries.ensureQueryData(meQuery);
+      if (seesOperatorPages(me)) await speakToOperators();
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 401) throw error;
       const next = location.href === '/' ? {} : { next: location.href };

@@ -30,7 +30,9 @@ const dark: MantineColorsTuple = [
 /** Where the choice of light or dark is kept; public/scheme.js reads the same name. */
 export const colorSchemeManager = localStorageColorSchemeManager({ key: 'console-color-scheme' });
 
-const system = '-apple-system, BlinkMacSystemFont, "Segoe UI", Roboto, "Noto Sans", "PingFang SC", "Microsoft YaHei"';
+/** Inter is shipped (style.css) and has Latin letters and figures; other scripts come from the system. */
+const family =
+  '"Inter Variable", -apple-system, BlinkMacSystemFont, "Segoe UI", "Noto Sans", "PingFang SC", "Hiragino Sans", "Microsoft YaHei", sans-serif';
 
 /** `closeLabel` names the cross of dialogs for those who cannot see it, in the language that is spoken. */
 export const themeOf = (closeLabel: string) =>
@@ -42,12 +44,14 @@ export const themeOf = (closeLabel: string) =>
     respectReducedMotion: true,
     defaultRadius: 'md',
     cursorType: 'pointer',
-    fontFamily: `${system}, sans-serif`,
+    fontFamily: family,
     fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace',
-    headings: { fontFamily: `${system}, sans-serif`, fontWeight: '650' },
-    fontSizes: { xs: '0.75rem', sm: '0.845rem', md: '0.9375rem', lg: '1.0625rem', xl: '1.25rem' },
+    headings: { fontFamily: family, fontWeight: '600' },
+    fontSizes: { xs: '0.75rem', sm: '0.8125rem', md: '0.875rem', lg: '1rem', xl: '1.25rem' },
+    spacing: { xs: '0.5rem', sm: '0.75rem', md: '1rem', lg: '1.5rem', xl: '2rem' },
+    radius: { sm: '4px', md: '8px', lg: '12px' },
     components: {
-      Badge: { defaultProps: { tt: 'none', radius: 'sm', fw: 600 } },
+      Badge: { defaultProps: { tt: 'none', radius: 'sm', fw: 550 } },
       Button: { defaultProps: { size: 'sm' } },
       TextInput: { defaultProps: { size: 'sm' } },
       PasswordInput: { defaultProps: { size: 'sm' } },

@@ -42,6 +42,13 @@ export const chat: Protocol = {
     {
       path: '/v1/chat/completions',
       operation: 'chat',
+      describes: [
+        {
+          summary: 'Answers a conversation.',
+          body: { types: ['application/json'], required: ['model', 'messages'] },
+          answers: ['application/json', 'text/event-stream'],
+        },
+      ],
       open(body) {
         const call = preflightChat(body);
         return {

@@ -8,7 +8,7 @@ const idPrefix = 'chatcmpl-';
 
 /** The upstream's id if it has this protocol's form, otherwise one from the gateway. */
 export function replyId(id: string | undefined, context: ReplyContext): string {
-  return id?.startsWith(idPrefix) ? id : idPrefix + context.exchangeId;
+  return id !== undefined && (context.continues || id.startsWith(idPrefix)) ? id : idPrefix + context.exchangeId;
 }
 
 export function audioId(context: ReplyContext): string {

@@ -9,7 +9,7 @@ import { type CostOf, readCounters, reportedCost } from '../../../common/wire/re
 import { TextMeter, textBytesIn } from '../../../common/wire/text-meter.ts';
 import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wire/usage-meter.ts';
 import { grantedServices } from '../../metering/surcharges.ts';
-import { asLatin1, textBytes, textPattern, valuePattern } from '../../request/fast-scan.ts';
+import { asLatin1, RepeatedFrame, textBytes, textPattern, valuePattern } from '../../request/fast-scan.ts';
 
 /** Markers of frames that must be parsed. */
 const matters = valuePattern('usage', 'finish_reason', 'error');
@@ -39,6 +39,7 @@ export class ChatUsageMeter implements UsageMeter {
   finish: string | undefined;
   #tier: unknown;
   readonly #counts = new Counts();
+  readonly #repeated = new RepeatedFrame();
   readonly #choices: number;
   readonly #withholdUsage: boolean;
   readonly #costOf: CostOf | undefined;
@@ -77,10 +78,18 @@ export class ChatUsageMeter implements UsageMeter {
       return 'last';
     }
     const latin1 = asLatin1(raw);
-    const text = textBytes(latin1, deltaText);
+    const repeated = this.#repeated.textBytes(latin1);
+    if (repeated > 0) {
+      this.#addText(repeated, 0);
+      return 'pass';
+    }
+    const text = this.#repeated.scan(latin1, deltaText);
     // Beside content, a transcript repeats the content.
     this.#addText(text, text === 0 ? textBytes(latin1, transcriptText) : 0);
-    if (!this.#isFirst && !this.#matters.test(latin1)) return 'pass';
+    if (!this.#isFirst && !this.#matters.test(latin1)) {
+      this.#repeated.remember(latin1);
+      return 'pass';
+    }
     const read = readFrame(raw);
     return read === undefined ? 'pass' : this.#take(read.json);
   }

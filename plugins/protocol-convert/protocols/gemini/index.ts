@@ -8,11 +8,27 @@ import { parsePath, preflightGemini } from './preflight.ts';
 import { arrayAsSse, relayRequest, reshapeFor } from './relay.ts';
 import { GeminiUsageMeter } from './usage-meter.ts';
 
+const methods = [
+  { method: 'generateContent', summary: 'Answers a conversation.', answers: ['application/json'] },
+  {
+    method: 'streamGenerateContent',
+    summary: 'Answers a conversation as it is made.',
+    answers: ['application/json', 'text/event-stream'],
+  },
+  { method: 'countTokens', summary: 'Counts the tokens of a conversation.', answers: ['application/json'] },
+];
+
 /** The method is a suffix of the last path segment, so one endpoint serves all three. */
 function endpoint(path: string): ProtocolEndpoint {
   return {
     path,
     operation: 'generate-content',
+    describes: methods.map(({ method, summary, answers }) => ({
+      summary,
+      path: `${path.slice(0, -1)}{model}:${method}`,
+      body: { types: ['application/json'], required: ['contents'] },
+      answers,
+    })),
     charges: ({ path }) => !path.endsWith(':countTokens'),
     open(body, exchange) {
       const { model, method } = parsePath(exchange.request.params['*']);

@@ -4,6 +4,7 @@ import type { Codec } from '../../../common/canonical/codec.ts';
 import { readCount } from '../../../common/domain/usage.ts';
 import { decodeRequest } from './decode/request.ts';
 import { decodeReply, MessagesDecoder } from './decode/stream.ts';
+import { MessagesContinuation } from './encode/continuation.ts';
 import { encodeReply } from './encode/reply.ts';
 import { encodeRequest } from './encode/request.ts';
 import { MessagesEncoder } from './encode/stream.ts';
@@ -47,6 +48,7 @@ export const messagesCodec: Codec = {
   decodeReply,
   audioAsText: true,
   createEncoder: (context) => new MessagesEncoder(context),
+  createContinuation: () => new MessagesContinuation(),
   encodeReply,
   withoutSeals,
   counting: {

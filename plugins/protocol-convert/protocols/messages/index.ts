@@ -48,11 +48,24 @@ export const messages: Protocol = {
     {
       path: '/v1/messages',
       operation: 'messages',
+      describes: [
+        {
+          summary: 'Answers a conversation.',
+          body: { types: ['application/json'], required: ['model', 'max_tokens', 'messages'] },
+          answers: ['application/json', 'text/event-stream'],
+        },
+      ],
       open: (body) => open(preflightMessages(body), body, '/v1/messages'),
     },
     {
       path: '/v1/messages/count_tokens',
       operation: 'count-tokens',
+      describes: [
+        {
+          summary: 'Counts the tokens of a conversation.',
+          body: { types: ['application/json'], required: ['model', 'messages'] },
+        },
+      ],
       charges: false,
       open: (body) => open(preflightCountTokens(body), body, '/v1/messages/count_tokens'),
     },

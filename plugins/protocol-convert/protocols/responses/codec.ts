@@ -8,6 +8,7 @@ import { invalid } from '../../request/checks.ts';
 import { compactionMaker } from './decode/input.ts';
 import { decodeRequest } from './decode/request.ts';
 import { decodeReply, ResponsesDecoder } from './decode/stream.ts';
+import { ResponsesContinuation } from './encode/continuation.ts';
 import { encodeReply } from './encode/reply.ts';
 import { encodeRequest } from './encode/request.ts';
 import { ResponsesEncoder } from './encode/stream.ts';
@@ -67,6 +68,7 @@ export const responsesCodec: Codec = {
   decodeReply,
   audioAsText: true,
   createEncoder: (context) => new ResponsesEncoder(context),
+  createContinuation: () => new ResponsesContinuation(),
   encodeReply,
   withoutSeals,
   counting: {

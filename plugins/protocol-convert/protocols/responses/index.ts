@@ -16,6 +16,8 @@ export function openCreate(body: RequestBody): Opened {
   return openRequest(body, create);
 }
 
+const needsModel = { types: ['application/json'], required: ['model'] };
+
 export const responses: Protocol = {
   name: 'responses',
   path: '/responses',
@@ -24,11 +26,24 @@ export const responses: Protocol = {
   passedHeaders: ['openai-beta'],
   defaultHeaders: {},
   endpoints: [
-    { path: '/v1/responses', operation: 'responses', open: openCreate },
-    { path: '/v1/responses/compact', operation: 'compact', open: (body) => openRequest(body, compact) },
+    {
+      path: '/v1/responses',
+      operation: 'responses',
+      describes: [
+        { summary: 'Answers an input.', body: needsModel, answers: ['application/json', 'text/event-stream'] },
+      ],
+      open: openCreate,
+    },
+    {
+      path: '/v1/responses/compact',
+      operation: 'compact',
+      describes: [{ summary: 'Makes a conversation shorter.', body: needsModel }],
+      open: (body) => openRequest(body, compact),
+    },
     {
       path: '/v1/responses/input_tokens',
       operation: 'count-tokens',
+      describes: [{ summary: 'Counts the tokens of an input.', body: needsModel }],
       charges: false,
       open: (body) => openRequest(body, count),
     },

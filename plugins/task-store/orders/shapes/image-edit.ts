@@ -1,8 +1,9 @@
 /** Parses `POST /v1/images/edits` of the official API: a form with files, or JSON with addresses and base64. Pure. */
 import { type JsonObject, objectOf } from '../../../../core/json/json.ts';
 import { invalid, readBody } from '../../../../core/json/request-body.ts';
-import { boundaryIn, type FormPart, readMultipart } from '../../../common/kit/multipart.ts';
-import type { Reference, Shape, Submission } from '../../contract.ts';
+import { boundaryIn, type FormPart, readMultipart } from '../../../common/kit/forms/multipart.ts';
+import type { Reference } from '../../../common/media/adapters.ts';
+import type { Shape, Submission } from '../../contract.ts';
 import { optionalList } from './fields.ts';
 import { mostReferences, prefers, submissionOf } from './image-request.ts';
 import { imageTask } from './image-task.ts';

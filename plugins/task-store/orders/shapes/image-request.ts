@@ -1,7 +1,8 @@
 /** Parses `POST /v1/images/generations`: a task's submission, or the official request that waits for its images. Pure. */
 import type { JsonObject } from '../../../../core/json/json.ts';
 import { invalid, readBody } from '../../../../core/json/request-body.ts';
-import type { Order, Reference, Submission } from '../../contract.ts';
+import type { Order, Reference } from '../../../common/media/adapters.ts';
+import type { Submission } from '../../contract.ts';
 import {
   optionalAddress,
   optionalEnum,

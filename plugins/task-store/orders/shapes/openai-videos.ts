@@ -1,8 +1,9 @@
 /** The OpenAI videos protocol on the same tasks: `POST /v1/videos`, `GET /v1/videos/{id}`. Pure. */
 import { type JsonObject, objectOf } from '../../../../core/json/json.ts';
 import { invalid, readBody } from '../../../../core/json/request-body.ts';
-import { boundaryIn, type FormPart, readMultipart } from '../../../common/kit/multipart.ts';
-import type { Order, Reference, Shape, Submission, Task } from '../../contract.ts';
+import { boundaryIn, type FormPart, readMultipart } from '../../../common/kit/forms/multipart.ts';
+import type { Order, Reference } from '../../../common/media/adapters.ts';
+import type { Shape, Submission, Task } from '../../contract.ts';
 import { optionalAddress, optionalText, requiredText, restOf } from './fields.ts';
 import { sizeOf } from './image-request.ts';
 import { readImage, readImageFile } from './references.ts';

@@ -3,7 +3,7 @@
 import { invalid } from '../../../../core/json/request-body.ts';
 import { parseDataUrl, sniffMediaType } from '../../../common/kit/data-url.ts';
 import { kindOfMedia } from '../../../common/kit/media-types.ts';
-import type { Reference } from '../../contract.ts';
+import type { Reference } from '../../../common/media/adapters.ts';
 import { isWebAddress } from './fields.ts';
 
 /** Limit of one decoded reference in a body. */

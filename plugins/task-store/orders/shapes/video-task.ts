@@ -1,7 +1,8 @@
 /** The video task: `{id, model, status, content: {video_url}, …}`, from queued over running to succeeded or failed. Pure. */
 import { isObject, type JsonObject, objectOf } from '../../../../core/json/json.ts';
 import { invalid, readBody } from '../../../../core/json/request-body.ts';
-import type { Order, Reference, Shape, Submission, Task } from '../../contract.ts';
+import type { Order, Reference } from '../../../common/media/adapters.ts';
+import type { Shape, Submission, Task } from '../../contract.ts';
 import { optionalAddress, optionalEnum, optionalFlag, optionalWhole, requiredText, restOf } from './fields.ts';
 import { readAddress, readImage } from './references.ts';
 import { codeOf, reasonOf, type StateNames, secondsOf } from './states.ts';

@@ -10,7 +10,13 @@ import type { JournalRecord } from '../../../../plugins/billing/journal/records.
 import { applyBatch } from '../../../../plugins/billing/ledger/batch.ts';
 import { callSums } from '../../../../plugins/billing/ledger/call-sums.ts';
 import { tablesOf } from '../../../../plugins/billing/ledger/sql.ts';
-import { spendBetween, spendBy, totalsOf } from '../../../../plugins/billing/reports/sums.ts';
+import {
+  spendBetween,
+  spendBy,
+  spendOfGroups,
+  spendTable,
+  totalsOf,
+} from '../../../../plugins/billing/reports/sums.ts';
 import type { ChargeFilter, SpendSums } from '../../../../plugins/common/domain/admin/ledger.ts';
 import { money } from '../../../../plugins/common/domain/money.ts';
 import { checkSums, rebuildSums } from '../../../../plugins/common/kit/sums/check.ts';
@@ -126,6 +132,29 @@ function write({ orm, schema }: TestDatabase, calls: readonly Call[], journal = 
   return applyBatch(orm, schema, text, new Map(calls.map(({ account }) => [account, money(0n)])), cursor);
 }
 
+/** Every slot and group of an account is in the table, exactly, and nothing else is. */
+async function askTable(
+  { orm, schema }: Pick<TestDatabase, 'orm' | 'schema'>,
+  calls: readonly Call[],
+  filter: ChargeFilter & { readonly accountId: string },
+  bounds: readonly number[],
+) {
+  const { accountId, keyId, model } = filter;
+  const keyIds = keyId === undefined ? undefined : [keyId, 'another'];
+  const models = model === undefined ? undefined : [model, 'another'];
+  const cells = await spendTable(orm, schema, { accountId, keyIds, models, bounds, by: ['model', 'key'] });
+  const { provider: _, ...byCaller } = filter;
+  const wanted = bounds.slice(0, -1).flatMap((from, slot) => {
+    const within = calls.filter(means({ ...byCaller, from, until: bounds[slot + 1]! }));
+    const groups = Map.groupBy(within, (each) => JSON.stringify([each.model, each.key ?? '']));
+    return [...groups].map(([group, same]) => ({ slot, group: JSON.parse(group) as string[], ...sumsOf(same) }));
+  });
+  const order = ({ slot, group }: { slot: number; group: readonly string[] }) => JSON.stringify([slot, group]);
+  const sorted = <T extends { slot: number; group: readonly string[] }>(list: readonly T[]) =>
+    list.toSorted((left, right) => (order(left) < order(right) ? -1 : 1));
+  assert.deepEqual(sorted(cells), sorted(wanted));
+}
+
 async function ask(
   { orm, schema }: TestDatabase,
   calls: readonly Call[],
@@ -140,6 +169,8 @@ async function ask(
     assert.equal(at, bounds[index]);
     assert.deepEqual(slot, sumsOf(calls.filter(means({ ...filter, from: at, until: bounds[index + 1]! }))));
   }
+  if (wanted.accountId !== undefined)
+    await askTable({ orm, schema }, calls, { ...filter, accountId: wanted.accountId }, bounds);
   const startOf = (ms: number) => (each: Call) => `${Math.floor((start + each.at) / ms) * ms}`;
   for (const [by, groupOf] of [
     ['model', ({ model }: Call) => model],
@@ -153,6 +184,18 @@ async function ask(
     assert.deepEqual(groups.map(({ group }) => group).toSorted(), [...new Set(chosen.map(groupOf))].toSorted());
     for (const { group, ...sums } of groups)
       assert.deepEqual(sums, sumsOf(chosen.filter((each) => groupOf(each) === group)));
+    if (by === 'hour' || by === 'day') continue;
+    const some = groups.slice(0, 3).map(({ group }) => group);
+    const charged = chosen.filter((each) => some.includes(groupOf(each)));
+    const found = await spendOfGroups(orm, schema, wanted, bounds, by, some);
+    assert.equal(
+      found.reduce((sum, { requests }) => sum + requests, 0),
+      sumsOf(charged).requests,
+    );
+    for (const { at, group, ...slot } of found) {
+      const within = { ...filter, from: at, until: bounds[bounds.indexOf(at) + 1]! };
+      assert.deepEqual(slot, sumsOf(calls.filter((each) => means(within)(each) && groupOf(each) === group)));
+    }
   }
   const all = calls.filter(({ at }) => start + at >= filter.from && start + at < filter.until);
   const totals = await totalsOf(orm, schema, filter);
@@ -198,12 +241,14 @@ test('calls from before sums were kept are in them', async () => {
   const kept = ['call_sums', 'call_sums_groups', 'call_sums_state'].map(tablesOf(schema));
   for (const table of kept) await orm.execute(sql`drop table ${table}`);
   await orm.execute(sql`drop index ${sql.identifier(schema)}.ledger_entries_at`);
-  const migration = readFileSync(
-    new URL('../../../../plugins/billing/migrations/014-sums.sql', import.meta.url),
-    'utf8',
-  );
-  for (const statement of migration.replaceAll('{schema}', `"${schema}"`).split(/;$/m))
-    await orm.execute(sql.raw(statement));
+  for (const name of ['014-sums', '017-cached-media']) {
+    const migration = readFileSync(
+      new URL(`../../../../plugins/billing/migrations/${name}.sql`, import.meta.url),
+      'utf8',
+    );
+    for (const statement of migration.replaceAll('{schema}', `"${schema}"`).split(/;$/m))
+      await orm.execute(sql.raw(statement));
+  }
   assert.deepEqual(await checkSums(orm, schema, callSums), []);
   await write(database, calls);
   const [whole] = await spendBetween(orm, schema, {}, [start, start + days * 24 * hourMs]);

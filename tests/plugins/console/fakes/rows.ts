@@ -8,7 +8,7 @@ import type {
   LedgerQueries,
   SpendGroup,
 } from '../../../../plugins/common/domain/admin/ledger.ts';
-import type { RequestQueries } from '../../../../plugins/common/domain/admin/requests.ts';
+import type { RequestQueries, RequestView } from '../../../../plugins/common/domain/admin/requests.ts';
 import { type Money, money } from '../../../../plugins/common/domain/money.ts';
 import { groupBy, matches, paged, sumsOf } from './lists.ts';
 import { dayMs, minuteMs, type World } from './world.ts';
@@ -73,10 +73,45 @@ export function fakeAccounts(world: World): AccountAdmin {
   };
 }
 
+const causeOf = ({ errorCode, errorKind, status }: RequestView) => errorCode ?? errorKind ?? String(status);
+
 export function fakeRequests(world: World): RequestQueries {
+  const name = {
+    model: 'model',
+    provider: 'provider',
+    operation: 'operation',
+    account: 'accountId',
+    key: 'keyId',
+  } as const;
   const found = (filter: Parameters<RequestQueries['sums']>[0]) => world.requests.filter((row) => matches(row, filter));
   return {
-    list: async (filter, page) => paged(found(filter).toReversed(), page),
+    written: () => world.requests.length,
+    list: async ({ cause, ...filter }, page) =>
+      paged(
+        found(filter)
+          .filter((row) => cause === undefined || causeOf(row) === cause)
+          .toReversed(),
+        page,
+      ),
+    async durations(filter) {
+      const edges = [0, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 60_000];
+      const counts = (values: readonly number[]) =>
+        edges.map((from, index) => values.filter((ms) => ms >= from && ms < (edges[index + 1] ?? Infinity)).length);
+      const rows = found(filter);
+      return {
+        edges,
+        firstByte: counts(rows.flatMap(({ firstByteMs }) => firstByteMs ?? [])),
+        total: counts(rows.map(({ totalMs }) => totalMs)),
+      };
+    },
+    async causes(filter) {
+      const rows = (['upstream_error', 'client_error'] as const).flatMap((result) =>
+        [...groupBy(found({ ...filter, result }), causeOf)].map(([cause, some]) => {
+          return { result, cause, requests: some.length };
+        }),
+      );
+      return { rows: rows.sort((left, right) => right.requests - left.requests), cut: [] };
+    },
     find: async (id, accountId) =>
       world.requests.find((row) => row.id === id && (accountId === undefined || row.accountId === accountId)),
     sums: async (filter) => sumsOf(found(filter)),
@@ -86,14 +121,15 @@ export function fakeRequests(world: World): RequestQueries {
         return { at, ...sumsOf(found({ ...filter, ...span })) };
       });
     },
+    async seriesOfGroups(filter, bounds, by, groups) {
+      return bounds.slice(0, -1).flatMap((at, index) => {
+        const rows = found({ ...filter, from: at, until: bounds[index + 1]! });
+        return [...groupBy(rows, (row) => row[name[by]])]
+          .filter(([group]) => groups.includes(group))
+          .map(([group, some]) => ({ at, group, ...sumsOf(some) }));
+      });
+    },
     async groups(filter, by, limit) {
-      const name = {
-        model: 'model',
-        provider: 'provider',
-        operation: 'operation',
-        account: 'accountId',
-        key: 'keyId',
-      } as const;
       return [...groupBy(found(filter), (row) => row[name[by]])]
         .map(([group, rows]) => ({ group, ...sumsOf(rows) }))
         .sort((left, right) => right.requests - left.requests)
@@ -128,7 +164,11 @@ export function fakeMoney(world: World): LedgerQueries {
         .filter((row) => (from === undefined || row.at >= from) && (until === undefined || row.at < until));
       return paged(rows.toReversed(), page);
     },
-    charges: async (filter, page) => paged(found(filter).toReversed(), page),
+    chargesOf: async (requestIds, accountId) =>
+      world.charges.filter(
+        (charge) =>
+          requestIds.includes(charge.requestId) && (accountId === undefined || charge.accountId === accountId),
+      ),
     charge: async (requestId, accountId) =>
       world.charges.find(
         (row) => row.requestId === requestId && (accountId === undefined || row.accountId === accountId),
@@ -143,6 +183,17 @@ export function fakeMoney(world: World): LedgerQueries {
       return bounds.slice(0, -1).map((at, index) => {
         return { at, ...spendOf('', found({ ...filter, from: at, until: bounds[index + 1]! })) };
       });
+    },
+    async spendOfGroups(filter, bounds, by, groups) {
+      return bounds.slice(0, -1).flatMap((at, index) => {
+        const rows = found({ ...filter, from: at, until: bounds[index + 1]! });
+        return [...groupBy(rows, names[by])]
+          .filter(([group]) => groups.includes(group))
+          .map(([group, some]) => ({ at, ...spendOf(group, some) }));
+      });
+    },
+    async spendTable() {
+      throw new Error('no page asks for it');
     },
     async totals(span) {
       const rows = found(span);

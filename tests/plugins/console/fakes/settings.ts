@@ -38,6 +38,7 @@ export function fakeCatalog(): Catalog {
     targets: [{ provider: model.provider, model: model.upstream, weight: 0 }],
     contextTokens: model.kind === 'chat' ? 400_000 : undefined,
     maxOutputTokens: model.kind === 'chat' ? 64_000 : undefined,
+    ...(model.kind === 'image' ? { limits: { prompt: 32_000, images: 10, size: '3840x2160' } } : {}),
     prices: bookOf(model),
     cost: ownBook(model),
   }));
@@ -54,6 +55,7 @@ export function fakePrices(): PriceQueries {
         kind: model.kind,
         contextTokens: model.kind === 'chat' ? 400_000 : undefined,
         maxOutputTokens: model.kind === 'chat' ? 64_000 : undefined,
+        ...(model.kind === 'image' ? { limits: { prompt: 32_000, images: 10, size: '3840x2160' } } : {}),
         modalities: model.kind === 'chat' ? ['text', 'image'] : ['text'],
         prices: bookOf(model),
         cost: ownBook(model),
@@ -84,6 +86,7 @@ export function fakePrices(): PriceQueries {
         cost: amount,
         ownCost: money((cost(usage, model.price) * 7n) / 10n),
         formula: formulaOf(usage, model.price, parseRatio(ratio)),
+        servedBy: undefined,
       };
     },
   };

@@ -270,6 +270,7 @@ function charge(world: World, row: RequestView, model: FakeModel, usage: Record<
     priceVersion: '2026-09',
     tier: undefined,
     formula: formulaOf(usage, model.price, parseRatio(ratio)),
+    servedBy: undefined,
     held: parseUsd('0.12'),
     attempts: Array.from({ length: row.attempts }, (_, index) => attemptOf(row, model, index + 1)),
   });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KeyRow } from '../../../../plugins/console/web/src/api/types.ts';
 import { fieldsOf, isAmount, termsOf } from '../../../../plugins/console/web/src/pages/client/key-terms.ts';
-import { type Period, spanOf } from '../../../../plugins/console/web/src/pages/client/period.ts';
+import { before, type SpanName, startOf } from '../../../../plugins/console/web/src/parts/named-span.ts';
 
 const row: KeyRow = {
   id: 'k1',
@@ -46,12 +46,19 @@ test('amounts are decimal USD above zero', () => {
   for (const text of ['', '0', '0.00', '-1', '1,5', '1e3', '1.0000000001', 'NaN']) assert.ok(!isAmount(text), text);
 });
 
-test('a period begins on a whole hour or day, so that the same question is asked for a while, and ends with today', () => {
+test('a span begins on a whole hour or day, so that the same question is asked for a while, and ends with today', () => {
   const now = new Date(2026, 10, 21, 8, 30, 59, 999);
-  const from = (period: Period) => new Date(spanOf(period, now).from!);
+  const from = (name: SpanName) => startOf(name, now);
   assert.deepEqual(from('24h'), new Date(2026, 10, 20, 9), '24 hours, this one among them');
   assert.deepEqual(from('today'), new Date(2026, 10, 21));
   assert.deepEqual(from('7d'), new Date(2026, 10, 15));
   assert.deepEqual(from('30d'), new Date(2026, 9, 23), 'days of a calendar: summer ends among them');
-  assert.deepEqual(spanOf('custom', now, { from: 'nonsense', until: '' }), { from: undefined, until: undefined });
+});
+
+test('a span is compared with as many days, hours or minutes before, as far as it has run', () => {
+  const now = new Date(2026, 10, 21, 8, 30);
+  assert.deepEqual(before('today', startOf('today', now)), new Date(2026, 10, 20));
+  assert.deepEqual(before('today', now), new Date(2026, 10, 20, 8, 30));
+  assert.deepEqual(before('30d', startOf('30d', now)), new Date(2026, 8, 23));
+  assert.deepEqual(before('1h', now), new Date(2026, 10, 21, 7, 30));
 });

@@ -5,8 +5,9 @@ import { test } from 'node:test';
 import { allTools, fill } from '../../../../plugins/console/web/src/snippets/index.ts';
 
 const folder = new URL('../../../../plugins/console/web/src/snippets/', import.meta.url);
-const filling = { base: 'https://gate.example', key: 'sk-secret', model: 'some/model-1' };
-const textOf = (template: string) => fill(readFileSync(new URL(`${template}.txt`, folder), 'utf8'), filling);
+const filling = { base: 'https://gate.example', key: 'sk-secret', model: 'some/model-1', name: 'The & gate' };
+const textOf = (template: string, language?: string) =>
+  fill(readFileSync(new URL(`${template}.txt`, folder), 'utf8'), filling, language);
 
 test('every template is named by one client, and every client has its templates', () => {
   const named = allTools.flatMap(({ files }) => files.map(({ template }) => `${template}.txt`)).sort();
@@ -36,11 +37,29 @@ test('each client is given the base address that it wants', () => {
     'codex-config': 'base_url = "https://gate.example/v1"',
     'gemini-cli': 'GOOGLE_GEMINI_BASE_URL=https://gate.example\n',
     'opencode-config': '"baseURL": "https://gate.example/v1"',
+    cursor: 'https://gate.example/v1\n',
+    lobechat: 'OPENAI_PROXY_URL=https://gate.example/v1 ',
+    'open-webui': 'OPENAI_API_BASE_URL=https://gate.example/v1 ',
+    n8n: 'https://gate.example/v1\n',
+    langchain: 'base_url="https://gate.example/v1"',
     'cherry-studio': /API host\s+https:\/\/gate\.example\n/.source,
   };
   for (const [template, wanted] of Object.entries(bases)) {
     const text = `${textOf(template)}\n`;
     assert.ok(text.includes(wanted) || new RegExp(wanted).test(text), template);
+  }
+});
+
+test('links for CC Switch hold an address, key, model and name, each whole', () => {
+  const links = allTools.flatMap(({ files }) => files).filter(({ language }) => language === 'link');
+  assert.equal(links.length, 3);
+  for (const { template, language } of links) {
+    const { protocol, host, pathname, searchParams } = new URL(textOf(template, language));
+    assert.deepEqual([protocol, host, pathname], ['ccswitch:', 'v1', '/import']);
+    const { resource, app, name, homepage, endpoint, apiKey, model } = Object.fromEntries(searchParams);
+    assert.deepEqual([resource, name, apiKey, model], ['provider', filling.name, filling.key, filling.model]);
+    assert.equal(homepage, filling.base);
+    assert.equal(endpoint, app === 'codex' ? `${filling.base}/v1` : filling.base);
   }
 });
 

@@ -4,13 +4,23 @@ import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
-  bodyOf,
+  grown,
+  type ProtocolName,
+  protocolNames,
+  requestOf,
+} from '../../../../plugins/console/web/src/pages/client/playground/protocols.ts';
+import {
   curlOf,
   eventsOf,
-  grown,
+  type Message,
   noTurn,
+  type Parameters,
   TalkError,
-} from '../../../../plugins/console/web/src/pages/client/talk.ts';
+  type Turn,
+} from '../../../../plugins/console/web/src/pages/client/playground/talk.ts';
+
+const asked = (protocol: ProtocolName, messages: readonly Message[], parameters: Parameters = {}, system = '') =>
+  requestOf(protocol, { model: 'm', system, messages, parameters }, 'KEY');
 
 function streamOf(bytes: Uint8Array, cuts: readonly number[]): ReadableStream<Uint8Array> {
   return new ReadableStream({
@@ -40,19 +50,89 @@ test('events are the same wherever the network cuts them', async () => {
   );
 });
 
-test('a turn grows by text, reasoning and usage, and ends with the stream’s error', () => {
-  let turn = grown(noTurn, '{"choices":[{"delta":{"reasoning_content":"Hm."}}]}');
-  turn = grown(turn, '{"choices":[{"delta":{"content":"Hel"}}]}');
-  turn = grown(turn, '{"choices":[{"delta":{"content":"lo"}}]}');
-  turn = grown(turn, '{"choices":[],"usage":{"prompt_tokens":12,"completion_tokens":3}}');
-  assert.deepEqual([turn.text, turn.reasoning, turn.tokensIn, turn.tokensOut], ['Hello', 'Hm.', 12, 3]);
-  assert.throws(() => grown(turn, '{"error":{"message":"gone"}}'), new TalkError(0, 'gone'));
-});
+/** One whole answer in each protocol: thoughts, two pieces of text, usage. */
+const streams: Record<ProtocolName, readonly object[]> = {
+  chat: [
+    { choices: [{ delta: { reasoning_content: 'Hm.' } }] },
+    { choices: [{ delta: { content: 'Hel' } }] },
+    { choices: [{ delta: { content: 'lo' } }] },
+    { choices: [], usage: { prompt_tokens: 12, completion_tokens: 3 } },
+  ],
+  responses: [
+    { type: 'response.created', response: { usage: null, error: null } },
+    { type: 'response.reasoning_summary_text.delta', delta: 'Hm.' },
+    { type: 'response.output_text.delta', delta: 'Hel' },
+    { type: 'response.output_text.delta', delta: 'lo' },
+    { type: 'response.output_text.done', text: 'Hello' },
+    { type: 'response.completed', response: { error: null, usage: { input_tokens: 12, output_tokens: 3 } } },
+  ],
+  messages: [
+    { type: 'message_start', message: { usage: { input_tokens: 2, cache_read_input_tokens: 10, output_tokens: 1 } } },
+    { type: 'content_block_delta', delta: { type: 'thinking_delta', thinking: 'Hm.' } },
+    { type: 'content_block_delta', delta: { type: 'text_delta', text: 'Hel' } },
+    { type: 'ping' },
+    { type: 'content_block_delta', delta: { type: 'text_delta', text: 'lo' } },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 3 } },
+  ],
+  gemini: [
+    { candidates: [{ content: { parts: [{ text: 'Hm.', thought: true }] } }] },
+    { candidates: [{ content: { parts: [{ text: 'Hel' }] } }] },
+    {
+      candidates: [{ content: { parts: [{ text: 'lo' }] } }],
+      usageMetadata: { promptTokenCount: 12, candidatesTokenCount: 2, thoughtsTokenCount: 1 },
+    },
+  ],
+};
+const failures: Record<ProtocolName, object> = {
+  chat: { error: { message: 'gone' } },
+  responses: { type: 'response.failed', response: { error: { message: 'gone' } } },
+  messages: { type: 'error', error: { message: 'gone' } },
+  gemini: { error: { code: 503, message: 'gone' } },
+};
+
+for (const protocol of protocolNames)
+  test(`a turn in ${protocol} grows by text, thoughts and usage, and ends with the stream’s error`, () => {
+    const turn = streams[protocol].reduce<Turn>(
+      (before, event) => grown(protocol, before, JSON.stringify(event)),
+      noTurn,
+    );
+    assert.deepEqual([turn.text, turn.reasoning, turn.tokensIn, turn.tokensOut], ['Hello', 'Hm.', 12, 3]);
+    assert.throws(() => grown(protocol, turn, JSON.stringify(failures[protocol])), new TalkError(0, 'gone'));
+  });
 
 test('the request as curl survives a shell, whatever is said', () => {
   const messages = [{ role: 'user', content: 'it\'s "$HOME" `date` \\ é\n!' }] as const;
-  const command = curlOf('http://gate.example', 'KEY', 'm', messages).replace(/^curl -N/, "printf '%s\\0'");
-  const words = execFileSync('/bin/sh', ['-c', command], { encoding: 'utf8' }).split('\0').slice(0, -1);
-  assert.equal(words[0], 'http://gate.example/v1/chat/completions');
-  assert.deepEqual(JSON.parse(words.at(-1)!), JSON.parse(JSON.stringify(bodyOf('m', messages))));
+  for (const protocol of protocolNames) {
+    const request = asked(protocol, messages, { temperature: 0.5 });
+    const command = curlOf('http://gate.example', request).replace(/^curl -N/, "printf '%s\\0'");
+    const words = execFileSync('/bin/sh', ['-c', command], { encoding: 'utf8' }).split('\0').slice(0, -1);
+    assert.equal(words[0], `http://gate.example${request.path}`);
+    assert.deepEqual(JSON.parse(words.at(-1)!), JSON.parse(JSON.stringify(request.body)));
+  }
+});
+
+test('thoughts are not sent again; parameters and instructions are sent only where they are given', () => {
+  const said = [
+    { role: 'user', content: 'Hello' },
+    { role: 'assistant', content: 'Hi', reasoning: 'Hm.' },
+  ] as const;
+  for (const protocol of protocolNames) {
+    assert.doesNotMatch(JSON.stringify(asked(protocol, said).body), /Hm|temperature|system|instructions|: 7/i);
+    const given = JSON.stringify(asked(protocol, said, { temperature: 0.5, maxTokens: 7 }, 'Be brief.').body);
+    assert.match(given, /"temperature":0.5/);
+    assert.match(given, /_?tokens"?:7|maxOutputTokens":7/i);
+    assert.match(given, /Be brief\./);
+  }
+});
+
+test('an image is sent as each protocol has it, and is shortened in the curl command', () => {
+  const image = `data:image/png;base64,${'A'.repeat(2_000)}`;
+  const said = [{ role: 'user', content: 'What is it?', images: [image] }] as const;
+  for (const protocol of protocolNames) {
+    const request = asked(protocol, said);
+    const text = JSON.stringify(request.body);
+    assert.ok(text.includes('A'.repeat(2_000)), protocol);
+    assert.match(text, protocol === 'chat' || protocol === 'responses' ? /data:image\/png;base64,/ : /"image\/png"/);
+    assert.ok(curlOf('http://gate.example', request).length < 1_500, protocol);
+  }
 });

@@ -1,8 +1,10 @@
 /** The languages have the same keys, gaps and no empty words; the type checker sees to the keys, this to the rest. */
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
-import { en } from '../../../../plugins/console/web/src/texts/en.ts';
-import { zh } from '../../../../plugins/console/web/src/texts/zh.ts';
+
+const folder = new URL('../../../../plugins/console/web/src/texts/', import.meta.url);
+const codes = readdirSync(folder).filter((name) => /^\w\w$/.test(name));
 
 function flat(texts: object, path = ''): Map<string, string> {
   const found = new Map<string, string>();
@@ -14,12 +16,22 @@ function flat(texts: object, path = ''): Map<string, string> {
 }
 const gapsOf = (text: string) => [...text.matchAll(/\{\{(\w+)\}\}/g)].map(([, gap]) => gap).sort();
 
-test('every text is there in both languages, with the same gaps', () => {
-  const [english, chinese] = [flat(en), flat(zh)];
-  assert.deepEqual([...english.keys()].sort(), [...chinese.keys()].sort());
-  for (const [key, text] of english) {
-    assert.notEqual(text.trim(), '', key);
-    assert.notEqual(chinese.get(key)!.trim(), '', key);
-    assert.deepEqual(gapsOf(chinese.get(key)!), gapsOf(text), key);
+async function textsOf(code: string): Promise<Map<string, string>> {
+  const load = async (file: string) => ((await import(new URL(file, folder).href)) as { default: object }).default;
+  // English is there from the start.
+  const first = code === 'en' ? 'en.ts' : `${code}/index.ts`;
+  return flat({ ...(await load(first)), operator: await load(`${code}/operator.ts`) });
+}
+
+test('every text is there in every language, with the same gaps', async () => {
+  assert.ok(codes.includes('en') && codes.includes('zh'), codes.join());
+  const english = await textsOf('en');
+  for (const code of codes) {
+    const others = await textsOf(code);
+    assert.deepEqual([...others.keys()].sort(), [...english.keys()].sort(), code);
+    for (const [key, text] of english) {
+      assert.notEqual(others.get(key)!.trim(), '', `${code} ${key}`);
+      assert.deepEqual(gapsOf(others.get(key)!), gapsOf(text), `${code} ${key}`);
+    }
   }
 });

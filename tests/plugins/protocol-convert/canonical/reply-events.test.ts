@@ -133,8 +133,7 @@ test('whatever an upstream tells, the events are legal and no text is lost or to
           else if (one.kind === 'call') told.call(one.choice, one.key, one);
           else told.endCall(one.choice, one.key);
         }
-        told.stopAll('stop');
-        told.stopAll('length');
+        for (const { choice } of steps) if (!stopped.has(choice)) told.stop(choice, 'stop');
       });
       assertLegal(events);
       assert.equal(events.flatMap((event) => (event.type === 'text-delta' ? [event.text] : [])).join(''), text);
@@ -149,7 +148,7 @@ test('calls of one answer have different ids, whatever the upstream sends', () =
     told.call(0, 2, { name: 'three' });
     told.call(1, 0, { id: 'same', name: 'four' });
     told.call(1, 1, { name: 'five' });
-    told.stopAll('tool-calls');
+    for (const choice of [0, 1]) told.stop(choice, 'tool-calls');
   }).flatMap((event) => (event.type === 'tool-start' ? [event.id] : []));
   assert.equal(ids[0], 'same');
   assert.equal(new Set(ids).size, 5, ids.join(' '));

@@ -29,6 +29,7 @@ const ticket: ComputedScheme<z.output<typeof settings>> = {
         const signed = `${method} ${url} ${digest.digest('hex')}`;
         return { 'x-ticket': await tickets.get(), 'x-signed': signed };
       },
+      refused: ({ headers }) => tickets.refuse(headers['x-ticket'] ?? ''),
     };
   },
 };

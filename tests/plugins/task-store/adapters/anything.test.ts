@@ -4,9 +4,11 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { UpstreamRefusal } from '../../../../core/contract/errors.ts';
 import { maxCount, usageClasses } from '../../../../plugins/common/domain/usage.ts';
-import { adapters } from '../../../../plugins/task-store/adapters/index.ts';
-import type { Adapter, Step } from '../../../../plugins/task-store/contract.ts';
+import type { MediaAdapter, Step } from '../../../../plugins/common/media/adapters.ts';
+import { ownAdapters } from '../../../../plugins/task-store/adapters/index.ts';
 import { imageOrder, videoOrder } from '../orders.ts';
+
+const adapters = new Map(ownAdapters.map((each) => [each.name, each]));
 
 const details = { text_tokens: 3, image_tokens: 4, cached_tokens: 1, cached_tokens_details: { image_tokens: 1 } };
 const usage = {
@@ -83,7 +85,7 @@ const changes = fc.array(fc.tuple(fc.nat({ max: 24 }), other), { maxLength: 3 })
 const status = fc.constantFrom(200, 200, 200, 202, 302, 400, 403, 404, 429, 500);
 
 /** Whether something was made. */
-function check(adapter: Adapter, most: number, read: () => Step): boolean {
+function check(adapter: MediaAdapter, most: number, read: () => Step): boolean {
   let step: Step;
   try {
     step = read();
@@ -104,12 +106,12 @@ function check(adapter: Adapter, most: number, read: () => Step): boolean {
 }
 
 for (const adapter of adapters.values()) {
-  test(`${adapter.protocol}: however it is disfigured, an answer is read or thrown as the vendor's error`, () => {
+  test(`${adapter.name}: however it is disfigured, an answer is read or thrown as the vendor's error`, () => {
     const order = adapter.kind === 'image' ? imageOrder({ count: 2 }) : videoOrder({ seconds: 5 });
     let made = 0;
     fc.assert(
       fc.property(status, changes, (code, over) => {
-        const answer = { status: code, json: disfigured(good[adapter.protocol], over) };
+        const answer = { status: code, json: disfigured(good[adapter.name], over) };
         const { tasks } = adapter;
         const polled = () =>
           tasks === undefined ? adapter.readCreated(answer, order) : tasks.readPolled(answer, order, 'v');

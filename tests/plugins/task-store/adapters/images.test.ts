@@ -3,17 +3,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { UpstreamRefusal } from '../../../../core/contract/errors.ts';
-import { adapters } from '../../../../plugins/task-store/adapters/index.ts';
-import type { Adapter, Order, Step } from '../../../../plugins/task-store/contract.ts';
+import type { MediaAdapter, Order, Step } from '../../../../plugins/common/media/adapters.ts';
+import { ownAdapters } from '../../../../plugins/task-store/adapters/index.ts';
 import { imageOrder, png, refusal, shown, shownBytes, targetWith, without } from '../orders.ts';
+
+const adapters = new Map(ownAdapters.map((each) => [each.name, each]));
 
 const [openai, gemini, xai, ark] = ['openai-images', 'gemini-images', 'xai-images', 'ark-images'].map(
   (name) => adapters.get(name)!,
-) as [Adapter, Adapter, Adapter, Adapter];
+) as [MediaAdapter, MediaAdapter, MediaAdapter, MediaAdapter];
 const imageAdapters = [openai, gemini, xai, ark];
-const bodyOf = (adapter: Adapter, over: Partial<Order> = {}, traits = {}) =>
+const bodyOf = (adapter: MediaAdapter, over: Partial<Order> = {}, traits = {}) =>
   adapter.create(imageOrder(over), targetWith(traits)).body as Record<string, unknown>;
-const readAs = (adapter: Adapter, json: unknown, order = imageOrder(), status = 200): Step =>
+const readAs = (adapter: MediaAdapter, json: unknown, order = imageOrder(), status = 200): Step =>
   adapter.readCreated({ status, json }, order);
 const pixels = (size: string): Partial<Order> => {
   const [width, height] = size.split('x').map(Number) as [number, number];
@@ -290,7 +292,7 @@ test('a vendor that makes more than was asked for is paid for what was asked', (
 });
 
 test('words about content end the task, whatever the status; others are errors of the vendor', () => {
-  const said: [Adapter, number, object][] = [
+  const said: [MediaAdapter, number, object][] = [
     [openai, 400, { error: { code: 'moderation_blocked', type: 'image_generation_user_error', message: 'x' } }],
     [openai, 400, { error: { code: null, message: 'Your request was rejected as a result of our safety system.' } }],
     [
@@ -309,7 +311,7 @@ test('words about content end the task, whatever the status; others are errors o
       JSON.stringify(json),
     );
   }
-  const thrown = (adapter: Adapter, status: number, json: unknown): UpstreamRefusal => {
+  const thrown = (adapter: MediaAdapter, status: number, json: unknown): UpstreamRefusal => {
     try {
       readAs(adapter, json, imageOrder(), status);
     } catch (error) {

@@ -3,15 +3,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { UpstreamRefusal } from '../../../../core/contract/errors.ts';
-import { adapters } from '../../../../plugins/task-store/adapters/index.ts';
-import type { Adapter, Order, Step } from '../../../../plugins/task-store/contract.ts';
+import type { MediaAdapter, Order, Step } from '../../../../plugins/common/media/adapters.ts';
+import { ownAdapters } from '../../../../plugins/task-store/adapters/index.ts';
 import { refusal, shown, targetWith, videoOrder } from '../orders.ts';
 
-const [xai, ark] = ['xai-videos', 'ark-videos'].map((name) => adapters.get(name)!) as [Adapter, Adapter];
+const adapters = new Map(ownAdapters.map((each) => [each.name, each]));
+
+const [xai, ark] = ['xai-videos', 'ark-videos'].map((name) => adapters.get(name)!) as [MediaAdapter, MediaAdapter];
 /** As the catalogue says of grok-imagine-video. */
 const grok = targetWith({ resolutions: ['480p', '720p'], needs_image: true });
 const askedOfGrok = (over: Partial<Order> = {}) => xai.create(videoOrder(over), grok);
-const poll = (adapter: Adapter, status: number, json: unknown, order = videoOrder()): Step =>
+const poll = (adapter: MediaAdapter, status: number, json: unknown, order = videoOrder()): Step =>
   adapter.tasks!.readPolled({ status, json }, order, 'v1');
 const code = (step: Step) => (step.state === 'failed' ? step.code : step.state);
 

@@ -70,7 +70,7 @@ export function useConnected(): boolean {
   );
 }
 
-/** How long a live query waits before it asks again: not at all while numbers are pushed. */
+/** The polling interval of a live query; none while numbers are pushed. */
 export function useLiveInterval(pollMs = 5000): number | false {
   return useConnected() ? false : pollMs;
 }

@@ -52,13 +52,20 @@ export type RequestRow = RowOf<Get<'usage'>>;
 export type RequestStory = Answer<Routes['usage'][':id']['$get']>;
 export type Charge = NonNullable<RequestStory['charge']>;
 export type UsageSums = Answer<Routes['usage']['sums']['$get']>;
-export type UsageSeries = Answer<Routes['usage']['series']['$get']>;
+export type Activity = Answer<Routes['usage']['activity']['$get']>;
+export type ActivityBucket = Activity['all'][number];
 export type RequestSums = Pick<UsageSums, 'requests' | 'results' | 'firstByte' | 'total'>;
 export type RequestResult = keyof RequestSums['results'];
 
 export type ModelRow = RowOf<Get<'models'>>;
+export type PublicModel = RowOf<Answer<Routes['public']['models']['$get']>>;
+export type PublicStatus = Answer<Routes['public']['status']['$get']>;
 export type PriceSheet = NonNullable<ModelRow['prices']>;
 export type PriceLine = PriceSheet['lines'][number];
 export type TaskRow = RowOf<Get<'tasks'>>;
 export type TaskDetail = Answer<Routes['tasks'][':id']['$get']>;
 export type TaskState = TaskRow['state'];
+
+export type FileRow = RowOf<Get<'files'>>;
+export type BatchRow = RowOf<Get<'batches'>>;
+export type BatchCheck = Answer<Routes['batches']['check']['$post']>;

@@ -6,7 +6,7 @@ export interface Column {
   readonly key: string;
   /** Decides the height alone. */
   readonly size: number;
-  /** What the column stands for, in words. */
+  /** The label that screen readers speak for the column. */
   readonly words: string;
 }
 
@@ -78,24 +78,22 @@ export function Shares({ of }: { readonly of: readonly Share[] }) {
   );
 }
 
-/** How much of a limit is used, with words for those who cannot see it. */
-export function Meter({
-  part,
-  whole,
-  label,
-}: {
+interface MeterProps {
   readonly part: number;
   readonly whole: number;
+  /** For those who cannot see it. */
   readonly label: string;
-}) {
-  const share = whole === 0 ? 1 : Math.min(1, part / whole);
+  /** What a full bar means: a limit that is reached, or nothing of the kind. */
+  readonly of?: 'limit' | 'share';
+}
+
+/** The one bar of these pages: the part of a whole that is used, left or done. */
+export function Meter({ part, whole, label, of = 'share' }: MeterProps) {
+  const share = whole === 0 ? (of === 'limit' ? 1 : 0) : Math.min(1, Math.max(0, part / whole));
+  const tone = share >= 0.95 ? 'bad' : share >= 0.75 ? 'near' : undefined;
   return (
     <div className="share">
-      <div
-        className="share-fill"
-        data-tone={share >= 0.95 ? 'bad' : share >= 0.75 ? 'near' : undefined}
-        style={{ width: `${share * 100}%` }}
-      />
+      <div className="share-fill" data-tone={of === 'limit' ? tone : undefined} style={{ width: `${share * 100}%` }} />
       <VisuallyHidden>{label}</VisuallyHidden>
     </div>
   );

@@ -19,6 +19,8 @@ interface DataTableProps<Row> extends Omit<RowsTableProps<Row>, 'rows' | 'stale'
   /** Path of the same rows as CSV. */
   readonly csv?: string;
   readonly limit?: number;
+  /** Path of the sums of the same rows, for their number; asked for only where there is more than one page. */
+  readonly sums?: string;
   /** Asks again after so many milliseconds. */
   readonly refetchMs?: number | false;
 }
@@ -36,6 +38,9 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
     placeholderData: keepPreviousData,
     ...(props.refetchMs === undefined ? {} : { refetchInterval: props.refetchMs }),
   });
+  const next = list.data?.next ?? null;
+  const isAlone = next === null && search['after'] === undefined;
+  const total = useTotal(props.sums, query, !isAlone);
   if (list.isError && list.data === undefined)
     return (
       <div className="pad">
@@ -43,8 +48,6 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
       </div>
     );
   if (list.data?.rows.length === 0 && search['after'] === undefined) return <>{props.empty}</>;
-  const next = list.data?.next ?? null;
-  const isAlone = next === null && search['after'] === undefined;
   const csv = props.csv === undefined ? undefined : addressOf(props.csv, query);
   return (
     <div aria-busy={list.isFetching}>
@@ -56,8 +59,23 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
         onOpen={props.onOpen}
         stale={list.isPlaceholderData}
         whole={isAlone}
-        footer={isAlone && csv === undefined ? undefined : <Pager next={next} csv={csv} />}
+        footer={
+          isAlone && csv === undefined ? undefined : (
+            <Pager next={next} csv={csv} shown={list.data?.rows.length ?? 0} limit={limit} total={total} />
+          )
+        }
       />
     </div>
   );
+}
+
+/** undefined: not known. */
+function useTotal(path: string | undefined, query: Query, isWanted: boolean): number | undefined {
+  return useQuery({
+    queryKey: ['total', path, query],
+    queryFn: ({ signal }) => get<{ readonly requests: number }>(path!, query, signal),
+    placeholderData: keepPreviousData,
+    staleTime: 15_000,
+    enabled: path !== undefined && isWanted,
+  }).data?.requests;
 }

@@ -43,11 +43,13 @@ export function meanUsd(sum: string, parts: number): string {
 /** For charts alone, where a float is near enough. */
 export const chartNumber = (usd: string): number => Number(usd);
 
-/** `12,345`; from a million on `1.2M`. */
-export function countText(value: number, language = 'en'): string {
+/** `12,345`; from a million on, or where there is little room from ten thousand, `1.2M` and `400K`. */
+export function countText(value: number, language = 'en', short = false): string {
   return new Intl.NumberFormat(
     language,
-    Math.abs(value) >= 1e6 ? { notation: 'compact', maximumFractionDigits: 2 } : { maximumFractionDigits: 0 },
+    Math.abs(value) >= (short ? 1e4 : 1e6)
+      ? { notation: 'compact', maximumFractionDigits: 2 }
+      : { maximumFractionDigits: 0 },
   ).format(value);
 }
 
@@ -133,4 +135,16 @@ export function distanceText(moment: Date, now: Date, language = 'en'): string {
 export function localMinute(moment: Date): string {
   const local = new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 16);
+}
+
+const pointTime = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
+const pointDay = { day: 'numeric', month: 'short' } as const;
+
+/** What a bucket of a chart is called: short below the axis, whole beside its values; in the zone of the buckets. */
+export function pointText(at: Date, { bucketMs, tz }: { bucketMs: number; tz: string }, language = 'en') {
+  const text = (parts: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat(language, { ...parts, timeZone: tz }).format(at);
+  if (bucketMs >= 86_400_000) return { short: text(pointDay), whole: text({ ...pointDay, weekday: 'short' }) };
+  const short = bucketMs >= 7_200_000 ? text(pointDay) : text(pointTime);
+  return { short, whole: text({ ...pointDay, ...pointTime }) };
 }

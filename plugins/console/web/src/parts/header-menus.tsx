@@ -2,7 +2,7 @@
 import { ActionIcon, Menu, useMantineColorScheme } from '@mantine/core';
 import { IconCheck, IconDeviceDesktop, IconLanguage, IconMoon, IconSun } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
-import { type Language, languages, speak } from '../texts/index.ts';
+import { languageName, languages, speak } from '../texts/index.ts';
 
 export function ColorsMenu() {
   const { t } = useTranslation();
@@ -45,14 +45,14 @@ export function LanguageMenu() {
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
-        {(Object.keys(languages) as Language[]).map((language) => (
+        {languages.map((language) => (
           <Menu.Item
             key={language}
             lang={language}
             rightSection={language === i18n.language ? <IconCheck size={14} /> : undefined}
             onClick={() => void speak(language)}
           >
-            {languages[language]}
+            {languageName(language)}
           </Menu.Item>
         ))}
       </Menu.Dropdown>

@@ -5,12 +5,14 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import { has, signOut, useMe, usePerson } from '../api/session.ts';
 import { BalanceChip } from './balance-chip.tsx';
+import { CommandButton } from './command-button.tsx';
 import { ColorsMenu, LanguageMenu } from './header-menus.tsx';
 
 export function HeaderTools() {
   const me = useMe();
   return (
     <Group gap={6} wrap="nowrap">
+      <CommandButton />
       {me.account !== null && has(me, 'wallet') && <BalanceChip />}
       <ColorsMenu />
       <Box visibleFrom="xs">

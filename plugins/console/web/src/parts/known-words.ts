@@ -23,3 +23,10 @@ export function useGrantKind(): (kind: string) => string {
   const { t } = useTranslation();
   return (kind) => (isOneOf(grantKinds, kind) ? t(`shell.grantKind.${kind}`) : kind);
 }
+
+/** Names of the classes that are priced. */
+export function useClassName(): (name: string) => string {
+  const { t, i18n } = useTranslation();
+  return (name) =>
+    i18n.exists(`client.models.classes.${name}`) ? t(`client.models.classes.${name as 'input'}`) : name;
+}

@@ -19,7 +19,7 @@ export function Page({ title, hint, actions, children }: PageProps) {
     <Stack gap="lg">
       <Group justify="space-between" align="flex-end" gap="sm">
         <Box>
-          <Title order={1} fz={22} lh={1.3} tabIndex={-1}>
+          <Title order={1} fz="xl" lh={1.4} tabIndex={-1}>
             {title}
           </Title>
           {hint !== undefined && (
@@ -52,7 +52,7 @@ export function Panel({ title, hint, actions, flush = false, children }: PanelPr
       {headed && (
         <Group justify="space-between" gap="xs" px="md" pt="sm" pb={flush ? 'sm' : 0}>
           <Box>
-            <Title order={2} fz="md" lh={1.5}>
+            <Title order={2} fz="md" lh={1.5} className="panel-title">
               {title}
             </Title>
             {hint !== undefined && (

@@ -3,16 +3,22 @@ import { ActionIcon, Button, Group, Text, Tooltip } from '@mantine/core';
 import { IconChevronLeft, IconChevronRight, IconChevronsLeft, IconDownload } from '@tabler/icons-react';
 import { useRef } from 'react';
 import { useTranslation } from 'react-i18next';
+import { countText } from './format.ts';
 import { useSearchState } from './search-state.ts';
 
 interface PagerProps {
   readonly next: string | null;
   /** Address of the rows as CSV. */
   readonly csv: string | undefined;
+  /** Rows of this page, and at most of any. */
+  readonly shown: number;
+  readonly limit: number;
+  /** Rows of all pages; undefined: not known. */
+  readonly total: number | undefined;
 }
 
-export function Pager({ next, csv }: PagerProps) {
-  const { t } = useTranslation();
+export function Pager({ next, csv, shown, limit, total }: PagerProps) {
+  const { t, i18n } = useTranslation();
   const [search, change] = useSearchState();
   // Cursors of the pages before this one; a page that was opened by its address knows the first one alone.
   const before = useRef<(string | undefined)[]>([]);
@@ -20,6 +26,10 @@ export function Pager({ next, csv }: PagerProps) {
   const first = search['after'] === undefined;
   if (first) before.current = [];
   const alone = first && next === null;
+  const count = (rows: number) => countText(rows, i18n.language);
+  const from = (page - 1) * limit;
+  // Rows added since the first page are not in the sums yet.
+  const range = { from: count(from + 1), to: count(from + shown), total: count(Math.max(total ?? 0, from + shown)) };
   const forward = () => {
     before.current.push(search['after']);
     change({ after: next ?? undefined, page: String(page + 1) });
@@ -34,7 +44,7 @@ export function Pager({ next, csv }: PagerProps) {
       {!alone && (
         <Group gap={4} role="navigation" aria-label={t('shell.rows')}>
           <Text fz="xs" c="dimmed" mr={4}>
-            {t('shell.page.number', { page })}
+            {total === undefined ? t('shell.page.number', { page }) : t('shell.page.range', range)}
           </Text>
           <Step label={t('shell.page.first')} off={first} onClick={() => change({ after: undefined, page: undefined })}>
             <IconChevronsLeft size={14} />

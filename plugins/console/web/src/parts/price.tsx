@@ -14,7 +14,7 @@ function mainLines({ lines }: Pick<PriceSheet, 'lines'>, kind: string): readonly
 }
 
 /** The main price with its unit, what it can be by size, and the official one where that differs. */
-export function MainPrice({ sheet, kind }: { readonly sheet: PriceSheet; readonly kind: string }) {
+export function MainPrice({ sheet, kind }: { readonly sheet: Pick<PriceSheet, 'lines'>; readonly kind: string }) {
   const { t, i18n } = useTranslation();
   const lines = mainLines(sheet, kind);
   // All digits: a price that is cut would be lower than what is charged.
@@ -30,7 +30,7 @@ export function MainPrice({ sheet, kind }: { readonly sheet: PriceSheet; readonl
   const ranges = lines.flatMap(({ range }) => (range === null ? [] : [range]));
   return (
     <div>
-      <span className="number">{text('yours')}</span>
+      <span className="number">{text('yours')}</span>{' '}
       {ranges.map(({ least, most }) => (
         <Text key={least} fz="xs" c="dimmed">
           {t('shell.per.range', { least: amount(least), most: amount(most) })}
@@ -43,4 +43,23 @@ export function MainPrice({ sheet, kind }: { readonly sheet: PriceSheet; readonl
       )}
     </div>
   );
+}
+
+/** What input costs that the model has seen before. */
+export function CachedPrice({ sheet }: { readonly sheet: Pick<PriceSheet, 'lines'> | null }) {
+  const { i18n } = useTranslation();
+  const cached = sheet?.lines.find((line) => line.class === 'cache_read');
+  return <span className="number">{cached === undefined ? '–' : exactMoneyText(cached.yours, i18n.language)}</span>;
+}
+
+/** For sorting alone: what a model's output costs, or one piece of it. Those without a price come last. */
+export function mainAmount({
+  prices,
+  kind,
+}: {
+  readonly prices: Pick<PriceSheet, 'lines'> | null;
+  readonly kind: string;
+}): number {
+  const last = prices === null ? undefined : mainLines(prices, kind).at(-1);
+  return last === undefined ? Number.POSITIVE_INFINITY : Number(last.yours);
 }

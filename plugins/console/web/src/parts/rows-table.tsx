@@ -9,10 +9,10 @@ import {
   tableFeatures,
   useTable,
 } from '@tanstack/react-table';
-import { lazy, type ReactNode, Suspense } from 'react';
+import { type KeyboardEvent, lazy, type ReactNode, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 
-/** What stands in a CSV file, and what rows are sorted by. */
+/** The value in a CSV file, and the one that rows are sorted by. */
 export type Cell = string | number | boolean | null | undefined;
 
 export interface Column<Row> {
@@ -81,8 +81,14 @@ export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
   return (
     <>
       {/* Scrolls by itself where its columns do not fit, and can be reached by the keyboard to do so. */}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable */}
-      <section className="table-box" data-stale={stale || undefined} aria-label={label} tabIndex={0}>
+      <section
+        className="table-box"
+        data-stale={stale || undefined}
+        aria-label={label}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable
+        tabIndex={0}
+        onKeyDown={onOpen === undefined ? undefined : walkRows}
+      >
         <Table className="data-table" highlightOnHover={onOpen !== undefined}>
           <Table.Thead>
             <Table.Tr>
@@ -111,6 +117,19 @@ export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
       )}
     </>
   );
+}
+
+/** j and k, or the arrows, go from row to row; Enter presses the button of a row. */
+function walkRows(event: KeyboardEvent<HTMLElement>): void {
+  const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
+  const isTyping = event.target instanceof HTMLInputElement;
+  if (step === undefined || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  const rows = [...event.currentTarget.querySelectorAll<HTMLElement>('.row-button')];
+  const place = rows.indexOf(document.activeElement as HTMLElement);
+  const next = rows[place === -1 && step < 0 ? rows.length - 1 : place + step];
+  if (next === undefined) return;
+  event.preventDefault();
+  next.focus();
 }
 
 /** Amounts and counts by size, times and names by text. */

@@ -4,12 +4,13 @@ import { useDisclosure } from '@mantine/hooks';
 import { Outlet, useLocation } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useMe } from '../api/session.ts';
+import { has, seesOperatorPages, useMe } from '../api/session.ts';
 import { useSessionEnded } from '../api/session-end.ts';
 import { HeaderTools } from './header-tools.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { Waiting } from './states.tsx';
 
+const AlertBanner = lazy(() => import('../pages/operator/alerts/alert-banner.tsx'));
 const SignInAgain = lazy(() => import('../pages/entry/sign-in-again.tsx'));
 
 export function Shell() {
@@ -50,6 +51,11 @@ export function Shell() {
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
         <div className="content">
+          {seesOperatorPages(me) && has(me, 'alerts') && (
+            <Suspense>
+              <AlertBanner />
+            </Suspense>
+          )}
           <Suspense fallback={<Waiting />}>
             <Outlet />
           </Suspense>

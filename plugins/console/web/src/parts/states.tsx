@@ -1,10 +1,10 @@
-/** What stands where rows would: nothing yet, a failure with a way out, or the wait. */
-import { Alert, Button, Center, EmptyState as Empty, Loader, Stack } from '@mantine/core';
+/** What is shown in place of rows: nothing yet, a failure with a way out, or a skeleton. */
+import { Alert, Button, Center, EmptyState as Empty, Skeleton, Stack } from '@mantine/core';
 import { type Icon, IconAlertCircle, IconInbox } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../api/client.ts';
-import { en } from '../texts/en.ts';
+import en from '../texts/en/shell.ts';
 
 interface EmptyStateProps {
   readonly title: string;
@@ -42,7 +42,7 @@ export function useErrorText(): (error: unknown) => string {
 }
 /** Codes that stand for many causes. */
 const general = new Set(['invalid_request', 'not_found', 'conflict', 'unavailable']);
-const isKnown = (code: string): code is keyof typeof en.shell.errors => Object.hasOwn(en.shell.errors, code);
+const isKnown = (code: string): code is keyof typeof en.errors => Object.hasOwn(en.errors, code);
 const nameOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 export function ErrorState({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
@@ -62,11 +62,12 @@ export function ErrorState({ error, onRetry }: { readonly error: unknown; readon
   );
 }
 
+/** As high as what will stand there, so that nothing moves when it comes. */
 export function Waiting({ height = 240 }: { readonly height?: number }) {
   const { t } = useTranslation();
   return (
-    <Center h={height} role="status" aria-label={t('shell.loading')}>
-      <Loader size="sm" type="dots" />
-    </Center>
+    <div role="status" aria-label={t('shell.loading')}>
+      <Skeleton h={height} radius="md" />
+    </div>
   );
 }

@@ -3,6 +3,7 @@ import tools from './tools.json' with { type: 'json' };
 
 export interface SnippetFile {
   readonly template: string;
+  /** `link`: opens a program that has registered for it. */
   readonly language: string;
   /** Where its text is kept, if it is a file and no command. */
   readonly saveAs?: string;
@@ -19,12 +20,17 @@ export interface Filling {
   readonly base: string;
   readonly key: string;
   readonly model: string;
+  /** Of the gateway, for tools that keep several. */
+  readonly name: string;
 }
 
 /** Stands where the key is not known: keys are shown once. */
 export const keyPlaceholder = 'YOUR_KEY';
 
-/** A template with its gaps filled. Values go in as they are: a model's name holds no quote. */
-export function fill(template: string, filling: Filling): string {
-  return template.replace(/\{\{(base|key|model)\}\}/g, (_, gap: keyof Filling) => filling[gap]).replace(/\n$/, '');
+/** A template with its gaps filled. Values go in as they are: a model's name holds no quote. Into links they go encoded. */
+export function fill(template: string, filling: Filling, language = 'text'): string {
+  const encode = language === 'link' ? encodeURIComponent : String;
+  return template
+    .replace(/\{\{(base|key|model|name)\}\}/g, (_, gap: keyof Filling) => encode(filling[gap]))
+    .replace(/\n$/, '');
 }

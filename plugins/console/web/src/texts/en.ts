@@ -2,12 +2,16 @@
 import account from './en/account.ts';
 import client from './en/client.ts';
 import entry from './en/entry.ts';
-import operator from './en/operator.ts';
+import files from './en/files.ts';
+import type operator from './en/operator.ts';
 import shell from './en/shell.ts';
 
-export const en = { shell, entry, client: { ...client, ...account }, operator };
+/** What the first page needs; the operator's texts come with the operator's pages. */
+const texts = { shell, entry, client: { ...client, ...account, ...files } };
+export default texts;
+export type English = typeof texts & { readonly operator: typeof operator };
 
 /** Same keys, other words. */
 export type Words<T> = { readonly [K in keyof T]: T[K] extends string ? string : Words<T[K]> };
-export type Texts = Words<typeof en>;
+export type Texts = Words<English>;
 export type Part<K extends keyof Texts> = Texts[K];

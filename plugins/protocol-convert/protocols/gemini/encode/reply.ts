@@ -25,7 +25,7 @@ export function encodeReply(reply: Reply, context: ReplyContext): JsonObject {
 
 function candidateOf(choice: Choice, index: number, context: ReplyContext): JsonObject {
   const slot = new PendingSlot(context.seal);
-  const showsThoughts = wantsThoughts(context.request);
+  const showsThoughts = context.continues === true || wantsThoughts(context.request);
   const parts: JsonObject[] = [];
   for (const part of choice.parts) {
     if (part.kind === 'tool-call' && choice.cutCalls.has(part.id)) continue;

@@ -53,7 +53,7 @@ export class GeminiEncoder implements ReplyEncoder {
     this.#context = context;
     const dialect = dialectOf(context.request, context.query ?? officialQuery);
     this.#frames = new ClientFrames(dialect, context.call.model, context.createdAt);
-    this.#showsThoughts = wantsThoughts(context.request);
+    this.#showsThoughts = context.continues === true || wantsThoughts(context.request);
     this.#id = context.exchangeId;
   }
 

@@ -72,7 +72,7 @@ export class MessagesEncoder implements ReplyEncoder {
       case 'reasoning-start':
         return this.#add(new ThinkingBlock(event.block, this.#seal));
       case 'tool-start':
-        return this.#add(new ToolBlock(event, this.#eagerTools.has(event.name), this.#seal));
+        return this.#add(new ToolBlock(event, this.#isEager(event.name), this.#seal));
       case 'search':
         return this.#add(new SearchBlock(event.block, event.search, this.#seal));
       case 'media':
@@ -95,6 +95,10 @@ export class MessagesEncoder implements ReplyEncoder {
       default:
         return this.#end(event);
     }
+  }
+
+  #isEager(tool: string): boolean {
+    return this.#context.continues === true || this.#eagerTools.has(tool);
   }
 
   #start(): string {

@@ -41,6 +41,7 @@ function OneWindow({ window }: { readonly window: SpendWindow }) {
         part={chartNumber(window.spent)}
         whole={chartNumber(window.limit)}
         label={t('client.wallet.windowWords', { spent, limit })}
+        of="limit"
       />
       <Text fz="xs" c="dimmed" mt={4}>
         {t('client.wallet.resets')} <Countdown to={window.endsAt} />
@@ -81,9 +82,11 @@ function OneGrant({ grant }: { readonly grant: Grant }) {
           </Text>
         </Text>
       </Group>
-      <div className="share">
-        <div className="share-fill" style={{ width: `${leftOf(grant)}%` }} />
-      </div>
+      <Meter
+        part={chartNumber(grant.remaining)}
+        whole={chartNumber(grant.amount)}
+        label={t('client.wallet.windowWords', words)}
+      />
       <Text fz="xs" c="dimmed" mt={4} component="div">
         {grant.expiresAt === null ? (
           t('client.wallet.lasts')
@@ -95,11 +98,6 @@ function OneGrant({ grant }: { readonly grant: Grant }) {
       </Text>
     </div>
   );
-}
-
-function leftOf({ remaining, amount }: Grant): number {
-  const whole = chartNumber(amount);
-  return whole === 0 ? 0 : Math.min(100, (chartNumber(remaining) / whole) * 100);
 }
 
 /** How long it is until a moment, counted down while one looks. */

@@ -46,7 +46,7 @@ export function SpendByModel({ models }: { readonly models: Home['byModel'] }) {
     name: (
       <Anchor
         c="inherit"
-        renderRoot={(props) => <Link {...props} to="/usage" search={{ period: '30d', model }} />}
+        renderRoot={(props) => <Link {...props} to="/usage" search={{ span: '30d', model }} />}
         fz="sm"
       >
         {model}

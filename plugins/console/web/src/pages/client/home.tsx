@@ -3,6 +3,7 @@ import { Anchor, Button, Grid, Stack, Text } from '@mantine/core';
 import { IconKey } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { get } from '../../api/client.ts';
 import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
@@ -10,14 +11,15 @@ import { has, useMe } from '../../api/session.ts';
 import type { Home as HomeView } from '../../api/types.ts';
 import { countText, meanUsd, moneyText } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
+import { OnSight } from '../../parts/on-sight.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
-import { SetUp } from '../../parts/set-up.tsx';
 import { Stat, StatRow } from '../../parts/stat.tsx';
 import { ErrorState, Waiting } from '../../parts/states.tsx';
 import { viewerZone } from '../../parts/zone.tsx';
 import { Grants, Windows } from './funds.tsx';
 import { LastErrors, SpendByDay, SpendByModel } from './home-panels.tsx';
 
+const SetUp = lazy(() => import('../../parts/set-up.tsx'));
 const homeKey = ['home'] as const;
 
 export default function Home() {
@@ -89,21 +91,21 @@ function Numbers({ home }: { readonly home: HomeView }) {
         value={<Money of={home.today.cost} />}
         note={t('client.home.requests', { requests: countText(home.today.requests, i18n.language) })}
         to="/usage"
-        search={{ period: 'today' }}
+        search={{ span: 'today' }}
       />
       <Stat
         label={t('client.home.month')}
         value={<Money of={home.month.cost} />}
         note={t('client.home.perDay', { cost: moneyText(meanUsd(home.month.cost ?? '0', 30), i18n.language) })}
         to="/usage"
-        search={{ period: '30d' }}
+        search={{ span: '30d' }}
       />
       <Stat
         label={t('client.home.calls')}
         value={countText(home.month.requests, i18n.language)}
         note={t('client.home.callsToday', { requests: countText(home.today.requests, i18n.language) })}
         to="/usage"
-        search={{ period: '30d' }}
+        search={{ span: '30d' }}
       />
     </StatRow>
   );
@@ -153,7 +155,11 @@ function FirstCall() {
         )
       }
     >
-      <SetUp />
+      <OnSight height={260}>
+        <Suspense fallback={<Waiting height={260} />}>
+          <SetUp />
+        </Suspense>
+      </OnSight>
     </Panel>
   );
 }

@@ -1,5 +1,15 @@
 /** The client's pages, in the order of the sidebar. */
-import { IconChartBar, IconCpu, IconHome, IconKey, IconMessage2, IconPhoto, IconWallet } from '@tabler/icons-react';
+import {
+  IconChartBar,
+  IconCpu,
+  IconFile,
+  IconHome,
+  IconKey,
+  IconMessage2,
+  IconPhoto,
+  IconStack2,
+  IconWallet,
+} from '@tabler/icons-react';
 import i18next from 'i18next';
 import type { PageEntry } from '../page-entry.ts';
 
@@ -29,6 +39,18 @@ export const clientPages: readonly PageEntry[] = [
     needs: ['tasks'],
   },
   {
+    path: '/files',
+    load: () => import('./files.tsx'),
+    link: { text: () => i18next.t('client.files.title'), icon: IconFile },
+    needs: ['files'],
+  },
+  {
+    path: '/batches',
+    load: () => import('./batches/batches.tsx'),
+    link: { text: () => i18next.t('client.batches.title'), icon: IconStack2 },
+    needs: ['files', 'batches'],
+  },
+  {
     path: '/wallet',
     load: () => import('./wallet.tsx'),
     link: { text: () => i18next.t('client.wallet.title'), icon: IconWallet },
@@ -36,7 +58,7 @@ export const clientPages: readonly PageEntry[] = [
   },
   {
     path: '/playground',
-    load: () => import('./playground.tsx'),
+    load: () => import('./playground/playground.tsx'),
     link: { text: () => i18next.t('client.playground.title'), icon: IconMessage2 },
   },
   { path: '/profile', load: () => import('./profile.tsx') },

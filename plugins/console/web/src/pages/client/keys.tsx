@@ -13,7 +13,7 @@ import { DataTable, listKey } from '../../parts/data-table.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
 import { SecretOnce } from '../../parts/secret-once.tsx';
-import { SetUp } from '../../parts/set-up.tsx';
+import SetUp from '../../parts/set-up.tsx';
 import { EmptyState } from '../../parts/states.tsx';
 import { useKeyColumns } from './key-columns.tsx';
 import { KeyForm } from './key-form.tsx';

@@ -7,7 +7,8 @@ import type { ModelRow, PriceLine } from '../../api/types.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { FactList } from '../../parts/fact-list.tsx';
 import { countText } from '../../parts/format.ts';
-import { useModalities } from '../../parts/known-words.ts';
+import { useClassName, useModalities } from '../../parts/known-words.ts';
+import { useLimits } from '../../parts/limits.ts';
 import { Money } from '../../parts/money.tsx';
 import { ModelHealth } from './model-health.tsx';
 
@@ -88,19 +89,20 @@ function Details({ model }: { readonly model: ModelRow }) {
 function Facts({ model }: { readonly model: ModelRow }) {
   const { t, i18n } = useTranslation();
   const modalitiesText = useModalities();
+  const limitsOf = useLimits();
   const tokens = (count: number | null) => (count === null ? '–' : countText(count, i18n.language));
   const facts = [
     [t('client.models.takes'), modalitiesText(model.modalities)],
     [t('client.models.context'), tokens(model.contextTokens)],
     [t('client.models.output'), tokens(model.maxOutputTokens)],
+    ...limitsOf(model.limits),
   ] as const;
   return <FactList facts={facts} />;
 }
 
 function Lines({ of }: { readonly of: readonly PriceLine[] }) {
-  const { t, i18n } = useTranslation();
-  const nameOf = (name: string) => (i18n.exists(`client.models.classes.${name}`) ? classText(name) : name);
-  const classText = (name: string) => t(`client.models.classes.${name as 'input'}`);
+  const { t } = useTranslation();
+  const nameOf = useClassName();
   return (
     <Table className="prices" verticalSpacing={5}>
       <Table.Thead>

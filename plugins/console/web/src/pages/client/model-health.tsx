@@ -1,5 +1,5 @@
 /** How a model has performed in the last hour, over all traffic. */
-import { Badge, Tooltip } from '@mantine/core';
+import { Badge, Text, Tooltip } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { ModelRow } from '../../api/types.ts';
 import { countText, durationText, shareText } from '../../parts/format.ts';
@@ -8,23 +8,29 @@ export function ModelHealth({ row: { lastHour } }: { readonly row: ModelRow }) {
   const { t, i18n } = useTranslation();
   if (lastHour === null)
     return (
-      <Badge size="sm" color="gray" variant="light" radius="sm" tt="none" className="nowrap">
+      <Text span fz="xs" c="dimmed" className="nowrap">
         {t('client.models.quiet')}
-      </Badge>
+      </Text>
     );
   const { requests, succeeded, upstreamErrors, firstByteP50Ms } = lastHour;
   // Requests that clients got wrong say nothing of the model.
   const answered = succeeded + upstreamErrors;
   const failing = answered === 0 ? 0 : upstreamErrors / answered;
-  const color = failing >= 0.2 ? 'red' : failing >= 0.02 ? 'yellow' : 'teal';
+  const words = t('client.models.healthy', {
+    share: shareText(succeeded, answered, i18n.language),
+    requests: countText(requests, i18n.language),
+  });
   return (
     <Tooltip label={`${t('client.models.firstByte')}: ${durationText(firstByteP50Ms)}`}>
-      <Badge size="sm" color={color} variant="light" radius="sm" tt="none" className="nowrap">
-        {t('client.models.healthy', {
-          share: shareText(succeeded, answered, i18n.language),
-          requests: countText(requests, i18n.language),
-        })}
-      </Badge>
+      {failing < 0.02 ? (
+        <Text span fz="sm" className="number nowrap">
+          {words}
+        </Text>
+      ) : (
+        <Badge size="sm" color={failing >= 0.2 ? 'red' : 'yellow'} variant="light" className="nowrap">
+          {words}
+        </Badge>
+      )}
     </Tooltip>
   );
 }

@@ -9,7 +9,7 @@ import { meQuery, queries, useInfo, usePerson } from '../../api/session.ts';
 import type { Me } from '../../api/types.ts';
 import { Page, Panel } from '../../parts/page.tsx';
 import { useErrorText } from '../../parts/states.tsx';
-import { type Language, languages, speak } from '../../texts/index.ts';
+import { languageName, languages, speak } from '../../texts/index.ts';
 import { Passkeys } from './profile-passkeys.tsx';
 import { Password } from './profile-password.tsx';
 import { SecondFactor } from './profile-second.tsx';
@@ -75,10 +75,10 @@ function You() {
         <Mail />
         <Select
           label={t('client.profile.language')}
-          data={Object.entries(languages).map(([value, label]) => ({ value, label }))}
+          data={languages.map((value) => ({ value, label: languageName(value) }))}
           value={i18n.language}
           allowDeselect={false}
-          onChange={(language) => void speak(language as Language)}
+          onChange={(language) => void speak(language ?? 'en')}
         />
       </Stack>
     </Panel>

@@ -11,7 +11,8 @@ export function useRequestColumns(): readonly Column<RequestRow>[] {
   const { t } = useTranslation();
   return [
     timeColumn('receivedAt', t('client.usage.time')),
-    textColumn('model', t('client.usage.model'), { cell: (row) => <Model row={row} /> }),
+    textColumn('model', t('client.usage.model')),
+    textColumn('operation', t('client.usage.operation'), { minor: true, cell: operationCell }),
     textColumn('status', t('client.usage.result'), { cell: (row) => <ResultBadge row={row} /> }),
     { key: 'tokens', title: t('client.usage.tokens'), right: true, cell: (row) => <Tokens usage={row.usage} /> },
     { ...durationColumn<RequestRow>('first', t('client.usage.first'), (row) => row.firstByteMs), minor: true },
@@ -20,20 +21,18 @@ export function useRequestColumns(): readonly Column<RequestRow>[] {
   ];
 }
 
-function Model({ row }: { readonly row: RequestRow }) {
+function operationCell({ operation }: RequestRow) {
   return (
-    <div>
-      <Text fz="sm" lh={1.35}>
-        {row.model ?? '–'}
-      </Text>
-      <Text fz="xs" c="dimmed" lh={1.3}>
-        {row.operation}
-      </Text>
-    </div>
+    <Text span inherit c="dimmed">
+      {operation}
+    </Text>
   );
 }
 
-const inputClasses = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'input_audio', 'input_image'];
+const inputClasses = [
+  ...['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'input_audio', 'input_image'],
+  ...['cache_read_audio', 'cache_read_image'],
+];
 const outputClasses = ['output', 'reasoning', 'output_audio', 'output_image'];
 
 /** Tokens that went in and came out; what is counted in pieces is named on hover. */

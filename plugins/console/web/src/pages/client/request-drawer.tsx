@@ -142,6 +142,7 @@ function Facts({ story: { request } }: { readonly story: RequestStory }) {
       t('client.usage.protocol'),
       `${request.protocol ?? '–'}, ${request.streamed ? t('client.usage.streamed') : t('client.usage.whole')}`,
     ],
+    ...(request.servedBy === null ? [] : [[t('client.usage.servedBy'), request.servedBy] as const]),
     ...(request.finish === null ? [] : [[t('client.usage.finish'), request.finish] as const]),
     ...(request.errorKind === null
       ? []

@@ -1,10 +1,9 @@
-/** How a request ended, in one word and a colour. */
-import { Badge, Tooltip } from '@mantine/core';
+/** How a request ended, in one word; a colour only where it did not end well. */
+import { Badge, Text, Tooltip } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { RequestResult, RequestRow } from '../../api/types.ts';
 
-const colors: Record<RequestResult, string> = {
-  ok: 'teal',
+const colors: Record<Exclude<RequestResult, 'ok'>, string> = {
   client_error: 'orange',
   upstream_error: 'red',
   left: 'gray',
@@ -24,9 +23,15 @@ export function ResultBadge({
 }) {
   const { t } = useTranslation();
   const result = resultOf(row);
+  if (result === 'ok')
+    return (
+      <Text span fz="inherit" c="dimmed" className="nowrap">
+        {t('client.result.ok')}
+      </Text>
+    );
   const badge = (
-    <Badge color={colors[result]} variant="light" size="sm" radius="sm" className="nowrap">
-      {result === 'ok' ? t('client.result.ok') : `${row.status} ${t(`client.result.${result}`)}`}
+    <Badge color={colors[result]} variant="light" size="sm" className="nowrap">
+      {`${row.status} ${t(`client.result.${result}`)}`}
     </Badge>
   );
   const why = row.errorCode ?? row.errorKind;

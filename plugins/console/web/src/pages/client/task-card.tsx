@@ -1,8 +1,9 @@
 /** One task in the gallery: what it made, or how far it is. */
-import { Badge, Button, Group, Paper, Progress, Text, UnstyledButton } from '@mantine/core';
+import { Badge, Box, Button, Group, Paper, Text, UnstyledButton } from '@mantine/core';
 import { IconAlertTriangle, IconClock, IconMovie, IconPhoto } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { TaskRow, TaskState } from '../../api/types.ts';
+import { Meter } from '../../parts/bars.tsx';
 import { ExpiredResult } from '../../parts/expired-result.tsx';
 import { Time } from '../../parts/time.tsx';
 
@@ -47,13 +48,9 @@ export function TaskCard({ task, onOpen, onCancel }: TaskCardProps) {
           </Text>
         </Group>
         {running && (
-          <Progress
-            value={task.progress}
-            size="sm"
-            mt={8}
-            animated
-            aria-label={t('client.tasks.progress', { percent: task.progress })}
-          />
+          <Box mt={8}>
+            <Meter part={task.progress} whole={100} label={t('client.tasks.progress', { percent: task.progress })} />
+          </Box>
         )}
         <Text fz="sm" lineClamp={2} mt={8} title={task.prompt}>
           {task.prompt}

@@ -1,56 +1,60 @@
-/** What the usage is narrowed by: period, key, model, result. */
-import { Button, Group, Select, TextInput } from '@mantine/core';
+/** What the usage is narrowed by: key, model, result. */
+import { Button, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
-import { get } from '../../api/client.ts';
-import { modelsQuery } from '../../api/models.ts';
-import type { KeyRow, Page } from '../../api/types.ts';
+import { keysQuery, modelsQuery } from '../../api/models.ts';
 import { useSearchState } from '../../parts/search-state.ts';
-import { isPeriod, periods } from './period.ts';
+
+interface Choice {
+  readonly name: 'keyId' | 'model' | 'result';
+  readonly label: string;
+  readonly placeholder: string;
+  readonly data: readonly { readonly value: string; readonly label: string }[];
+}
 
 export function UsageFilters() {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
-  const keys = useQuery({ queryKey: ['keys', 'all'], queryFn: () => get<Page<KeyRow>>('/keys', { limit: 200 }) });
-  const models = useQuery(modelsQuery);
-  const period = isPeriod(search['period']) ? search['period'] : '30d';
-  const narrowed = ['keyId', 'model', 'result'].some((name) => search[name] !== undefined);
+  const keys = useQuery(keysQuery).data?.rows ?? [];
+  const models = useQuery(modelsQuery).data?.rows ?? [];
+  const results = ['ok', 'client_error', 'upstream_error', 'left'] as const;
+  const choices: readonly Choice[] = [
+    {
+      name: 'keyId',
+      label: t('client.usage.key'),
+      placeholder: t('client.usage.allKeys'),
+      data: keys.map(({ id, name }) => ({ value: id, label: name })),
+    },
+    {
+      name: 'model',
+      label: t('client.usage.model'),
+      placeholder: t('client.usage.allModels'),
+      data: models.map(({ id }) => ({ value: id, label: id })),
+    },
+    {
+      name: 'result',
+      label: t('client.usage.result'),
+      placeholder: t('client.result.all'),
+      data: results.map((value) => ({ value, label: t(`client.result.${value}`) })),
+    },
+  ];
   return (
-    <Group gap="xs" align="flex-end" className="filters">
-      <Select
-        label={t('client.usage.period')}
-        size="xs"
-        w={150}
-        allowDeselect={false}
-        data={periods.map((value) => ({ value, label: t(`client.usage.periods.${value}`) }))}
-        value={period}
-        onChange={(value) => change({ period: value ?? undefined, from: undefined, until: undefined })}
-      />
-      {period === 'custom' && <Custom />}
-      <Select
-        label={t('client.usage.key')}
-        size="xs"
-        w={160}
-        clearable
-        searchable
-        placeholder={t('client.usage.allKeys')}
-        data={(keys.data?.rows ?? []).map(({ id, name }) => ({ value: id, label: name }))}
-        value={search['keyId'] ?? null}
-        onChange={(keyId) => change({ keyId: keyId ?? undefined })}
-      />
-      <Select
-        label={t('client.usage.model')}
-        size="xs"
-        w={190}
-        clearable
-        searchable
-        placeholder={t('client.usage.allModels')}
-        data={(models.data?.rows ?? []).map(({ id }) => id)}
-        value={search['model'] ?? null}
-        onChange={(model) => change({ model: model ?? undefined })}
-      />
-      <ResultFilter />
-      {narrowed && (
+    <>
+      {choices.map(({ name, label, placeholder, data }) => (
+        <Select
+          key={name}
+          aria-label={label}
+          size="xs"
+          w={180}
+          clearable
+          searchable
+          placeholder={placeholder}
+          data={[...data]}
+          value={search[name] ?? null}
+          onChange={(value) => change({ [name]: value ?? undefined })}
+        />
+      ))}
+      {choices.some(({ name }) => search[name] !== undefined) && (
         <Button
           size="xs"
           variant="subtle"
@@ -60,45 +64,6 @@ export function UsageFilters() {
           {t('shell.clearFilters')}
         </Button>
       )}
-    </Group>
-  );
-}
-
-function Custom() {
-  const { t } = useTranslation();
-  const [search, change] = useSearchState();
-  return (
-    <>
-      {(['from', 'until'] as const).map((name) => (
-        <TextInput
-          key={name}
-          type="datetime-local"
-          size="xs"
-          label={t(`client.usage.${name}`)}
-          value={search[name] ?? ''}
-          onChange={({ currentTarget }) => change({ [name]: currentTarget.value })}
-        />
-      ))}
     </>
-  );
-}
-
-function ResultFilter() {
-  const { t } = useTranslation();
-  const [search, change] = useSearchState();
-  return (
-    <Select
-      label={t('client.usage.result')}
-      size="xs"
-      w={140}
-      clearable
-      placeholder={t('client.result.all')}
-      data={(['ok', 'client_error', 'upstream_error', 'left'] as const).map((value) => ({
-        value,
-        label: t(`client.result.${value}`),
-      }))}
-      value={search['result'] ?? null}
-      onChange={(result) => change({ result: result ?? undefined })}
-    />
   );
 }

@@ -1,41 +1,51 @@
-/** A client's calls: filters, sums, a chart, rows, and each row's cost as a sum that can be checked. */
-import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense, useMemo } from 'react';
+/** A client's activity: what calls cost and how they did, over time and by what causes it; rows, and each row's cost as a sum. */
+import { Group } from '@mantine/core';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { get } from '../../api/client.ts';
-import type { RequestRow, UsageSeries, UsageSums } from '../../api/types.ts';
-import { DataTable } from '../../parts/data-table.tsx';
-import { countText, durationText, meanUsd, moneyText, shareText } from '../../parts/format.ts';
+import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
+import { keysQuery } from '../../api/models.ts';
+import type { RequestRow, UsageSums } from '../../api/types.ts';
+import { ActivityPanel, type Metric } from '../../parts/activity.tsx';
+import { DataTable, listKey } from '../../parts/data-table.tsx';
+import { chartNumber, countText, durationText, meanUsd, moneyText, shareText } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
-import { bucketMinutesOf } from '../../parts/named-span.ts';
 import { Page, Panel } from '../../parts/page.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
-import { Stat, StatRow } from '../../parts/stat.tsx';
-import { EmptyState, ErrorState, Waiting } from '../../parts/states.tsx';
-import { viewerZone, ZoneName } from '../../parts/zone.tsx';
-import { isPeriod, spanOf } from './period.ts';
+import { type AskedSpan, SpanPicker, useSpan } from '../../parts/span.tsx';
+import { EmptyState } from '../../parts/states.tsx';
 import { useRequestColumns } from './request-columns.tsx';
 import { RequestDrawer } from './request-drawer.tsx';
 import { UsageFilters } from './usage-filters.tsx';
 
-const UsageChart = lazy(() => import('./usage-chart.tsx'));
+const spanNames = ['today', '24h', '7d', '30d'] as const;
+type Filter = Readonly<Record<string, string | undefined>>;
 
 export default function Usage() {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
-  const filter = useFilter();
+  const span = useSpan('30d');
+  const { keyId, model, result } = search;
+  const filter = { keyId, model, result };
   const columns = useRequestColumns();
+  useLiveRefresh('balance', listKey('/usage'));
   return (
-    <Page title={t('client.usage.title')} hint={t('client.usage.hint')}>
-      <UsageFilters />
-      <Sums filter={filter} />
-      <Chart filter={filter} />
+    <Page
+      title={t('client.usage.title')}
+      hint={t('client.usage.hint')}
+      actions={<SpanPicker names={spanNames} otherwise="30d" />}
+    >
+      <Group gap="xs" className="filters">
+        <UsageFilters />
+      </Group>
+      <Activity filter={filter} span={span} />
       <Panel flush>
         <DataTable<RequestRow>
           label={t('client.usage.title')}
           path="/usage"
-          query={filter}
+          query={{ ...span.query, ...filter }}
           csv="/usage.csv"
+          sums="/usage/sums"
           columns={columns}
           rowKey={({ id }) => id}
           onOpen={({ id }) => change({ open: id, after: search['after'] })}
@@ -47,73 +57,75 @@ export default function Usage() {
   );
 }
 
-type Filter = Readonly<Record<string, string | undefined>>;
-
-function useFilter(): Filter {
-  const [search] = useSearchState();
-  const { from, until, keyId, model, result } = search;
-  const period = isPeriod(search['period']) ? search['period'] : '30d';
-  const span = useMemo(() => spanOf(period, new Date(), { from, until }), [period, from, until]);
-  return { ...span, tz: viewerZone, keyId, model, result };
+function useSums(query: Filter) {
+  return useQuery({
+    queryKey: ['usage', 'sums', query],
+    queryFn: ({ signal }) => get<UsageSums>('/usage/sums', query, signal),
+    placeholderData: keepPreviousData,
+    refetchInterval: useLiveInterval(15_000),
+  }).data;
 }
 
-function Sums({ filter }: { readonly filter: Filter }) {
-  const { t, i18n } = useTranslation();
-  const sums = useQuery({
-    queryKey: ['usage', 'sums', filter],
-    queryFn: ({ signal }) => get<UsageSums>('/usage/sums', filter, signal),
-  });
-  if (sums.isError) return <ErrorState error={sums.error} onRetry={() => void sums.refetch()} />;
-  // No number is shown before it is known.
-  if (sums.data === undefined) return <Waiting height={96} />;
-  const { requests, results, cost, firstByte } = sums.data;
-  const count = (value: number) => countText(value, i18n.language);
-  return (
-    <StatRow>
-      <Stat label={t('client.usage.requests')} value={count(requests)} />
-      <Stat
-        label={t('client.usage.cost')}
-        value={<Money of={cost} />}
-        note={
-          cost !== null && requests > 0
-            ? t('client.usage.perRequest', { cost: moneyText(meanUsd(cost, requests), i18n.language) })
-            : undefined
-        }
-      />
-      <Stat
-        label={t('client.usage.success')}
-        value={shareText(results.ok, requests, i18n.language)}
-        note={t('client.usage.failedNote', {
-          refused: count(results.client_error),
-          failed: count(results.upstream_error),
-          left: count(results.left),
-        })}
-      />
-      <Stat
-        label={t('client.usage.firstByte')}
-        value={durationText(firstByte.p50)}
-        note={t('client.usage.p95', { time: durationText(firstByte.p95) })}
-      />
-    </StatRow>
-  );
-}
-
-function Chart({ filter }: { readonly filter: Filter }) {
+function Activity({ filter, span }: { readonly filter: Filter; readonly span: AskedSpan }) {
   const { t } = useTranslation();
-  const [search] = useSearchState();
-  const period = isPeriod(search['period']) ? search['period'] : '30d';
-  const bucketMinutes = period === 'custom' ? undefined : bucketMinutesOf(period);
-  const series = useQuery({
-    queryKey: ['usage', 'series', filter, bucketMinutes],
-    queryFn: ({ signal }) => get<UsageSeries>('/usage/series', { ...filter, bucketMinutes }, signal),
-  });
-  // The sums say already what is wrong.
-  if (series.isError) return null;
+  const keys = useQuery(keysQuery);
+  const metrics = useMetrics(useSums({ ...span.query, ...filter }), useSums({ ...span.previous, ...filter }));
+  const keyName = (id: string) => keys.data?.rows.find((key) => key.id === id)?.name ?? id;
   return (
-    <Panel title={t('client.usage.chart')} actions={<ZoneName />}>
-      <Suspense fallback={<Waiting height={220} />}>
-        {series.data === undefined ? <Waiting height={220} /> : <UsageChart series={series.data} />}
-      </Suspense>
-    </Panel>
+    <ActivityPanel
+      path="/usage/activity"
+      query={filter}
+      span={span}
+      metrics={metrics}
+      by={(['model', 'key', 'operation'] as const).map((value) => ({ value, label: t(`client.usage.by.${value}`) }))}
+      nameOf={(by, group) => (by === 'key' ? keyName(group) : group)}
+      refetchMs={useLiveInterval(30_000)}
+    />
   );
+}
+
+/** undefined: the sums are not known yet. */
+function useMetrics(now: UsageSums | undefined, before: UsageSums | undefined): readonly Metric[] {
+  const { t, i18n } = useTranslation();
+  const count = (value: number) => countText(value, i18n.language);
+  const errorsOf = (sums: UsageSums | undefined) => sums && sums.results.client_error + sums.results.upstream_error;
+  const amount = (sums: UsageSums | undefined) => (sums?.cost ? chartNumber(sums.cost) : undefined);
+  const mean = now?.cost && now.requests > 0 ? meanUsd(now.cost, now.requests) : undefined;
+  const cost: Metric = {
+    name: 'cost',
+    label: t('client.usage.cost'),
+    value: now && <Money of={now.cost} />,
+    note: mean && t('client.usage.perRequest', { cost: moneyText(mean, i18n.language) }),
+    change: [amount(now), amount(before)],
+  };
+  const tokens: Metric = {
+    name: 'tokens',
+    label: t('client.usage.tokens'),
+    value: now && (now.tokens === null ? '–' : count(now.tokens)),
+    change: [now?.tokens, before?.tokens],
+  };
+  const others: readonly Metric[] = [
+    {
+      name: 'requests',
+      label: t('client.usage.requests'),
+      value: now && count(now.requests),
+      change: [now?.requests, before?.requests],
+    },
+    {
+      name: 'errors',
+      label: t('client.usage.errors'),
+      value: now && count(errorsOf(now)!),
+      note: now && t('client.usage.succeeded', { share: shareText(now.results.ok, now.requests, i18n.language) }),
+      change: [errorsOf(now), errorsOf(before)],
+    },
+    {
+      name: 'firstByte',
+      label: t('client.usage.firstByte'),
+      value: now && durationText(now.firstByte.p50),
+      note: now && t('client.usage.p95', { time: durationText(now.firstByte.p95) }),
+      change: [now?.firstByte.p50, before?.firstByte.p50],
+    },
+  ];
+  // Without a ledger nothing is charged, and tokens are not summed up.
+  return now?.cost === null ? others : [cost, tokens, ...others];
 }

@@ -1,6 +1,6 @@
 /** After a session has begun: drops cached answers and opens the page that was asked for. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { queries } from '../../api/session.ts';
+import { meQuery, queries } from '../../api/session.ts';
 import { setSessionEnded } from '../../api/session-end.ts';
 
 /** Only addresses inside the console are followed. */
@@ -19,6 +19,9 @@ export function useEntered(): () => Promise<void> {
   return async () => {
     setSessionEnded(false);
     queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'info' });
-    await navigate({ href: `/console${next === '/' ? '' : next}` });
+    if (next !== '/') return navigate({ href: `/console${next}` });
+    // Operators come to run the gateway; their own account is a second thing.
+    const me = await queries.ensureQueryData(meQuery);
+    return navigate({ to: me.role === 'client' ? '/' : '/admin/overview' });
   };
 }

@@ -5,11 +5,14 @@ import {
   IconActivity,
   IconApi,
   IconArrowsExchange,
+  IconBell,
   IconCoins,
   IconFileSettings,
   IconHistory,
+  IconLayoutDashboard,
   IconPhotoCog,
   IconPlugConnected,
+  IconPuzzle,
   IconServer,
   IconStack2,
   IconTag,
@@ -18,30 +21,53 @@ import {
   IconUsersGroup,
 } from '@tabler/icons-react';
 import i18next from 'i18next';
-import type { Feature } from '../../api/types.ts';
+import type { Feature, Me } from '../../api/types.ts';
 import type { PageEntry } from '../page-entry.ts';
 
 type Name = keyof typeof import('../../texts/en/operator.ts').default.nav;
 
-function page(name: Name, icon: Icon, needs: readonly Feature[], load: PageEntry['load']): PageEntry {
-  return { path: `/admin/${name}`, load, link: { text: () => i18next.t(`operator.nav.${name}`), icon }, needs };
-}
+type Group = NonNullable<NonNullable<PageEntry['link']>['group']>;
+
+const page =
+  (group: Group) =>
+  (name: Name, icon: Icon, needs: readonly Feature[], load: PageEntry['load']): PageEntry => ({
+    path: `/admin/${name}`,
+    load,
+    link: { text: () => i18next.t(`operator.nav.${name}`), icon, group },
+    needs,
+  });
+const [traffic, customers, sales, system] = [page('traffic'), page('customers'), page('sales'), page('system')];
+
+/** The pages that plugins add, as sidebar and search show them. */
+export const pluginPages = (me: Me): readonly PageEntry[] =>
+  me.pages.map(({ name, title, group }) => ({
+    path: `/admin/${name}`,
+    load: () => import('./plugin-page/plugin-page.tsx'),
+    link: { text: () => inLanguage(title), icon: IconPuzzle, group },
+  }));
+
+/** A plugin's own text in the reader's language, else in English. */
+export const inLanguage = (text: Readonly<Record<string, string>>): string =>
+  (Object.hasOwn(text, i18next.language) ? text[i18next.language] : text['en']) ?? '';
 
 export const operatorPages: readonly PageEntry[] = [
-  page('monitor', IconActivity, ['requests'], () => import('./monitor/monitor.tsx')),
-  page('requests', IconArrowsExchange, ['requests'], () => import('./requests/requests.tsx')),
-  page('upstreams', IconPlugConnected, ['upstreams'], () => import('./upstreams/upstreams.tsx')),
-  page('accounts', IconUsersGroup, ['accounts'], () => import('./accounts/accounts.tsx')),
-  page('people', IconUsers, [], () => import('./people/people.tsx')),
-  page('plans', IconStack2, ['plans'], () => import('./plans/plans.tsx')),
-  page('codes', IconTicket, ['codes'], () => import('./codes/codes.tsx')),
-  page('prices', IconTag, ['prices'], () => import('./prices/prices.tsx')),
-  page('tasks', IconPhotoCog, ['tasks'], () => import('./tasks/tasks.tsx')),
-  page('money', IconCoins, ['money'], () => import('./money/money.tsx')),
-  page('nodes', IconServer, ['money'], () => import('./nodes/nodes.tsx')),
-  page('config', IconFileSettings, ['config'], () => import('./config/config.tsx')),
-  page('audit', IconHistory, [], () => import('./audit/audit.tsx')),
-  page('tokens', IconApi, [], () => import('./tokens/tokens.tsx')),
+  traffic('overview', IconLayoutDashboard, [], () => import('./overview/overview.tsx')),
+  traffic('monitor', IconActivity, ['requests'], () => import('./monitor/monitor.tsx')),
+  traffic('requests', IconArrowsExchange, ['requests'], () => import('./requests/requests.tsx')),
+  traffic('upstreams', IconPlugConnected, ['upstreams'], () => import('./upstreams/upstreams.tsx')),
+  traffic('alerts', IconBell, ['alerts'], () => import('./alerts/alerts.tsx')),
+  traffic('tasks', IconPhotoCog, ['tasks'], () => import('./tasks/tasks.tsx')),
+  customers('accounts', IconUsersGroup, ['accounts'], () => import('./accounts/accounts.tsx')),
+  customers('people', IconUsers, [], () => import('./people/people.tsx')),
+  sales('plans', IconStack2, ['plans'], () => import('./plans/plans.tsx')),
+  sales('codes', IconTicket, ['codes'], () => import('./codes/codes.tsx')),
+  sales('prices', IconTag, ['prices'], () => import('./prices/prices.tsx')),
+  sales('money', IconCoins, ['money'], () => import('./money/money.tsx')),
+  system('nodes', IconServer, ['money'], () => import('./nodes/nodes.tsx')),
+  system('config', IconFileSettings, ['config'], () => import('./config/config.tsx')),
+  system('audit', IconHistory, [], () => import('./audit/audit.tsx')),
+  system('tokens', IconApi, [], () => import('./tokens/tokens.tsx')),
   { path: '/admin/requests/$id', load: () => import('./requests/request-page.tsx') },
   { path: '/admin/accounts/$id', load: () => import('./accounts/account.tsx') },
+  { path: '/admin/$page', load: () => import('./plugin-page/plugin-page.tsx') },
 ];

@@ -7,6 +7,9 @@ export type Admin = Routes['admin'];
 export type Monitor = Answer<Admin['monitor']['$get']>;
 export type MonitorSeries = Answer<Admin['monitor']['series']['$get']>;
 export type Group = RowOf<Answer<Admin['monitor']['groups']['$get']>>;
+export type DurationRow = RowOf<Answer<Admin['monitor']['durations']['$get']>>;
+export type FailureCauses = Answer<Admin['monitor']['causes']['$get']>;
+export type CauseRow = RowOf<FailureCauses>;
 export type GroupName = 'model' | 'provider' | 'operation' | 'account' | 'key';
 
 export type OperatorRequest = RowOf<Answer<Admin['requests']['$get']>>;
@@ -17,6 +20,8 @@ export type KeptBodies = Answer<Admin['requests'][':id']['bodies']['$get']>;
 export type KeptBody = NonNullable<NonNullable<KeptBodies['kept']>['request']>;
 export type Recordings = Answer<Admin['recordings']['$get']>;
 export type Recording = RowOf<Recordings>;
+export type Alert = RowOf<Answer<Admin['alerts']['$get']>>;
+export type AlertSink = RowOf<Answer<Admin['alerts']['sinks']['$get']>>;
 export type OperatorTask = RowOf<Answer<Admin['tasks']['$get']>>;
 
 export type Upstream = RowOf<Answer<Admin['upstreams']['$get']>>;

@@ -77,4 +77,23 @@ export default {
     noTokenHint: 'Open the address that the gateway printed when it started.',
     missing: 'This gateway has no operator yet. Open the one-time link that it printed when it started.',
   },
+  welcome: {
+    title: 'Models and prices',
+    headline_one: '{{count}} model, one address',
+    headline_other: '{{count}} models, one address',
+    intro: 'Keep your SDK or your coding tool: change its base address and its key. You pay for what you use.',
+    begin: 'Create an account',
+    call: 'A first call',
+  },
+  status: {
+    title: 'Status',
+    intro:
+      'How much of real traffic each model answered in the last 48 hours. Requests with mistakes of the caller are left out.',
+    uptime: 'Last 24 hours',
+    allWell: 'All models work.',
+    failing: 'Fails at the moment: {{models}}',
+    none: 'There is nothing to report yet',
+    noneHint: 'As soon as models are called, each stands here with its hours.',
+    legend: 'A bar is an hour. Grey: too few calls to say anything. Orange: below 98 %. Red: below 80 %.',
+  },
 };

@@ -114,6 +114,7 @@ export default {
       speech: 'Speech',
       transcription: 'Transcription',
       moderation: 'Moderation',
+      realtime: 'Realtime',
     },
     versions: 'Versions',
     versionsHint:
@@ -135,6 +136,7 @@ export default {
     absorbed: 'Absorbed',
     absorbedHint: 'paid for attempts that failed',
     ownCost: 'Own cost',
+    overCost: 'Charged above own cost',
     ownCostHint: 'paid to upstreams',
     margin: 'Margin',
     credited: 'Credited',

@@ -3,8 +3,7 @@ export default {
   monitor: {
     title: 'Monitor',
     intro: 'What goes through this gateway, as it happens.',
-    perSecond: 'Requests per second',
-    requestCount: 'Requests',
+    rate: '{{rate}} a second',
     successRate: 'Success',
     successHint: '{{shown}} succeeded',
     upstreamErrors: 'Upstream errors',
@@ -22,7 +21,8 @@ export default {
     noCost_other: 'The own cost of {{count}} calls is not known.',
     requestsChart: 'Requests over time',
     latencyChart: 'Response times',
-    moneyChart: 'Money over time',
+    firstByteSpread: 'First byte: how many took how long',
+    totalSpread: 'Whole answer: how many took how long',
     byModel: 'By model',
     byProvider: 'By upstream',
     byOperation: 'By operation',
@@ -30,6 +30,14 @@ export default {
     empty: 'No request in this time',
     emptyHint:
       'As soon as somebody calls this gateway, the figures stand here. Widen the time, or make the first call yourself with a key of your own account.',
+  },
+  causes: {
+    title: 'Errors by cause',
+    hint: 'Each number opens its requests. Shares are of all errors with the same result.',
+    cut: 'There are more errors than are counted here: these are the newest 2,000 of a result. Each number opens its requests.',
+    cause: 'Cause',
+    share: 'Share',
+    none: 'No request failed in this time.',
   },
   upstreams: {
     title: 'Upstreams',
@@ -170,6 +178,7 @@ export default {
     refundDone: '{{amount}} was given back.',
     fullyRefunded: 'All of it was given back.',
     upstreamId: "Upstream's id",
+    servedBy: 'Answered by',
     finish: 'Finish',
     error: 'Error',
     usage: 'Usage',

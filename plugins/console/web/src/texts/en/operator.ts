@@ -1,12 +1,53 @@
 /** English texts of the operator's pages. */
+import alerts from './operator-alerts.ts';
 import config from './operator-config.ts';
 import people from './operator-people.ts';
 import sales from './operator-sales.ts';
 import traffic from './operator-traffic.ts';
 
 export default {
+  overview: {
+    title: 'Overview',
+    intro: 'Whether all is well, and what to do next. Figures are of the last 24 hours.',
+    well: 'All is well: no upstream fails, and every model has a price.',
+    finding: {
+      broken_one: '{{count}} upstream has no usable key',
+      broken_other: '{{count}} upstreams have no usable key',
+      failing_one: '{{count}} upstream has a failing model',
+      failing_other: '{{count}} upstreams have failing models',
+      errors_one: '{{count}} request failed in 24 hours',
+      errors_other: '{{count}} requests failed in 24 hours',
+      unpriced_one: '{{count}} model has no price',
+      unpriced_other: '{{count}} models have no price',
+      loss_one: 'Calls cost more than they were charged',
+      loss_other: 'Calls cost more than they were charged',
+    },
+    checklist: 'First steps',
+    checklistHint: 'This list goes when all of it is done.',
+    done: 'Done',
+    open: 'Open',
+    step: {
+      vendor: 'Give a vendor a key',
+      price: 'Give a model a price',
+      people: 'Invite somebody',
+      mail: 'Set up mail, so that links reach people by themselves',
+      call: 'Make a first call',
+    },
+    requests: 'Requests',
+    answered: '{{share}} succeeded',
+    charged: 'Charged',
+    margin: 'Margin',
+    firstByte: 'First byte, median',
+    accounts: 'Accounts that use it most',
+    errors: 'Upstream errors by cause',
+    errorsHint: 'Of the latest 200 in 24 hours.',
+    noErrors: 'No upstream failed.',
+  },
+  pluginPage: { broken: 'The page of the plugin "{{page}}" does not work' },
   nav: {
+    overview: 'Overview',
     monitor: 'Monitor',
+    alerts: 'Alerts',
     upstreams: 'Upstreams',
     accounts: 'Accounts',
     plans: 'Plans',
@@ -22,17 +63,6 @@ export default {
     tokens: 'API tokens',
   },
   unknown: 'unknown',
-  span: {
-    label: 'Time',
-    '15m': '15 minutes',
-    '1h': '1 hour',
-    '6h': '6 hours',
-    '24h': '24 hours',
-    today: 'Today',
-    '7d': '7 days',
-    '30d': '30 days',
-    '90d': '90 days',
-  },
   column: {
     time: 'Time',
     account: 'Account',
@@ -85,6 +115,7 @@ export default {
     ratioWrong: 'Write a number above zero such as 0.85, with at most six decimals.',
   },
   traffic,
+  alerts,
   sales,
   people,
   config,

@@ -76,5 +76,23 @@ const texts: Part<'entry'> = {
     noTokenHint: '请打开网关启动时打印的地址。',
     missing: '此网关还没有运营者。请打开它启动时打印的一次性链接。',
   },
+  welcome: {
+    title: '模型与价格',
+    headline_one: '{{count}} 个模型，一个地址',
+    headline_other: '{{count}} 个模型，一个地址',
+    intro: '继续使用你的 SDK 或编程工具，只需更换基础地址和密钥。用多少，付多少。',
+    begin: '创建账户',
+    call: '第一次调用',
+  },
+  status: {
+    title: '状态',
+    intro: '过去 48 小时内，各模型对真实请求的应答比例。调用方自身出错的请求不计入。',
+    uptime: '最近 24 小时',
+    allWell: '所有模型运行正常。',
+    failing: '当前出现故障：{{models}}',
+    none: '暂无数据',
+    noneHint: '有调用之后，各模型每小时的情况会显示在这里。',
+    legend: '每一条代表一小时。灰色：调用太少，无法判断。橙色：低于 98 %。红色：低于 80 %。',
+  },
 };
 export default texts;

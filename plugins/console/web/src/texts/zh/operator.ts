@@ -1,13 +1,54 @@
 /** Chinese texts of the operator's pages. */
 import type { Part } from '../en.ts';
+import alerts from './operator-alerts.ts';
 import config from './operator-config.ts';
 import people from './operator-people.ts';
 import sales from './operator-sales.ts';
 import traffic from './operator-traffic.ts';
 
 const texts: Part<'operator'> = {
+  overview: {
+    title: '总览',
+    intro: '一切是否正常，以及接下来要做什么。数据为最近 24 小时。',
+    well: '一切正常：没有上游故障，所有模型都有价格。',
+    finding: {
+      broken_one: '{{count}} 个上游没有可用密钥',
+      broken_other: '{{count}} 个上游没有可用密钥',
+      failing_one: '{{count}} 个上游有模型故障',
+      failing_other: '{{count}} 个上游有模型故障',
+      errors_one: '24 小时内 {{count}} 个请求失败',
+      errors_other: '24 小时内 {{count}} 个请求失败',
+      unpriced_one: '{{count}} 个模型没有价格',
+      unpriced_other: '{{count}} 个模型没有价格',
+      loss_one: '调用成本高于收费',
+      loss_other: '调用成本高于收费',
+    },
+    checklist: '初始设置',
+    checklistHint: '全部完成后，此列表会消失。',
+    done: '已完成',
+    open: '未完成',
+    step: {
+      vendor: '为供应商配置密钥',
+      price: '为模型定价',
+      people: '邀请他人',
+      mail: '配置邮件，让链接自动送达',
+      call: '发起第一次调用',
+    },
+    requests: '请求',
+    answered: '成功 {{share}}',
+    charged: '收费',
+    margin: '毛利',
+    firstByte: '首字节（中位数）',
+    accounts: '使用最多的账户',
+    errors: '按原因统计的上游错误',
+    errorsHint: '最近 24 小时内最新的 200 条。',
+    noErrors: '没有上游出错。',
+  },
+  pluginPage: { broken: '插件“{{page}}”的页面无法使用' },
   nav: {
+    overview: '总览',
     monitor: '监控',
+    alerts: '告警',
     upstreams: '上游',
     accounts: '账户',
     plans: '套餐',
@@ -23,17 +64,6 @@ const texts: Part<'operator'> = {
     tokens: 'API 令牌',
   },
   unknown: '未知',
-  span: {
-    label: '时间范围',
-    '15m': '15 分钟',
-    '1h': '1 小时',
-    '6h': '6 小时',
-    '24h': '24 小时',
-    today: '今天',
-    '7d': '7 天',
-    '30d': '30 天',
-    '90d': '90 天',
-  },
   column: {
     time: '时间',
     account: '账户',
@@ -86,6 +116,7 @@ const texts: Part<'operator'> = {
     ratioWrong: '请填写大于零的数，例如 0.85，最多六位小数。',
   },
   traffic,
+  alerts,
   sales,
   people,
   config,

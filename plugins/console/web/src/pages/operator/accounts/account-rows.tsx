@@ -2,9 +2,9 @@
 import { IconCoins } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { useSearchState } from '../../../parts/search-state.ts';
+import { SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
 import { LedgerTable } from '../money/ledger-table.tsx';
-import { SpanPicker, useSpan } from '../parts/span.tsx';
 import { RequestList } from '../requests/request-table.tsx';
 import { ResultFilter } from '../requests/result-filter.tsx';
 

@@ -1,17 +1,18 @@
 /** What an account has and may spend: balance, what it is made of, windows, plan. */
-import { Group, Progress, SimpleGrid, Stack, Text } from '@mantine/core';
+import { Box, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
+import { Meter } from '../../../parts/bars.tsx';
 import { countText } from '../../../parts/format.ts';
 import { useGrantKind } from '../../../parts/known-words.ts';
 import { Money } from '../../../parts/money.tsx';
 import { Panel } from '../../../parts/page.tsx';
+import { useSpan } from '../../../parts/span.tsx';
 import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { Time } from '../../../parts/time.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { useAnswer } from '../parts/load.tsx';
 import { RowLink } from '../parts/names.tsx';
-import { useSpan } from '../parts/span.tsx';
 import { limitLines } from '../plans/limit-lines.ts';
 import { isNegative, percentOf } from '../sums/usd.ts';
 import type { AccountDetail, Monitor, Pool } from '../types.ts';
@@ -95,12 +96,9 @@ function Grants({ pool }: { readonly pool: Pool }) {
                 <Money of={remaining} />
               </Text>
             </Group>
-            <Progress
-              value={percentOf(remaining, amount) ?? 0}
-              size="sm"
-              my={4}
-              aria-label={reason || kindText(kind)}
-            />
+            <Box my={4}>
+              <Meter part={percentOf(remaining, amount) ?? 0} whole={100} label={reason || kindText(kind)} />
+            </Box>
             <Text fz="xs" c="dimmed">
               <Money of={remaining} /> / <Money of={amount} /> ·{' '}
               {expiresAt === null ? (
@@ -133,7 +131,9 @@ function Windows({ pool }: { readonly pool: Pool }) {
                   <Money of={spent} /> / <Money of={limit} />
                 </Text>
               </Group>
-              <Progress value={percent} color={percent >= 90 ? 'red' : undefined} size="sm" my={4} aria-label={name} />
+              <Box my={4}>
+                <Meter part={percent} whole={100} label={name} of="limit" />
+              </Box>
               <Text fz="xs" c="dimmed">
                 {t('operator.people.accounts.windowEnds')} <Time at={endsAt} relative />
               </Text>

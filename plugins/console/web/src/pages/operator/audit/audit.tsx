@@ -5,11 +5,11 @@ import { useTranslation } from 'react-i18next';
 import { textColumn, timeColumn } from '../../../parts/columns.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
+import { SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { Word } from '../parts/badges.tsx';
 import { TextFilter } from '../parts/filters.tsx';
 import { AccountLink, RequestLink, RowLink, shortId } from '../parts/names.tsx';
 import { ResourcePage } from '../parts/resource-page.tsx';
-import { SpanPicker, useSpan } from '../parts/span.tsx';
 import type { AuditRow } from '../sale-types.ts';
 
 const names = ['actor', 'action', 'subject'] as const;

@@ -1,22 +1,27 @@
-/** The gateway file as it runs: looked at, changed with help from its schema, checked, compared, saved, reloaded. */
+/** The gateway's files as they run: forms for everyday settings, and the text; checked, compared, saved, reloaded. */
 import { Button, Stack, Tabs, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
-import { IconFileSettings, IconRefresh } from '@tabler/icons-react';
+import { IconFileSettings, IconForms, IconRefresh } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
+import { useBlocker } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
+import { askAgain } from '../../../api/again.ts';
 import { send } from '../../../api/client.ts';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { EmptyState } from '../../../parts/states.tsx';
 import { Time } from '../../../parts/time.tsx';
 import { Act, useActs } from '../parts/act.tsx';
-import { answerKey, Loaded, useAnswer } from '../parts/load.tsx';
+import { Loaded, useAnswer } from '../parts/load.tsx';
 import type { ConfigAnswer, ConfigCheck } from '../sale-types.ts';
 import { doneText } from './done-text.ts';
+import { useDrafts } from './drafts.ts';
 import { FileEditor } from './file-editor.tsx';
+import { Forms } from './forms/forms.tsx';
 
 const configPath = '/admin/config';
+const formsTab = 'forms';
 
 export default function Config() {
   const { t } = useTranslation();
@@ -35,14 +40,30 @@ function Files({ answer }: { readonly answer: ConfigAnswer }) {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
   const { files, schema, loadedAt, generation } = answer;
+  const drafts = useDrafts(files);
+  const isChanged = drafts.some((draft) => draft.isChanged);
+  useBlocker({
+    // Edits are kept while another tab of this page is open.
+    shouldBlockFn: ({ current, next }) =>
+      isChanged && current.pathname !== next.pathname && !window.confirm(t('operator.config.leave')),
+    enableBeforeUnload: () => isChanged,
+  });
   const opened = files.find(({ name }) => name === search['file']) ?? files[0]!;
+  const isText = search['file'] !== undefined;
   return (
     <Stack gap="sm">
       <Text fz="xs" c="dimmed">
         {t('operator.config.loaded', { generation })} <Time at={loadedAt} relative />
       </Text>
-      <Tabs value={opened.name} onChange={(name) => change({ file: name ?? undefined })} keepMounted={false}>
+      <Tabs
+        value={isText ? opened.name : formsTab}
+        onChange={(tab) => change({ file: tab === formsTab ? undefined : (tab ?? undefined) })}
+        keepMounted={false}
+      >
         <Tabs.List>
+          <Tabs.Tab value={formsTab} leftSection={<IconForms size={15} />}>
+            {t('operator.config.forms.tab')}
+          </Tabs.Tab>
           {files.map(({ name, writable }) => (
             <Tabs.Tab key={name} value={name}>
               {name.split('/').at(-1)}
@@ -55,9 +76,12 @@ function Files({ answer }: { readonly answer: ConfigAnswer }) {
             </Tabs.Tab>
           ))}
         </Tabs.List>
-        {files.map((file) => (
-          <Tabs.Panel key={file.name} value={file.name} pt="sm">
-            <FileEditor file={file} schema={schema} />
+        <Tabs.Panel value={formsTab} pt="sm">
+          <Forms drafts={drafts} schema={schema} />
+        </Tabs.Panel>
+        {drafts.map((draft) => (
+          <Tabs.Panel key={draft.file.name} value={draft.file.name} pt="sm">
+            <FileEditor draft={draft} schema={schema} />
           </Tabs.Panel>
         ))}
       </Tabs>
@@ -83,7 +107,7 @@ function Reload() {
         withReason={false}
         act={async () => {
           const check = await send<ConfigCheck>('POST', `${configPath}/reload`, {});
-          void client.invalidateQueries({ queryKey: answerKey(configPath) });
+          await askAgain(client, []);
           const [first] = check.problems;
           if (first === undefined) return doneText(check, t('operator.config.reloaded'), t);
           notifications.show({ message: `${first.where}: ${first.message}`, color: 'red', autoClose: false });

@@ -1,10 +1,10 @@
-/** Finds where in a YAML file a cursor stands, although the file is being written and may not parse. Pure. */
+/** Finds the place of a cursor in a YAML file that is being edited and may not parse. Pure. */
 import { listStep, type Step } from './schema.ts';
 
 export interface Place {
   /** The members around the cursor, outermost first. */
   readonly path: readonly Step[];
-  /** `key`: a member's name is being written; `value`: what stands behind it. */
+  /** `key`: a member's name is being written; `value`: what follows it. */
   readonly at: 'key' | 'value';
   /** Offset at which the word begins that is being written. */
   readonly from: number;

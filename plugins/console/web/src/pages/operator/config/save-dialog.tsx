@@ -1,10 +1,11 @@
 /** The last look before a file is saved: the difference, what it changes, and why. */
+import { useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
+import { askAgain } from '../../../api/again.ts';
 import { send } from '../../../api/client.ts';
 import { Waiting } from '../../../parts/states.tsx';
 import { Act } from '../parts/act.tsx';
-import { answerKey } from '../parts/load.tsx';
 import type { ConfigCheck } from '../sale-types.ts';
 import { Changes } from './check-result.tsx';
 import { doneText } from './done-text.ts';
@@ -22,6 +23,7 @@ interface SaveDialogProps {
 
 export function SaveDialog({ name, previous, text, check, onClose }: SaveDialogProps) {
   const { t } = useTranslation();
+  const client = useQueryClient();
   return (
     <Act
       opened
@@ -29,9 +31,10 @@ export function SaveDialog({ name, previous, text, check, onClose }: SaveDialogP
       onClose={onClose}
       title={t('operator.config.reviewTitle', { name: name.split('/').at(-1) })}
       action={t('operator.config.saveNow')}
-      stale={[answerKey('/admin/config'), ['config check']]}
       act={async (reason) => {
         const done = await send<ConfigCheck>('POST', '/admin/config/save', { file: name, text, previous, reason });
+        // Plans, prices and more may have changed; and until the saved text is loaded, the edit counts as unsaved.
+        await askAgain(client, []);
         return doneText(done, t('operator.config.saved'), t);
       }}
     >

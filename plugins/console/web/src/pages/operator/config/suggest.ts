@@ -28,7 +28,7 @@ export function suggestionsAt(root: SchemaNode, text: string, offset: number): S
   return options.length === 0 ? undefined : { from: place.from, options };
 }
 
-/** The sentence of the member that an offset stands on, for a hover; undefined where there is none. */
+/** The description of the member at an offset, shown on hover; undefined: it has none. */
 export function meaningAt(root: SchemaNode, text: string, offset: number): { name: string; text: string } | undefined {
   const lineEnd = text.indexOf('\n', offset);
   const rest = text.slice(offset, lineEnd < 0 ? undefined : lineEnd);

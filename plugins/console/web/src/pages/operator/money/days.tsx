@@ -1,10 +1,12 @@
 /** Revenue, own cost and margin by day, as a chart and as rows. Loaded when the page is opened. */
-import { knownColumn, moneyColumn, useCountColumn } from '../../../parts/columns.tsx';
-import type { Column } from '../../../parts/rows-table.tsx';
-import '@mantine/charts/styles.css';
-import { BarChart } from '@mantine/charts';
+
 import { Box, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import { axisText } from '../../../parts/activity.tsx';
+import { Chart } from '../../../parts/chart.tsx';
+import { knownColumn, moneyColumn, useCountColumn } from '../../../parts/columns.tsx';
+import { pointText } from '../../../parts/format.ts';
+import type { Column } from '../../../parts/rows-table.tsx';
 import { bucketLabel } from '../monitor/bucket-label.ts';
 import { CsvTable } from '../parts/csv-table.tsx';
 import { approximate, isNothing } from '../sums/usd.ts';
@@ -15,11 +17,6 @@ type Bucket = MonitorSeries['rows'][number];
 export default function Days({ series }: { readonly series: MonitorSeries }) {
   const { t, i18n } = useTranslation();
   const label = ({ at }: Bucket) => bucketLabel(new Date(at), series, i18n.language);
-  const data = series.rows.map((bucket) => ({
-    day: label(bucket),
-    cost: approximate(bucket.cost ?? '0'),
-    ownCost: bucket.ownCost === null ? null : approximate(bucket.ownCost),
-  }));
   // Days on which nothing happened are in the chart, not in the rows; the last one, which is today, always is.
   const rows = series.rows
     .filter(({ requests, cost }, index) => requests > 0 || !isNothing(cost ?? '0') || index === series.rows.length - 1)
@@ -27,17 +24,24 @@ export default function Days({ series }: { readonly series: MonitorSeries }) {
   return (
     <>
       <Box p="md">
-        <BarChart
-          h={240}
-          data={data}
-          dataKey="day"
-          withLegend
-          aria-label={t('operator.sales.money.chart')}
-          valueFormatter={(value) => `$${value.toFixed(2)}`}
-          yAxisProps={{ width: 64 }}
+        <Chart
+          kind="bars"
+          label={t('operator.sales.money.chart')}
+          points={series.rows.map(({ at }) => pointText(new Date(at), series, i18n.language))}
+          format={(value) => axisText('cost', value, i18n.language)}
           series={[
-            { name: 'cost', label: t('operator.sales.money.revenue'), color: 'iris.5' },
-            { name: 'ownCost', label: t('operator.sales.money.ownCost'), color: 'orange.6' },
+            {
+              key: 'ownCost',
+              label: t('operator.sales.money.ownCost'),
+              color: 'var(--chart-3)',
+              values: series.rows.map(({ ownCost }) => (ownCost === null ? null : approximate(ownCost))),
+            },
+            {
+              key: 'margin',
+              label: t('operator.sales.money.overCost'),
+              color: 'var(--chart-1)',
+              values: series.rows.map(({ cost, ownCost }) => approximate(cost ?? '0') - approximate(ownCost ?? '0')),
+            },
           ]}
         />
       </Box>

@@ -6,9 +6,9 @@ import { DataTable } from '../../../parts/data-table.tsx';
 import { KindFilter, useLedgerColumns } from '../../../parts/ledger.tsx';
 import { Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
+import { SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { FilterBar } from '../parts/filters.tsx';
 import { AccountLink, RequestLink } from '../parts/names.tsx';
-import { SpanPicker, useSpan } from '../parts/span.tsx';
 import type { LedgerRow } from '../types.ts';
 
 export const ledgerPath = '/admin/ledger';

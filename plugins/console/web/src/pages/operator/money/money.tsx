@@ -7,10 +7,10 @@ import { has, useMe } from '../../../api/session.ts';
 import { Money } from '../../../parts/money.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
+import { type AskedSpan, SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { EmptyState, Waiting } from '../../../parts/states.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
-import { type AskedSpan, SpanPicker, useSpan } from '../parts/span.tsx';
 import type { MoneyTotals } from '../sale-types.ts';
 import { isNegative, percentOf } from '../sums/usd.ts';
 import type { MonitorSeries } from '../types.ts';
@@ -103,12 +103,12 @@ function Totals({ totals, span }: TotalsProps) {
   const { revenue, ownCost, ownCostUnknown, margin, absorbed, credited, sold, refunded, lapsed } = totals;
   const rows = (kind?: string) => ({
     to: '/admin/money',
-    search: { tab: 'ledger', span: span.name, ...(kind === undefined ? {} : { kind }) },
+    search: { tab: 'ledger', ...span.search, ...(kind === undefined ? {} : { kind }) },
   });
   const unknown = t('operator.unknown');
   const unknownNote = t('operator.traffic.monitor.noCost', { count: ownCostUnknown });
   const share = margin === null ? undefined : percentOf(margin, revenue);
-  const requests = { to: '/admin/requests', search: { span: span.name } };
+  const requests = { to: '/admin/requests', search: { ...span.search } };
   return (
     <Stack gap="sm">
       <StatRow>
@@ -129,7 +129,7 @@ function Totals({ totals, span }: TotalsProps) {
           value={<Money of={absorbed} />}
           note={t('operator.sales.money.absorbedHint')}
           to="/admin/requests"
-          search={{ span: span.name, result: 'upstream_error' }}
+          search={{ ...span.search, result: 'upstream_error' }}
         />
         <Stat
           label={t('operator.sales.money.margin')}

@@ -1,5 +1,5 @@
 /** Reconciliation: the gateway checks the whole ledger, and the findings are shown. */
-import { Alert, Button, List, Progress, Text } from '@mantine/core';
+import { Alert, Button, List, Skeleton, Text } from '@mantine/core';
 import { IconAlertTriangle, IconCheck, IconScale } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
@@ -37,7 +37,7 @@ export function Reconcile() {
           <Text fz="sm" mb="xs">
             {t('operator.sales.money.reconciling')}
           </Text>
-          <Progress value={100} animated aria-label={t('operator.sales.money.reconciling')} />
+          <Skeleton h={6} radius="sm" />
         </div>
       )}
       {run.isError && <ErrorState error={run.error} onRetry={() => run.mutate()} />}

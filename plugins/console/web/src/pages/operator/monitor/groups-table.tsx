@@ -1,14 +1,15 @@
 /** Traffic by model, upstream, account or operation; every count opens its requests. */
 
-import { Progress, Text } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import { Meter } from '../../../parts/bars.tsx';
 import { knownColumn, moneyColumn } from '../../../parts/columns.tsx';
 import { countText, durationText, shareText } from '../../../parts/format.ts';
 import type { Column } from '../../../parts/rows-table.tsx';
+import type { AskedSpan } from '../../../parts/span.tsx';
 import { CsvTable } from '../parts/csv-table.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { AccountLink, RowLink } from '../parts/names.tsx';
-import type { AskedSpan } from '../parts/span.tsx';
 import type { Group, GroupName } from '../types.ts';
 
 interface GroupsTableProps {
@@ -59,7 +60,7 @@ function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): Col
     key: 'key',
   } as const;
   const search = (group: string, result?: string) => ({
-    span: span.name,
+    ...span.search,
     [filterOf[by]]: group,
     ...(result === undefined ? {} : { result }),
   });
@@ -79,7 +80,9 @@ function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): Col
           <RowLink to="/admin/requests" search={search(group)}>
             {countText(requests, i18n.language)}
           </RowLink>
-          <Progress value={(100 * requests) / most} size={3} mt={3} aria-hidden className="bar-hint" />
+          <div className="bar-hint" aria-hidden>
+            <Meter part={requests} whole={most} label="" />
+          </div>
         </div>
       ),
       plain: ({ requests }) => requests,

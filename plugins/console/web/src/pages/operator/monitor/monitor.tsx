@@ -1,28 +1,30 @@
 /** What goes through the gateway, as it happens: counts, errors, waits, money, and who causes them. */
 import { Group, SimpleGrid, Tabs, Text } from '@mantine/core';
 import { IconActivity } from '@tabler/icons-react';
-import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useConnected, useLiveInterval } from '../../../api/live.ts';
 import { has, useMe } from '../../../api/session.ts';
-import { countText, durationText, shareText } from '../../../parts/format.ts';
+import { ActivityPanel, type Metric } from '../../../parts/activity.tsx';
+import { chartNumber, countText, durationText, shareText } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
+import { OnSight } from '../../../parts/on-sight.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
+import { type AskedSpan, SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { Stat, StatRow } from '../../../parts/stat.tsx';
-import { EmptyState, Waiting } from '../../../parts/states.tsx';
+import { EmptyState } from '../../../parts/states.tsx';
+import { alertsPath } from '../alerts/alert-texts.ts';
 import { Loaded, useAnswer } from '../parts/load.tsx';
-import { type AskedSpan, SpanPicker, useSpan } from '../parts/span.tsx';
+import { shortId, useAccountNames } from '../parts/names.tsx';
 import { isNegative, percentOf } from '../sums/usd.ts';
-import type { GroupName, MonitorSeries, Monitor as Sums } from '../types.ts';
+import type { Alert, DurationRow, GroupName, MonitorSeries, Page as PageOf, Monitor as Sums } from '../types.ts';
 import { rateText } from './bucket-label.ts';
+import { Causes } from './causes.tsx';
+import Charts from './charts.tsx';
+import Durations from './durations.tsx';
 import { GroupsTable } from './groups-table.tsx';
 import { useMonitorRefresh } from './use-refresh.ts';
 
-const Charts = lazy(() => import('./charts.tsx'));
 const spanNames = ['15m', '1h', 'today', '24h', '7d', '30d'] as const;
-
-/** Finer than money by day is drawn. */
-const bucketsIn = (name: string) => (name === '7d' ? 180 : name === '30d' ? 1_440 : undefined);
 
 export default function Monitor() {
   const { t } = useTranslation();
@@ -32,9 +34,13 @@ export default function Monitor() {
   const sums = useAnswer<Sums>('/admin/monitor', span.query, every);
   const series = useAnswer<MonitorSeries>(
     '/admin/monitor/series',
-    { ...span.query, bucketMinutes: bucketsIn(span.name) },
+    { ...span.query, bucketMinutes: span.barMinutes },
     30_000,
   );
+  const durations = useAnswer<{ rows: readonly DurationRow[] }>('/admin/monitor/durations', span.query, 30_000);
+  const { tz: _zone, ...times } = span.query;
+  const hasAlerts = has(useMe(), 'alerts');
+  const alerts = useAnswer<PageOf<Alert>>(alertsPath, { ...times, limit: 100 }, 30_000, hasAlerts).data?.rows ?? [];
   return (
     <Page
       title={t('operator.traffic.monitor.title')}
@@ -46,17 +52,23 @@ export default function Monitor() {
         </>
       }
     >
-      <Loaded of={sums} height={220}>
-        {(data) => (data.requests === 0 ? <Nothing /> : <Figures sums={data} span={span} />)}
+      {sums.data?.requests === 0 && <Nothing />}
+      <Activity sums={sums.data} span={span} />
+      <Loaded of={sums} height={96}>
+        {(data) => <Others sums={data} span={span} />}
       </Loaded>
-      <Loaded of={series} height={260}>
-        {(data) => (
-          <Suspense fallback={<Waiting height={260} />}>
-            <Charts series={data} />
-          </Suspense>
-        )}
-      </Loaded>
+      <OnSight height={270}>
+        <Loaded of={series} height={270}>
+          {(data) => <Charts series={data} alerts={alerts} />}
+        </Loaded>
+      </OnSight>
+      <OnSight height={220}>
+        <Loaded of={durations} height={220}>
+          {({ rows }) => <Durations rows={rows} />}
+        </Loaded>
+      </OnSight>
       <Groups span={span} />
+      <Causes span={span} />
     </Page>
   );
 }
@@ -74,98 +86,140 @@ function Nothing() {
   );
 }
 
-function Figures({ sums, span }: { readonly sums: Sums; readonly span: AskedSpan }) {
-  return (
-    <>
-      <Counts sums={sums} span={span} />
-      <WaitsAndMoney sums={sums} span={span} />
-    </>
-  );
-}
-
 interface FiguresProps {
   readonly sums: Sums;
   readonly span: AskedSpan;
 }
 
-function Counts({ sums, span }: FiguresProps) {
+/** The figures that are drawn, each with its change. */
+function Activity({ sums, span }: { readonly sums: Sums | undefined; readonly span: AskedSpan }) {
+  const { t } = useTranslation();
+  const before = useAnswer<Sums>('/admin/monitor', span.previous).data;
+  const names = useAccountNames();
+  const withAccounts = has(useMe(), 'accounts');
+  const by = (['model', 'provider', 'account', 'operation'] as const).filter(
+    (name) => name !== 'account' || withAccounts,
+  );
+  return (
+    <ActivityPanel
+      path="/admin/monitor/activity"
+      query={{}}
+      span={span}
+      metrics={useMetrics(sums, before, span)}
+      by={by.map((value) => ({ value, label: t(`operator.column.${value}`) }))}
+      nameOf={(name, group) => (name === 'account' ? (names?.get(group) ?? shortId(group)) : group)}
+      refetchMs={30_000}
+    />
+  );
+}
+
+function useMetrics(now: Sums | undefined, before: Sums | undefined, span: AskedSpan): readonly Metric[] {
   const { t, i18n } = useTranslation();
-  const { requests, results } = sums;
-  const rows = { to: '/admin/requests', search: { span: span.name } };
   const count = (value: number) => countText(value, i18n.language);
-  const rowsOf = (result: string) => ({ to: rows.to, search: { ...rows.search, result } });
+  const rows = (result?: string) => ({
+    to: '/admin/requests',
+    search: { ...span.search, ...(result === undefined ? {} : { result }) },
+  });
+  const amount = (sums: Sums | undefined) => (sums?.cost ? chartNumber(sums.cost) : undefined);
+  const traffic: readonly Metric[] = [
+    {
+      name: 'requests',
+      label: t('operator.column.requests'),
+      value: now && count(now.requests),
+      note: now && t('operator.traffic.monitor.rate', { rate: rateText(now.requests, span.ms) }),
+      change: [now?.requests, before?.requests],
+      to: rows(),
+    },
+    {
+      name: 'errors',
+      label: t('operator.traffic.monitor.upstreamErrors'),
+      value: now && count(now.results.upstream_error),
+      note:
+        now &&
+        t('operator.traffic.monitor.upstreamErrorsHint', {
+          percent: shareText(now.results.upstream_error, now.requests, i18n.language),
+        }),
+      change: [now?.results.upstream_error, before?.results.upstream_error],
+      tone: now && now.results.upstream_error > 0 ? 'bad' : undefined,
+      to: rows('upstream_error'),
+    },
+    {
+      name: 'firstByte',
+      label: t('operator.traffic.monitor.firstByte'),
+      value: now && durationText(now.firstByte.p50),
+      note:
+        now &&
+        t('operator.traffic.monitor.percentiles', {
+          p95: durationText(now.firstByte.p95),
+          p99: durationText(now.firstByte.p99),
+        }),
+      change: [now?.firstByte.p50, before?.firstByte.p50],
+      to: rows(),
+    },
+  ];
+  if (now?.cost === null) return traffic;
+  return [
+    ...traffic,
+    {
+      name: 'tokens',
+      label: t('operator.column.tokens'),
+      value: now && (now.tokens === null ? '–' : count(now.tokens)),
+      change: [now?.tokens, before?.tokens],
+    },
+    {
+      name: 'cost',
+      label: t('operator.traffic.monitor.spend'),
+      value: now && <Money of={now.cost} />,
+      change: [amount(now), amount(before)],
+      to: { to: '/admin/money', search: { tab: 'ledger', kind: 'CHARGE', ...span.search } },
+    },
+  ];
+}
+
+/** What is not drawn. */
+function Others({ sums, span }: FiguresProps) {
+  const { t, i18n } = useTranslation();
+  const { requests, results, total, cost, ownCost, ownCostUnknown, margin } = sums;
+  const count = (value: number) => countText(value, i18n.language);
+  const rows = (result?: string) => ({
+    to: '/admin/requests',
+    search: { ...span.search, ...(result === undefined ? {} : { result }) },
+  });
+  const share = margin === null || cost === null ? undefined : percentOf(margin, cost);
+  const unknownNote = ownCostUnknown ? t('operator.traffic.monitor.noCost', { count: ownCostUnknown }) : undefined;
+  const knownNote = (
+    <>
+      {share !== undefined && `${t('operator.traffic.monitor.marginHint', { percent: `${share} %` })} · `}
+      {t('operator.traffic.monitor.ownCost')} <Money of={ownCost} />
+    </>
+  );
   return (
     <StatRow>
-      <Stat
-        label={t('operator.traffic.monitor.perSecond')}
-        value={rateText(requests, span.ms)}
-        note={`${count(requests)} ${t('operator.traffic.monitor.requestCount')}`}
-        {...rows}
-      />
       <Stat
         label={t('operator.traffic.monitor.successRate')}
         value={shareText(results.ok, requests, i18n.language)}
         note={t('operator.traffic.monitor.successHint', { shown: count(results.ok) })}
-        {...rowsOf('ok')}
-      />
-      <Stat
-        label={t('operator.traffic.monitor.upstreamErrors')}
-        value={count(results.upstream_error)}
-        tone={results.upstream_error > 0 ? 'bad' : undefined}
-        note={t('operator.traffic.monitor.upstreamErrorsHint', {
-          percent: shareText(results.upstream_error, requests, i18n.language),
-        })}
-        {...rowsOf('upstream_error')}
+        {...rows('ok')}
       />
       <Stat
         label={t('operator.traffic.monitor.clientErrors')}
         value={count(results.client_error)}
         note={`${count(results.left)} ${t('operator.traffic.monitor.left')}`}
-        {...rowsOf('client_error')}
-      />
-    </StatRow>
-  );
-}
-
-function WaitsAndMoney({ sums, span }: FiguresProps) {
-  const { t } = useTranslation();
-  const { firstByte, total, cost, ownCost, ownCostUnknown, margin } = sums;
-  const unknownNote = ownCostUnknown ? t('operator.traffic.monitor.noCost', { count: ownCostUnknown }) : undefined;
-  const rows = { to: '/admin/requests', search: { span: span.name } };
-  const others = ({ p95, p99 }: Sums['total']) =>
-    t('operator.traffic.monitor.percentiles', { p95: durationText(p95), p99: durationText(p99) });
-  const share = margin === null || cost === null ? undefined : percentOf(margin, cost);
-  return (
-    <StatRow>
-      <Stat
-        label={t('operator.traffic.monitor.firstByte')}
-        value={durationText(firstByte.p50)}
-        note={others(firstByte)}
-        {...rows}
+        {...rows('client_error')}
       />
       <Stat
         label={t('operator.traffic.monitor.total')}
         value={durationText(total.p50)}
-        note={others(total)}
-        {...rows}
-      />
-      <Stat
-        label={t('operator.traffic.monitor.spend')}
-        value={<Money of={cost} />}
-        note={
-          <>
-            {t('operator.traffic.monitor.ownCost')} {ownCost === null ? t('operator.unknown') : <Money of={ownCost} />}
-          </>
-        }
-        to="/admin/money"
-        search={{ tab: 'ledger', kind: 'CHARGE' }}
+        note={t('operator.traffic.monitor.percentiles', { p95: durationText(total.p95), p99: durationText(total.p99) })}
+        {...rows()}
       />
       <Stat
         label={t('operator.traffic.monitor.margin')}
         value={margin === null && cost !== null ? t('operator.unknown') : <Money of={margin} />}
         tone={margin !== null && isNegative(margin) ? 'bad' : undefined}
-        note={share === undefined ? unknownNote : t('operator.traffic.monitor.marginHint', { percent: `${share} %` })}
+        note={margin === null ? unknownNote : knownNote}
         to="/admin/money"
+        search={span.search}
       />
     </StatRow>
   );

@@ -1,5 +1,5 @@
-/** Small words with a colour: results and states. The word repeats the colour's meaning. */
-import { Badge, type MantineColor } from '@mantine/core';
+/** Words for results and states. Only what is not normal has a colour; the word repeats its meaning. */
+import { Badge, type MantineColor, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { TaskState } from '../../../api/types.ts';
 import type { UpstreamState } from '../sums/upstream-state.ts';
@@ -9,7 +9,16 @@ interface WordProps {
   readonly color: MantineColor;
   readonly children: string;
 }
+/** Colours of what is as it should be. */
+const quiet: readonly MantineColor[] = ['teal', 'gray'];
+
 export function Word({ color, children }: WordProps) {
+  if (quiet.includes(color))
+    return (
+      <Text span fz="inherit" c={color === 'gray' ? 'dimmed' : undefined} className="nowrap">
+        {children}
+      </Text>
+    );
   return (
     <Badge
       variant="light"
@@ -37,6 +46,7 @@ const resultColors = { ok: 'teal', client_error: 'yellow', upstream_error: 'red'
 export function ResultWord({ request }: { readonly request: Pick<OperatorRequest, 'status' | 'outcome'> }) {
   const { t } = useTranslation();
   const result = resultOf(request);
+  if (result === 'ok') return <Word color="gray">{String(request.status)}</Word>;
   return <Word color={resultColors[result]}>{`${request.status} ${t(`operator.result.${result}`)}`}</Word>;
 }
 

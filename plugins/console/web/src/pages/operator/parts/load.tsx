@@ -1,4 +1,4 @@
-/** One answer of the API, or what stands in its place while it is not there. */
+/** One answer of the API; a skeleton or an error until it is there. */
 import { Skeleton } from '@mantine/core';
 import { keepPreviousData, type QueryKey, type UseQueryResult, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';

@@ -8,20 +8,19 @@ import { has, useMe } from '../../../api/session.ts';
 import type { AccountRow, Page } from '../types.ts';
 
 /** Of the first accounts: the name of their person, or their own; others are shown by their id. */
-function useAccountName(accountId: string | null): string | undefined {
+export function useAccountNames(wanted = true): ReadonlyMap<string, string> | undefined {
   const known = has(useMe(), 'accounts');
-  const names = useQuery({
+  return useQuery({
     queryKey: ['account names'],
     queryFn: ({ signal }) => get<Page<AccountRow>>('/admin/accounts', { limit: 500 }, signal),
     select: ({ rows }) => new Map(rows.map(({ id, name, person }) => [id, person?.name || name])),
     staleTime: 300_000,
-    enabled: known && accountId !== null,
-  });
-  return accountId === null ? undefined : names.data?.get(accountId);
+    enabled: known && wanted,
+  }).data;
 }
 
 export function AccountLink({ id }: { readonly id: string | null }) {
-  const name = useAccountName(id);
+  const name = useAccountNames(id !== null)?.get(id ?? '');
   if (id === null) return <Absent />;
   return (
     <RowLink to={`/admin/accounts/${encodeURIComponent(id)}`} title={id}>

@@ -1,4 +1,4 @@
-/** The page of a list: heading, filters, a table, what stands there when it is empty, and a drawer for one row. */
+/** The page of a list: heading, filters, a table or a sentence when it is empty, and a drawer for one row. */
 import { Drawer } from '@mantine/core';
 import type { Icon } from '@tabler/icons-react';
 import type { UseQueryResult } from '@tanstack/react-query';
@@ -16,6 +16,7 @@ import { Loaded } from './load.tsx';
 
 /** Where a list's own texts are: its title and introduction, and what is said when it is empty. */
 type ListTexts =
+  | 'operator.alerts'
   | 'operator.people.accounts'
   | 'operator.people.audit'
   | 'operator.people.people'
@@ -32,6 +33,8 @@ interface PagedSource {
   readonly query?: Query;
   /** Path of the same rows as CSV. */
   readonly csv?: string;
+  /** Path of the sums of the same rows, for their number. */
+  readonly sums?: string;
   readonly refetchMs?: number;
   /** Members of a row for a CSV of all rows, where the server makes none. */
   readonly csvOfAll?: { readonly file: string; readonly columns: readonly string[] };

@@ -18,7 +18,7 @@ export default function PlansPage() {
   const plans = usePlans();
   const withConfig = has(useMe(), 'config');
   const edit = (
-    <Button variant="default" renderRoot={(props) => <Link {...props} to="/admin/config" />}>
+    <Button variant="default" renderRoot={(props) => <Link {...props} to="/admin/config" search={{ form: 'plans' }} />}>
       {t('operator.sales.plans.edit')}
     </Button>
   );

@@ -5,6 +5,7 @@ import { IconAlertTriangle } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { countText } from '../../../parts/format.ts';
 import { useModalities } from '../../../parts/known-words.ts';
+import { useLimits } from '../../../parts/limits.ts';
 import { Money } from '../../../parts/money.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { Time } from '../../../parts/time.tsx';
@@ -64,12 +65,14 @@ function ModelFacts({ model }: { readonly model: PricedModel }) {
     contextTokens,
     maxOutputTokens,
     modalities,
+    limits,
     providers,
     source,
     multiplier,
     changesAt,
   } = model;
   const modalitiesText = useModalities();
+  const limitsOf = useLimits();
   const count = (tokens: number) => countText(tokens, i18n.language);
   return (
     <Facts
@@ -105,6 +108,7 @@ function ModelFacts({ model }: { readonly model: PricedModel }) {
         contextTokens !== null && [t('operator.sales.prices.context'), count(contextTokens)],
         maxOutputTokens !== null && [t('operator.sales.prices.maxOutput'), count(maxOutputTokens)],
         modalities.length > 0 && [t('operator.sales.prices.modalities'), modalitiesText(modalities)],
+        ...limitsOf(limits),
       ]}
     />
   );

@@ -16,7 +16,17 @@ import { listPrice, sellsBelowCost } from '../sums/price-rows.ts';
 import { Calculator } from './calculator.tsx';
 import { ModelPrices } from './model-prices.tsx';
 
-const kinds = ['chat', 'image', 'video', 'embedding', 'rerank', 'speech', 'transcription', 'moderation'] as const;
+const kinds = [
+  'chat',
+  'image',
+  'video',
+  'embedding',
+  'rerank',
+  'speech',
+  'transcription',
+  'moderation',
+  'realtime',
+] as const;
 
 export default function Prices() {
   const { t } = useTranslation();

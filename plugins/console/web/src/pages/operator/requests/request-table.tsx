@@ -5,8 +5,8 @@ import { IconArrowsExchange } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Query } from '../../../api/client.ts';
-import { moneyColumn, textColumn, timeColumn } from '../../../parts/columns.tsx';
-import { countText, durationText } from '../../../parts/format.ts';
+import { durationColumn, moneyColumn, textColumn, timeColumn } from '../../../parts/columns.tsx';
+import { countText } from '../../../parts/format.ts';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { ResultWord } from '../parts/badges.tsx';
@@ -33,7 +33,14 @@ export function RequestList({ query, filters, ofOne = false }: RequestListProps)
       <ResourceList<OperatorRequest>
         texts="operator.traffic.requests"
         icon={IconArrowsExchange}
-        source={{ path: '/admin/requests', query, csv: '/admin/requests.csv', refetchMs: 15_000 }}
+        source={{
+          path: '/admin/requests',
+          query,
+          csv: '/admin/requests.csv',
+          // The sums do not have causes.
+          ...(query['cause'] === undefined ? { sums: '/admin/monitor' } : {}),
+          refetchMs: 15_000,
+        }}
         columns={useColumns(ofOne)}
         onOpen={(row) => change({ ...stay, open: row.id })}
         filters={filters}
@@ -57,7 +64,8 @@ function useColumns(ofOne: boolean): Column<OperatorRequest>[] {
   return [
     timeColumn('receivedAt', t('operator.column.time')),
     ...(ofOne ? [] : [account]),
-    textColumn('model', t('operator.column.model'), { cell: modelCell }),
+    textColumn('model', t('operator.column.model')),
+    textColumn('operation', t('operator.column.operation'), { minor: true, cell: operationCell }),
     textColumn('provider', t('operator.column.provider'), { minor: true }),
     textColumn('status', t('operator.column.result'), { cell: (row) => <ResultWord request={row} /> }),
     {
@@ -68,22 +76,19 @@ function useColumns(ofOne: boolean): Column<OperatorRequest>[] {
       cell: (row) => countText(tokens(row), i18n.language),
       plain: tokens,
     },
-    textColumn('totalMs', `${t('operator.column.firstByte')} · ${t('operator.column.total')}`, {
-      right: true,
+    {
+      ...durationColumn<OperatorRequest>('firstByteMs', t('operator.column.firstByte'), (row) => row.firstByteMs),
       minor: true,
-      cell: ({ firstByteMs, totalMs }) => `${durationText(firstByteMs)} · ${durationText(totalMs)}`,
-    }),
+    },
+    durationColumn('totalMs', t('operator.column.total'), (row) => row.totalMs),
     moneyColumn('cost', t('operator.column.cost'), ({ cost }) => cost),
   ];
 }
 
-function modelCell({ model, operation }: OperatorRequest) {
+function operationCell({ operation }: OperatorRequest) {
   return (
-    <span>
-      {model ?? '–'}{' '}
-      <Text span fz="xs" c="dimmed">
-        {operation}
-      </Text>
-    </span>
+    <Text span inherit c="dimmed">
+      {operation}
+    </Text>
   );
 }

@@ -64,7 +64,8 @@ function Part({ title, children }: { readonly title: string; readonly children: 
 
 function RequestFacts({ request }: { readonly request: OperatorRequest }) {
   const { t, i18n } = useTranslation();
-  const { id, model, provider, upstreamModel, upstreamId, keyId, errorKind, errorCode, finish, usage } = request;
+  const { id, model, provider, upstreamModel, upstreamId, keyId, errorKind, errorCode, finish, servedBy, usage } =
+    request;
   const counts = Object.entries(usage ?? {}).filter(([, count]) => count > 0);
   const errorText = [errorKind, errorCode].filter((part) => part !== null).join(' · ');
   return (
@@ -91,6 +92,7 @@ function RequestFacts({ request }: { readonly request: OperatorRequest }) {
             t('operator.column.provider'),
             `${provider}${upstreamModel ? ` / ${upstreamModel}` : ''}`,
           ],
+          servedBy !== null && [t('operator.traffic.requests.servedBy'), servedBy],
           upstreamId !== null && [t('operator.traffic.requests.upstreamId'), upstreamId],
           errorText !== '' && [t('operator.traffic.requests.error'), errorText],
           finish !== null && [t('operator.traffic.requests.finish'), finish],

@@ -1,12 +1,13 @@
 /** Rows of tasks, of all accounts or of one; what waits can be cancelled. */
 
-import { Button, Group, Image, Progress, Stack, Text } from '@mantine/core';
+import { Box, Button, Group, Image, Stack, Text } from '@mantine/core';
 import { IconPhotoCog } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { type Query, send } from '../../../api/client.ts';
 import { useLiveRefresh } from '../../../api/live.ts';
+import { Meter } from '../../../parts/bars.tsx';
 import { textColumn, timeColumn } from '../../../parts/columns.tsx';
 import { listKey } from '../../../parts/data-table.tsx';
 import { ExpiredResult } from '../../../parts/expired-result.tsx';
@@ -64,7 +65,9 @@ function progressCell({ progress, state }: OperatorTask) {
   if (state !== 'running') return `${progress} %`;
   return (
     <Group gap={6} wrap="nowrap" justify="flex-end">
-      <Progress value={progress} w={70} aria-label={`${progress} %`} />
+      <Box w={70}>
+        <Meter part={progress} whole={100} label={`${progress} %`} />
+      </Box>
       {progress} %
     </Group>
   );

@@ -1,7 +1,8 @@
 /** How a vendor's models do in live traffic: their circuits, failures and times; and how full the vendor is. */
-import { Button, Group, Progress, Text, Tooltip } from '@mantine/core';
+import { Button, Group, Text, Tooltip } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { Meter } from '../../../parts/bars.tsx';
 import { countText, durationText, shareText } from '../../../parts/format.ts';
 import { Word } from '../parts/badges.tsx';
 import { circuitOf, countdown, worstFirst } from '../sums/upstream-state.ts';
@@ -137,12 +138,7 @@ export function Room({ of: { limit, inFlight, queue, waiting } }: { readonly of:
           {t('operator.traffic.upstreams.room.taken', { inFlight, limit })} · {waits}
         </Text>
       </Group>
-      <Progress
-        size="sm"
-        value={limit === 0 ? 100 : (100 * inFlight) / limit}
-        color={isFull ? 'orange' : 'blue'}
-        aria-label={label}
-      />
+      <Meter part={inFlight} whole={limit} label={label} of="limit" />
       {isFull && waiting >= queue && (
         <Text fz="xs" mt={4}>
           {t('operator.traffic.upstreams.room.full')}

@@ -1,0 +1,15 @@
+/** An endpoint's description in the public interface (`/openapi.json`). Types. */
+
+/** One of the operations that `Endpoint.describes` names; an endpoint without any is not described. */
+export interface PublicOperation {
+  /** One sentence. */
+  readonly summary: string;
+  /** Set where the endpoint's pattern is not the whole path: `/v1beta/models/{model}:generateContent`. */
+  readonly path?: string;
+  /** Media types of the request's body, and the members that it must have; absent: it has no body. */
+  readonly body?: { readonly types: readonly string[]; readonly required?: readonly string[] };
+  /** Parameters of the query with a sentence each. */
+  readonly query?: Readonly<Record<string, string>>;
+  /** Media types of the answer; absent: JSON. */
+  readonly answers?: readonly string[];
+}

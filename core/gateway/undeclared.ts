@@ -1,0 +1,114 @@
+/** Finds context values that a plugin from outside reads without declaring them, which works by luck of the order alone. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ContextKey } from '../contract/contract.ts';
+import type { InstalledPlugin } from '../http/chain.ts';
+import { LiveExchange } from '../http/exchange.ts';
+import { outsideFile } from './registry.ts';
+import { authorModule } from './resolution.ts';
+
+interface Guarded {
+  readonly plugin: string;
+  /** A file, or a folder with a separator at its end. */
+  readonly code: string;
+  readonly declared: ReadonlySet<ContextKey<unknown>>;
+}
+
+function guardedOf({ plugin, instance }: InstalledPlugin): Guarded | undefined {
+  const file = outsideFile(plugin);
+  if (file === undefined) return undefined;
+  const opened = (instance.endpoints ?? []).flatMap(({ setsOnOpen = [], optional = [] }) => [
+    ...setsOnOpen,
+    ...optional,
+  ]);
+  const { requires = [], optional = [], sets = [], requiresAtEnd = [] } = plugin;
+  return {
+    plugin: plugin.name,
+    code: /^index\./.test(basename(file)) ? dirname(file) + sep : file,
+    declared: new Set([...requires, ...optional, ...sets, ...requiresAtEnd, ...opened]),
+  };
+}
+
+const sentence = (plugin: string, key: string, place: string) =>
+  `"${plugin}" reads the context value "${key}" (${place}), which it does not declare: name it under "requires" or "optional" in its plugin`;
+
+/**
+ * What can be seen in the source: `exchange.get(caller)` of a key that is imported from the gateway. Returns a sentence for each.
+ */
+export async function undeclaredInSource(installed: readonly InstalledPlugin[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const guarded of installed.flatMap((one) => guardedOf(one) ?? []))
+    for (const file of sourcesOf(guarded.code)) found.push(...(await undeclaredIn(file, guarded)));
+  return found;
+}
+
+function sourcesOf(code: string): string[] {
+  if (!code.endsWith(sep)) return [code];
+  return readdirSync(code, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && /(?<!\.test|\.d)\.m?[jt]s$/.test(entry.name))
+    .map((entry) => join(code, entry.name));
+}
+
+async function undeclaredIn(file: string, { plugin, declared }: Guarded): Promise<string[]> {
+  const text = readFileSync(file, 'utf8');
+  const sentences: string[] = [];
+  for (const [, names, specifier] of text.matchAll(/\bimport\s*\{([^}]*)\}\s*from\s*['"](model-gateway[^'"]*)['"]/g)) {
+    const url = authorModule(specifier!);
+    if (url === undefined) continue;
+    const module = (await import(url)) as Record<string, unknown>;
+    for (const name of names!.split(',')) {
+      const [imported = '', local = imported] = name.trim().split(/\s+as\s+/);
+      const key = module[imported];
+      if (!isContextKey(key) || declared.has(key)) continue;
+      const use = text.search(new RegExp(`\\.(?:get|find)\\(\\s*${local.replaceAll('$', '\\$')}\\s*\\)`));
+      if (use === -1) continue;
+      const line = text.slice(0, use).split('\n').length;
+      sentences.push(`${sentence(plugin, key.name, `${file}:${line}`)}.`);
+    }
+  }
+  return sentences;
+}
+
+function isContextKey(value: unknown): value is ContextKey<unknown> {
+  return typeof (value as ContextKey<unknown> | undefined)?.slot === 'number';
+}
+
+/** Of every gateway of this process; a plugin of two gateways may read what it declares in either. */
+const guardedPlugins = new Map<string, Guarded>();
+const ownCode = fileURLToPath(new URL('../../plugins/', import.meta.url));
+const sharedCode = join(ownCode, 'common') + sep;
+let isPatched = false;
+
+/** For tests: from here on such a read throws. Each read looks at the stack, which would cost too much while serving. */
+export function guardContext(installed: readonly InstalledPlugin[]): void {
+  for (const guarded of installed.flatMap((one) => guardedOf(one) ?? [])) {
+    const known = guardedPlugins.get(guarded.code)?.declared ?? [];
+    guardedPlugins.set(guarded.code, { ...guarded, declared: new Set([...known, ...guarded.declared]) });
+  }
+  if (isPatched) return;
+  isPatched = true;
+  const { get, find } = LiveExchange.prototype;
+  LiveExchange.prototype.get = function <T>(this: LiveExchange, key: ContextKey<T>): T {
+    refuseUndeclared(key);
+    return get.call(this, key) as T;
+  };
+  LiveExchange.prototype.find = function <T>(this: LiveExchange, key: ContextKey<T>): T | undefined {
+    refuseUndeclared(key);
+    return find.call(this, key) as T | undefined;
+  };
+}
+
+function refuseUndeclared(key: ContextKey<unknown>): void {
+  const { stack = '' } = new Error('read');
+  for (const frame of stack.split('\n').slice(3)) {
+    const [, location = '', line] = /(?:\(|at )((?:file:\/\/)?\/[^)]*?):(\d+):\d+\)?$/.exec(frame) ?? [];
+    const file = location.startsWith('file:') ? fileURLToPath(location) : location;
+    // A built-in plugin reads for itself what it was called with.
+    if (file.startsWith(ownCode) && !file.startsWith(sharedCode)) return;
+    const reader = [...guardedPlugins.values()].find(({ code }) => file === code || file.startsWith(code));
+    if (reader === undefined) continue;
+    if (!reader.declared.has(key)) throw new Error(sentence(reader.plugin, key.name, `${file}:${line}`));
+    return;
+  }
+}

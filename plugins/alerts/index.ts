@@ -1,0 +1,170 @@
+/** Alerts: rules about traffic, upstreams and money, evaluated while something happens, stored, and sent to sinks once in a fleet. */
+import { isDeepStrictEqual } from 'node:util';
+import { type Clock, definePlugin, type Host, type PluginInstance } from '../../core/contract/contract.ts';
+import {
+  type AlertAdmin,
+  type AlertSink,
+  alertAdmin,
+  alertEvents,
+  alertKinds,
+  alertSinks,
+  mailers,
+} from '../common/domain/admin/alerts.ts';
+import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import { requestQueries } from '../common/domain/admin/requests.ts';
+import { upstreamAdmin } from '../common/domain/admin/upstreams.ts';
+import { database } from '../common/domain/database.ts';
+import { alertCommands } from './commands.ts';
+import { type AlertsConfig, configSchema, problemsOf, type Rule, rulesOf } from './config.ts';
+import { Deliveries, mostAttempts } from './deliveries.ts';
+import { Engine } from './engine.ts';
+import { moneyKinds } from './kinds/money.ts';
+import { trafficKinds } from './kinds/traffic.ts';
+import { upstreamKinds } from './kinds/upstreams.ts';
+import { AlertRows } from './rows.ts';
+import { chatSinks } from './sinks/chats.ts';
+import { mailSink, webhookSink } from './sinks/mail-and-webhook.ts';
+
+const tickMs = 1_000;
+const cleanIntervalMs = 3_600_000;
+const reportsKeptMs = 8 * 24 * 3_600_000;
+
+export default definePlugin<AlertsConfig>({
+  name: 'alerts',
+  config: configSchema,
+  extensionPoints: [alertKinds, alertSinks],
+  extends: [alertKinds, alertSinks],
+  services: {
+    requires: [database],
+    optional: [requestQueries, ledgerQueries, upstreamAdmin, mailers],
+    provides: [alertEvents, alertAdmin],
+  },
+  setup: setUpAlerts,
+});
+
+async function setUpAlerts(host: Host, written: AlertsConfig): Promise<PluginInstance<AlertsConfig>> {
+  let config = written;
+  addOwn(host);
+  const store = host.get(database);
+  await store.migrate('alerts', new URL('./migrations/', import.meta.url));
+  const rows = new AlertRows(store);
+  const sinks = new OpenSinks(host);
+  const deliveries = new Deliveries(host, rows, (name) => sinks.find(name, config));
+  let rules: readonly Rule[] | undefined;
+  const engine = new Engine(host, rows, deliveries, {
+    everyMs: () => config.every,
+    rules: () => {
+      rules ??= rulesOf(config, host.extensions(alertKinds));
+      return rules;
+    },
+    written: () => host.find(requestQueries)?.written() ?? 0,
+  });
+  host.provide(alertEvents, engine);
+  host.provide(
+    alertAdmin,
+    openAlertAdmin(host.clock, rows, () => config),
+  );
+  let lookedAt = host.clock.monotonic();
+  const lookWhenDue = async () => {
+    const now = host.clock.monotonic();
+    if (now - lookedAt < config.every) return;
+    lookedAt = now;
+    await engine.look();
+  };
+  return {
+    commands: alertCommands(host, rows, deliveries, () => config),
+    problems: () => problemsOf(config, host.extensions(alertKinds), host.extensions(alertSinks)),
+    prepare(changed) {
+      const [problem] = problemsOf(changed, host.extensions(alertKinds), host.extensions(alertSinks));
+      if (problem !== undefined && 'message' in problem) throw new Error(problem.message);
+      sinks.check(changed);
+      return () => {
+        sinks.replace(config, changed);
+        config = changed;
+        rules = undefined;
+      };
+    },
+    start() {
+      host.every(tickMs, 'evaluate the rules of alerts', lookWhenDue);
+      host.every(cleanIntervalMs, 'forget old alerts', () => {
+        const now = host.clock.now();
+        return rows.removeOld(now - config.retention, now - reportsKeptMs);
+      });
+    },
+    stop: () => sinks.close(),
+  };
+}
+
+function addOwn(host: Host): void {
+  const kinds = [
+    ...trafficKinds(() => host.find(requestQueries)),
+    ...upstreamKinds(() => host.find(upstreamAdmin)),
+    ...moneyKinds(() => host.find(ledgerQueries)),
+  ];
+  for (const kind of kinds) host.extend(alertKinds, kind);
+  for (const sink of [mailSink, webhookSink, ...chatSinks]) host.extend(alertSinks, sink);
+}
+
+/** Alerts for the console, and acknowledging them. */
+function openAlertAdmin(clock: Clock, rows: AlertRows, config: () => AlertsConfig): AlertAdmin {
+  return {
+    list: (filter, page) => rows.list(filter, page),
+    acknowledge: (id, by, reason) => rows.acknowledge(id, by, reason, clock.now()),
+    async sinks() {
+      const last = await rows.lastOfSinks(mostAttempts);
+      return Object.entries(config().sinks).map(([name, { type }]) => ({
+        name,
+        type,
+        ...(last.get(name) ?? { last: undefined, waiting: 0 }),
+      }));
+    },
+  };
+}
+
+/** Opened when their first message is sent. */
+class OpenSinks {
+  readonly #host: Host;
+  readonly #open = new Map<string, AlertSink>();
+
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  find(name: string, { sinks }: AlertsConfig): AlertSink | undefined {
+    const found = this.#open.get(name);
+    if (found !== undefined || !Object.hasOwn(sinks, name)) return found;
+    const { clock } = this.#host;
+    const { type, settings } = this.#parsed(name, sinks[name]!);
+    const sink = type.open(settings, { clock, mailer: () => this.#host.find(mailers)?.find() });
+    this.#open.set(name, sink);
+    return sink;
+  }
+
+  /** Throws for a sink that its type does not take. */
+  check({ sinks }: AlertsConfig): void {
+    for (const [name, section] of Object.entries(sinks)) this.#parsed(name, section);
+  }
+
+  #parsed(name: string, { type, ...section }: AlertsConfig['sinks'][string]) {
+    const found = this.#host.extensions(alertSinks).find((one) => one.name === type);
+    if (found === undefined) throw new Error(`alerts.sinks.${name}: there is no type of sink "${type}"`);
+    const parsed = (found.config as unknown as typeof configSchema).safeParse(section);
+    if (parsed.success) return { type: found, settings: parsed.data as unknown };
+    const [issue] = parsed.error.issues;
+    throw new Error(`alerts.sinks.${name}.${issue!.path.join('.')}: ${issue!.message}`);
+  }
+
+  /** Closes changed sinks; a message that is being sent is finished or sent again. */
+  replace(before: AlertsConfig, after: AlertsConfig): void {
+    for (const [name, sink] of this.#open) {
+      if (isDeepStrictEqual(before.sinks[name], after.sinks[name])) continue;
+      this.#open.delete(name);
+      void sink.close?.();
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#open.values()].map((sink) => sink.close?.()));
+    this.#open.clear();
+  }
+}

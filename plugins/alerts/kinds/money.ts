@@ -1,0 +1,87 @@
+/** Kinds of alerts about money: models that are sold below their cost, accounts that spend far more than usual, books that do not fit. */
+import type { AlertKind, Measurement } from '../../common/domain/admin/alerts.ts';
+import type { LedgerQueries, SpendGroup } from '../../common/domain/admin/ledger.ts';
+import type { Span } from '../../common/domain/admin/pages.ts';
+import { billionthsOf, formatUsd, type Money, mean, money, parseUsd, zero } from '../../common/domain/money.ts';
+
+type Queries = () => LedgerQueries | undefined;
+
+const hour = 3_600_000;
+const mostGroups = 200;
+/** The usual of an account is its mean over so many windows before. */
+const usualWindows = 24;
+
+export function moneyKinds(queries: Queries): AlertKind[] {
+  return [
+    {
+      name: 'negative_margin',
+      title: 'Calls of a model cost more than they were charged',
+      unit: 'usd',
+      bad: 'below',
+      fields: { charged: 'usd', cost: 'usd' },
+      defaults: { threshold: zero, clear: zero, windowMs: hour, forMs: 0, quietMs: 600_000, least: 10 },
+      measure: async (span) =>
+        ((await queries()?.spend(span, 'model', mostGroups)) ?? []).flatMap((one) => marginOf(one) ?? []),
+    },
+    {
+      name: 'spend_spike',
+      title: 'An account spends far more than usual',
+      unit: 'times',
+      bad: 'above',
+      fields: { spent: 'usd', usual: 'usd' },
+      defaults: {
+        threshold: 5_000_000_000n,
+        clear: 3_000_000_000n,
+        windowMs: hour,
+        forMs: 0,
+        quietMs: hour,
+        least: parseUsd('10'),
+      },
+      measure: (span) => spikes(queries(), span),
+    },
+    {
+      name: 'ledger_mismatch',
+      title: 'The ledger does not add up',
+      unit: 'count',
+      bad: 'above',
+      fields: { findings: 'count' },
+      defaults: { threshold: 0, clear: 0, windowMs: 24 * hour, forMs: 0, quietMs: 0, least: 0 },
+    },
+    {
+      name: 'unpriced_model',
+      title: 'A model without a price was asked for',
+      unit: 'count',
+      bad: 'above',
+      defaults: { threshold: 0, clear: 0, windowMs: hour, forMs: 0, quietMs: 0, least: 0 },
+    },
+  ];
+}
+
+/** undefined where the own cost of a call is unknown. */
+export function marginOf({
+  group: subject,
+  requests,
+  cost,
+  ownCost,
+  ownCostUnknown = 0,
+}: SpendGroup): Measurement<Money> | undefined {
+  if (ownCostUnknown > 0) return undefined;
+  const fields = { charged: formatUsd(cost), cost: formatUsd(ownCost) };
+  return { subject, value: money(cost - ownCost), sample: requests, fields };
+}
+
+async function spikes(queries: LedgerQueries | undefined, { from, until }: Span): Promise<Measurement<bigint>[]> {
+  if (queries === undefined) return [];
+  const now = await queries.spend({ from, until }, 'account', mostGroups);
+  const before = await queries.spend({ from: from - usualWindows * (until - from), until: from }, 'account', 1_500);
+  const known = new Map(before.map(({ group, cost }) => [group, cost]));
+  return now.flatMap(({ group, cost }) => spikeOf(group, cost, known.get(group)) ?? []);
+}
+
+/** `before`: what it spent in the windows before, of which the usual is the mean; undefined for a new account. */
+export function spikeOf(subject: string, spent: Money, before: Money | undefined): Measurement<bigint> | undefined {
+  if (before === undefined || before <= 0n) return undefined;
+  const value = billionthsOf(before, money(spent * BigInt(usualWindows)));
+  const fields = { spent: formatUsd(spent), usual: formatUsd(mean(before, usualWindows)) };
+  return { subject, value, sample: spent, fields };
+}

@@ -1,0 +1,50 @@
+/** The text of messages, and names without characters that could disguise them. Pure. */
+import type { AlertMessage, AlertUnit, AlertValue, ShownValue } from '../common/domain/admin/alerts.ts';
+import { formatUsd } from '../common/domain/money.ts';
+
+const longestName = 120;
+
+/** Names may come from clients: without line breaks, control characters and marks that turn the direction of writing. */
+export function plainName(name: string): string {
+  const plain = name.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu, ' ').trim();
+  const letters = [...plain];
+  return letters.length > longestName ? `${letters.slice(0, longestName - 1).join('')}…` : plain;
+}
+
+export const shownValue = (value: AlertValue): ShownValue => (typeof value === 'bigint' ? formatUsd(value) : value);
+
+export function valueText(value: ShownValue, unit: AlertUnit): string {
+  if (typeof value === 'string') return unit === 'usd' ? `${value} USD` : `${oneDecimal(value)} times the usual`;
+  if (unit === 'share') return `${(value * 100).toFixed(1)} %`;
+  if (unit === 'milliseconds') return value < 1_000 ? `${Math.round(value)} ms` : `${(value / 1_000).toFixed(1)} s`;
+  return String(Math.round(value));
+}
+
+/** Cuts the decimal text of `shownValue` after one digit. */
+function oneDecimal(value: string): string {
+  return value.slice(0, value.indexOf('.') + 2);
+}
+
+type Written = Omit<AlertMessage, 'title' | 'text'> & { readonly kindTitle: string };
+
+export function messageOf({ kindTitle, ...facts }: Written): AlertMessage {
+  const { event, gateway, rule, subject, value, threshold, unit, beganAt, at, id } = facts;
+  const what = `${kindTitle}: ${subject}`;
+  const mark = { begin: 'ALERT', repeat: 'STILL', end: 'OVER', test: 'TEST' }[event];
+  const lasted = `after ${minutes(at - beganAt)}`;
+  const title = `[${plainName(gateway)}] ${mark} ${what}${event === 'end' ? ` (${lasted})` : ''}`;
+  const lines = [
+    event === 'test' ? 'This is a test. Nothing is wrong.' : what,
+    `Value: ${valueText(value, unit)}, threshold: ${valueText(threshold, unit)}`,
+    ...Object.entries(facts.fields).map(([name, field]) => `${name}: ${field}`),
+    `Since: ${new Date(beganAt).toISOString()}${event === 'begin' || event === 'test' ? '' : ` (${lasted})`}`,
+    `Rule: ${rule}`,
+    `Id: ${id}`,
+  ];
+  return { ...facts, title, text: lines.join('\n') };
+}
+
+function minutes(ms: number): string {
+  const whole = Math.max(0, Math.round(ms / 60_000));
+  return whole < 120 ? `${whole} min` : `${Math.round(whole / 60)} h`;
+}

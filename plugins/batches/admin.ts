@@ -1,0 +1,92 @@
+/** The service `batchAdmin`: the batches of an account, and checks of inputs before anything is ordered. */
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { BatchAdmin, BatchView } from '../common/domain/admin/batches.ts';
+import type { UploadedFiles } from '../common/domain/stored-files.ts';
+import { pageOf } from '../common/kit/paging.ts';
+import type { Batch } from './batch.ts';
+import { type InputLimits, readInput } from './input.ts';
+import type { BatchRows } from './rows.ts';
+
+export interface AdminTools {
+  readonly rows: BatchRows;
+  readonly files: () => UploadedFiles;
+  /** Addresses that lines may call. */
+  readonly endpoints: readonly string[];
+  readonly limits: InputLimits;
+  readonly wake: () => void;
+}
+
+/** The most checks at once in a process: each reads a whole file. */
+const checksAtOnce = 2;
+
+export function openBatchAdmin({ rows, files, endpoints, limits, wake }: AdminTools): BatchAdmin {
+  let checks = 0;
+  return {
+    async list(accountId, page) {
+      return pageOf(
+        await rows.list(accountId, undefined, { ...page, after: page.after }),
+        page,
+        ({ id }) => id,
+        viewOf,
+      );
+    },
+    async find(accountId, id) {
+      const batch = await rows.find(accountId, id);
+      return batch && viewOf(batch);
+    },
+    async cancel(accountId, id) {
+      if ((await rows.find(accountId, id)) === undefined)
+        throw new GatewayError('not_found', 'There is no such batch.', { shouldRetry: false });
+      await rows.cancel(accountId, id);
+      wake();
+    },
+    async check(accountId, fileId, endpoint) {
+      if (!endpoints.includes(endpoint))
+        throw new GatewayError('invalid_request', `The endpoint must be one of: ${endpoints.join(', ')}.`, {
+          field: 'endpoint',
+          shouldRetry: false,
+        });
+      if (checks >= checksAtOnce)
+        throw new GatewayError('overloaded', 'Other files are being checked at the moment.', { retryAfterMs: 2_000 });
+      checks += 1;
+      try {
+        const opened = await files().open(accountId, fileId);
+        if (opened === undefined)
+          throw new GatewayError('not_found', 'There is no such file.', { field: 'file', shouldRetry: false });
+        try {
+          const { total, errors } = await readInput(opened.body, endpoint, limits, async () => {});
+          return { lines: total, errors };
+        } finally {
+          opened.close();
+        }
+      } finally {
+        checks -= 1;
+      }
+    },
+  };
+}
+
+function viewOf(batch: Batch): BatchView {
+  const { id, keyId, endpoint, state, outcome, total, counts, cost, errors, inputFile } = batch;
+  const { createdAt, endedAt, cancelAt, expiresAt } = batch;
+  // The id of an output file is set before the file exists.
+  const [outputFile, errorFile] = state === 'ended' ? [batch.outputFile, batch.errorFile] : [];
+  return {
+    id,
+    keyId,
+    endpoint,
+    state,
+    outcome,
+    total,
+    counts,
+    cost,
+    errors,
+    inputFile,
+    outputFile,
+    errorFile,
+    createdAt,
+    endedAt,
+    cancelAt,
+    expiresAt,
+  };
+}

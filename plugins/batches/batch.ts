@@ -1,0 +1,77 @@
+/** A batch and its lines, as the plugin's parts share them. Types. */
+import type { Money } from '../common/domain/money.ts';
+
+export type BatchDialect = 'chat' | 'messages';
+export type Outcome = 'completed' | 'failed' | 'cancelled' | 'expired';
+type LineResult = 'succeeded' | 'errored' | 'cancelled' | 'expired';
+
+export interface InputError {
+  readonly line: number | null;
+  readonly code: string;
+  readonly message: string;
+  readonly param: string | null;
+}
+
+export interface Counts {
+  readonly succeeded: number;
+  readonly errored: number;
+  readonly cancelled: number;
+  readonly expired: number;
+}
+
+/** Times are wall-clock milliseconds. */
+export interface Batch {
+  readonly id: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly remoteAddress: string;
+  readonly dialect: BatchDialect;
+  readonly endpoint: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly inputFile: string;
+  readonly metadata: Readonly<Record<string, string>> | undefined;
+  readonly state: 'validating' | 'running' | 'finishing' | 'ended';
+  readonly outcome: Outcome | undefined;
+  readonly errors: readonly InputError[];
+  readonly total: number;
+  readonly counts: Counts;
+  /** Charges of the finished lines, in nano-USD; undefined: one of them is unknown. */
+  readonly cost: Money | undefined;
+  readonly outputFile: string | undefined;
+  readonly errorFile: string | undefined;
+  readonly outputLifetimeMs: number | undefined;
+  readonly createdAt: number;
+  readonly startedAt: number | undefined;
+  readonly finishingAt: number | undefined;
+  readonly endedAt: number | undefined;
+  readonly cancelAt: number | undefined;
+  readonly expiresAt: number;
+}
+
+/** A line of the input, by its position. */
+export interface InputLine {
+  readonly number: number;
+  readonly customId: string;
+  readonly firstByte: number;
+  readonly bytes: number;
+}
+
+/** A line that a worker has taken. */
+export interface TakenLine extends InputLine {
+  /** When it was sent first, if it may have been; milliseconds ago. */
+  readonly sentAgoMs: number | undefined;
+}
+
+export interface LineAnswer {
+  readonly result: LineResult;
+  readonly status: number | undefined;
+  readonly requestId: string | undefined;
+  readonly answer: string | undefined;
+  /** The account's charge; undefined: unknown. */
+  readonly cost: Money | undefined;
+}
+
+export interface DoneLine extends Omit<LineAnswer, 'cost'> {
+  readonly number: number;
+  readonly customId: string;
+}

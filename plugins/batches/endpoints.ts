@@ -1,0 +1,266 @@
+/** The addresses of batches: `/v1/batches` and `/v1/messages/batches`. */
+import type { Endpoint, Exchange, Host } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { caller } from '../common/domain/accounts.ts';
+import type { UploadedFiles } from '../common/domain/stored-files.ts';
+import { type Dialect, jsonAnswer, renderError } from '../common/kit/dialects.ts';
+import type { Batch, BatchDialect } from './batch.ts';
+import { chatOrder, messagesLines } from './create.ts';
+import type { BatchRows, NewBatch } from './rows.ts';
+import { chatBatch, messagesBatch } from './shapes.ts';
+
+export interface EndpointTools {
+  readonly host: Host;
+  readonly rows: BatchRows;
+  readonly files: () => UploadedFiles;
+  /** Addresses that lines may call. */
+  readonly endpoints: readonly string[];
+  readonly mostOpen: number;
+  readonly mostLines: number;
+  readonly windowMs: number;
+  readonly wake: () => void;
+}
+
+const sendTimeoutMs = 3_600_000;
+const headerNames = ['anthropic-version', 'anthropic-beta', 'openai-beta'];
+
+export function endpointsOf(tools: EndpointTools): Endpoint[] {
+  return [...chatEndpoints(tools), ...(tools.endpoints.includes('/v1/messages') ? messagesEndpoints(tools) : [])];
+}
+
+function base(dialect: Dialect) {
+  return {
+    operation: 'batches',
+    body: 'none',
+    renderError: (error, exchange) => renderError(error, dialect, exchange.id),
+  } satisfies Partial<Endpoint>;
+}
+
+function chatEndpoints(tools: EndpointTools): Endpoint[] {
+  const common = base('chat');
+  const path = '/v1/batches';
+  const one = (batch: Batch) => json(chatBatch(batch));
+  return [
+    {
+      ...common,
+      method: 'POST',
+      path,
+      body: 'json',
+      describes: [
+        {
+          summary: 'Orders a batch of requests.',
+          body: { types: ['application/json'], required: ['input_file_id', 'endpoint', 'completion_window'] },
+        },
+      ],
+      handle: async (exchange) => one(await orderFile(tools, exchange)),
+    },
+    {
+      ...common,
+      method: 'GET',
+      path,
+      describes: [{ summary: 'Lists the batches.', query: { after: 'Id of the batch before.', limit: 'Of a page.' } }],
+      handle: (exchange) => list(tools, exchange, undefined, 'after', chatBatch),
+    },
+    {
+      ...common,
+      method: 'GET',
+      path: `${path}/:id`,
+      describes: [{ summary: 'Tells the state of a batch.' }],
+      handle: async (exchange) => one(await found(tools, exchange)),
+    },
+    {
+      ...common,
+      method: 'POST',
+      path: `${path}/:id/cancel`,
+      describes: [{ summary: 'Cancels a batch.' }],
+      handle: async (exchange) => one(await cancel(tools, exchange)),
+    },
+  ];
+}
+
+function messagesEndpoints(tools: EndpointTools): Endpoint[] {
+  const common = base('messages');
+  const path = '/v1/messages/batches';
+  const shapeFor = (exchange: Exchange) => (batch: Batch) => messagesBatch(batch, originOf(exchange));
+  const one = (exchange: Exchange, batch: Batch) => json(shapeFor(exchange)(batch));
+  return [
+    {
+      ...common,
+      method: 'POST',
+      path,
+      body: 'json',
+      describes: [
+        { summary: 'Orders a batch of requests.', body: { types: ['application/json'], required: ['requests'] } },
+      ],
+      handle: async (exchange) => one(exchange, await orderRequests(tools, exchange)),
+    },
+    {
+      ...common,
+      method: 'GET',
+      path,
+      describes: [
+        { summary: 'Lists the batches.', query: { after_id: 'Id of the batch before.', limit: 'Of a page.' } },
+      ],
+      handle: (exchange) => list(tools, exchange, 'messages', 'after_id', shapeFor(exchange)),
+    },
+    {
+      ...common,
+      method: 'GET',
+      path: `${path}/:id`,
+      describes: [{ summary: 'Tells the state of a batch.' }],
+      handle: async (exchange) => one(exchange, await found(tools, exchange)),
+    },
+    {
+      ...common,
+      method: 'POST',
+      path: `${path}/:id/cancel`,
+      describes: [{ summary: 'Cancels a batch.' }],
+      handle: async (exchange) => one(exchange, await cancel(tools, exchange)),
+    },
+    {
+      ...common,
+      method: 'DELETE',
+      path: `${path}/:id`,
+      describes: [{ summary: 'Deletes a batch that has ended, with its results.' }],
+      handle: (exchange) => remove(tools, exchange),
+    },
+    {
+      ...common,
+      method: 'GET',
+      path: `${path}/:id/results`,
+      describes: [{ summary: 'Sends the results of a batch.', answers: ['application/jsonl'] }],
+      timeoutMs: sendTimeoutMs,
+      handle: (exchange) => results(tools, exchange),
+    },
+  ];
+}
+
+const accountOf = (exchange: Exchange) => exchange.get(caller).accountId;
+const idOf = ({ request }: Exchange) => request.params['id'] ?? '';
+const json = (value: object): Answer => jsonAnswer(JSON.stringify(value));
+
+/** The address of results is one that the client can reach: the one that it has called. */
+function originOf({ request }: Exchange): string {
+  const host = request.headers['host'] ?? '';
+  const protocol = request.headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';
+  return /^[\w.:[\]-]{1,255}$/.test(host) ? `${protocol}://${host}` : '';
+}
+
+async function orderFile(tools: EndpointTools, exchange: Exchange): Promise<Batch> {
+  const order = chatOrder(exchange.request, tools.endpoints);
+  const file = await tools.files().find(accountOf(exchange), order.inputFile);
+  if (file === undefined)
+    throw new GatewayError('not_found', 'There is no such file.', {
+      field: 'input_file_id',
+      code: 'file_not_found',
+      shouldRetry: false,
+    });
+  if (file.purpose !== 'batch')
+    throw new GatewayError('invalid_request', 'The file must have been uploaded with the purpose "batch".', {
+      field: 'input_file_id',
+      shouldRetry: false,
+    });
+  return place(tools, exchange, { ...order, dialect: 'chat', id: newId(tools, 'batch_') });
+}
+
+async function orderRequests(tools: EndpointTools, exchange: Exchange): Promise<Batch> {
+  const accountId = accountOf(exchange);
+  const { files, mostLines } = tools;
+  const id = newId(tools, 'msgbatch_');
+  async function* body() {
+    yield* messagesLines(exchange.request, mostLines);
+  }
+  const received = await files().receive(accountId, body());
+  const details = { name: `${id}_input.jsonl`, purpose: 'batch', mediaType: 'application/jsonl' };
+  const { id: inputFile } = await files().keep(accountId, received, details);
+  const order = { inputFile, endpoint: '/v1/messages', metadata: undefined, outputLifetimeMs: undefined };
+  try {
+    return await place(tools, exchange, { ...order, dialect: 'messages', id });
+  } catch (error) {
+    await files().remove(accountId, inputFile);
+    throw error;
+  }
+}
+
+type Ordered = Pick<NewBatch, 'id' | 'dialect' | 'inputFile' | 'endpoint' | 'metadata' | 'outputLifetimeMs'>;
+
+async function place(tools: EndpointTools, exchange: Exchange, order: Ordered): Promise<Batch> {
+  const { rows, mostOpen, windowMs, wake } = tools;
+  const { accountId, keyId } = exchange.get(caller);
+  const { remoteAddress, headers } = exchange.request;
+  const kept = headerNames.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]] as const]));
+  const batch = { ...order, accountId, keyId, remoteAddress, headers: Object.fromEntries(kept), windowMs };
+  if (!(await rows.create(batch, mostOpen)))
+    throw new GatewayError('rate_limited', `At most ${mostOpen} batches of an account run at once.`, {
+      code: 'batches',
+      retryAfterMs: 60_000,
+    });
+  wake();
+  return (await rows.find(accountId, order.id))!;
+}
+
+function newId({ host }: EndpointTools, prefix: string): string {
+  return prefix + host.random.bytes(16).toString('hex');
+}
+
+async function found({ rows }: EndpointTools, exchange: Exchange): Promise<Batch> {
+  const batch = await rows.find(accountOf(exchange), idOf(exchange));
+  if (batch === undefined) throw noSuchBatch();
+  return batch;
+}
+
+async function cancel(tools: EndpointTools, exchange: Exchange): Promise<Batch> {
+  await tools.rows.cancel(accountOf(exchange), idOf(exchange));
+  tools.wake();
+  return found(tools, exchange);
+}
+
+async function list(
+  { rows }: EndpointTools,
+  exchange: Exchange,
+  dialect: BatchDialect | undefined,
+  cursor: 'after' | 'after_id',
+  shape: (batch: Batch) => object,
+): Promise<Answer> {
+  const { query } = exchange.request;
+  const text = query.get('limit') ?? '20';
+  const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > 100)
+    throw new GatewayError('invalid_request', '"limit" is a whole number from 1 to 100.', {
+      field: 'limit',
+      shouldRetry: false,
+    });
+  const all = await rows.list(accountOf(exchange), dialect, { limit, after: query.get(cursor) ?? undefined });
+  const shown = all.slice(0, limit);
+  return json({
+    object: 'list',
+    data: shown.map(shape),
+    first_id: shown[0]?.id ?? null,
+    last_id: shown.at(-1)?.id ?? null,
+    has_more: all.length > limit,
+  });
+}
+
+async function remove(tools: EndpointTools, exchange: Exchange): Promise<Answer> {
+  const batch = await found(tools, exchange);
+  if (batch.state !== 'ended' || !(await tools.rows.remove(batch.accountId, batch.id)))
+    throw new GatewayError('invalid_request', 'A batch that runs cannot be deleted; cancel it first.', {
+      shouldRetry: false,
+    });
+  for (const file of [batch.inputFile, batch.outputFile])
+    if (file !== undefined) await tools.files().remove(batch.accountId, file);
+  return json({ id: batch.id, type: 'message_batch_deleted' });
+}
+
+async function results(tools: EndpointTools, exchange: Exchange): Promise<Answer> {
+  const batch = await found(tools, exchange);
+  if (batch.state !== 'ended' || batch.outputFile === undefined)
+    throw new GatewayError('not_found', 'The results of this batch are not there yet.', { shouldRetry: false });
+  return tools.files().answer(batch.accountId, batch.outputFile, exchange);
+}
+
+/** The same for ids that never were, that are gone, and that belong to others. */
+function noSuchBatch(): GatewayError {
+  return new GatewayError('not_found', 'There is no such batch.', { code: 'batch_not_found', shouldRetry: false });
+}

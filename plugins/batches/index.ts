@@ -1,0 +1,113 @@
+/** Batches: many requests in one order, made within a day through the gateway's whole chain, at most once each. */
+import { definePlugin, type Host, type PluginInstance } from '../../core/contract/contract.ts';
+import { count, duration, size, z } from '../../core/contract/schema.ts';
+import { caller, keyring } from '../common/domain/accounts.ts';
+import { batchAdmin } from '../common/domain/admin/batches.ts';
+import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import { batchStatistics } from '../common/domain/admin/stored-work.ts';
+import { keyedCalls } from '../common/domain/calls.ts';
+import { database } from '../common/domain/database.ts';
+import { uploadedFiles } from '../common/domain/stored-files.ts';
+import { DueWatch } from '../common/kit/due-watch.ts';
+import { openBatchAdmin } from './admin.ts';
+import { endpointsOf } from './endpoints.ts';
+import { LineRows } from './line-rows.ts';
+import { BatchRows } from './rows.ts';
+import { Worker } from './worker.ts';
+
+const pollIntervalMs = 1_000;
+/** Batches of a process that is gone are found this late. */
+const longestSleepMs = 10_000;
+const cleanIntervalMs = 3_600_000;
+
+const positive = (most: number) => count().refine((value) => value >= 1 && value <= most, `must be from 1 to ${most}`);
+const addresses = [
+  '/v1/chat/completions',
+  '/v1/responses',
+  '/v1/messages',
+  '/v1/embeddings',
+  '/v1/moderations',
+] as const;
+
+const configSchema = z.strictObject({
+  endpoints: z
+    .array(z.enum(addresses))
+    .min(1)
+    .default([...addresses])
+    .describe('Addresses that lines may call; those that the gateway does not offer are left out.'),
+  lines: positive(100_000).prefault(50_000).describe('Lines of a batch at most.'),
+  line: size()
+    .refine((bytes) => bytes >= 1_024, 'must be at least 1KB')
+    .prefault('4MB')
+    .describe('Largest line of an input file.'),
+  answer: size()
+    .refine((bytes) => bytes >= 1_024, 'must be at least 1KB')
+    .prefault('16MB')
+    .describe('Largest answer that a line keeps.'),
+  open: positive(10_000).prefault(20).describe('Batches of an account that have not ended.'),
+  window: duration()
+    .refine((value) => value >= 1_000 && value <= 7 * 86_400_000, 'must be from 1s to 7d')
+    .prefault('24h')
+    .describe('Time in which the lines of a batch are begun; then it expires.'),
+  retention: duration()
+    .refine((value) => value >= 3_600_000, 'must be at least 1h')
+    .prefault('30d')
+    .describe('How long a batch is listed after its end.'),
+  lease: duration()
+    .refine((value) => value >= 1_000 && value <= 600_000, 'must be from 1s to 10m')
+    .prefault('30s')
+    .describe('How long a process has a batch that it does not renew; then another one goes on with it.'),
+  at_once: z
+    .strictObject({
+      batches: positive(1_000).prefault(4).describe('Batches that a process works on at once.'),
+      lines: positive(1_000).prefault(4).describe('Lines of a batch that run at once.'),
+    })
+    .prefault({})
+    .describe('How much of a process batches take; limits of accounts and vendors hold besides.'),
+});
+
+type Config = z.output<typeof configSchema>;
+
+export default definePlugin<Config>({
+  name: 'batches',
+  config: configSchema,
+  services: {
+    requires: [database, keyring, uploadedFiles],
+    optional: [keyedCalls, ledgerQueries],
+    provides: [batchAdmin, batchStatistics],
+  },
+  requires: [caller],
+  setup: setUpBatches,
+});
+
+async function setUpBatches(host: Host, config: Config): Promise<PluginInstance<Config>> {
+  const store = host.get(database);
+  await store.migrate('batches', new URL('./migrations/', import.meta.url));
+  const [rows, lines] = [new BatchRows(store), new LineRows(store)];
+  const files = () => host.get(uploadedFiles);
+  const limits = { lines: config.lines, lineBytes: config.line };
+  const { at_once: atOnce, answer: answerBytes, window: windowMs, open: mostOpen, lease: leaseMs } = config;
+  const due = new DueWatch({ clock: host.clock, longestMs: longestSleepMs, nextMs: () => rows.nextDueMs() });
+  const released = () => due.changed();
+  const worker = new Worker({ limits, ...atOnce, answerBytes, leaseMs }, { host, rows, lines, files, released });
+  host.provide(batchStatistics, { lines: worker.lines, figures: () => rows.figures() });
+  const poll = () => due.look(() => worker.poll());
+  const tools = { host, rows, files, mostOpen, mostLines: config.lines, windowMs };
+  const wake = () => {
+    due.changed();
+    poll()?.catch((error: unknown) => host.log.warn({ error }, 'batches could not be taken'));
+  };
+  host.provide(batchAdmin, openBatchAdmin({ rows, files, endpoints: config.endpoints, limits, wake }));
+  return {
+    get endpoints() {
+      return endpointsOf({ ...tools, endpoints: config.endpoints, wake });
+    },
+    pathPrefixes: ['/v1'],
+    start() {
+      host.every(pollIntervalMs, 'work on batches', poll);
+      host.every(cleanIntervalMs, 'forget old batches', () => rows.removeOld(config.retention));
+    },
+    drain: () => worker.drain(),
+    stop: () => worker.stop(),
+  };
+}

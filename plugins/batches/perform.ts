@@ -1,0 +1,139 @@
+/** Makes one line of a batch: a request of its own through the gateway's whole chain, at most once. */
+import type { DirectAnswer, Exchange, Host } from '../../core/contract/contract.ts';
+import { GatewayError, isPassing } from '../../core/contract/errors.ts';
+import { caller, keyring } from '../common/domain/accounts.ts';
+import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import { batchLine, keyedCalls, spendGuard } from '../common/domain/calls.ts';
+import { type Money, zero } from '../common/domain/money.ts';
+import { renderError } from '../common/kit/dialects.ts';
+import type { Batch, LineAnswer, TakenLine } from './batch.ts';
+import { requestIn } from './input.ts';
+
+/** `laterMs`: nothing was begun, and a later try may succeed. */
+export type Performed = LineAnswer | { readonly laterMs: number };
+
+const usualPauseMs = 5_000;
+/** Money and limits come back slowly. */
+const longPauseMs = 60_000;
+/** Keys of calls are trusted until shortly before they are forgotten. */
+const marginMs = 600_000;
+
+/** `text`: the line of the input; undefined: its file is gone. */
+export async function performLine(
+  host: Host,
+  batch: Batch,
+  line: TakenLine,
+  text: string | undefined,
+  mostBytes: number,
+): Promise<Performed> {
+  const request = text === undefined ? undefined : requestIn(text, batch.endpoint);
+  if (request === undefined || 'code' in request)
+    return refused(batch, new GatewayError('invalid_request', 'The input file is not there any more.'));
+  if (line.sentAgoMs !== undefined && !runsOnce(host, line.sentAgoMs))
+    return { ...refused(batch, unknownOutcome()), cost: undefined };
+  let made: Exchange | undefined;
+  try {
+    const known = await host.get(keyring).callerOf(batch.keyId, batch.remoteAddress);
+    const answer = await host.perform({
+      method: 'POST',
+      path: batch.endpoint,
+      headers: {
+        ...batch.headers,
+        'content-type': 'application/json',
+        // 128 random bits: no client has chosen it.
+        'idempotency-key': `${batch.id} line ${line.number}`,
+      },
+      body: Buffer.from(JSON.stringify(request.body)),
+      remoteAddress: batch.remoteAddress,
+      prepare(exchange) {
+        made = exchange;
+        exchange.set(caller, known);
+        exchange.set(batchLine, true);
+      },
+    });
+    const performed = await readAnswer(batch, answer, mostBytes);
+    if ('laterMs' in performed) return performed;
+    return { ...performed, cost: await costOf(host, batch, answer, made) };
+  } catch (error) {
+    if (isPassing(error)) return { laterMs: usualPauseMs };
+    if (error instanceof GatewayError)
+      return isLater(error.status, {}) ? { laterMs: usualPauseMs } : refused(batch, error);
+    throw error;
+  }
+}
+
+/** The charge of this line: of the request that just ended, or by the ledger of the earlier one that is replayed. */
+async function costOf(
+  host: Host,
+  { accountId }: Batch,
+  { headers }: DirectAnswer,
+  made: Exchange | undefined,
+): Promise<Money | undefined> {
+  const before = headers['x-original-request-id'];
+  if (before === undefined) return made?.find(spendGuard)?.charged?.()?.cost ?? zero;
+  return (await host.find(ledgerQueries)?.charge(before, accountId))?.cost;
+}
+
+/** Whether a second request of a line that may have been sent does not run again. */
+function runsOnce(host: Host, sentAgoMs: number): boolean {
+  const keyed = host.find(keyedCalls);
+  return keyed !== undefined && sentAgoMs + marginMs < keyed.keepMs;
+}
+
+async function readAnswer(batch: Batch, answer: DirectAnswer, mostBytes: number): Promise<Performed> {
+  const { status, headers } = answer;
+  const requestId = headers['x-request-id'];
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  let broken: unknown;
+  try {
+    // Read to its end even if it is too long: it is paid by its true usage.
+    for await (const chunk of answer.body) {
+      bytes += chunk.length;
+      if (bytes <= mostBytes) chunks.push(chunk);
+    }
+    await answer.ended;
+  } catch (error) {
+    broken = error;
+  }
+  if (broken !== undefined) return { ...refused(batch, brokenAnswer(broken)), requestId };
+  if (bytes > mostBytes) return { ...refused(batch, tooLong(mostBytes)), requestId };
+  const text = Buffer.concat(chunks, bytes).toString('utf8');
+  if (status < 400) return { result: 'succeeded', status, requestId, answer: text, cost: undefined };
+  if (isLater(status, headers)) return { laterMs: pauseOf(status, headers) };
+  return { result: 'errored', status, requestId, answer: text, cost: undefined };
+}
+
+/** Refusals before anything was sent, that time or money mends. */
+function isLater(status: number, headers: Readonly<Record<string, string>>): boolean {
+  if (status === 402) return true;
+  if (headers['x-should-retry'] === 'false') return false;
+  // 409: the same line runs in a process that has lost the batch.
+  return status === 409 || status === 429 || status === 503;
+}
+
+function pauseOf(status: number, headers: Readonly<Record<string, string>>): number {
+  if (status === 402) return longPauseMs;
+  const seconds = Number(headers['retry-after'] ?? Number.NaN);
+  if (!Number.isFinite(seconds)) return usualPauseMs;
+  return Math.min(Math.max(seconds * 1000, 1_000), longPauseMs);
+}
+
+/** What a line gets that the gateway refuses. */
+function refused(batch: Batch, error: GatewayError): LineAnswer {
+  const { body } = renderError(error, batch.dialect, '');
+  return { result: 'errored', status: error.status, requestId: undefined, answer: body as string, cost: zero };
+}
+
+export function unknownOutcome(): GatewayError {
+  const message = 'This request may have been made, and its answer was lost; it was not made again.';
+  return new GatewayError('internal', message, { code: 'outcome_unknown', shouldRetry: false });
+}
+
+function brokenAnswer(cause: unknown): GatewayError {
+  return new GatewayError('upstream_failed', 'The answer broke off.', { shouldRetry: false, cause });
+}
+
+function tooLong(mostBytes: number): GatewayError {
+  return new GatewayError('upstream_failed', `The answer is larger than ${mostBytes} bytes.`, { shouldRetry: false });
+}

@@ -1,0 +1,304 @@
+/** The rows of batches: created, found, listed, cancelled, and taken by workers. */
+import { type SQL, sql } from 'drizzle-orm';
+import type { BatchFigures } from '../common/domain/admin/stored-work.ts';
+import type { Database, Orm } from '../common/domain/database.ts';
+import { money } from '../common/domain/money.ts';
+import type { Batch, BatchDialect, Counts, InputError, Outcome } from './batch.ts';
+
+type Runner = Pick<Orm, 'execute'>;
+
+export interface NewBatch
+  extends Pick<
+    Batch,
+    'id' | 'accountId' | 'keyId' | 'remoteAddress' | 'dialect' | 'endpoint' | 'headers' | 'inputFile'
+  > {
+  readonly metadata: Readonly<Record<string, string>> | undefined;
+  readonly windowMs: number;
+  readonly outputLifetimeMs: number | undefined;
+}
+
+export interface Page {
+  readonly limit: number;
+  readonly after: string | undefined;
+}
+
+interface Row {
+  readonly id: string;
+  readonly account_id: string;
+  readonly key_id: string;
+  readonly remote_address: string;
+  readonly dialect: BatchDialect;
+  readonly endpoint: string;
+  readonly headers: string;
+  readonly input_file: string;
+  readonly metadata: string | null;
+  readonly state: Batch['state'];
+  readonly outcome: Outcome | null;
+  readonly errors: string | null;
+  readonly total: number;
+  readonly counts: string | null;
+  readonly cost: string | null;
+  readonly output_file: string | null;
+  readonly error_file: string | null;
+  readonly output_lifetime_ms: string | null;
+  readonly times: string;
+}
+
+const none: Counts = { succeeded: 0, errored: 0, cancelled: 0, expired: 0 };
+
+export class BatchRows {
+  readonly #orm: Orm;
+  readonly #schema: string;
+
+  constructor({ orm, schema }: Database) {
+    this.#orm = orm;
+    this.#schema = schema;
+  }
+
+  /** false: the account has as many open batches as it may have. */
+  async create(batch: NewBatch, mostOpen: number): Promise<boolean> {
+    return this.#orm.transaction(async (transaction) => {
+      await transaction.execute(
+        sql`select pg_advisory_xact_lock(hashtextextended(${`batches of ${batch.accountId}`}, 0))`,
+      );
+      const rows = await rowsOf(
+        transaction,
+        sql`insert into ${this.#batches} (id, account_id, key_id, remote_address, dialect, endpoint, headers, input_file,
+            metadata, state, expires_at, output_lifetime_ms)
+          select ${batch.id}, ${batch.accountId}, ${batch.keyId}, ${batch.remoteAddress}, ${batch.dialect}, ${batch.endpoint},
+            ${jsonOf(batch.headers)}, ${batch.inputFile}, ${jsonOf(batch.metadata)}, 'validating', ${inMs(batch.windowMs)},
+            ${batch.outputLifetimeMs ?? null}::bigint
+          where (select count(*) from ${this.#batches} where account_id = ${batch.accountId} and state <> 'ended') < ${mostOpen}::int
+          returning id`,
+      );
+      return rows.length === 1;
+    });
+  }
+
+  /** Of all accounts. */
+  async figures(): Promise<BatchFigures> {
+    const [row] = await rowsOf<{ open: number; oldest_ms: number }>(
+      this.#orm,
+      sql`select count(*)::int as open, coalesce(extract(epoch from now() - min(created_at)) * 1000, 0)::float8 as oldest_ms
+        from ${this.#batches} where state <> 'ended'`,
+    );
+    return { open: row!.open, oldestMs: row!.oldest_ms };
+  }
+
+  async find(accountId: string, id: string): Promise<Batch | undefined> {
+    const [batch] = await this.#select(sql`account_id = ${accountId} and id = ${id}`, sql``);
+    return batch;
+  }
+
+  /** Newest first; one more than the page has, if there is one. `dialect`: of this one alone. */
+  list(accountId: string, dialect: BatchDialect | undefined, { limit, after }: Page): Promise<Batch[]> {
+    const behind =
+      after === undefined
+        ? sql``
+        : sql`and (created_at, id) < (select created_at, id from ${this.#batches} where account_id = ${accountId} and id = ${after})`;
+    const ofDialect = dialect === undefined ? sql`` : sql`and dialect = ${dialect}`;
+    const ending = sql`order by created_at desc, id desc limit ${limit + 1}::int`;
+    return this.#select(sql`account_id = ${accountId} ${ofDialect} ${behind}`, ending);
+  }
+
+  /** Lines that run are finished, others are not begun. Once: a second time changes nothing. */
+  async cancel(accountId: string, id: string): Promise<void> {
+    await this.#orm.execute(
+      sql`update ${this.#batches} set cancel_at = coalesce(cancel_at, now()), due_at = now()
+        where account_id = ${accountId} and id = ${id} and state <> 'ended'`,
+    );
+  }
+
+  async remove(accountId: string, id: string): Promise<boolean> {
+    const rows = await rowsOf(
+      this.#orm,
+      sql`delete from ${this.#batches} where account_id = ${accountId} and id = ${id} and state = 'ended' returning id`,
+    );
+    return rows.length === 1;
+  }
+
+  async removeOld(ageMs: number): Promise<void> {
+    await this.#orm.execute(sql`delete from ${this.#batches} where state = 'ended' and ended_at < ${inMs(-ageMs)}`);
+  }
+
+  /** Milliseconds until a batch may be taken; undefined: there is none that is open. */
+  async nextDueMs(): Promise<number | undefined> {
+    const [row] = await rowsOf<{ ms: string | null }>(
+      this.#orm,
+      sql`select (extract(epoch from min(greatest(due_at, lease_until)) - now()) * 1000)::text as ms
+        from ${this.#batches} where state <> 'ended'`,
+    );
+    return row?.ms == null ? undefined : Number(row.ms);
+  }
+
+  /** Takes due batches that no worker holds. */
+  async take(token: string, limit: number, leaseMs: number): Promise<Batch[]> {
+    const taken = await rowsOf<{ id: string }>(
+      this.#orm,
+      sql`with due as (
+          select id from ${this.#batches}
+          where state <> 'ended' and due_at <= now() and (lease_until is null or lease_until <= now())
+          order by due_at limit ${limit}::int for update skip locked
+        )
+        update ${this.#batches} as taken set lease = ${token}, lease_until = ${inMs(leaseMs)}
+        from due where taken.id = due.id returning taken.id`,
+    );
+    if (taken.length === 0) return [];
+    return this.#select(sql`lease = ${token} and state <> 'ended'`, sql``);
+  }
+
+  /** undefined: another worker holds it now. */
+  async renew(id: string, token: string, leaseMs: number): Promise<{ readonly stops: boolean } | undefined> {
+    const [row] = await rowsOf<{ stops: boolean }>(
+      this.#orm,
+      sql`update ${this.#batches} set lease_until = ${inMs(leaseMs)} where id = ${id} and lease = ${token}
+        returning (cancel_at is not null or expires_at <= now()) as stops`,
+    );
+    return row;
+  }
+
+  async release(id: string, token: string, dueMs: number): Promise<void> {
+    await this.#orm.execute(
+      sql`update ${this.#batches} set lease = null, lease_until = null,
+          due_at = case when cancel_at is null then least(${inMs(dueMs)}, expires_at) else now() end
+        where id = ${id} and lease = ${token}`,
+    );
+  }
+
+  /** Its input was read; false: another worker holds it now. */
+  async begin(id: string, token: string, total: number): Promise<boolean> {
+    return this.#change(id, token, sql`state = 'running', total = ${total}::int, started_at = now()`);
+  }
+
+  async fail(id: string, token: string, errors: readonly InputError[]): Promise<boolean> {
+    return this.#change(
+      id,
+      token,
+      sql`state = 'ended', outcome = 'failed', errors = ${jsonOf(errors)}, counts = ${jsonOf(none)}, cost = 0, ended_at = now(),
+        lease = null, lease_until = null`,
+    );
+  }
+
+  /** Gives the files that are to be written their ids, once. */
+  async finish(
+    id: string,
+    token: string,
+    files: { readonly output: string; readonly error: string },
+  ): Promise<boolean> {
+    return this.#change(
+      id,
+      token,
+      sql`state = 'finishing', finishing_at = now(), output_file = ${files.output}, error_file = ${files.error}`,
+    );
+  }
+
+  /** Absent files were empty. The lines are deleted in the same transaction. */
+  async end(
+    id: string,
+    token: string,
+    ended: { readonly counts: Counts; readonly output: string | undefined; readonly error: string | undefined },
+  ): Promise<void> {
+    await this.#orm.transaction(async (transaction) => {
+      const rows = await rowsOf(
+        transaction,
+        sql`update ${this.#batches} set state = 'ended', ended_at = now(), counts = ${jsonOf(ended.counts)},
+            cost = ${this.#costOfLines(sql`${id}`)},
+            outcome = case when cancel_at is not null and ${ended.counts.cancelled}::int > 0 then 'cancelled'
+              when ${ended.counts.expired}::int > 0 then 'expired' when cancel_at is not null then 'cancelled' else 'completed' end,
+            output_file = ${ended.output ?? null}, error_file = ${ended.error ?? null}, lease = null, lease_until = null
+          where id = ${id} and lease = ${token} and state = 'finishing' returning id`,
+      );
+      if (rows.length === 1)
+        await transaction.execute(sql`delete from ${this.#table('batch_lines')} where batch_id = ${id}`);
+    });
+  }
+
+  /** Charges of the finished lines; null: one of them is unknown. */
+  #costOfLines(id: SQL): SQL {
+    return sql`(select case when bool_and(cost is not null) is not false then coalesce(sum(cost), 0)::bigint end
+      from ${this.#table('batch_lines')} as lines where lines.batch_id = ${id} and lines.state = 'done')`;
+  }
+
+  async #change(id: string, token: string, change: SQL): Promise<boolean> {
+    const rows = await rowsOf(
+      this.#orm,
+      sql`update ${this.#batches} set ${change} where id = ${id} and lease = ${token} returning id`,
+    );
+    return rows.length === 1;
+  }
+
+  async #select(which: SQL, ending: SQL): Promise<Batch[]> {
+    const time = (name: string) => sql`'${sql.raw(name)}', (extract(epoch from ${sql.raw(name)}) * 1000)::bigint`;
+    const names = ['created_at', 'started_at', 'finishing_at', 'ended_at', 'cancel_at', 'expires_at'];
+    const rows = await rowsOf<Row>(
+      this.#orm,
+      sql`select id, account_id, key_id, remote_address, dialect, endpoint, headers::text as headers, input_file,
+          metadata::text as metadata, state, outcome, errors::text as errors, total, output_file, error_file,
+          output_lifetime_ms::text as output_lifetime_ms,
+          coalesce(counts::text, (select json_build_object(
+            'succeeded', count(*) filter (where result = 'succeeded'), 'errored', count(*) filter (where result = 'errored'),
+            'cancelled', count(*) filter (where result = 'cancelled'), 'expired', count(*) filter (where result = 'expired'))::text
+            from ${this.#table('batch_lines')} as lines where lines.batch_id = batches.id)) as counts,
+          json_build_object(${sql.join(names.map(time), sql`, `)})::text as times,
+          (case when state = 'ended' then cost else ${this.#costOfLines(sql`batches.id`)} end)::text as cost
+        from ${this.#batches} as batches where ${which} ${ending}`,
+    );
+    return rows.map(batchOf);
+  }
+
+  get #batches(): SQL {
+    return this.#table('batches');
+  }
+
+  #table(name: string): SQL {
+    return sql`${sql.identifier(this.#schema)}.${sql.identifier(name)}`;
+  }
+}
+
+function batchOf(row: Row): Batch {
+  const times = JSON.parse(row.times) as Record<string, number | null>;
+  const at = (name: string) => times[name] ?? undefined;
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    keyId: row.key_id,
+    remoteAddress: row.remote_address,
+    dialect: row.dialect,
+    endpoint: row.endpoint,
+    headers: JSON.parse(row.headers) as Record<string, string>,
+    inputFile: row.input_file,
+    metadata: row.metadata === null ? undefined : (JSON.parse(row.metadata) as Record<string, string>),
+    state: row.state,
+    outcome: row.outcome ?? undefined,
+    errors: row.errors === null ? [] : (JSON.parse(row.errors) as InputError[]),
+    total: row.total,
+    cost: row.cost === null ? undefined : money(BigInt(row.cost)),
+    counts: row.counts === null ? none : (JSON.parse(row.counts) as Counts),
+    outputFile: row.output_file ?? undefined,
+    errorFile: row.error_file ?? undefined,
+    outputLifetimeMs: row.output_lifetime_ms === null ? undefined : Number(row.output_lifetime_ms),
+    createdAt: at('created_at')!,
+    startedAt: at('started_at'),
+    finishingAt: at('finishing_at'),
+    endedAt: at('ended_at'),
+    cancelAt: at('cancel_at'),
+    expiresAt: at('expires_at')!,
+  };
+}
+
+/** Rows of either driver. */
+export async function rowsOf<Row>(runner: Runner, statement: SQL): Promise<Row[]> {
+  const result: unknown = await runner.execute(statement);
+  return [...(Array.isArray(result) ? result : (result as { rows: Row[] }).rows)] as Row[];
+}
+
+/** A value as a JSON parameter, sent as text so that no driver encodes it twice. PostgreSQL text cannot hold NUL. */
+export function jsonOf(value: unknown): SQL {
+  if (value === undefined) return sql`null::json`;
+  return sql`${JSON.stringify(value).replaceAll('\\u0000', '\\ufffd')}::text::json`;
+}
+
+/** Now plus this time, by the database's clock, which all processes share. */
+export function inMs(milliseconds: number): SQL {
+  return sql`now() + ${Math.round(milliseconds)}::bigint * interval '1 millisecond'`;
+}

@@ -1,0 +1,258 @@
+/** Works on batches: takes them by lease, reads their input, makes their lines, writes their files. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Host } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { BatchStatistics } from '../common/domain/admin/stored-work.ts';
+import { bytesOf, type UploadedFiles } from '../common/domain/stored-files.ts';
+import { renderError } from '../common/kit/dialects.ts';
+import type { Batch, Counts, DoneLine, TakenLine } from './batch.ts';
+import { type InputLimits, readInput } from './input.ts';
+import type { LineRows } from './line-rows.ts';
+import { isError, outputLine } from './output.ts';
+import { performLine, unknownOutcome } from './perform.ts';
+import type { BatchRows } from './rows.ts';
+
+export interface WorkerOptions {
+  readonly limits: InputLimits;
+  /** Batches of this process at once, and lines of each at once. */
+  readonly batches: number;
+  readonly lines: number;
+  readonly answerBytes: number;
+  readonly leaseMs: number;
+}
+
+export interface WorkerTools {
+  readonly host: Host;
+  readonly rows: BatchRows;
+  readonly lines: LineRows;
+  readonly files: () => UploadedFiles;
+  /** A batch is given back, and may be due soon. */
+  readonly released: () => void;
+}
+
+const faultPauseMs = 10_000;
+const pageLines = 100;
+
+export class Worker {
+  readonly #options: WorkerOptions;
+  readonly #tools: WorkerTools;
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #ended = { succeeded: 0, errored: 0 };
+  #stopping = false;
+  #polling: Promise<void> | undefined;
+
+  constructor(options: WorkerOptions, tools: WorkerTools) {
+    this.#options = options;
+    this.#tools = tools;
+  }
+
+  /** Lines that this process has finished. */
+  get lines(): BatchStatistics['lines'] {
+    return this.#ended;
+  }
+
+  /** Takes what is due, if this process has a place for it. */
+  poll(): Promise<void> {
+    this.#polling ??= this.#take().finally(() => {
+      this.#polling = undefined;
+    });
+    return this.#polling;
+  }
+
+  /** Begins nothing more. */
+  drain(): void {
+    this.#stopping = true;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await this.#polling?.catch(() => {});
+    await Promise.all(this.#running.values());
+  }
+
+  async #take(): Promise<void> {
+    const free = this.#options.batches - this.#running.size;
+    if (this.#stopping || free <= 0) return;
+    const { rows, host } = this.#tools;
+    const token = host.random.bytes(16).toString('hex');
+    for (const batch of await rows.take(token, free, this.#options.leaseMs)) {
+      const work = this.#work(batch, token).finally(() => {
+        this.#running.delete(batch.id);
+        this.#tools.released();
+      });
+      this.#running.set(batch.id, work);
+    }
+  }
+
+  async #work(batch: Batch, token: string): Promise<void> {
+    const { rows, host } = this.#tools;
+    try {
+      let dueMs: number | undefined = 0;
+      if (batch.state === 'validating') await this.#validate(batch, token);
+      else if (batch.state === 'running') dueMs = await this.#run(batch, token);
+      else await this.#finish(batch, token);
+      if (dueMs !== undefined) await rows.release(batch.id, token, dueMs);
+    } catch (error) {
+      const level = error instanceof GatewayError ? 'warn' : 'error';
+      host.log[level]({ error, batch: batch.id }, 'a batch is worked on again in a moment');
+      await rows.release(batch.id, token, faultPauseMs).catch(() => {});
+    }
+  }
+
+  async #validate(batch: Batch, token: string): Promise<void> {
+    const { rows, lines, files } = this.#tools;
+    const opened = await files().open(batch.accountId, batch.inputFile);
+    if (opened === undefined) {
+      const message = 'The input file is not there any more.';
+      await rows.fail(batch.id, token, [{ line: null, code: 'file_not_found', message, param: 'input_file_id' }]);
+      return;
+    }
+    try {
+      // Of a worker that was lost while it read.
+      await lines.clear(batch.id);
+      const take = async (group: Parameters<LineRows['add']>[1]) => {
+        if ((await rows.renew(batch.id, token, this.#options.leaseMs)) === undefined) throw lost();
+        await lines.add(batch.id, group);
+      };
+      const { total, errors } = await readInput(opened.body, batch.endpoint, this.#options.limits, take);
+      if (errors.length === 0) await rows.begin(batch.id, token, total);
+      else {
+        await lines.clear(batch.id);
+        await rows.fail(batch.id, token, errors);
+      }
+    } finally {
+      opened.close();
+    }
+  }
+
+  /** Resolves with when the batch is due again; undefined: another worker has it. */
+  async #run(batch: Batch, token: string): Promise<number | undefined> {
+    const { rows, host } = this.#tools;
+    const renewMs = this.#options.leaseMs / 3;
+    const open = new Map<number, Promise<void>>();
+    for (;;) {
+      const renewed = await rows.renew(batch.id, token, this.#options.leaseMs);
+      const renewAt = host.clock.monotonic() + renewMs;
+      if (renewed?.stops === false) await this.#makeLines(batch, token, open, renewAt);
+      // What was sent is waited for, within the lease.
+      if (open.size > 0) await Promise.race([Promise.all(open.values()), pause(renewMs, undefined, { ref: false })]);
+      if (open.size > 0) continue;
+      if (renewed === undefined) return undefined;
+      return this.#stopping ? 0 : await this.#close(batch, token, renewed.stops);
+    }
+  }
+
+  /** No line runs: the batch waits for the next one, or its files are due. `stops`: it was cancelled, or has expired. */
+  async #close(batch: Batch, token: string, stops: boolean): Promise<number> {
+    const { rows, lines, files } = this.#tools;
+    const dueMs = stops ? undefined : await lines.nextDueMs(batch.id);
+    // A line that is due and was not taken is one that failed in this process.
+    if (dueMs !== undefined) return Math.max(dueMs, 1_000);
+    if (stops) await lines.close(batch.id, renderError(unknownOutcome(), batch.dialect, '').body as string);
+    await rows.finish(batch.id, token, { output: files().newId(), error: files().newId() });
+    return 0;
+  }
+
+  /** Keeps as many lines running as there may be, until none is due or the lease is to be renewed. */
+  async #makeLines(batch: Batch, token: string, open: Map<number, Promise<void>>, renewAt: number): Promise<void> {
+    const { lines, host } = this.#tools;
+    while (!this.#stopping && host.clock.monotonic() < renewAt) {
+      const free = this.#options.lines - open.size;
+      const taken = free > 0 ? await lines.take(batch.id, token, free) : [];
+      for (const line of taken)
+        open.set(
+          line.number,
+          this.#make(batch, line, token).finally(() => open.delete(line.number)),
+        );
+      if (free > 0 && taken.length === 0) return;
+      const leftMs = Math.max(0, renewAt - host.clock.monotonic());
+      await Promise.race([...open.values(), pause(leftMs, undefined, { ref: false })]);
+    }
+  }
+
+  async #make(batch: Batch, line: TakenLine, token: string): Promise<void> {
+    const { host, lines } = this.#tools;
+    try {
+      const performed = await performLine(
+        host,
+        batch,
+        line,
+        await this.#textOf(batch, line),
+        this.#options.answerBytes,
+      );
+      if ('laterMs' in performed) await lines.postpone(batch.id, line.number, token, performed.laterMs);
+      else {
+        await lines.finish(batch.id, line.number, performed);
+        if (performed.result === 'succeeded' || performed.result === 'errored') this.#ended[performed.result] += 1;
+      }
+    } catch (error) {
+      // It stays `running`: the next worker gets its answer by its idempotency key.
+      host.log.error({ error, batch: batch.id, line: line.number }, 'a line of a batch failed in the gateway');
+    }
+  }
+
+  async #textOf({ accountId, inputFile }: Batch, { firstByte, bytes }: TakenLine): Promise<string | undefined> {
+    const span = { first: firstByte, last: firstByte + bytes - 1 };
+    const opened = await this.#tools.files().open(accountId, inputFile, span);
+    return opened && (await bytesOf(opened)).toString('utf8');
+  }
+
+  /** Writes the files under the ids that they got before, so that a second time changes nothing. */
+  async #finish(batch: Batch, token: string): Promise<void> {
+    const counts = { succeeded: 0, errored: 0, cancelled: 0, expired: 0 };
+    const count = ({ result }: DoneLine) => {
+      counts[result] += 1;
+    };
+    const output = await this.#write(batch, token, batch.outputFile!, 'output', false, count);
+    const error = await this.#write(batch, token, batch.errorFile!, 'error', true, count);
+    await this.#tools.rows.end(batch.id, token, { counts: counts satisfies Counts, output, error });
+  }
+
+  /** undefined: it would be empty. */
+  async #write(
+    batch: Batch,
+    token: string,
+    id: string,
+    kind: 'output' | 'error',
+    ofErrors: boolean,
+    count: (line: DoneLine) => void,
+  ): Promise<string | undefined> {
+    const { files } = this.#tools;
+    const body = this.#linesOf(batch, token, ofErrors, count);
+    const first = await body.next();
+    if (first.done === true) return undefined;
+    const received = await files().receive(batch.accountId, prepended(first.value, body));
+    const details = { name: `${batch.id}_${kind}.jsonl`, purpose: 'batch_output', mediaType: 'application/jsonl' };
+    await files().keep(batch.accountId, received, { ...details, lifetimeMs: batch.outputLifetimeMs }, id);
+    return id;
+  }
+
+  async *#linesOf(
+    batch: Batch,
+    token: string,
+    ofErrors: boolean,
+    count: (line: DoneLine) => void,
+  ): AsyncGenerator<Uint8Array> {
+    const { rows, lines } = this.#tools;
+    for (let after = 0; ; ) {
+      if ((await rows.renew(batch.id, token, this.#options.leaseMs)) === undefined) throw lost();
+      const page = await lines.done(batch.id, after, pageLines);
+      for (const line of page) {
+        if (isError(batch.dialect, line) !== ofErrors) continue;
+        count(line);
+        yield Buffer.from(outputLine(batch.dialect, batch.id, line));
+      }
+      if (page.length < pageLines) return;
+      after = page.at(-1)!.number;
+    }
+  }
+}
+
+async function* prepended(first: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield first;
+  yield* rest;
+}
+
+function lost(): Error {
+  return new Error('another worker has this batch now');
+}

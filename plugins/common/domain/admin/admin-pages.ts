@@ -1,0 +1,70 @@
+/** The extension point by which plugins add a page and its API routes to the console, for operators. */
+
+import type { ConfigSchema } from '../../../../core/contract/contract.ts';
+import { defineExtensionPoint } from '../../../../core/contract/contract.ts';
+
+/** `read`: auditors and operators. `act`: operators; tokens have an operator's rights. */
+export type AdminAccess = 'read' | 'act';
+
+export interface AdminRequest<Query = unknown, Body = unknown> {
+  /** Of the path, decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  /** As the route's schemas parsed them; undefined without a schema. */
+  readonly query: Query;
+  readonly body: Body;
+  readonly actor: { readonly label: string; readonly role: 'auditor' | 'operator' };
+}
+
+/** A change (any method but GET) gets a row in the audit log, with `reason` of its body. */
+export interface AdminRoute<Query = unknown, Body = unknown> {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Below `/console/api/admin/NAME`: empty, or such as `/rows/:id`. */
+  readonly path: string;
+  /** One line of the API's description. */
+  readonly summary: string;
+  readonly access: AdminAccess;
+  /** Input that a schema rejects is answered with 400 and names the field. Query values are text. */
+  readonly query?: ConfigSchema<Query>;
+  readonly body?: ConfigSchema<Body>;
+  /** Describes the answer; it is not checked. */
+  readonly answer?: ConfigSchema<unknown>;
+  /** The subject of a change in the audit log; default: the values of the path. */
+  subject?(request: AdminRequest<Query, Body>): string;
+  /** Returns the answer, which is sent as JSON; undefined: `{"ok": true}`. Throws a GatewayError to refuse. */
+  handle(request: AdminRequest<Query, Body>): unknown;
+}
+
+/** Lets the type checker infer the types of query and body from their schemas. */
+export const adminRoute = <Query, Body>(route: AdminRoute<Query, Body>): AdminRoute => route;
+
+export interface AdminPage {
+  /** Small letters, digits and dashes: the page is `/console/admin/NAME`, its routes are below `/console/api/admin/NAME`. */
+  readonly name: string;
+  /** By language; English is shown where the reader's is missing. */
+  readonly title: { readonly en: string; readonly [language: string]: string };
+  /** One sentence below the title. */
+  readonly intro?: { readonly en: string; readonly [language: string]: string };
+  /** Its group in the navigation. */
+  readonly group: 'traffic' | 'customers' | 'sales' | 'system';
+  /** Roles that see it. */
+  readonly access: AdminAccess;
+  /** A built ES module in one file, for browsers: it exports `mount(element, console)`, which may return a function that ends it. */
+  readonly module: URL;
+  readonly routes?: readonly AdminRoute[];
+}
+
+/** What `mount` is given beside its element. It is called anew, with another element, when language or colours change. */
+export interface AdminPageConsole {
+  readonly language: string;
+  readonly colors: 'light' | 'dark';
+  readonly role: 'auditor' | 'operator';
+  /**
+   * Calls the console's API in the reader's session: `request('POST', '/admin/NAME', body)`. A refusal rejects with an Error
+   * of the answer's message, with its `status`, `code` and `field`.
+   */
+  request<T>(method: AdminRoute['method'], path: string, body?: object): Promise<T>;
+  /** Goes to another page: `/admin/requests`. */
+  open(path: string): void;
+}
+
+export const adminPages = defineExtensionPoint<AdminPage>('admin pages');

@@ -1,0 +1,213 @@
+/** The four protocols of clients as the playground speaks them: requests, and the content of one event of a stream. Pure. */
+import { type Message, type Parameters, TalkError, type Turn } from './talk.ts';
+
+export interface Conversation {
+  readonly model: string;
+  readonly system: string;
+  readonly messages: readonly Message[];
+  readonly parameters: Parameters;
+}
+export interface TalkRequest {
+  readonly path: string;
+  /** Beside the content type. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: object;
+}
+interface TalkProtocol {
+  request(conversation: Conversation, key: string): TalkRequest;
+  /** The turn after one event; an error in the stream is thrown. */
+  grown(turn: Turn, event: Event): Turn;
+}
+
+export const protocolNames = ['chat', 'responses', 'messages', 'gemini'] as const;
+export type ProtocolName = (typeof protocolNames)[number];
+
+/** What events of the four have; a member of another type is as good as absent. */
+interface Event {
+  readonly type?: string;
+  readonly error?: { readonly message?: string } | null;
+  readonly message?: string | { readonly usage?: MessagesUsage };
+  readonly delta?: string | { readonly text?: string; readonly thinking?: string };
+  readonly response?: {
+    readonly usage?: { readonly input_tokens?: number; readonly output_tokens?: number } | null;
+    readonly error?: { readonly message?: string } | null;
+  };
+  readonly choices?: readonly { readonly delta?: { readonly content?: string; readonly reasoning_content?: string } }[];
+  readonly usage?: (MessagesUsage & { readonly prompt_tokens?: number; readonly completion_tokens?: number }) | null;
+  readonly candidates?: readonly {
+    readonly content?: { readonly parts?: readonly { readonly text?: string; readonly thought?: boolean }[] };
+  }[];
+  readonly usageMetadata?: {
+    readonly promptTokenCount?: number;
+    readonly candidatesTokenCount?: number;
+    readonly thoughtsTokenCount?: number;
+  };
+}
+interface MessagesUsage {
+  readonly input_tokens?: number;
+  readonly cache_read_input_tokens?: number;
+  readonly cache_creation_input_tokens?: number;
+  readonly output_tokens?: number;
+}
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+/** `data:image/png;base64,AAAA` in its parts. */
+function partsOf(image: string): { readonly type: string; readonly data: string } {
+  const [head = '', data = ''] = image.split(',', 2);
+  return { type: head.slice('data:'.length).replace(';base64', ''), data };
+}
+
+const given = (name: string, value: number | undefined) => (value === undefined ? {} : { [name]: value });
+const more = (turn: Turn, text = '', reasoning = ''): Turn => ({
+  ...turn,
+  text: turn.text + text,
+  reasoning: turn.reasoning + reasoning,
+});
+const counted = (turn: Turn, tokensIn: number | undefined, tokensOut: number | undefined): Turn => ({
+  ...turn,
+  tokensIn: tokensIn ?? turn.tokensIn,
+  tokensOut: tokensOut ?? turn.tokensOut,
+});
+
+const chat: TalkProtocol = {
+  request: ({ model, system, messages, parameters: { temperature, maxTokens } }, key) => ({
+    path: '/v1/chat/completions',
+    headers: bearer(key),
+    body: {
+      model,
+      messages: [
+        ...(system === '' ? [] : [{ role: 'system', content: system }]),
+        ...messages.map(({ role, content, images = [] }) => ({
+          role,
+          content:
+            images.length === 0
+              ? content
+              : [...images.map((url) => ({ type: 'image_url', image_url: { url } })), { type: 'text', text: content }],
+        })),
+      ],
+      ...given('temperature', temperature),
+      ...given('max_tokens', maxTokens),
+      stream: true,
+      stream_options: { include_usage: true },
+    },
+  }),
+  grown(turn, { choices, usage }) {
+    const delta = choices?.[0]?.delta;
+    const grown = more(turn, delta?.content ?? '', delta?.reasoning_content ?? '');
+    return counted(grown, usage?.prompt_tokens, usage?.completion_tokens);
+  },
+};
+
+const responses: TalkProtocol = {
+  request: ({ model, system, messages, parameters: { temperature, maxTokens } }, key) => ({
+    path: '/v1/responses',
+    headers: bearer(key),
+    body: {
+      model,
+      ...(system === '' ? {} : { instructions: system }),
+      input: messages.map(({ role, content, images = [] }) => ({
+        role,
+        content:
+          role === 'assistant'
+            ? [{ type: 'output_text', text: content }]
+            : [
+                ...images.map((image_url) => ({ type: 'input_image', image_url })),
+                { type: 'input_text', text: content },
+              ],
+      })),
+      ...given('temperature', temperature),
+      ...given('max_output_tokens', maxTokens),
+      store: false,
+      stream: true,
+    },
+  }),
+  grown(turn, { type = '', delta, response, message }) {
+    if (type === 'response.failed') throw new TalkError(0, response?.error?.message ?? '');
+    if (type === 'error') throw new TalkError(0, typeof message === 'string' ? message : '');
+    const text = typeof delta === 'string' ? delta : '';
+    if (type === 'response.output_text.delta') return more(turn, text);
+    if (/^response\.reasoning_(summary_)?text\.delta$/.test(type)) return more(turn, '', text);
+    return counted(turn, response?.usage?.input_tokens, response?.usage?.output_tokens);
+  },
+};
+
+/** The protocol wants a bound on each answer. */
+const usualMostTokens = 4096;
+
+const messages: TalkProtocol = {
+  request: ({ model, system, messages: said, parameters: { temperature, maxTokens } }, key) => ({
+    path: '/v1/messages',
+    headers: { 'x-api-key': key, 'anthropic-version': '2023-06-01' },
+    body: {
+      model,
+      max_tokens: maxTokens ?? usualMostTokens,
+      ...(system === '' ? {} : { system }),
+      messages: said.map(({ role, content, images = [] }) => ({
+        role,
+        content: [
+          ...images.map((image) => {
+            const { type, data } = partsOf(image);
+            return { type: 'image', source: { type: 'base64', media_type: type, data } };
+          }),
+          { type: 'text', text: content },
+        ],
+      })),
+      ...given('temperature', temperature),
+      stream: true,
+    },
+  }),
+  grown(turn, { delta, usage, message }) {
+    const part = typeof delta === 'object' ? delta : {};
+    const grown = more(turn, part.text ?? '', part.thinking ?? '');
+    const begun = typeof message === 'object' ? message.usage : undefined;
+    return counted(grown, begun === undefined ? undefined : inputOf(begun), usage?.output_tokens);
+  },
+};
+
+const inputOf = (usage: MessagesUsage): number =>
+  (usage.input_tokens ?? 0) + (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0);
+
+const gemini: TalkProtocol = {
+  request: ({ model, system, messages: said, parameters: { temperature, maxTokens } }, key) => ({
+    path: `/v1beta/models/${encodeURIComponent(model)}:streamGenerateContent?alt=sse`,
+    headers: { 'x-goog-api-key': key },
+    body: {
+      ...(system === '' ? {} : { systemInstruction: { parts: [{ text: system }] } }),
+      contents: said.map(({ role, content, images = [] }) => ({
+        role: role === 'assistant' ? 'model' : 'user',
+        parts: [
+          ...images.map((image) => {
+            const { type, data } = partsOf(image);
+            return { inlineData: { mimeType: type, data } };
+          }),
+          { text: content },
+        ],
+      })),
+      generationConfig: { ...given('temperature', temperature), ...given('maxOutputTokens', maxTokens) },
+    },
+  }),
+  grown(turn, { candidates, usageMetadata }) {
+    const parts = candidates?.[0]?.content?.parts ?? [];
+    const textOf = (thought: boolean) =>
+      parts
+        .filter((part) => (part.thought ?? false) === thought)
+        .map(({ text = '' }) => text)
+        .join('');
+    const { promptTokenCount, candidatesTokenCount, thoughtsTokenCount = 0 } = usageMetadata ?? {};
+    const out = candidatesTokenCount === undefined ? undefined : candidatesTokenCount + thoughtsTokenCount;
+    return counted(more(turn, textOf(false), textOf(true)), promptTokenCount, out);
+  },
+};
+
+const protocols: Readonly<Record<ProtocolName, TalkProtocol>> = { chat, responses, messages, gemini };
+
+export const requestOf = (protocol: ProtocolName, conversation: Conversation, key: string): TalkRequest =>
+  protocols[protocol].request(conversation, key);
+
+/** The turn after the data of one event. */
+export function grown(protocol: ProtocolName, turn: Turn, data: string): Turn {
+  const event = JSON.parse(data) as Event;
+  if (event.error !== undefined && event.error !== null) throw new TalkError(0, event.error.message ?? '');
+  return protocols[protocol].grown(turn, event);
+}

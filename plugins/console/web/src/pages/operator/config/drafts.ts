@@ -1,0 +1,66 @@
+/** The texts of the files as they are being edited, by the forms and by hand, until they are saved or discarded. */
+import { useState } from 'react';
+import type { ConfigFile } from '../sale-types.ts';
+import { type FormValue, type Path, withMember } from './forms/edit-yaml.ts';
+
+interface Written {
+  /** The file's text when the edit began. It is sent with a save, which fails if the file has changed since. */
+  readonly base: string;
+  readonly text: string;
+  /** The last change by a form: another one of the same member starts from the text before it, so its place stays. */
+  readonly last?: { readonly member: string; readonly before: string };
+}
+
+export interface Draft {
+  readonly file: ConfigFile;
+  readonly base: string;
+  readonly text: string;
+  readonly isChanged: boolean;
+  /** Whether the file has changed since the edit began. */
+  readonly isOvertaken: boolean;
+  setText(text: string): void;
+  /** Drops the edit. */
+  takeTheirs(): void;
+  /** false: the place is written in a way that only the text can change. */
+  setMember(path: Path, value: FormValue): boolean;
+  /** The first members of a new entry. */
+  addEntry(path: Path, members: readonly (readonly [name: string, value: string])[]): void;
+}
+
+export function useDrafts(files: readonly ConfigFile[]): readonly Draft[] {
+  const [edits, setEdits] = useState<ReadonlyMap<string, Written>>(new Map());
+  return files.map((file) => {
+    const { base, text, last } = currentOf(file, edits.get(file.name));
+    const put = (written: Written) => setEdits((before) => new Map(before).set(file.name, written));
+    return {
+      file,
+      base,
+      text,
+      isChanged: text !== base,
+      isOvertaken: text !== base && file.text !== base,
+      setText: (changed) => put({ base, text: changed }),
+      takeTheirs: () => put({ base: file.text, text: file.text }),
+      setMember(path, value) {
+        const member = JSON.stringify(path);
+        const before = last?.member === member ? last.before : text;
+        const changed = withMember(before, path, value);
+        if (changed !== undefined) put({ base, text: changed, last: { member, before } });
+        return changed !== undefined;
+      },
+      addEntry(path, members) {
+        const changed = members.reduce(
+          (before, [name, value]) => withMember(before, [...path, name], value) ?? before,
+          text,
+        );
+        put({ base, text: changed });
+      },
+    };
+  });
+}
+
+/** A file that changes while nothing is being edited here is shown as it is. */
+function currentOf(file: ConfigFile, written: Written | undefined): Written {
+  if (written === undefined) return { base: file.text, text: file.text };
+  const isOurs = written.text === written.base || written.text === file.text;
+  return file.text !== written.base && isOurs ? { base: file.text, text: file.text } : written;
+}

@@ -1,0 +1,99 @@
+/** Forms for the settings that change most; a changed file is checked, compared and saved like its text. */
+import { Stack, Tabs } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Panel } from '../../../../parts/page.tsx';
+import { useSearchState } from '../../../../parts/search-state.ts';
+import { ErrorState } from '../../../../parts/states.tsx';
+import { useActs } from '../../parts/act.tsx';
+import { CheckResult } from '../check-result.tsx';
+import { DraftFoot, Overtaken } from '../draft-foot.tsx';
+import type { Draft } from '../drafts.ts';
+import type { SchemaNode } from '../schema.ts';
+import { useChecks } from '../use-check.ts';
+import { FormProvider } from './context.ts';
+import { type Layer, layersOf, valueAt } from './layers.ts';
+import { PlanForm } from './plans.tsx';
+import { PriceForm } from './prices.tsx';
+import { RatioForm } from './ratios.tsx';
+import { SignUpForm } from './sign-up.tsx';
+import { VendorForm } from './vendors.tsx';
+
+const forms = [
+  { name: 'vendors', plugin: 'providers', show: () => <VendorForm /> },
+  { name: 'prices', plugin: 'models', show: () => <PriceForm /> },
+  { name: 'plans', plugin: 'plans', show: () => <PlanForm /> },
+  { name: 'ratios', plugin: 'models', show: () => <RatioForm /> },
+  { name: 'signUp', plugin: 'console', show: () => <SignUpForm /> },
+] as const satisfies readonly { name: string; plugin: string; show: () => ReactNode }[];
+
+export function Forms({ drafts, schema }: { readonly drafts: readonly Draft[]; readonly schema: object }) {
+  const { t } = useTranslation();
+  const [search, change] = useSearchState();
+  const acts = useActs();
+  const checks = useChecks(drafts);
+  const layers = layersOf(drafts.map(({ file, text }) => ({ name: file.name, text, writable: file.writable })));
+  const problems = checks.flatMap(({ check }) => check.data?.problems ?? []);
+  const offered = forms.filter(({ plugin }) => runs(layers, plugin));
+  const opened = offered.find(({ name }) => name === search['form']) ?? offered[0];
+  return (
+    <FormProvider value={{ layers, drafts, problems, schema: schema as SchemaNode, readOnly: !acts }}>
+      <Stack gap="sm">
+        <Panel>
+          <Tabs
+            value={opened?.name ?? null}
+            onChange={(form) => change({ form: form ?? undefined, entry: undefined })}
+            variant="pills"
+            keepMounted={false}
+          >
+            <Tabs.List mb="md">
+              {offered.map(({ name }) => (
+                <Tabs.Tab key={name} value={name}>
+                  {t(`operator.config.forms.title.${name}`)}
+                </Tabs.Tab>
+              ))}
+            </Tabs.List>
+            {offered.map(({ name, show }) => (
+              <Tabs.Panel key={name} value={name}>
+                <Stack gap="sm">{show()}</Stack>
+              </Tabs.Panel>
+            ))}
+          </Tabs>
+        </Panel>
+        {acts && checks.map(({ draft, check }) => <Changed key={draft.file.name} draft={draft} check={check} />)}
+      </Stack>
+    </FormProvider>
+  );
+}
+
+function runs(layers: readonly Layer[], plugin: string): boolean {
+  const plugins = valueAt(layers, ['plugins']);
+  return Array.isArray(plugins) && plugins.includes(plugin);
+}
+
+interface ChangedProps {
+  readonly draft: Draft;
+  readonly check: ReturnType<typeof useChecks>[number]['check'];
+}
+
+function Changed({ draft, check }: ChangedProps) {
+  const { t } = useTranslation();
+  return (
+    <Panel title={draft.file.name.split('/').at(-1)}>
+      <Stack gap="sm">
+        {draft.isOvertaken && <Overtaken onTake={draft.takeTheirs} />}
+        {check.isError ? (
+          <ErrorState error={check.error} onRetry={() => void check.refetch()} />
+        ) : (
+          <CheckResult check={check.data} busy={check.isFetching} onGo={() => undefined} />
+        )}
+        <DraftFoot
+          draft={draft}
+          check={check.data}
+          busy={check.isFetching}
+          hint={t('operator.config.forms.sameFile')}
+        />
+      </Stack>
+    </Panel>
+  );
+}

@@ -1,0 +1,97 @@
+/** Chooses the entry that a form shows, and begins a new one. The choice lives in the address bar. */
+import { Button, Group, Select, TextInput } from '@mantine/core';
+import { IconPlus } from '@tabler/icons-react';
+import { type FormEvent, type ReactNode, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useSearchState } from '../../../../parts/search-state.ts';
+import { useForms } from './context.ts';
+
+interface PickerProps {
+  readonly label: string;
+  readonly names: readonly string[];
+  /** Text of the button that begins a new entry; absent: there are no new ones here. */
+  readonly add?: string;
+  /** Writes the first members of a new entry. */
+  readonly onAdd?: (name: string) => void;
+  /** Beside the name of a new entry. */
+  readonly more?: ReactNode;
+  readonly children: (name: string) => ReactNode;
+}
+
+export function Picker({ label, names, add, onAdd, more, children }: PickerProps) {
+  const [search, change] = useSearchState();
+  const { readOnly } = useForms();
+  const [adding, setAdding] = useState(false);
+  const chosen = names.includes(search['entry'] ?? '') ? search['entry']! : names[0];
+  return (
+    <>
+      <Group align="flex-end" gap="xs">
+        <Select
+          label={label}
+          data={[...names]}
+          value={chosen ?? null}
+          searchable
+          allowDeselect={false}
+          className="grow"
+          onChange={(name) => change({ entry: name ?? undefined })}
+        />
+        {add !== undefined && !readOnly && (
+          <Button variant="default" leftSection={<IconPlus size={15} />} onClick={() => setAdding(!adding)}>
+            {add}
+          </Button>
+        )}
+      </Group>
+      {adding && onAdd !== undefined && (
+        <NewEntry
+          names={names}
+          more={more}
+          onAdd={(name) => {
+            onAdd(name);
+            setAdding(false);
+            change({ entry: name });
+          }}
+        />
+      )}
+      {chosen !== undefined && !adding && <div key={chosen}>{children(chosen)}</div>}
+    </>
+  );
+}
+
+interface NewEntryProps {
+  readonly names: readonly string[];
+  readonly more: ReactNode;
+  readonly onAdd: (name: string) => void;
+}
+
+function NewEntry({ names, more, onAdd }: NewEntryProps) {
+  const { t } = useTranslation();
+  const [name, setName] = useState('');
+  const [tried, setTried] = useState(false);
+  const wanted = name.trim();
+  const fault = !/^[^\s?#/.]+$/u.test(wanted.replaceAll('.', ''))
+    ? t('operator.config.forms.nameMissing')
+    : names.includes(wanted)
+      ? t('operator.config.forms.nameTaken')
+      : undefined;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    setTried(true);
+    if (fault === undefined) onAdd(wanted);
+  };
+  return (
+    <form onSubmit={submit} noValidate>
+      <Group align="flex-start" gap="xs">
+        {more}
+        <TextInput
+          label={t('operator.config.forms.name')}
+          value={name}
+          error={tried ? fault : undefined}
+          onChange={({ currentTarget }) => setName(currentTarget.value)}
+        />
+        <Button type="submit" mt={25}>
+          {t('shell.create')}
+        </Button>
+      </Group>
+    </form>
+  );
+}

@@ -1,0 +1,92 @@
+/** Failures by their cause; each opens its requests. */
+import { Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Meter } from '../../../parts/bars.tsx';
+import { countText, shareText } from '../../../parts/format.ts';
+import { Panel } from '../../../parts/page.tsx';
+import type { Column } from '../../../parts/rows-table.tsx';
+import type { AskedSpan } from '../../../parts/span.tsx';
+import { CsvTable } from '../parts/csv-table.tsx';
+import { Loaded, useAnswer } from '../parts/load.tsx';
+import { RowLink } from '../parts/names.tsx';
+import type { CauseRow, FailureCauses } from '../types.ts';
+
+const dayMs = 86_400_000;
+
+export function Causes({ span }: { readonly span: AskedSpan }) {
+  const { t } = useTranslation();
+  // It reads rows, so a long span is loaded once and not refreshed.
+  const causes = useAnswer<FailureCauses>('/admin/monitor/causes', span.query, span.ms <= dayMs && 30_000);
+  const cut = causes.data !== undefined && causes.data.cut.length > 0;
+  return (
+    <Panel
+      flush
+      title={t('operator.traffic.causes.title')}
+      hint={cut ? t('operator.traffic.causes.cut') : t('operator.traffic.causes.hint')}
+    >
+      <Loaded of={causes} height={120}>
+        {({ rows }) => <Table rows={rows} span={span} />}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function Table({ rows, span }: { readonly rows: readonly CauseRow[]; readonly span: AskedSpan }) {
+  const { t, i18n } = useTranslation();
+  const ofResult = (result: CauseRow['result']) =>
+    rows.reduce((sum, row) => (row.result === result ? sum + row.requests : sum), 0);
+  const wholes = { client_error: ofResult('client_error'), upstream_error: ofResult('upstream_error') };
+  const columns: Column<CauseRow>[] = [
+    {
+      key: 'cause',
+      title: t('operator.traffic.causes.cause'),
+      cell: ({ cause }) => <span className="mono">{/^\d{3}$/.test(cause) ? `HTTP ${cause}` : cause}</span>,
+      plain: ({ cause }) => cause,
+    },
+    {
+      key: 'result',
+      title: t('operator.column.result'),
+      cell: ({ result }) => t(`operator.result.${result}`),
+      plain: ({ result }) => result,
+    },
+    {
+      key: 'requests',
+      title: t('operator.column.requests'),
+      right: true,
+      cell: ({ cause, result, requests }) => (
+        <RowLink to="/admin/requests" search={{ ...span.search, result, cause }}>
+          {countText(requests, i18n.language)}
+        </RowLink>
+      ),
+      plain: ({ requests }) => requests,
+    },
+    {
+      key: 'share',
+      title: t('operator.traffic.causes.share'),
+      right: true,
+      cell: ({ result, requests }) => (
+        <div>
+          {shareText(requests, wholes[result], i18n.language)}
+          <div className="bar-hint" aria-hidden>
+            <Meter part={requests} whole={wholes[result]} label="" />
+          </div>
+        </div>
+      ),
+      plain: ({ result, requests }) => requests / wholes[result],
+    },
+  ];
+  return (
+    <CsvTable
+      label={t('operator.traffic.causes.title')}
+      rows={rows}
+      columns={columns}
+      rowKey={({ result, cause }) => `${result} ${cause}`}
+      file="causes"
+      empty={
+        <Text c="dimmed" fz="sm" px="md" pb="md">
+          {t('operator.traffic.causes.none')}
+        </Text>
+      }
+    />
+  );
+}

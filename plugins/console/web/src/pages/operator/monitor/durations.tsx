@@ -1,0 +1,63 @@
+/** Histograms of the time to the first byte and to the end of the answer. */
+import { SimpleGrid } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Chart } from '../../../parts/chart.tsx';
+import { countText, durationText } from '../../../parts/format.ts';
+import { Panel } from '../../../parts/page.tsx';
+import type { DurationRow } from '../types.ts';
+
+export default function Durations({ rows }: { readonly rows: readonly DurationRow[] }) {
+  const { t } = useTranslation();
+  const shown = withoutEmptyEnds(rows);
+  return (
+    <SimpleGrid cols={{ base: 1, md: 2 }} spacing="sm">
+      <Spread rows={shown} of="firstByte" title={t('operator.traffic.monitor.firstByteSpread')} />
+      <Spread rows={shown} of="total" title={t('operator.traffic.monitor.totalSpread')} />
+    </SimpleGrid>
+  );
+}
+
+/** Both charts keep one scale. */
+function withoutEmptyEnds(rows: readonly DurationRow[]): readonly DurationRow[] {
+  const isFilled = ({ firstByte, total }: DurationRow) => firstByte + total > 0;
+  return rows.slice(Math.max(0, rows.findIndex(isFilled)), rows.findLastIndex(isFilled) + 1);
+}
+
+interface SpreadProps {
+  readonly rows: readonly DurationRow[];
+  readonly of: 'firstByte' | 'total';
+  readonly title: string;
+}
+
+function Spread({ rows, of, title }: SpreadProps) {
+  const { t, i18n } = useTranslation();
+  const points = rows.map(({ fromMs, untilMs }) => ({
+    short: untilMs === null ? `≥ ${edgeText(fromMs)}` : `< ${edgeText(untilMs)}`,
+    whole: untilMs === null ? `≥ ${edgeText(fromMs)}` : `${edgeText(fromMs)} – ${edgeText(untilMs)}`,
+  }));
+  return (
+    <Panel title={title}>
+      <Chart
+        kind="bars"
+        height={150}
+        label={title}
+        points={points}
+        format={(value) => countText(value, i18n.language, true)}
+        series={[
+          {
+            key: of,
+            label: t('operator.column.requests'),
+            color: 'var(--chart-1)',
+            values: rows.map((row) => row[of]),
+          },
+        ]}
+      />
+    </Panel>
+  );
+}
+
+/** Edges are round: `2 s`, `5 min`. */
+function edgeText(milliseconds: number): string {
+  if (milliseconds < 1000) return durationText(milliseconds);
+  return milliseconds < 60_000 ? `${milliseconds / 1000} s` : `${milliseconds / 60_000} min`;
+}

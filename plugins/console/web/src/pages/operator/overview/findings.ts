@@ -1,0 +1,71 @@
+/** What an operator should look at now, and what is still to be set up. Pure. */
+import { stateOf } from '../sums/upstream-state.ts';
+import type { Monitor, Upstream } from '../types.ts';
+
+export interface Facts {
+  readonly upstreams: readonly Upstream[] | undefined;
+  /** Models of the catalogue, and how many of them have no price. */
+  readonly models: { readonly all: number; readonly unpriced: number } | undefined;
+  readonly day: Monitor | undefined;
+  readonly people: number | undefined;
+  readonly mail: boolean;
+}
+
+export type Finding = 'broken' | 'failing' | 'errors' | 'unpriced' | 'loss';
+export interface Found {
+  readonly finding: Finding;
+  readonly count: number;
+  /** What is meant, where it has a name. */
+  readonly names: readonly string[];
+}
+
+/** From here on failures are more than chance. */
+const fewestCalls = 20;
+const mostFailing = 0.05;
+
+/** The worst first; what is not known yet is no finding. */
+export function findingsIn({ upstreams = [], models, day }: Facts): readonly Found[] {
+  const inState = (state: 'broken' | 'failing') =>
+    upstreams.filter((upstream) => stateOf(upstream) === state).map(({ provider }) => provider);
+  const [broken, failing] = [inState('broken'), inState('failing')];
+  const found: Found[] = [
+    { finding: 'broken', count: broken.length, names: broken },
+    { finding: 'failing', count: failing.length, names: failing },
+    { finding: 'errors', count: tooManyErrors(day), names: [] },
+    { finding: 'loss', count: day?.margin?.startsWith('-') ? 1 : 0, names: [] },
+    { finding: 'unpriced', count: models?.unpriced ?? 0, names: [] },
+  ];
+  return found.filter(({ count }) => count > 0);
+}
+
+function tooManyErrors(day: Monitor | undefined): number {
+  if (day === undefined || day.requests < fewestCalls) return 0;
+  const { upstream_error: failed } = day.results;
+  return failed / day.requests > mostFailing ? failed : 0;
+}
+
+export const steps = ['vendor', 'price', 'people', 'mail', 'call'] as const;
+export type Step = (typeof steps)[number];
+
+/** Whether each step of the first day is done; undefined: not all of it is known yet. */
+export function doneSteps({ upstreams, models, day, people, mail }: Facts): ReadonlySet<Step> | undefined {
+  if (upstreams === undefined || models === undefined || day === undefined || people === undefined) return undefined;
+  const done: readonly [Step, boolean][] = [
+    ['vendor', upstreams.some(({ keys }) => keys.some(({ disabled }) => !disabled))],
+    ['price', models.all > models.unpriced],
+    ['people', people > 1],
+    ['mail', mail],
+    ['call', day.requests > 0],
+  ];
+  return new Set(done.filter(([, is]) => is).map(([step]) => step));
+}
+
+/** Errors by their cause, the most frequent first. */
+export function byCause(rows: readonly { readonly errorCode: string | null; readonly errorKind: string | null }[]) {
+  const counts = new Map<string, number>();
+  for (const { errorCode, errorKind } of rows) {
+    const cause = errorCode ?? errorKind ?? '–';
+    counts.set(cause, (counts.get(cause) ?? 0) + 1);
+  }
+  return [...counts].map(([cause, count]) => ({ cause, count })).toSorted((left, right) => right.count - left.count);
+}

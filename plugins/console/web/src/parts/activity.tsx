@@ -1,0 +1,209 @@
+/** Figures with their change against the time before, and the chosen one over time, stacked by what causes it. */
+import { Group, SegmentedControl, Skeleton, Text, UnstyledButton } from '@mantine/core';
+import { IconArrowDownRight, IconArrowUpRight } from '@tabler/icons-react';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { get, type Query } from '../api/client.ts';
+import type { Activity, ActivityBucket } from '../api/types.ts';
+import { Chart, type Series, seriesColors } from './chart.tsx';
+import { countText, durationText, pointText } from './format.ts';
+import { useSearchState } from './search-state.ts';
+import type { AskedSpan } from './span.tsx';
+import { ErrorState } from './states.tsx';
+
+type MetricName = 'cost' | 'tokens' | 'requests' | 'errors' | 'firstByte';
+
+export interface Metric {
+  readonly name: MetricName;
+  readonly label: string;
+  /** undefined: not known yet. */
+  readonly value: ReactNode | undefined;
+  readonly note?: ReactNode;
+  /** Now and in the time before. */
+  readonly change?: readonly [now: number | null | undefined, before: number | null | undefined];
+  readonly tone?: 'bad' | undefined;
+  /** Page with the rows behind the number. */
+  readonly to?: { readonly to: string; readonly search: Readonly<Record<string, string>> };
+}
+
+interface ActivityProps<By extends string> {
+  readonly path: string;
+  readonly query: Query;
+  readonly span: AskedSpan;
+  readonly metrics: readonly Metric[];
+  readonly by: readonly { readonly value: By; readonly label: string }[];
+  /** Of a group, where it is not shown by what it is called. */
+  readonly nameOf?: (by: By, group: string) => string;
+  readonly refetchMs?: number | false;
+}
+
+export function ActivityPanel<By extends string>(props: ActivityProps<By>) {
+  const { path, query, span, metrics, by, refetchMs = false } = props;
+  const { t } = useTranslation();
+  const [search, change] = useSearchState();
+  const metric = metrics.find(({ name }) => name === search['metric'])?.name ?? metrics[0]!.name;
+  const chosen = by.find(({ value }) => value === search['by'])?.value ?? by[0]!.value;
+  const stay = { after: search['after'] };
+  const asked = { ...query, ...span.query, by: chosen, bucketMinutes: span.barMinutes };
+  const activity = useQuery({
+    queryKey: [path, asked],
+    queryFn: ({ signal }) => get<Activity>(path, asked, signal),
+    placeholderData: keepPreviousData,
+    refetchInterval: refetchMs,
+  });
+  return (
+    <section className="activity">
+      <div className="metrics">
+        {metrics.map((one) => (
+          <MetricTile
+            key={one.name}
+            metric={one}
+            chosen={one.name === metric}
+            onChoose={() => change({ ...stay, metric: one.name })}
+          />
+        ))}
+      </div>
+      <div className="activity-chart">
+        <Group justify="flex-end" gap="xs">
+          <SegmentedControl
+            size="xs"
+            aria-label={t('shell.activity.by')}
+            data={[...by]}
+            value={chosen}
+            onChange={(value) => change({ ...stay, by: value })}
+          />
+        </Group>
+        {activity.isError && <ErrorState error={activity.error} onRetry={() => void activity.refetch()} />}
+        {activity.data === undefined && !activity.isError && <Skeleton h={230} mt="xs" radius="md" />}
+        {activity.data !== undefined && <Stacked {...props} activity={activity.data} metric={metric} chosen={chosen} />}
+      </div>
+    </section>
+  );
+}
+
+interface StackedProps<By extends string> extends ActivityProps<By> {
+  readonly activity: Activity;
+  readonly metric: MetricName;
+  readonly chosen: By;
+}
+
+function Stacked<By extends string>({ activity, metric, metrics, chosen, nameOf }: StackedProps<By>) {
+  const { t, i18n } = useTranslation();
+  const [, change] = useSearchState();
+  const { at, bucketMs, tz } = activity;
+  const format = (value: number) => axisText(metric, value, i18n.language);
+  const open = (point: number) =>
+    change({ span: 'custom', from: at[point], until: new Date(Date.parse(at[point]!) + bucketMs).toISOString() });
+  const series = seriesOf(activity, metric, (group) => nameOf?.(chosen, group) ?? group, t('shell.activity.others'));
+  return (
+    <Chart
+      kind={metric === 'firstByte' ? 'lines' : 'bars'}
+      label={metrics.find(({ name }) => name === metric)?.label ?? metric}
+      points={at.map((moment) => pointText(new Date(moment), { bucketMs, tz }, i18n.language))}
+      series={series}
+      format={format}
+      height={220}
+      onPick={open}
+    />
+  );
+}
+
+/** The largest groups, and what is left of all. */
+function seriesOf(
+  { all, groups }: Activity,
+  metric: MetricName,
+  nameOf: (group: string) => string,
+  others: string,
+): Series[] {
+  const shown: Series[] = groups.map(({ group, series }, index) => ({
+    key: group,
+    label: nameOf(group),
+    color: seriesColors[Math.min(index, seriesColors.length - 1)]!,
+    values: series.map((bucket) => valueIn(bucket, metric)),
+  }));
+  if (metric === 'firstByte') return shown;
+  const rest = all.map((bucket, index) => {
+    const known = shown.reduce((sum, { values }) => sum + (values[index] ?? 0), 0);
+    const left = (valueIn(bucket, metric) ?? 0) - known;
+    // Amounts are drawn as floats: what is left of them is noise.
+    return left > (valueIn(bucket, metric) ?? 0) * 1e-9 ? left : 0;
+  });
+  const used = shown.filter(({ values }) => values.some((value) => (value ?? 0) > 0));
+  if (rest.every((value) => value === 0)) return used;
+  return [...used, { key: ' others', label: others, color: seriesColors.at(-1)!, values: rest }];
+}
+
+function valueIn(bucket: ActivityBucket, metric: MetricName): number | null {
+  if (metric === 'firstByte') return bucket.firstByteP50;
+  if (metric === 'cost') return bucket.cost === null ? null : Number(bucket.cost);
+  return bucket[metric];
+}
+
+/** An axis needs few digits; the rows have them all. */
+export function axisText(metric: MetricName, value: number, language: string): string {
+  if (metric === 'firstByte') return durationText(value);
+  if (metric !== 'cost') return countText(value, language, true);
+  if (value === 0) return '$0';
+  return value >= 1 ? `$${countText(value, language, true)}` : `$${Number(value.toPrecision(2))}`;
+}
+
+interface TileProps {
+  readonly metric: Metric;
+  readonly chosen: boolean;
+  readonly onChoose: () => void;
+}
+
+function MetricTile({ metric, chosen, onChoose }: TileProps) {
+  const { label, value, note, change, tone, to } = metric;
+  return (
+    <div className="metric" data-chosen={chosen || undefined}>
+      <UnstyledButton className="metric-button" aria-pressed={chosen} onClick={onChoose}>
+        <Text span fz="xs" c="dimmed" fw={500} display="block">
+          {label}
+        </Text>
+        {value === undefined ? (
+          <Skeleton h={22} w={90} my={7} />
+        ) : (
+          <span className="stat-value number" data-tone={tone}>
+            {value}
+          </span>
+        )}
+        <Text span fz="xs" c="dimmed" display="block" component="div">
+          {change !== undefined && <Change now={change[0]} before={change[1]} />} {note}
+        </Text>
+      </UnstyledButton>
+      {to !== undefined && (
+        <Link {...to} className="metric-rows" aria-label={label}>
+          <IconArrowUpRight size={14} aria-hidden />
+        </Link>
+      )}
+    </div>
+  );
+}
+
+interface ChangeProps {
+  readonly now: number | null | undefined;
+  readonly before: number | null | undefined;
+}
+
+/** How much more or less than in the time before. Neither is good or bad by itself, so it has no colour. */
+function Change({ now, before }: ChangeProps) {
+  const { t, i18n } = useTranslation();
+  if (now === null || now === undefined || !before) return null;
+  const share = now / before - 1;
+  if (!Number.isFinite(share)) return null;
+  const Arrow = share < 0 ? IconArrowDownRight : IconArrowUpRight;
+  const percent = new Intl.NumberFormat(i18n.language, {
+    style: 'percent',
+    maximumFractionDigits: Math.abs(share) < 0.1 ? 1 : 0,
+    signDisplay: 'exceptZero',
+  }).format(Math.min(share, 99.99));
+  return (
+    <span className="change number" title={t('shell.activity.before')}>
+      {Math.abs(share) >= 0.0005 && <Arrow size={12} aria-hidden />}
+      {percent}
+    </span>
+  );
+}

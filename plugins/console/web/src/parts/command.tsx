@@ -1,0 +1,156 @@
+/** Goes anywhere by a few letters: pages, models, keys, accounts, requests by their id. Loaded when it is opened. */
+import { Group, Kbd, Modal, Stack, Text, TextInput, UnstyledButton } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { IconSearch } from '@tabler/icons-react';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type KeyboardEvent, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { get } from '../api/client.ts';
+import { keysQuery, modelsQuery } from '../api/models.ts';
+import { has, seesOperatorPages, useMe } from '../api/session.ts';
+import { clientPages } from '../pages/client/index.ts';
+import { operatorPages, pluginPages } from '../pages/operator/index.ts';
+import { type FoundAccount, type Place, placesFor, type Sources } from './command-places.ts';
+import { shown } from './sidebar.tsx';
+
+interface CommandProps {
+  /** `keys`: the list of keys in place of the search. */
+  readonly mode: 'search' | 'keys';
+  readonly onClose: () => void;
+}
+
+export default function Command({ mode, onClose }: CommandProps) {
+  const { t } = useTranslation();
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={mode === 'keys' ? t('shell.command.keys') : t('shell.command.title')}
+      yOffset="12vh"
+      centered={false}
+      size="lg"
+    >
+      {mode === 'keys' ? <Keys /> : <Search onClose={onClose} />}
+    </Modal>
+  );
+}
+
+function Search({ onClose }: { readonly onClose: () => void }) {
+  const { t } = useTranslation();
+  const navigate = useNavigate();
+  const [text, setText] = useState('');
+  const [marked, setMarked] = useState(0);
+  const places = placesFor(text, useSources(text));
+  const go = (place: Place | undefined) => {
+    if (place === undefined) return;
+    onClose();
+    void navigate({ to: place.to, search: place.search });
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined && places.length > 0) setMarked((marked + step + places.length) % places.length);
+    else if (event.key === 'Enter') go(places[marked]);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <Stack gap="xs">
+      <TextInput
+        data-autofocus
+        role="combobox"
+        aria-expanded
+        aria-controls="command-places"
+        aria-activedescendant={places.length === 0 ? undefined : `command-${marked}`}
+        aria-label={t('shell.command.title')}
+        placeholder={t('shell.command.hint')}
+        leftSection={<IconSearch size={15} />}
+        value={text}
+        onChange={({ currentTarget }) => {
+          setText(currentTarget.value);
+          setMarked(0);
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <div id="command-places" role="listbox" aria-label={t('shell.command.title')} className="command-places">
+        {places.map((place, index) => (
+          <UnstyledButton
+            key={`${place.kind} ${place.name} ${place.to}`}
+            id={`command-${index}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === marked}
+            className="command-place"
+            onPointerMove={() => setMarked(index)}
+            onClick={() => go(place)}
+          >
+            <Text span fz="sm" truncate>
+              {place.name}
+            </Text>
+            <Text span fz="xs" c="dimmed" className="nowrap">
+              {t(`shell.command.kind.${place.kind}`)}
+            </Text>
+          </UnstyledButton>
+        ))}
+      </div>
+      {places.length === 0 && (
+        <Text fz="sm" c="dimmed" role="status">
+          {t('shell.command.none')}
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+/** What there is to go to, as far as this person may. */
+function useSources(text: string): Sources {
+  const me = useMe();
+  const asOperator = seesOperatorPages(me);
+  const mine = me.account === null ? [] : clientPages;
+  const forOperators = asOperator ? [...shown(operatorPages, me), ...pluginPages(me)] : [];
+  const pages = [...forOperators, ...shown(mine, me)];
+  const [wanted] = useDebouncedValue(text.trim(), 200);
+  const models = useQuery(modelsQuery).data?.rows ?? [];
+  const keys = useQuery({ ...keysQuery, enabled: me.account !== null && has(me, 'accounts') }).data?.rows ?? [];
+  const accounts = useQuery({
+    queryKey: ['command', 'accounts', wanted],
+    queryFn: ({ signal }) =>
+      get<{ rows: readonly FoundAccount[] }>('/admin/accounts', { text: wanted, limit: 6 }, signal),
+    enabled: asOperator && has(me, 'accounts') && wanted.length >= 2,
+    placeholderData: keepPreviousData,
+  }).data?.rows;
+  return {
+    pages: pages.map(({ path, link }) => ({ name: link!.text(), path })),
+    models: models.map(({ id }) => id),
+    keys: keys.map(({ id, name }) => ({ id, name })),
+    accounts: wanted.length >= 2 ? (accounts ?? []) : [],
+    requests: has(me, 'requests') ? (asOperator ? 'operator' : 'own') : 'none',
+  };
+}
+
+const keyList = [
+  ['search', ['⌘', 'K']],
+  ['list', ['?']],
+  ['down', ['j']],
+  ['up', ['k']],
+  ['open', ['Enter']],
+  ['send', ['Ctrl', 'Enter']],
+] as const;
+
+function Keys() {
+  const { t } = useTranslation();
+  return (
+    <Stack gap="xs">
+      {keyList.map(([name, keys]) => (
+        <Group key={name} justify="space-between">
+          <Text fz="sm">{t(`shell.command.key.${name}`)}</Text>
+          <Group gap={4}>
+            {keys.map((key) => (
+              <Kbd key={key}>{key}</Kbd>
+            ))}
+          </Group>
+        </Group>
+      ))}
+    </Stack>
+  );
+}

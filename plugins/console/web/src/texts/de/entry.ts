@@ -1,0 +1,105 @@
+/** German texts of signing in and up. */
+import type { Part } from '../en.ts';
+
+const texts: Part<'entry'> = {
+  email: 'E-Mail-Adresse',
+  password: 'Passwort',
+  newPassword: 'Neues Passwort',
+  passwordHint: 'Mindestens 10 Zeichen.',
+  passwordShort: 'Braucht mindestens 10 Zeichen',
+  emailWrong: 'Das ist keine E-Mail-Adresse',
+  name: 'Name',
+  nameMissing: 'Bitte einen Namen angeben',
+  or: 'oder',
+  signIn: {
+    title: 'Anmelden',
+    button: 'Anmelden',
+    remember: 'Auf diesem Gerät angemeldet bleiben',
+    forgot: 'Passwort vergessen?',
+    passkey: 'Mit Passkey anmelden',
+    by: 'Weiter mit {{provider}}',
+    noAccount: 'Noch kein Konto?',
+    wrong: 'Adresse oder Passwort ist falsch.',
+    throttled: 'Zu viele Versuche. Bitte eine Minute warten und erneut versuchen.',
+    unverified: 'Öffnen Sie zuerst den Link in der Mail, die Sie erhalten haben.',
+    cancelled: 'Der Passkey wurde nicht verwendet.',
+    unknownPasskey:
+      'Dieser Passkey ist hier nicht mehr bekannt. Melden Sie sich anders an und fügen Sie ihn im Profil neu hinzu.',
+  },
+  again: {
+    title: 'Ihre Sitzung ist abgelaufen',
+    hint: 'Melden Sie sich erneut an, um hier weiterzumachen. Auf dieser Seite geht nichts verloren.',
+  },
+  second: {
+    title: 'Zweiter Faktor',
+    hint: 'Geben Sie die sechs Ziffern Ihrer Authenticator-App oder einen Ihrer Ersatzcodes ein.',
+    code: 'Code',
+    trust: 'Auf diesem Gerät 30 Tage nicht mehr fragen',
+    button: 'Bestätigen',
+    wrong: 'Der Code ist falsch oder zu alt.',
+    again: 'Von vorn beginnen',
+  },
+  signUp: {
+    title: 'Konto erstellen',
+    button: 'Konto erstellen',
+    have: 'Schon ein Konto?',
+    closed: 'Die Registrierung ist geschlossen',
+    closedHint: 'Bitten Sie den Betreiber von {{gateway}} um ein Konto.',
+    inviteOnly: 'Für die Registrierung brauchen Sie eine Einladung',
+    inviteHint: 'Öffnen Sie den Link Ihrer Einladung. Der Betreiber von {{gateway}} verschickt sie.',
+  },
+  verify: {
+    title: 'Adresse bestätigen',
+    sent: 'Wir haben eine Mail an {{email}} geschickt. Öffnen Sie den Link darin, um zu beginnen.',
+    byOperator: 'Dieses Gateway verschickt keine Mails. Der Betreiber hat den Link, der {{email}} bestätigt.',
+    done: 'Ihre Adresse ist bestätigt.',
+    failed: 'Dieser Link ist nicht mehr gültig.',
+    failedHint: 'Links gelten einmal und eine Stunde lang. Melden Sie sich an, um einen neuen zu erhalten.',
+    go: 'Weiter',
+    working: 'Wird bestätigt …',
+  },
+  forgot: {
+    title: 'Passwort vergessen',
+    hint: 'Wir schicken einen Link, mit dem Sie ein neues Passwort festlegen.',
+    button: 'Link senden',
+    sent: 'Falls es ein Konto mit dieser Adresse gibt, ist ein Link unterwegs.',
+    byOperator: 'Dieses Gateway verschickt keine Mails: Bitten Sie den Betreiber um einen Link.',
+    back: 'Zurück zur Anmeldung',
+  },
+  reset: {
+    title: 'Neues Passwort festlegen',
+    button: 'Passwort festlegen',
+    done: 'Ihr Passwort ist gesetzt. Melden Sie sich damit an.',
+    invalid: 'Dieser Link ist nicht mehr gültig. Fordern Sie einen neuen an.',
+  },
+  first: {
+    title: 'Gateway einrichten',
+    hint: 'Sie sind der erste Betreiber. Dieser Link gilt einmal.',
+    button: 'Betreiber werden',
+    noToken: 'Der Link ist unvollständig',
+    noTokenHint: 'Öffnen Sie die Adresse, die das Gateway beim Start ausgegeben hat.',
+    missing:
+      'Dieses Gateway hat noch keinen Betreiber. Öffnen Sie den einmaligen Link, den es beim Start ausgegeben hat.',
+  },
+  welcome: {
+    title: 'Modelle und Preise',
+    headline_one: '{{count}} Modell, eine Adresse',
+    headline_other: '{{count}} Modelle, eine Adresse',
+    intro:
+      'Behalten Sie Ihr SDK oder Programmierwerkzeug: Ändern Sie nur Basisadresse und Schlüssel. Sie zahlen, was Sie verbrauchen.',
+    begin: 'Konto erstellen',
+    call: 'Ein erster Aufruf',
+  },
+  status: {
+    title: 'Status',
+    intro:
+      'Welchen Anteil der echten Anfragen jedes Modell in den letzten 48 Stunden beantwortet hat. Fehlerhafte Anfragen zählen nicht.',
+    uptime: 'Letzte 24 Stunden',
+    allWell: 'Alle Modelle funktionieren.',
+    failing: 'Derzeit gestört: {{models}}',
+    none: 'Noch nichts zu berichten',
+    noneHint: 'Sobald Modelle aufgerufen werden, erscheint hier jedes mit seinen Stunden.',
+    legend: 'Ein Balken ist eine Stunde. Grau: zu wenige Aufrufe. Orange: unter 98 %. Rot: unter 80 %.',
+  },
+};
+export default texts;

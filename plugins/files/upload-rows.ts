@@ -1,0 +1,74 @@
+/** SQL of uploaded files: found, listed and removed one by one. */
+import { type SQL, sql } from 'drizzle-orm';
+import type { Database } from '../common/domain/database.ts';
+import type { UploadedFile, UploadQuery } from '../common/domain/stored-files.ts';
+import { instant, rowsOf } from './rows.ts';
+
+interface Row {
+  readonly id: string;
+  readonly name: string;
+  readonly purpose: string;
+  readonly media_type: string;
+  readonly bytes: string;
+  readonly created_ms: string;
+  readonly sweep_ms: string;
+}
+
+export class UploadRows {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async find(accountId: string, id: string, now: number): Promise<UploadedFile | undefined> {
+    const [file] = await this.#select(sql`account_id = ${accountId} and id = ${id}`, now, sql``);
+    return file;
+  }
+
+  /** One file more than the page has, if there is one. */
+  list(accountId: string, query: UploadQuery, after: UploadedFile | undefined, now: number): Promise<UploadedFile[]> {
+    const { purpose, order, limit } = query;
+    const direction = order === 'asc' ? sql`asc` : sql`desc`;
+    const ofPurpose = purpose === undefined ? sql`` : sql`and purpose = ${purpose}`;
+    const sign = order === 'asc' ? sql`>` : sql`<`;
+    const behind =
+      after === undefined ? sql`` : sql`and (created_at, id) ${sign} (${instant(after.createdAt)}, ${after.id})`;
+    const ending = sql`order by created_at ${direction}, id ${direction} limit ${limit + 1}::int`;
+    return this.#select(sql`account_id = ${accountId} ${ofPurpose} ${behind}`, now, ending);
+  }
+
+  async remove(accountId: string, id: string, now: number): Promise<boolean> {
+    const rows = await rowsOf(
+      this.#database.orm,
+      sql`update ${this.#files} set state = 'gone', sweep_at = ${instant(now)}
+        where account_id = ${accountId} and id = ${id} and state = 'kept' and purpose is not null
+          and sweep_at > ${instant(now)} returning id`,
+    );
+    return rows.length === 1;
+  }
+
+  async #select(which: SQL, now: number, ending: SQL): Promise<UploadedFile[]> {
+    const rows = await rowsOf<Row>(
+      this.#database.orm,
+      sql`select id, name, purpose, media_type, bytes::text as bytes,
+          (extract(epoch from created_at) * 1000)::bigint::text as created_ms,
+          (extract(epoch from sweep_at) * 1000)::bigint::text as sweep_ms
+        from ${this.#files} where ${which} and purpose is not null and state = 'kept' and sweep_at > ${instant(now)}
+        ${ending}`,
+    );
+    return rows.map((row) => ({
+      id: row.id,
+      name: row.name,
+      purpose: row.purpose,
+      mediaType: row.media_type,
+      bytes: Number(row.bytes),
+      createdAt: Number(row.created_ms),
+      expiresAt: Number(row.sweep_ms),
+    }));
+  }
+
+  get #files(): SQL {
+    return sql`${sql.identifier(this.#database.schema)}.files`;
+  }
+}

@@ -1,0 +1,195 @@
+/** Replaces ids of files that the gateway keeps by their content in requests. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Exchange } from '../../../core/contract/contract.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { asBuffer, isObject, type JsonObject, textOf, tryParseBytes } from '../../../core/json/json.ts';
+import { parseAhead, type RequestBody, slicedAboveBytes } from '../../../core/json/request-body.ts';
+import { applyEdits, type Edit, findPlace } from '../../../core/json/splice.ts';
+import { caller } from '../../common/domain/accounts.ts';
+import { bytesOf, type UploadedFile, type UploadedFiles } from '../../common/domain/stored-files.ts';
+import { mediaTypeOfName, truerType } from '../../common/kit/media-types.ts';
+import { sniffBytes } from '../../common/kit/sniff.ts';
+import type { VendorId } from '../../common/wire/protocols.ts';
+import type { ProtocolConvertConfig } from '../config.ts';
+import { invalid, readRequestBody, refusedForSize } from './checks.ts';
+import { vendorIdsIn } from './vendor-ids.ts';
+
+const mebibyte = 2 ** 20;
+/** Of all files of one request. */
+const mostRequestBytes = 50 * mebibyte;
+/** Of the files in all requests that run, of one account and of all. */
+const mostAccountBytes = 100 * mebibyte;
+const mostBytes = 400 * mebibyte;
+/** The values of the request itself were bounded before. */
+const mostValues = 1_000_000;
+
+const idStart = '"file-';
+const idFormat = /^file-[0-9a-f]{32}$/;
+
+/** An id in a request, and the file that it names. */
+interface Named {
+  readonly field: string;
+  readonly file: UploadedFile;
+}
+
+export class KeptFiles {
+  readonly #files: () => UploadedFiles | undefined;
+  #config: ProtocolConvertConfig['media'];
+  readonly #heldBytes = new Map<string, number>();
+  #allBytes = 0;
+
+  constructor(files: () => UploadedFiles | undefined, config: ProtocolConvertConfig['media']) {
+    this.#files = files;
+    this.#config = config;
+  }
+
+  applyConfig(config: ProtocolConvertConfig['media']): void {
+    this.#config = config;
+  }
+
+  /** The request with the files; undefined: it has no id of the form of kept files. Unknown ids stay as they are. */
+  insert(exchange: Exchange, body: RequestBody): Promise<RequestBody> | undefined {
+    if (!asBuffer(body.bytes).includes(idStart)) return undefined;
+    const files = this.#files();
+    if (files === undefined) return undefined;
+    const ids = vendorIdsIn(body.json).filter(({ id, isEcho }) => !isEcho && idFormat.test(id));
+    return ids.length === 0 ? undefined : this.#insert(exchange, body, ids, files);
+  }
+
+  async #insert(
+    exchange: Exchange,
+    body: RequestBody,
+    ids: readonly VendorId[],
+    files: UploadedFiles,
+  ): Promise<RequestBody> {
+    const accountId = exchange.find(caller)?.accountId ?? '';
+    const named = await this.#named(accountId, ids, files);
+    if (named.length === 0) return body;
+    this.#hold(exchange, accountId, this.#sizeOf(named));
+    const edits: Edit[] = [];
+    for (const { field, file } of named) {
+      const edit = await editFor(body.bytes, field, file, () => contentOf(files, accountId, file, field));
+      if (edit !== undefined) edits.push(edit);
+    }
+    const bytes = applyEdits(body.bytes, edits);
+    if (bytes.length > slicedAboveBytes) await parseAhead(bytes, mostValues, () => nextTurn());
+    return readRequestBody(bytes);
+  }
+
+  async #named(accountId: string, ids: readonly VendorId[], files: UploadedFiles): Promise<Named[]> {
+    const { per_request: most } = this.#config;
+    const different = new Set(ids.map(({ id }) => id));
+    if (ids.length > most)
+      throw invalid(`The request names ${ids.length} files; at most ${most} may be in one request.`);
+    const found = new Map<string, UploadedFile>();
+    for (const id of different) {
+      const file = await files.find(accountId, id);
+      if (file !== undefined) found.set(id, file);
+    }
+    return ids.flatMap(({ id, field }) => {
+      const file = found.get(id);
+      return file === undefined ? [] : [{ field, file }];
+    });
+  }
+
+  #sizeOf(named: readonly Named[]): number {
+    const { max_bytes: most } = this.#config;
+    let bytes = 0;
+    for (const { field, file } of named) {
+      if (file.bytes > most) throw refusedForSize(`The file has more than ${most} bytes.`, field);
+      bytes += file.bytes;
+      if (bytes > mostRequestBytes)
+        throw refusedForSize(`The files of a request may have ${mostRequestBytes} bytes together.`, field);
+    }
+    return bytes;
+  }
+
+  /** Counts the bytes until the exchange has ended. */
+  #hold(exchange: Exchange, accountId: string, bytes: number): void {
+    const held = this.#heldBytes.get(accountId) ?? 0;
+    const isOwn = held + bytes > mostAccountBytes;
+    if (isOwn || this.#allBytes + bytes > mostBytes)
+      throw new GatewayError(
+        isOwn ? 'rate_limited' : 'overloaded',
+        isOwn
+          ? 'Too many requests of this account with large files run at the same time.'
+          : 'The gateway holds too many large files at the moment.',
+        { ...(isOwn ? { code: 'request_bytes' } : {}), retryAfterMs: 1_000 },
+      );
+    this.#count(accountId, bytes);
+    exchange.defer(() => this.#count(accountId, -bytes));
+  }
+
+  #count(accountId: string, bytes: number): void {
+    this.#allBytes += bytes;
+    const held = (this.#heldBytes.get(accountId) ?? 0) + bytes;
+    if (held === 0) this.#heldBytes.delete(accountId);
+    else this.#heldBytes.set(accountId, held);
+  }
+}
+
+/** undefined: the id is not in a part that can carry content; it stays and is refused like a vendor's id. */
+async function editFor(
+  bytes: Uint8Array,
+  field: string,
+  file: UploadedFile,
+  read: () => Promise<Buffer>,
+): Promise<Edit | undefined> {
+  const path = stepsOf(field).slice(0, -1);
+  const place = findPlace(bytes, path);
+  const holder = place && tryParseBytes(bytes.subarray(place.valueStart, place.end));
+  if (place === undefined || !isObject(holder)) return undefined;
+  const form = formOf(holder, path.at(-1));
+  if (form === undefined) return undefined;
+  const part = form(holder, file, await read());
+  return { start: place.valueStart, end: place.end, text: JSON.stringify(part) };
+}
+
+/** `input[0].content[1].file_id` as names and indexes. */
+function stepsOf(field: string): (string | number)[] {
+  return [...field.matchAll(/[^.[\]]+/g)].map(([step]) => (/^\d+$/.test(step) ? Number(step) : step));
+}
+
+type Form = (holder: JsonObject, file: UploadedFile, content: Buffer) => object;
+
+/** The form in which the object with the id carries content: parts of responses, sources of messages, files of chat. */
+function formOf({ type }: JsonObject, name: string | number | undefined): Form | undefined {
+  if (type === 'input_file') return asFile;
+  if (type === 'input_image') return asImage;
+  if (type === 'file' && name === 'source') return asSource;
+  return type === undefined && name === 'file' ? asFile : undefined;
+}
+
+const asFile: Form = ({ file_id: _id, ...others }, file, content) => ({
+  ...others,
+  filename: textOf(others['filename']) ?? file.name,
+  file_data: dataUrl(file, content),
+});
+
+const asImage: Form = ({ file_id: _id, ...others }, file, content) => ({
+  ...others,
+  image_url: dataUrl(file, content),
+});
+
+const asSource: Form = (_holder, file, content) => {
+  const mediaType = typeOf(file, content);
+  return mediaType.startsWith('text/')
+    ? { type: 'text', media_type: 'text/plain', data: content.toString('utf8') }
+    : { type: 'base64', media_type: mediaType, data: content.toString('base64') };
+};
+
+function dataUrl(file: UploadedFile, content: Buffer): string {
+  return `data:${typeOf(file, content)};base64,${content.toString('base64')}`;
+}
+
+/** The media type by content, else as declared, else by name. */
+function typeOf({ mediaType, name }: UploadedFile, content: Buffer): string {
+  const declared = mediaType === 'application/octet-stream' ? mediaTypeOfName(name) : mediaType;
+  return truerType(sniffBytes(content), declared);
+}
+
+async function contentOf(files: UploadedFiles, accountId: string, { id }: UploadedFile, field: string) {
+  const opened = await files.open(accountId, id);
+  if (opened === undefined) throw invalid('The file is not there any more.', field);
+  return bytesOf(opened);
+}

@@ -1,0 +1,285 @@
+/**
+ * A relayed answer with transforms: the vendor's bytes until a transform changes an event, then the output of the client's
+ * encoder.
+ */
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import { type JsonObject, tryParse } from '../../../core/json/json.ts';
+import type {
+  Codec,
+  ReplyContext,
+  ReplyDecoder,
+  ReplyEncoder,
+  StreamContinuation,
+} from '../../common/canonical/codec.ts';
+import { Collector } from '../../common/canonical/collect.ts';
+import { ReplyEvents } from '../../common/canonical/events.ts';
+import type { Event } from '../../common/canonical/reply.ts';
+import { formatFrame, keepAliveFrame, parseFrame } from '../../common/kit/sse.ts';
+import { readFrame } from '../../common/wire/frame.ts';
+import type { Reshape } from '../../common/wire/protocols.ts';
+import type { Verdict } from '../../common/wire/usage-meter.ts';
+import type { LiveReport } from '../metering/report.ts';
+import type { AnswerTransforms } from './chain.ts';
+import { OpenBlocks } from './open-blocks.ts';
+
+/** The most bytes of frames that are held for a transform; beyond them the answer is encoded anew. */
+const maxHeldBytes = 2 ** 20;
+
+export interface RelayedOptions {
+  readonly codec: Codec;
+  readonly transforms: AnswerTransforms;
+  readonly context: Omit<ReplyContext, 'usage'>;
+  /** Converts the vendor's frames where the client's dialect differs. */
+  readonly dialect: Reshape | undefined;
+  /** The terminal frame, added if the vendor omits it. */
+  readonly streamEnd: string | undefined;
+  /** Called with the whole answer as JSON text if it was changed. */
+  readonly changed: ((response: string) => void) | undefined;
+}
+
+/** A frame of the vendor that is not sent yet. */
+interface Waiting {
+  readonly bytes: Uint8Array | undefined;
+  readonly json: JsonObject | undefined;
+  readonly events: Event[];
+  /** How many of its events the transforms have returned. */
+  returned: number;
+}
+
+export class RelayedAnswer implements Reshape {
+  readonly streamType: string;
+  readonly #options: RelayedOptions;
+  #dialect: Reshape | undefined;
+  readonly #decoder: ReplyDecoder;
+  readonly #events: ReplyEvents;
+  readonly #continuation: StreamContinuation | undefined;
+  readonly #blocks = new OpenBlocks();
+  #waiting: Waiting[] = [];
+  #heldBytes = 0;
+  /** Set from the first change on. */
+  #encoder: ReplyEncoder | undefined;
+  #out: Uint8Array[] = [];
+  #report: LiveReport | undefined;
+  #isFinished = false;
+  #isChanged = false;
+
+  constructor(options: RelayedOptions) {
+    const { codec, context, dialect } = options;
+    this.#options = options;
+    this.#dialect = dialect;
+    this.streamType = dialect?.streamType ?? 'text/event-stream';
+    this.#continuation = codec.createContinuation?.();
+    this.#events = new ReplyEvents((event) => this.#take(event), {
+      names: new Map(),
+      idSeed: context.exchangeId.replaceAll('-', '').slice(-12),
+    });
+    this.#decoder = codec.createDecoder(this.#events);
+  }
+
+  get idleFrame(): Uint8Array | undefined {
+    return this.#dialect === undefined ? keepAliveFrame : this.#dialect.idleFrame;
+  }
+
+  get hasRefused(): boolean {
+    return this.#options.transforms.hasFailed;
+  }
+
+  /** The client's answer differs from the vendor's. */
+  get isChanged(): boolean {
+    return this.#isChanged || this.hasRefused;
+  }
+
+  adopt(framing: Reshape | undefined): void {
+    this.#dialect ??= framing;
+  }
+
+  begin(report: LiveReport): void {
+    this.#report = report;
+  }
+
+  comment(raw: Buffer): Uint8Array | undefined {
+    if (this.#isChanged || this.#dialect !== undefined) return undefined;
+    if (this.#isFinished) return raw;
+    this.#push({ bytes: raw, json: undefined, events: [], returned: 0 });
+    return this.#flush();
+  }
+
+  frame(raw: Buffer, _read?: unknown, verdict: Verdict = 'pass'): Uint8Array | undefined {
+    // Bytes that arrived with the end are sent too.
+    if (this.#isFinished) return this.#isChanged ? undefined : this.#bytesOf(raw, verdict);
+    if (verdict === 'error' || verdict === 'failed') return this.#broken(raw);
+    const read = readFrame(raw);
+    if (this.#encoder === undefined)
+      this.#push({ bytes: this.#bytesOf(raw, verdict), json: read?.json, events: [], returned: 0 });
+    if (read !== undefined) this.#decoder.payload(read.json, read.event);
+    if (verdict === 'last' || verdict === 'overdue') this.#end();
+    else if (this.#heldBytes > maxHeldBytes) this.#change();
+    return this.#flush();
+  }
+
+  finish(): Uint8Array | undefined {
+    if (this.#isFinished) return undefined;
+    this.#end();
+    const rest = this.#encoder === undefined ? this.#dialect?.finish?.() : undefined;
+    if (rest !== undefined) this.#out.push(rest);
+    return this.#flush();
+  }
+
+  /** Absent until the first change: the vendor's protocol is the client's. */
+  get fail(): ((error: GatewayError) => Uint8Array | undefined) | undefined {
+    const encoder = this.#encoder;
+    if (encoder === undefined) return undefined;
+    return (error) => {
+      if (this.#isFinished) return undefined;
+      this.#isFinished = true;
+      this.#write(encoder.fail(error));
+      return this.#flush();
+    };
+  }
+
+  error(frames: string): string {
+    return this.#dialect?.error?.(frames) ?? frames;
+  }
+
+  whole(json: JsonObject, body: Uint8Array): Uint8Array | Promise<Uint8Array> {
+    const collector = new Collector();
+    const given: Event[] = [];
+    const made: Event[] = [];
+    const { codec, transforms } = this.#options;
+    const events = new ReplyEvents(
+      (event) => {
+        given.push(event);
+        made.push(...transforms.event(event, true));
+      },
+      { names: new Map(), idSeed: this.#options.context.exchangeId.replaceAll('-', '').slice(-12) },
+    );
+    codec.decodeReply(json, events);
+    made.push(...transforms.end(true));
+    const isSame = made.length === given.length && made.every((event, index) => event === given[index]);
+    if (isSame && !transforms.takeReplies) return this.#wholeAsIs(json, body);
+    for (const event of made) collector.event(event);
+    const before = collector.reply();
+    return transforms.reply(before).then((reply) => {
+      if (isSame && reply === before) return this.#wholeAsIs(json, body);
+      this.#isChanged = true;
+      const context = { ...this.#context(), continues: true as const, onResponse: this.#options.changed };
+      return Buffer.from(JSON.stringify(codec.encodeReply(reply, context)));
+    });
+  }
+
+  #wholeAsIs(json: JsonObject, body: Uint8Array): Uint8Array | Promise<Uint8Array> {
+    return this.#dialect === undefined ? body : this.#dialect.whole(json, body);
+  }
+
+  #context(): ReplyContext {
+    const usage = () => ({ usage: this.#report?.usage ?? {}, estimated: this.#report?.estimated ?? true });
+    return { ...this.#options.context, usage };
+  }
+
+  #bytesOf(raw: Buffer, verdict: Verdict): Uint8Array | undefined {
+    if (verdict === 'withhold') return undefined;
+    if (verdict === 'overdue') return Buffer.from(this.#options.streamEnd ?? '');
+    return this.#dialect === undefined ? raw : this.#dialect.frame(raw);
+  }
+
+  #push(waiting: Waiting): void {
+    this.#waiting.push(waiting);
+    this.#heldBytes += waiting.bytes?.length ?? 0;
+    this.#release();
+  }
+
+  /** An event of the vendor. */
+  #take(event: Event): void {
+    if (this.#encoder === undefined) {
+      // The end of the stream adds events, to no frame.
+      if (this.#waiting.length === 0) this.#push({ bytes: undefined, json: undefined, events: [], returned: 0 });
+      this.#waiting.at(-1)!.events.push(event);
+    }
+    for (const made of this.#options.transforms.event(event, false)) this.#returned(made);
+  }
+
+  #returned(event: Event): void {
+    if (this.#encoder === undefined) {
+      const frame = this.#waiting.find(({ events, returned }) => returned < events.length);
+      if (frame !== undefined && frame.events[frame.returned] === event) {
+        frame.returned++;
+        this.#release();
+        return;
+      }
+      this.#change();
+    }
+    this.#write(this.#encoder!.event(event));
+  }
+
+  /** Sends frames after the transforms have returned all their events. The newest frame is held: it may have more events. */
+  #release(isRead = false): void {
+    const settled = this.#waiting.findIndex(({ events, returned }) => returned < events.length);
+    const end = settled === -1 ? this.#waiting.length - (isRead ? 0 : 1) : settled;
+    const count = this.#waiting.slice(0, end).findLastIndex((frame) => !this.#waits(frame)) + 1;
+    for (const { bytes, json, events } of this.#waiting.splice(0, count)) {
+      this.#heldBytes -= bytes?.length ?? 0;
+      if (bytes !== undefined) this.#out.push(bytes);
+      if (json !== undefined) this.#continuation?.sent(json);
+      for (const event of events) this.#blocks.add(event);
+    }
+  }
+
+  #waits({ events, json }: Waiting): boolean {
+    return events.length === 0 && json !== undefined && this.#continuation?.waits(json) === true;
+  }
+
+  /** The first change: the returned events of unsent frames are encoded anew. */
+  #change(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#heldBytes = 0;
+    this.#isChanged = true;
+    this.#encoder = this.#options.codec.createEncoder({ ...this.#context(), continues: true });
+    const before = this.#blocks.replay(this.#continuation === undefined);
+    const known = before.map((event) => this.#encoder!.event(event)).join('');
+    this.#continuation?.fit(known);
+    for (const { events, returned } of waiting)
+      for (const event of events.slice(0, returned)) this.#write(this.#encoder!.event(event));
+  }
+
+  #write(frames: string): void {
+    const fitting = this.#continuation === undefined || frames === '' ? frames : this.#continuation.fit(frames);
+    if (fitting !== '') this.#out.push(Buffer.from(fitting));
+  }
+
+  #end(): void {
+    this.#decoder.end();
+    for (const event of this.#options.transforms.end(false)) this.#returned(event);
+    const isWhole = this.#waiting.every(({ events, returned }) => returned === events.length);
+    if (this.#encoder === undefined && !isWhole) this.#change();
+    this.#isFinished = true;
+    if (this.#encoder === undefined) {
+      for (const { bytes } of this.#waiting.splice(0)) if (bytes !== undefined) this.#out.push(bytes);
+      return;
+    }
+    this.#write(this.#encoder.finish());
+    const response = this.#continuation?.response;
+    if (response !== undefined) this.#options.changed?.(response);
+  }
+
+  /** On an error of the vendor held events are dropped. */
+  #broken(raw: Buffer): Uint8Array | undefined {
+    this.#waiting = [];
+    this.#heldBytes = 0;
+    // Official clients find an error object only inside a frame.
+    const bare = parseFrame(raw) === undefined ? tryParse(raw.toString()) : undefined;
+    this.#out.push(
+      this.#dialect?.frame(raw) ?? (bare === undefined ? raw : Buffer.from(formatFrame(JSON.stringify(bare)))),
+    );
+    return this.#flush();
+  }
+
+  #flush(): Uint8Array | undefined {
+    if (this.#encoder === undefined && !this.#isFinished) this.#release(true);
+    const [first] = this.#out;
+    if (first === undefined) return undefined;
+    const bytes = this.#out.length === 1 ? first : Buffer.concat(this.#out);
+    this.#out = [];
+    return bytes;
+  }
+}

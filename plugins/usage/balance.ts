@@ -1,0 +1,89 @@
+/** What is left of an account's balance and what it has spent, in the shapes that clients poll. */
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { LedgerQueries } from '../common/domain/admin/ledger.ts';
+import { formatUsd } from '../common/domain/money.ts';
+
+const dayMs = 86_400_000;
+/** Clients show what is left as a limit less what was used since then, and ask for at most this time. */
+const limitDays = 100;
+
+export interface Subject {
+  readonly ledger: LedgerQueries;
+  readonly accountId: string;
+  readonly now: number;
+}
+
+async function balanceOf({ ledger, accountId }: Subject): Promise<bigint> {
+  return (await ledger.balances([accountId])).get(accountId) ?? 0n;
+}
+
+async function spentIn({ ledger, accountId }: Subject, from: number, until: number) {
+  const [sums] = from < until ? await ledger.spendBetween({ accountId }, [from, until]) : [];
+  return { requests: sums?.requests ?? 0, cost: sums?.cost ?? 0n };
+}
+
+export async function balance(subject: Subject): Promise<object> {
+  const left = await balanceOf(subject);
+  return { object: 'balance', balance: formatUsd(left), currency: 'USD', is_available: left > 0n };
+}
+
+/** Today's and this month's spending (UTC) beside the balance. */
+export async function spending(subject: Subject): Promise<object> {
+  const { now } = subject;
+  const today = Math.floor(now / dayMs) * dayMs;
+  const at = new Date(now);
+  const month = Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), 1);
+  const [left, ofToday, ofMonth] = await Promise.all([
+    balanceOf(subject),
+    spentIn(subject, today, today + dayMs),
+    spentIn(subject, month, today + dayMs),
+  ]);
+  const period = ({ requests, cost }: typeof ofToday) => ({ requests, cost: formatUsd(cost) });
+  return {
+    object: 'usage',
+    currency: 'USD',
+    balance: formatUsd(left),
+    remaining: Number(formatUsd(left)),
+    unit: 'USD',
+    is_valid: left > 0n,
+    today: period(ofToday),
+    month: period(ofMonth),
+  };
+}
+
+/** The limit is what is left and what was spent in the last hundred days. */
+export async function subscription(subject: Subject): Promise<object> {
+  const { now } = subject;
+  const tomorrow = Math.floor(now / dayMs) * dayMs + dayMs;
+  const [left, { cost }] = await Promise.all([
+    balanceOf(subject),
+    spentIn(subject, tomorrow - limitDays * dayMs, tomorrow),
+  ]);
+  const limit = Number(formatUsd(left + cost));
+  return {
+    object: 'billing_subscription',
+    has_payment_method: true,
+    soft_limit_usd: limit,
+    hard_limit_usd: limit,
+    system_hard_limit_usd: limit,
+    access_until: 0,
+  };
+}
+
+/** `start_date` (inclusive) and `end_date` (exclusive) are UTC days; absent: the last hundred days. */
+export async function usedBetween(subject: Subject, query: URLSearchParams): Promise<object> {
+  const tomorrow = Math.floor(subject.now / dayMs) * dayMs + dayMs;
+  const until = dayIn(query, 'end_date') ?? tomorrow;
+  const from = dayIn(query, 'start_date') ?? until - limitDays * dayMs;
+  const { cost } = await spentIn(subject, from, until);
+  // In cents, exactly.
+  return { object: 'list', total_usage: Number(formatUsd(cost * 100n)) };
+}
+
+function dayIn(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null || text === '') return undefined;
+  const at = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  if (Number.isFinite(at)) return at;
+  throw new GatewayError('invalid_request', `"${name}" is a day, as 2026-01-31.`, { field: name, shouldRetry: false });
+}

@@ -1,0 +1,116 @@
+/** Reads the query of a usage report: span, buckets, groups, filters and page. Pure. */
+import { GatewayError } from '../../core/contract/errors.ts';
+
+export type GroupName = 'model' | 'api_key_id';
+
+export interface ReportQuery {
+  /** Wall-clock milliseconds: each begins a bucket that the next one ends. */
+  readonly bounds: readonly number[];
+  /** Of the page behind this one; undefined: this is the last. */
+  readonly next: string | undefined;
+  readonly groups: readonly GroupName[];
+  readonly keyIds: readonly string[] | undefined;
+  readonly models: readonly string[] | undefined;
+}
+
+type Width = '1m' | '1h' | '1d';
+
+/** Buckets of one page. */
+export type Pages = { readonly [W in Width]?: { readonly usual: number; readonly most: number } };
+
+export interface QueryForm {
+  readonly pages: Pages;
+  /** What groups are called in this report, and what they are. */
+  readonly groups: ReadonlyMap<string, GroupName>;
+  /** The parameter that names models. */
+  readonly models: 'models' | 'line_items';
+}
+
+const widthMs: Readonly<Record<Width, number>> = { '1m': 60_000, '1h': 3_600_000, '1d': 86_400_000 };
+const latestSecond = 253_370_764_800;
+const mostNames = 100;
+
+/** Not recorded of calls: a filter or group by one of these is refused. */
+const unknownFilters = ['project_ids', 'user_ids', 'batch', 'sizes', 'sources', 'context_levels', 'vector_store_ids'];
+/** Groups that are the same for every call of an account: their member is null. */
+const emptyGroups = new Set(['project_id', 'user_id']);
+
+export function reportQuery(query: URLSearchParams, form: QueryForm, now: number): ReportQuery {
+  for (const name of unknownFilters)
+    if (listIn(query, name) !== undefined) throw wrong(name, `"${name}" is not supported: calls are not kept by it.`);
+  const start = secondsIn(query, 'start_time');
+  if (start === undefined) throw wrong('start_time', '"start_time" is required, in Unix seconds.');
+  const end = secondsIn(query, 'end_time') ?? Math.ceil(now / 1000);
+  const step = widthMs[widthIn(query, form.pages)] / 1000;
+  const { usual, most } = form.pages[widthIn(query, form.pages)]!;
+  const limit = limitIn(query, usual, most);
+  const first = pageIn(query, start, end, step) ?? start;
+  const bounds = [first];
+  while (bounds.length <= limit && bounds.at(-1)! < end)
+    bounds.push(Math.min(end, (Math.floor(bounds.at(-1)! / step) + 1) * step));
+  const last = bounds.at(-1)!;
+  return {
+    bounds: bounds.length < 2 ? [] : bounds.map((seconds) => seconds * 1000),
+    next: last < end ? `page_${last}` : undefined,
+    groups: groupsIn(query, form.groups),
+    keyIds: listIn(query, 'api_key_ids'),
+    models: listIn(query, form.models),
+  };
+}
+
+function secondsIn(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  const seconds = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
+  if (seconds <= latestSecond) return seconds;
+  throw wrong(name, `"${name}" is a time in whole Unix seconds.`);
+}
+
+function widthIn(query: URLSearchParams, pages: Pages): Width {
+  const text = query.get('bucket_width') ?? '1d';
+  if (Object.hasOwn(pages, text)) return text as Width;
+  throw wrong('bucket_width', `"bucket_width" is one of ${Object.keys(pages).join(', ')}.`);
+}
+
+function limitIn(query: URLSearchParams, usual: number, most: number): number {
+  const text = query.get('limit');
+  if (text === null) return usual;
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (limit >= 1 && limit <= most) return limit;
+  throw wrong('limit', `"limit" is a whole number from 1 to ${most} with buckets of this width.`);
+}
+
+/** The second at which the page begins: a boundary between two buckets. */
+function pageIn(query: URLSearchParams, start: number, end: number, step: number): number | undefined {
+  const text = query.get('page');
+  if (text === null || text === '') return undefined;
+  const second = Number(/^page_(\d{1,12})$/.exec(text)?.[1] ?? Number.NaN);
+  if (second > start && second < end && second % step === 0) return second;
+  throw wrong('page', '"page" is no page of this report: pass on "next_page" with the same parameters.');
+}
+
+function groupsIn(query: URLSearchParams, groups: QueryForm['groups']): readonly GroupName[] {
+  const wanted = listIn(query, 'group_by') ?? [];
+  const found = new Set<GroupName>();
+  for (const name of wanted) {
+    const group = groups.get(name);
+    if (group !== undefined) found.add(group);
+    else if (!emptyGroups.has(name)) {
+      const known = [...groups.keys(), ...emptyGroups].join(', ');
+      throw wrong('group_by', `"group_by" of this report takes ${known}.`);
+    }
+  }
+  return [...found];
+}
+
+/** `name=a&name=b`, `name[]=a` or `name=a,b`; undefined: not given. */
+function listIn(query: URLSearchParams, name: string): readonly string[] | undefined {
+  const values = [...query.getAll(name), ...query.getAll(`${name}[]`)].flatMap((text) => text.split(','));
+  const given = values.map((text) => text.trim()).filter((text) => text !== '');
+  if (given.length > mostNames) throw wrong(name, `"${name}" has more than ${mostNames} values.`);
+  return given.length === 0 ? undefined : given;
+}
+
+function wrong(field: string, message: string): GatewayError {
+  return new GatewayError('invalid_request', message, { field, shouldRetry: false });
+}

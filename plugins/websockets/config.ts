@@ -1,0 +1,27 @@
+/** Settings of the plugin. */
+import { count, duration, size, z } from '../../core/contract/schema.ts';
+
+const positive = (most: number) => count().refine((value) => value >= 1 && value <= most, `must be from 1 to ${most}`);
+
+export const configSchema = z.strictObject({
+  per_account: positive(1_000_000)
+    .prefault(200)
+    .describe('Connections of one account at once at most, in one process.'),
+  per_key: positive(1_000_000).prefault(100).describe('Connections of one key at once at most, in one process.'),
+  message: size()
+    .refine((bytes) => bytes >= 1_024, 'must be at least 1KB')
+    .prefault('32MB')
+    .describe('Largest message of a client; a larger one closes the connection with 1009.'),
+  queue: positive(100).prefault(4).describe('Turns that may wait on one connection while another one runs.'),
+  memory: size()
+    .prefault('512MB')
+    .describe('Memory of all connections together for waiting turns and for answers that may be continued.'),
+  ping: duration()
+    .prefault('25s')
+    .describe('Silence after which a connection is pinged; unanswered for as long, it is cut.'),
+  idle: duration().prefault('15m').describe('How long a connection may be open without a message while nothing runs.'),
+  longest: duration().prefault('60m').describe('How long a connection may be open; what runs then is finished first.'),
+  stall: duration().prefault('60s').describe('How long a client may read nothing of what waits for it.'),
+});
+
+export type WebSocketsConfig = z.output<typeof configSchema>;

@@ -1,0 +1,124 @@
+/** WebSocket for clients: responses in turns, and relayed sessions. Charged parts pass the same chain as HTTP requests. */
+import {
+  definePlugin,
+  type Endpoint,
+  type PluginInstance,
+  type SocketEndpoint,
+  upstreamRequest,
+} from '../../core/contract/contract.ts';
+import { keyring } from '../common/domain/accounts.ts';
+import { socketStatistics } from '../common/domain/admin/sockets.ts';
+import { call, spendGuard, usageReport } from '../common/domain/calls.ts';
+import { database } from '../common/domain/database.ts';
+import { catalog } from '../common/domain/models.ts';
+import { sessionProtocols, target } from '../common/domain/upstreams.ts';
+import { envelopeAnswer } from '../common/kit/error-envelope.ts';
+import { acceptLive, acceptRealtime } from './accept.ts';
+import { configSchema, type WebSocketsConfig } from './config.ts';
+import { type Arrival, Connections } from './connections.ts';
+import { liveError, liveProtocols } from './live/live.ts';
+import { callsEndpoint, stepEndpoint } from './realtime/endpoints.ts';
+import { realtimeProtocol } from './realtime/realtime.ts';
+import { secretEndpoints } from './realtime/secret-endpoints.ts';
+import { RealtimeSecrets } from './realtime/secrets.ts';
+import { relayAttempt } from './relay/attempt.ts';
+import type { RelayTools } from './relay/charges.ts';
+import type { RelayProtocol } from './relay/dialect.ts';
+import { ResponsesSession } from './responses/session.ts';
+import { overSocket, takesTurns } from './upstream/over-socket.ts';
+import { UpgradeRefusals, UpstreamTurns } from './upstream/upstream-turns.ts';
+
+const sweepMs = 1_000;
+const expiryMs = 10 * 60_000;
+
+/** The endpoint of the steps of each relayed protocol. */
+const steps: ReadonlyMap<Endpoint, RelayProtocol> = new Map([
+  [
+    stepEndpoint(realtimeProtocol, {
+      operation: 'realtime',
+      renderError: envelopeAnswer,
+      describes: [
+        {
+          summary: 'Opens a realtime session; the request upgrades to a WebSocket.',
+          query: { model: 'The model of the session.' },
+        },
+      ],
+    }),
+    realtimeProtocol,
+  ],
+  ...liveProtocols.map(
+    (protocol) =>
+      [
+        stepEndpoint(protocol, {
+          operation: 'realtime',
+          renderError: liveError,
+          describes: [{ summary: 'Opens a live session; the request upgrades to a WebSocket.' }],
+        }),
+        protocol,
+      ] as const,
+  ),
+]);
+
+export default definePlugin<WebSocketsConfig>({
+  name: 'websockets',
+  config: configSchema,
+  services: { optional: [keyring, catalog, database], provides: [socketStatistics, sessionProtocols] },
+  requires: [call, target],
+  optional: [spendGuard, upstreamRequest],
+  sets: [upstreamRequest, usageReport],
+  async setup(host, config) {
+    const store = host.find(database);
+    await store?.migrate('websockets', new URL('./migrations/', import.meta.url));
+    const secrets = store === undefined ? undefined : new RealtimeSecrets(store, host.clock);
+    const connections = new Connections(host, config);
+    const tools: RelayTools = { host, connections };
+    const protocols = [...steps.values()];
+    host.provide(sessionProtocols, {
+      paths: () => new Map(protocols.map(({ name, base }) => [name, base])),
+      // Of several versions of one protocol the first is named.
+      endpoints: () => new Map(protocols.toReversed().map(({ name, endpoint }) => [name, `${endpoint} (WebSocket)`])),
+    });
+    host.provide(socketStatistics, { counts: () => connections.counts() });
+    host.every(sweepMs, 'look after WebSockets', () => connections.sweep());
+
+    if (secrets !== undefined) host.every(expiryMs, 'delete expired client secrets', () => secrets.deleteExpired());
+
+    const refusals = new UpgradeRefusals(host.clock);
+    const turnsTools = { clock: host.clock, refusals, maxBytes: () => connections.config.message };
+    const acceptResponses = async (arrival: Arrival): Promise<void> => {
+      const caller = await connections.authenticate(arrival.upgrade.request);
+      const release = connections.reserve(caller, arrival.upgrade.request.remoteAddress);
+      connections.accept(
+        arrival,
+        'responses',
+        release,
+        (connection) => new ResponsesSession(connection, connections, host, new UpstreamTurns(turnsTools)),
+      );
+    };
+    const socketAt = (path: string, accept: (arrival: Arrival) => Promise<void>): SocketEndpoint => ({
+      path,
+      accept: (request, socket, head, upgrade) =>
+        void accept({ request, socket, head, upgrade }).catch((error: unknown) => upgrade.refuse(error)),
+      drain: () => connections.drain(),
+    });
+    const instance: PluginInstance<WebSocketsConfig> = {
+      sockets: [
+        socketAt('/v1/responses', acceptResponses),
+        socketAt('/v1/realtime', (arrival) => acceptRealtime(tools, secrets, arrival)),
+        ...liveProtocols.map((protocol) =>
+          socketAt(protocol.endpoint, (arrival) => acceptLive(tools, protocol, arrival)),
+        ),
+      ],
+      endpoints: [...steps.keys(), callsEndpoint, ...(secrets === undefined ? [] : secretEndpoints(host, secrets))],
+      applies: (endpoint) => steps.has(endpoint) || takesTurns(endpoint),
+      handle(exchange, next) {
+        const protocol = steps.get(exchange.endpoint);
+        return protocol === undefined
+          ? overSocket(exchange, next, host.clock)
+          : relayAttempt(exchange, protocol, host.clock, next);
+      },
+      prepare: (changed) => () => connections.applyConfig(changed),
+    };
+    return instance;
+  },
+});

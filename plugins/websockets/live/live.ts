@@ -1,0 +1,118 @@
+/** Gemini Live: the first message names the model, a turn ends with `turnComplete`, and refusals are closes with a reason. */
+import { type ErrorKind, GatewayError } from '../../../core/contract/errors.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { isObject, objectOf, textOf, tryParseBytes } from '../../../core/json/json.ts';
+import { applyEdits, editsFor, findMember, scanObject } from '../../../core/json/splice.ts';
+import type { Usage } from '../../common/domain/usage.ts';
+import type { ClientReading, Dialect, RelayProtocol, UpstreamReading } from '../relay/dialect.ts';
+import type { Message } from '../relay/upstream.ts';
+import { liveUsage } from './usage.ts';
+
+const versions = ['v1beta', 'v1alpha', 'v1'] as const;
+
+/** One for each version of the interface; the upstream gets the same version. */
+export const liveProtocols: readonly RelayProtocol[] = versions.map((version) => {
+  const path = `/ws/google.ai.generativelanguage.${version}.GenerativeService.BidiGenerateContent`;
+  return {
+    name: 'gemini-live',
+    base: '/ws',
+    endpoint: path,
+    wire: { auth: { header: 'x-goog-api-key', value: '{key}' }, passedHeaders: [], defaultHeaders: {} },
+    path: () => path,
+  };
+});
+
+/** Base64 bytes of 16 kHz audio for one token of the answer, which costs four times a token of the prompt. */
+const bytesPerAudioToken = 6_800;
+const bytesPerTextToken = 3;
+const prefix = 'models/';
+const mark = (text: string) => Buffer.from(text);
+const [setupMember, escapeSequence, dataMember] = [mark('"setup"'), mark('\\u'), mark('"data"')];
+const begins = [mark('"modelTurn"'), mark('"toolCall"')];
+const looked = [mark('"usageMetadata"'), mark('"turnComplete"'), mark('"toolCall"')];
+
+export class LiveDialect implements Dialect {
+  readonly protocol: RelayProtocol;
+  readonly cancel = undefined;
+  isResponding = false;
+  /** The turn has ended, and its usage has not arrived yet. */
+  #isAwaited = false;
+  #usage: Usage | undefined;
+
+  constructor(protocol: RelayProtocol) {
+    this.protocol = protocol;
+  }
+
+  modelIn({ data }: Message): string | undefined {
+    const model = textOf(objectOf(objectOf(tryParseBytes(data))?.['setup'])?.['model']);
+    if (model === undefined || model.length > 200) return undefined;
+    return model.startsWith(prefix) ? model.slice(prefix.length) : model;
+  }
+
+  withModel({ data, isBinary }: Message, model: string): Message {
+    const outer = findMember(scanObject(data), 'setup')!;
+    const setup = data.subarray(outer.valueStart, outer.end);
+    const edits = editsFor(scanObject(setup), { replace: { model: JSON.stringify(prefix + model) } });
+    const changed = [data.subarray(0, outer.valueStart), applyEdits(setup, edits), data.subarray(outer.end)];
+    return { data: Buffer.concat(changed), isBinary };
+  }
+
+  client({ data }: Message): ClientReading {
+    const mayBeSetup = data.includes(setupMember) || data.includes(escapeSequence);
+    const json = mayBeSetup ? tryParseBytes(data) : undefined;
+    if (isObject(json) && 'setup' in json) return { refusal: secondSetup(), needsHold: false, tokens: 0 };
+    return {
+      needsHold: true,
+      tokens: data.length / (data.includes(dataMember) ? bytesPerAudioToken : bytesPerTextToken),
+    };
+  }
+
+  upstream({ data }: Message): UpstreamReading | undefined {
+    const isBeginning = !this.isResponding && begins.some((name) => data.includes(name));
+    if (isBeginning) this.isResponding = true;
+    if (!looked.some((name) => data.includes(name))) return isBeginning ? { begins: true } : undefined;
+    const event = objectOf(tryParseBytes(data)) ?? {};
+    // Reports within a turn replace one another.
+    this.#usage = liveUsage(event['usageMetadata']) ?? this.#usage;
+    if (objectOf(event['serverContent'])?.['turnComplete'] === true || isObject(event['toolCall']))
+      this.#isAwaited = true;
+    if (this.isResponding && !this.#isAwaited) return { begins: isBeginning };
+    const usage = this.#usage;
+    if (usage === undefined) return { begins: isBeginning };
+    this.isResponding = false;
+    this.#isAwaited = false;
+    this.#usage = undefined;
+    return { begins: isBeginning, metered: { usage } };
+  }
+
+  refusal(): undefined {
+    return undefined;
+  }
+
+  error(): undefined {
+    return undefined;
+  }
+}
+
+function secondSetup(): GatewayError {
+  return new GatewayError('invalid_request', 'A session is set up once; open another one.', { field: 'setup' });
+}
+
+const statuses: Readonly<Partial<Record<ErrorKind, string>>> = {
+  invalid_request: 'INVALID_ARGUMENT',
+  unauthenticated: 'UNAUTHENTICATED',
+  insufficient_balance: 'FAILED_PRECONDITION',
+  forbidden: 'PERMISSION_DENIED',
+  not_found: 'NOT_FOUND',
+  rate_limited: 'RESOURCE_EXHAUSTED',
+  upgrade_required: 'FAILED_PRECONDITION',
+  overloaded: 'UNAVAILABLE',
+  upstream_failed: 'UNAVAILABLE',
+  upstream_timeout: 'DEADLINE_EXCEEDED',
+};
+
+/** google.rpc.Status, for refusals over HTTP. */
+export function liveError({ kind, message, status: code }: GatewayError): Answer {
+  const error = { code, message, status: statuses[kind] ?? 'INTERNAL' };
+  return { status: code, headers: { 'content-type': 'application/json' }, body: JSON.stringify({ error }) };
+}

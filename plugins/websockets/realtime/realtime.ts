@@ -1,0 +1,176 @@
+/** The realtime protocol: events as JSON in both directions, a response from `response.created` to `response.done`. */
+import { randomUUID } from 'node:crypto';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { isObject, type JsonObject, objectOf, textOf, tryParseBytes } from '../../../core/json/json.ts';
+import { applyEdits, editsFor, findMember, scanObject } from '../../../core/json/splice.ts';
+import { envelope } from '../../common/kit/error-envelope.ts';
+import type { ClientReading, Dialect, RelayProtocol, UpstreamReading } from '../relay/dialect.ts';
+import type { Message } from '../relay/upstream.ts';
+import { responseUsage, transcriptionUsage } from './usage.ts';
+
+export const realtimeProtocol: RelayProtocol = {
+  name: 'openai-realtime',
+  base: '/realtime',
+  endpoint: '/v1/realtime',
+  wire: {
+    auth: { header: 'authorization', value: 'Bearer {key}' },
+    passedHeaders: ['openai-beta', 'openai-safety-identifier'],
+    defaultHeaders: {},
+  },
+  path: (model) => `/realtime?model=${encodeURIComponent(model)}`,
+};
+
+/** Client events that make the model do nothing. */
+const freeEvents = new Set([
+  ...['session.update', 'transcription_session.update', 'response.cancel', 'conversation.item.create'],
+  ...['conversation.item.retrieve', 'conversation.item.delete', 'conversation.item.truncate'],
+  ...['input_audio_buffer.clear', 'output_audio_buffer.clear'],
+]);
+/** Larger events are treated as charged without parsing. */
+const parsedBytes = 64 * 1024;
+/** Base64 bytes of 24 kHz audio for one token of the answer: an audio token is 100 ms of input and costs half as much. */
+const bytesPerAudioToken = 12_800;
+const bytesPerTextToken = 3;
+const imageTokens = 1_500;
+
+const modelMember = Buffer.from('"model"');
+const escapeSequence = Buffer.from('\\u');
+const dataUrl = Buffer.from('data:image');
+const soundMember = Buffer.from('"audio"');
+const typeFirst = /^\s*\{\s*"type"\s*:\s*"([\w.]{1,80})"/;
+
+export class RealtimeDialect implements Dialect {
+  readonly protocol = realtimeProtocol;
+  readonly cancel = '{"type":"response.cancel"}';
+  /** As the client names the model. */
+  readonly #model: string;
+  /** The upstream's name of it. */
+  #upstreamModel = '';
+  /** The transcription model, by the upstream's name; undefined: input is not transcribed. */
+  #transcriptionModel: string | undefined;
+  #responding = 0;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  get isResponding(): boolean {
+    return this.#responding > 0;
+  }
+
+  opened(upstreamModel: string): void {
+    this.#upstreamModel = upstreamModel;
+  }
+
+  client({ data, isBinary }: Message): ClientReading {
+    const type = isBinary ? undefined : typeOf(data);
+    const tokens = tokensOf(data, isBinary);
+    const mayNameModel = !isBinary && (data.includes(modelMember) || data.includes(escapeSequence));
+    const mayBeFree = type !== undefined && freeEvents.has(type) && data.length <= parsedBytes;
+    if (!mayNameModel && !mayBeFree) return { needsHold: true, tokens };
+    const json = tryParseBytes(data);
+    // The upstream answers it with an error.
+    if (!isObject(json)) return { needsHold: false, tokens: 0 };
+    const needsHold = !freeEvents.has(String(json['type']));
+    for (const part of ['session', 'response'] as const) {
+      const named = objectOf(json[part])?.['model'];
+      if (named === undefined) continue;
+      if (named !== this.#model && named !== this.#upstreamModel)
+        return { refusal: otherModel(`${part}.model`), needsHold: false, tokens: 0 };
+      if (named !== this.#upstreamModel)
+        return { replaced: withModel(data, part, this.#upstreamModel), needsHold, tokens };
+    }
+    return { needsHold, tokens };
+  }
+
+  upstream({ data, isBinary }: Message): UpstreamReading | undefined {
+    const type = isBinary ? undefined : typeOf(data);
+    switch (type) {
+      case 'response.created':
+        this.#responding += 1;
+        return { begins: true };
+      case 'response.done':
+        this.#responding = Math.max(0, this.#responding - 1);
+        return doneReading(tryParseBytes(data));
+      case 'conversation.item.input_audio_transcription.completed': {
+        const usage = transcriptionUsage(objectOf(tryParseBytes(data))?.['usage']);
+        return usage === undefined ? undefined : { metered: { usage, model: this.#transcriptionModel } };
+      }
+      case 'error':
+      case 'conversation.item.input_audio_transcription.failed':
+        return { errorAt: ['error'] };
+      case 'session.created':
+      case 'session.updated':
+      case 'transcription_session.updated':
+        this.#transcriptionModel = transcriptionModelIn(tryParseBytes(data));
+        return undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  refusal(greeting: Buffer): JsonObject | undefined {
+    const json = typeOf(greeting) === 'error' ? tryParseBytes(greeting) : undefined;
+    return isObject(json) ? json : undefined;
+  }
+
+  error(error: GatewayError): string {
+    const shown = envelope(error).error;
+    const code = error.kind === 'insufficient_balance' ? 'insufficient_balance' : shown.code;
+    return JSON.stringify({
+      type: 'error',
+      event_id: `event_${randomUUID()}`,
+      error: { ...shown, code, event_id: null },
+    });
+  }
+}
+
+/** SDKs and vendors write `type` first; otherwise the whole message is read. */
+function typeOf(data: Buffer): string | undefined {
+  const first = typeFirst.exec(data.toString('latin1', 0, 120));
+  if (first !== null) return first[1];
+  const json = tryParseBytes(data);
+  return isObject(json) ? textOf(json['type']) : undefined;
+}
+
+function tokensOf(data: Buffer, isBinary: boolean): number {
+  if (isBinary || data.includes(soundMember)) return data.length / bytesPerAudioToken;
+  return data.includes(dataUrl) ? imageTokens : data.length / bytesPerTextToken;
+}
+
+function doneReading(event: unknown): UpstreamReading {
+  const response = objectOf(objectOf(event)?.['response']) ?? {};
+  const usage = responseUsage(response['usage']);
+  const finish = textOf(response['status']);
+  // A failed response that reports nothing has used nothing.
+  const failed = finish === 'failed' || finish === 'cancelled';
+  return {
+    metered: {
+      usage: usage ?? (failed ? { input: 0, output: 0 } : undefined),
+      upstreamId: textOf(response['id']),
+      finish,
+    },
+    errorAt: finish === 'failed' ? ['response', 'status_details'] : undefined,
+  };
+}
+
+function transcriptionModelIn(event: unknown): string | undefined {
+  const session = objectOf(objectOf(event)?.['session']);
+  const heard = objectOf(objectOf(session?.['audio'])?.['input']);
+  const settings = objectOf(heard?.['transcription']) ?? objectOf(session?.['input_audio_transcription']);
+  return textOf(settings?.['model']);
+}
+
+function withModel(data: Buffer, part: string, model: string): Buffer {
+  const outer = findMember(scanObject(data), part)!;
+  const value = data.subarray(outer.valueStart, outer.end);
+  const changed = applyEdits(value, editsFor(scanObject(value), { replace: { model: JSON.stringify(model) } }));
+  return Buffer.concat([data.subarray(0, outer.valueStart), changed, data.subarray(outer.end)]);
+}
+
+function otherModel(field: string): GatewayError {
+  return new GatewayError('invalid_request', 'The model of a session cannot be changed; open another session.', {
+    field,
+    code: 'model_cannot_change',
+  });
+}

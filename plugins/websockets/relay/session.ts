@@ -1,0 +1,309 @@
+/** A relayed session: passes messages on unchanged; money is held and charged for each response. */
+import { GatewayError, toGatewayError, UpstreamError } from '../../../core/contract/errors.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { findMember, scanObject } from '../../../core/json/splice.ts';
+import { maxScrubbedBytes, scrubBytes } from '../../common/kit/scrub.ts';
+import { classifyFrame } from '../../common/kit/upstream-errors.ts';
+import { type Connection, closeCode, type Session } from '../connection.ts';
+import { Charges, type Opening, type RelayTools } from './charges.ts';
+import type { UpstreamReading } from './dialect.ts';
+import { Lane } from './lane.ts';
+import { errorOf, type RelayStep } from './step.ts';
+import { type Message, UpstreamSocket } from './upstream.ts';
+
+/** How long to wait for the usage of a response that was cut short. */
+const drainMs = 5_000;
+/** Bytes of the answer for one token, in audio as base64 or in events with text. */
+const bytesPerToken = 3_200;
+
+export class RelaySession implements Session {
+  readonly #tools: RelayTools;
+  readonly #opening: Opening;
+  readonly #charges: Charges;
+  readonly #abort = new AbortController();
+  readonly #fromClient = new Lane(
+    (message) => this.#relayUp(message),
+    () => this.#connection,
+    (error) => this.#failed(error),
+  );
+  readonly #fromUpstream = new Lane(
+    (message) => this.#relayDown(message),
+    () => this.#upstream,
+    (error) => this.#failed(error),
+  );
+  #connection: Connection | undefined;
+  #upstream: UpstreamSocket | undefined;
+  /** The key that the upstream was called with. */
+  #key = () => '';
+  /** Set when the session ends: nothing is relayed any more. */
+  #isOver = false;
+  /** Resolves once no response is running any more. */
+  #onQuiet: (() => void) | undefined;
+  /** Closes the session when no response is running. */
+  #ending: (() => void) | undefined;
+  #refusedAt = Number.NEGATIVE_INFINITY;
+
+  /** `protocol`: its name in metrics. */
+  constructor(tools: RelayTools, protocol: string, opening: Opening) {
+    this.#tools = tools;
+    this.#opening = opening;
+    this.#charges = new Charges(tools, protocol, opening);
+  }
+
+  get isIdle(): boolean {
+    return this.#charges.isIdle;
+  }
+
+  /** Finds a target and connects to it. Rejects as a request would be refused. */
+  async connect(model: string, first?: Message): Promise<void> {
+    const { connections } = this.#tools;
+    const step: RelayStep = {
+      call: this.#charges.begin(model),
+      report: { usage: {}, estimated: false, terminal: true, upstreamId: undefined, finish: undefined },
+      send: async (request, target, { signal }): Promise<Answer> => {
+        const { dialect } = this.#opening;
+        const opened = await UpstreamSocket.open(request, {
+          signal,
+          maxBytes: connections.config.message,
+          first: first === undefined ? undefined : (dialect.withModel?.(first, target.model) ?? first),
+        });
+        if (!(opened instanceof UpstreamSocket)) return opened;
+        const refusal = dialect.refusal(opened.greeting);
+        if (refusal !== undefined || this.#isOver) {
+          opened.close();
+          if (refusal !== undefined) throw classifyFrame(refusal, this.#tools.host.clock.now(), target.key.reveal());
+          throw new UpstreamError('connect', 'the client has disconnected');
+        }
+        dialect.opened?.(target.model);
+        this.#upstream = opened;
+        this.#charges.pinTo(target);
+        this.#key = () => target.key.reveal();
+        return { status: 200, headers: { 'content-type': 'application/json' }, body: '' };
+      },
+    };
+    const answer = await this.#charges.perform(step, this.#opening.caller, undefined, this.#abort.signal);
+    const error = await errorOf(answer);
+    if (error !== undefined || answer.status !== 200) throw error ?? new GatewayError('internal', 'No session.');
+  }
+
+  /** The client's connection is open: messages pass from now on. */
+  begin(connection: Connection): this {
+    this.#connection = connection;
+    if (this.#upstream !== undefined) this.#listen(this.#upstream);
+    return this;
+  }
+
+  #listen(upstream: UpstreamSocket): void {
+    const { settings } = this.#opening;
+    if (settings !== undefined) void upstream.send({ data: settings, isBinary: false });
+    upstream.listen(
+      (message) => this.#fromUpstream.push(message),
+      (code) => this.#fromUpstream.finish(() => this.#upstreamClosed(code)),
+    );
+  }
+
+  onMessage(data: Buffer, isBinary: boolean): void {
+    if (!this.#isOver) this.#fromClient.push({ data, isBinary });
+  }
+
+  onClose(): void {
+    this.abandon();
+  }
+
+  /** The client has left, before or after its connection was opened. */
+  abandon(): void {
+    this.#abort.abort();
+    this.#end();
+  }
+
+  drain(): void {
+    this.#endWith(() => this.#connection?.close(closeCode.restart, 'the gateway restarts'));
+  }
+
+  expire(): void {
+    this.#endWith(() => {
+      this.#say(
+        new GatewayError('invalid_request', 'The session has been open as long as it may.', {
+          code: 'session_expired',
+        }),
+      );
+      this.#connection?.close(closeCode.goingAway, 'open for too long');
+    });
+  }
+
+  #endWith(end: () => void): void {
+    if (this.#ending !== undefined || this.#isOver) return;
+    this.#ending = () => {
+      end();
+      this.#end();
+    };
+    if (!this.#opening.dialect.isResponding) this.#ending();
+  }
+
+  // ---------------------------------------------------------------------------------------------- from client to upstream
+
+  #relayUp(message: Message): Promise<void> | undefined {
+    if (this.#isOver) return undefined;
+    const upstream = this.#upstream;
+    if (upstream === undefined) return this.#beginWith(message);
+    const { refusal, replaced, needsHold, tokens } = this.#opening.dialect.client(message);
+    if (refusal !== undefined) return this.#say(refusal);
+    this.#charges.added += tokens;
+    const sent = replaced === undefined ? message : { data: replaced, isBinary: message.isBinary };
+    if (this.#charges.holds) {
+      this.#observe(tokens);
+      return upstream.send(sent);
+    }
+    return needsHold ? this.#sendHeld(upstream, sent) : upstream.send(sent);
+  }
+
+  /** The first message names the model where the address does not. */
+  async #beginWith(message: Message): Promise<void> {
+    const model = this.#opening.dialect.modelIn?.(message);
+    if (model === undefined) throw new GatewayError('invalid_request', 'The first message must name the model.');
+    await this.connect(model, message);
+    if (this.#isOver || this.#upstream === undefined) return void this.#upstream?.close();
+    this.#listen(this.#upstream);
+  }
+
+  async #sendHeld(upstream: UpstreamSocket, message: Message): Promise<void> {
+    const refusal = await this.#charges.hold();
+    if (refusal === undefined) await upstream.send(message);
+    else if (refusal.kind === 'rate_limited' || refusal.kind === 'overloaded') await this.#sayOnce(refusal);
+    else this.#failed(refusal);
+  }
+
+  #observe(tokens: number): void {
+    if (this.#charges.observe(tokens) || this.#isOver) return;
+    this.#failed(new GatewayError('insufficient_balance', 'The balance is used up.'));
+  }
+
+  // ---------------------------------------------------------------------------------------------- from upstream to client
+
+  #relayDown(message: Message): Promise<void> | undefined {
+    const reading = this.#opening.dialect.upstream(message);
+    if (reading !== undefined) return this.#relayRead(message, reading);
+    if (this.#charges.holds) this.#observe(message.data.length / bytesPerToken);
+    return this.#toClient(message);
+  }
+
+  #toClient({ data, isBinary }: Message): Promise<void> | undefined {
+    return this.#connection?.send(data, isBinary);
+  }
+
+  async #relayRead(message: Message, { begins, metered, errorAt }: UpstreamReading): Promise<void> {
+    // The upstream may start a response without a request.
+    if (begins === true) this.#failIf(await this.#charges.hold());
+    if (metered !== undefined) this.#failIf(await this.#charges.charge(metered, message.data));
+    const data = errorAt === undefined ? message.data : withoutSecrets(message.data, errorAt, this.#key());
+    await this.#toClient({ data, isBinary: message.isBinary });
+    if (this.#opening.dialect.isResponding) return;
+    this.#onQuiet?.();
+    this.#ending?.();
+  }
+
+  #failIf(refusal: GatewayError | undefined): void {
+    if (refusal !== undefined) this.#failed(refusal);
+  }
+
+  // ------------------------------------------------------------------------------------------------------------- the end
+
+  #upstreamClosed(code: number): void {
+    if (this.#isOver) {
+      this.#onQuiet?.();
+      return;
+    }
+    const isNormal = code === 1000 || code === 1001;
+    if (!isNormal)
+      this.#say(new GatewayError('upstream_failed', 'The model has ended the session.', { code: 'session_ended' }));
+    this.#connection?.close(isNormal ? code : closeCode.failed, 'the model has ended the session');
+    this.#end();
+  }
+
+  /** The session cannot go on. */
+  #failed(error: unknown): void {
+    if (this.#isOver) return;
+    const shown = toGatewayError(error);
+    if (shown.kind === 'internal') this.#tools.host.log.error({ error }, 'a session failed inside the gateway');
+    this.#say(shown);
+    const isRefused = shown.status < 500;
+    this.#connection?.close(isRefused ? closeCode.policy : closeCode.failed, reasonOf(shown));
+    this.#end();
+  }
+
+  #say(error: GatewayError): Promise<void> | undefined {
+    const event = this.#opening.dialect.error(error);
+    return event === undefined ? undefined : this.#connection?.send(event);
+  }
+
+  /** At most one error a second, since audio messages come many times a second. */
+  #sayOnce(error: GatewayError): Promise<void> | undefined {
+    const now = this.#tools.host.clock.monotonic();
+    if (now - this.#refusedAt < 1_000) return undefined;
+    this.#refusedAt = now;
+    return this.#say(error);
+  }
+
+  /** Settles what runs and closes the upstream; runs once. */
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#fromClient.clear();
+    this.#settle().catch((error: unknown) => {
+      this.#tools.host.log.error({ error }, 'a session was not settled');
+    });
+  }
+
+  async #settle(): Promise<void> {
+    const upstream = this.#upstream;
+    const { dialect } = this.#opening;
+    if (dialect.isResponding && upstream?.isOpen === true) await this.#drained(upstream, dialect.cancel);
+    await this.#charges.stop(upstream?.isOpen !== true);
+    upstream?.close();
+  }
+
+  /** The usage of a response that was cut short is still reported. */
+  async #drained(upstream: UpstreamSocket, cancel: string | undefined): Promise<void> {
+    if (cancel !== undefined) void upstream.send({ data: Buffer.from(cancel), isBinary: false });
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, drainMs);
+      this.#onQuiet = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+const longestReasonBytes = 120;
+
+function reasonOf({ message }: GatewayError): string {
+  let reason = message;
+  while (Buffer.byteLength(reason) > longestReasonBytes) reason = reason.slice(0, -1);
+  return reason.toWellFormed();
+}
+
+/** Sent in place of an error that is too large to search. */
+const hidden = Buffer.from('{"type":"server_error","message":"The model reported an error."}');
+
+/** An error without keys, organisations and addresses; all else keeps its bytes. `path`: the member with the error; without it the whole message is searched. `key`: the one that the upstream was called with. */
+function withoutSecrets(data: Buffer, path: readonly string[], key: string): Buffer {
+  const { start, end } = placeOf(data, path) ?? { start: 0, end: data.length };
+  const error = data.subarray(start, end);
+  const shown = error.length > maxScrubbedBytes ? hidden : scrubBytes(error, key);
+  return shown === error ? data : Buffer.concat([data.subarray(0, start), shown, data.subarray(end)]);
+}
+
+function placeOf(data: Buffer, path: readonly string[]): { start: number; end: number } | undefined {
+  let [start, end] = [0, data.length];
+  try {
+    for (const name of path) {
+      const member = findMember(scanObject(data.subarray(start, end)), name);
+      if (member === undefined) return undefined;
+      [start, end] = [start + member.valueStart, start + member.end];
+    }
+  } catch {
+    return undefined;
+  }
+  return { start, end };
+}

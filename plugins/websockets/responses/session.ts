@@ -1,0 +1,248 @@
+/** Responses over WebSocket: turns in their order, each a request of its own, and the state that connects them. */
+import type { DirectAnswer, Host } from '../../../core/contract/contract.ts';
+import { GatewayError, toGatewayError } from '../../../core/contract/errors.ts';
+import { type Connection, closeCode, type Session } from '../connection.ts';
+import type { Connections } from '../connections.ts';
+import { type UpstreamTurns, upstreamTurns } from '../upstream/upstream-turns.ts';
+import { AnswerRelay } from './answer-relay.ts';
+import { type Ending, errorMessage, errorOf, inLane, notFound, streamErrorMessage, warmUpMessages } from './events.ts';
+import { bodyOf, itemsOf, joinItems, readTurn, type Turn } from './turn.ts';
+
+const endpoint = '/v1/responses';
+/** Error bodies are read up to this size. */
+const longestError = 1024 * 1024;
+
+/** The last response of the connection, which the next turn may continue. */
+interface Remembered {
+  readonly id: string;
+  /** The conversation up to its end, as JSON texts with commas between them. */
+  readonly items: Buffer;
+  /** It can be found where responses are kept, too. */
+  readonly stored: boolean;
+}
+
+export class ResponsesSession implements Session {
+  readonly #connection: Connection;
+  readonly #connections: Connections;
+  readonly #host: Pick<Host, 'perform' | 'clock' | 'log'>;
+  readonly #upstream: UpstreamTurns;
+  #queue: Buffer[] = [];
+  #queuedBytes = 0;
+  #running: AbortController | undefined;
+  #remembered: Remembered | undefined;
+  /** Set once no further turn is begun: with what the connection is closed then. */
+  #ending: (() => void) | undefined;
+
+  constructor(
+    connection: Connection,
+    connections: Connections,
+    host: Pick<Host, 'perform' | 'clock' | 'log'>,
+    upstream: UpstreamTurns,
+  ) {
+    this.#connection = connection;
+    this.#connections = connections;
+    this.#host = host;
+    this.#upstream = upstream;
+  }
+
+  get isIdle(): boolean {
+    return this.#running === undefined;
+  }
+
+  onMessage(data: Buffer, isBinary: boolean): void {
+    if (this.#ending !== undefined) return;
+    if (isBinary) {
+      void this.#sendError(new GatewayError('invalid_request', 'Messages must be text.'));
+      this.#connection.close(closeCode.unsupported, 'messages must be text');
+      return;
+    }
+    if (this.#running === undefined) return void this.#runAll(data);
+    const refusal = this.#refusal(data);
+    if (refusal !== undefined) return void this.#sendError(refusal);
+    this.#queue.push(data);
+    this.#queuedBytes += data.length;
+  }
+
+  onClose(): void {
+    this.#connections.keep(-this.#queuedBytes);
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    this.#forget();
+    this.#running?.abort();
+    this.#upstream.close();
+  }
+
+  drain(): void {
+    this.#endWith(() => this.#connection.close(closeCode.restart, 'the gateway restarts'));
+  }
+
+  expire(): void {
+    this.#endWith(() => {
+      void this.#connection.send(expired);
+      this.#connection.close(closeCode.goingAway, 'open for too long');
+    });
+  }
+
+  #endWith(end: () => void): void {
+    if (this.#ending !== undefined) return;
+    this.#ending = end;
+    if (this.#running === undefined) end();
+  }
+
+  /** Why a further turn cannot wait. */
+  #refusal(data: Buffer): GatewayError | undefined {
+    const { queue, message } = this.#connections.config;
+    if (this.#queue.length >= queue || this.#queuedBytes + data.length > message)
+      return new GatewayError('rate_limited', 'Too many turns of this connection wait for the one that runs.', {
+        code: 'too_many_queued_turns',
+      });
+    return this.#connections.keep(data.length) ? undefined : memoryUsedUp();
+  }
+
+  async #runAll(first: Buffer): Promise<void> {
+    this.#running = new AbortController();
+    for (let data: Buffer | undefined = first; data !== undefined; data = this.#next()) {
+      try {
+        await this.#run(data, this.#running.signal);
+      } catch (error) {
+        const shown = toGatewayError(error);
+        if (shown.kind === 'internal') this.#host.log.error({ error }, 'a turn failed inside the gateway');
+        await this.#sendError(shown);
+      }
+    }
+    this.#running = undefined;
+    this.#ending?.();
+  }
+
+  #next(): Buffer | undefined {
+    if (this.#ending !== undefined || !this.#connection.isOpen) return undefined;
+    const data = this.#queue.shift();
+    if (data === undefined) return undefined;
+    this.#queuedBytes -= data.length;
+    this.#connections.keep(-data.length);
+    return data;
+  }
+
+  async #run(data: Buffer, signal: AbortSignal): Promise<void> {
+    const turn = readTurn(data);
+    const { previousId } = turn;
+    const before = this.#remembered?.id === previousId ? this.#remembered : undefined;
+    const own = itemsOf(turn);
+    const isKnown = previousId === undefined || before !== undefined;
+    const items = isKnown && own !== undefined ? joinItems([before?.items ?? nothing, own]) : undefined;
+    if (!turn.generate) return this.#warmUp(turn, items);
+    // What is kept elsewhere is continued there: an upstream may have more of it than its items.
+    const continuesHere = previousId !== undefined && before?.stored === false;
+    if (continuesHere && items === undefined) throw notFound(previousId);
+    this.#connections.countsOf('responses').turns += 1;
+    const body = bodyOf(turn, continuesHere ? items : undefined);
+    const ending = await this.#perform(turn, body, continuesHere, signal);
+    // A failed turn leaves nothing to go on from.
+    if (ending === undefined) {
+      if (before !== undefined) this.#forget();
+    } else if (items !== undefined) this.#remember(ending.id, joinItems([items, ending.items]), turn.stored);
+    else this.#forget();
+  }
+
+  /** Prepares state without an answer: nothing runs and nothing is charged. */
+  async #warmUp(turn: Turn, items: Buffer | undefined): Promise<void> {
+    const { previousId, streamId, model } = turn;
+    if (items === undefined) throw previousId === undefined ? noInput() : notFound(previousId);
+    const { id, messages } = warmUpMessages(model, previousId, this.#host.clock.now());
+    this.#remember(id, items, false);
+    for (const message of messages) await this.#connection.send(inLane(message, streamId));
+  }
+
+  /** Sends the answer's events as they come. undefined: there is nothing that could be continued. */
+  async #perform(
+    turn: Turn,
+    body: Uint8Array,
+    continuesHere: boolean,
+    signal: AbortSignal,
+  ): Promise<Ending | undefined> {
+    const { headers, search, remoteAddress } = this.#connection.head;
+    const answer = await this.#host.perform({
+      method: 'POST',
+      path: endpoint + search,
+      headers: { ...headers, 'content-type': 'application/json', accept: 'text/event-stream' },
+      body,
+      remoteAddress,
+      signal,
+      prepare: (exchange) => exchange.set(upstreamTurns, this.#upstream),
+    });
+    const send = (message: string) => this.#connection.send(inLane(message, turn.streamId));
+    if (answer.status >= 300) {
+      await send(errorMessage(answer.status, answer.headers, await read(answer)));
+      await answer.ended;
+      return undefined;
+    }
+    return this.#relay(answer, continuesHere ? turn.previousId : undefined, send);
+  }
+
+  async #relay(
+    { body, ended }: DirectAnswer,
+    previousId: string | undefined,
+    send: (message: string) => Promise<void> | undefined,
+  ): Promise<Ending | undefined> {
+    const relay = new AnswerRelay(previousId, send);
+    for await (const chunk of untilBroken(body)) {
+      const waiting = relay.feed(chunk);
+      if (waiting !== undefined) await waiting;
+    }
+    const { error } = await ended;
+    if (relay.hasEnded) return relay.ending;
+    const shown = error ?? brokeOff();
+    await send(relay.error === undefined ? errorOf(shown) : streamErrorMessage(relay.error, shown.status));
+    return undefined;
+  }
+
+  #remember(id: string, items: Buffer, stored: boolean): void {
+    this.#forget();
+    if (this.#connection.isOpen && this.#connections.keep(items.length)) this.#remembered = { id, items, stored };
+  }
+
+  #forget(): void {
+    if (this.#remembered !== undefined) this.#connections.keep(-this.#remembered.items.length);
+    this.#remembered = undefined;
+  }
+
+  #sendError(error: GatewayError): Promise<void> | undefined {
+    return this.#connection.send(errorOf(error));
+  }
+}
+
+const nothing = Buffer.alloc(0);
+
+const expired = JSON.stringify({
+  type: 'error',
+  status: 400,
+  error: {
+    type: 'invalid_request_error',
+    code: 'websocket_connection_limit_reached',
+    message: 'This connection has been open as long as a WebSocket may be. Open a new one to continue.',
+    param: null,
+  },
+});
+
+/** Ends when the answer breaks off; the cause is known once the request has ended. */
+async function* untilBroken(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  try {
+    yield* body;
+  } catch {}
+}
+
+async function read({ body }: DirectAnswer): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > longestError) break;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+const brokeOff = () => new GatewayError('upstream_failed', 'The answer broke off.', { shouldRetry: false });
+const memoryUsedUp = () => new GatewayError('overloaded', 'The gateway keeps too many conversations at the moment.');
+const noInput = () =>
+  new GatewayError('invalid_request', 'The field "input" must be a string or a list.', { field: 'input' });

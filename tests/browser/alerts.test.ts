@@ -1,0 +1,42 @@
+/** Alerts in a real browser: the banner, the page, acknowledging, and marks on the monitor's charts. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+
+let stage: Stage;
+before(async () => {
+  if (cannotRun === false) stage = await startStage();
+});
+after(() => stage?.stop());
+
+test('marks of alerts stand where they ran on the charts of the monitor', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/monitor?span=1h');
+  const chart = page.getByRole('img', { name: /requests/i }).last();
+  await chart.scrollIntoViewIfNeeded();
+  await page.locator('.chart-mark').first().waitFor();
+  assert.ok((await page.locator('.chart-mark').count()) >= 2);
+});
+
+test('the banner names what runs and is not acknowledged, until somebody has seen it', {
+  skip: cannotRun,
+}, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/people');
+  const banner = page.getByRole('status').filter({ hasText: '1 alert runs' });
+  await banner.getByText(/gpt-5\.5/).waitFor();
+  assert.equal(await banner.getByText('shelf').count(), 0);
+  await banner.getByRole('link').click();
+  await page.getByRole('cell', { name: '<b>shelf</b>' }).waitFor();
+  await page.getByRole('cell', { name: '−$0.000000001', exact: true }).waitFor();
+  assert.equal(await page.getByRole('cell', { name: '41.2 s' }).count(), 0, 'the one that ended is left out');
+  await page.getByText('The last message was not taken: it answered 404').waitFor();
+  await page.getByRole('button', { name: 'Acknowledge', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Why?').fill('the vendor knows');
+  await dialog.getByRole('button', { name: 'Acknowledge', exact: true }).click();
+  await banner.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Acknowledge', exact: true }).waitFor({ state: 'detached' });
+  await page.goto('/console/admin/audit');
+  await page.getByRole('cell', { name: 'alert.acknowledge' }).waitFor();
+});

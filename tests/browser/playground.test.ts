@@ -1,0 +1,93 @@
+/** The playground at the demo gateway: four protocols, an image, two models beside each other, kept instructions, no money. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { findingsOf, firstLook } from './looks.ts';
+import { cannotRun, openStage, type Stage } from './stage.ts';
+
+let stage: Stage;
+let page: Page;
+before(async () => {
+  if (cannotRun !== false) return;
+  stage = await openStage('demo');
+  page = await stage.page(firstLook);
+  await open('');
+  await page.getByRole('button', { name: 'Make a key for this session' }).click();
+  await page.getByRole('button', { name: 'Make a key for this session' }).waitFor({ state: 'hidden' });
+});
+after(() => stage?.close());
+
+const open = (search: string) => page.goto(`${stage.origin}/console/playground${search}`);
+
+/** Keeps the page, and with it the key. */
+async function choose(field: string, option: string): Promise<void> {
+  await page.getByRole('combobox', { name: field, exact: true }).click();
+  await page.getByRole('option', { name: option, exact: true }).click();
+}
+
+async function ask(question: string): Promise<void> {
+  await page.getByRole('textbox', { name: 'Message' }).fill(question);
+  await page.keyboard.press('Control+Enter');
+}
+
+test('without money the answer says where it is added', { skip: cannotRun }, async () => {
+  await ask('Hello');
+  const alert = page.getByRole('alert');
+  await alert.getByRole('link', { name: 'Buy credit' }).waitFor();
+  assert.match((await alert.getByRole('link').getAttribute('href'))!, /\/wallet$/);
+});
+
+test('each protocol is really spoken, and the curl command follows', { skip: cannotRun }, async () => {
+  const code = await stage.makeCode('5');
+  await page.request.post(`${stage.origin}/console/api/wallet/redeem`, {
+    headers: { origin: stage.origin, 'x-console': '1', 'idempotency-key': 'playground' },
+    data: { code },
+  });
+  const paths = {
+    chat: '/v1/chat/completions',
+    responses: '/v1/responses',
+    messages: '/v1/messages',
+    gemini: ':streamGenerateContent',
+  };
+  for (const [protocol, path] of Object.entries(paths)) {
+    await choose('Protocol', protocol);
+    const answer = page.waitForResponse((response) => response.url().includes(path));
+    await ask(`Tell me of lighthouses by ${protocol}`);
+    assert.equal((await answer).status(), 200, protocol);
+    await page.getByRole('button', { name: 'Send' }).waitFor();
+    assert.ok((await page.locator('pre').last().textContent())!.includes(path), protocol);
+    await page.getByText(/^\d+ \/ \d+$/).waitFor();
+    await page.getByRole('button', { name: 'New conversation' }).click();
+  }
+});
+
+test('an image goes with the question, and two models answer beside each other', { skip: cannotRun }, async () => {
+  await choose('Beside it', 'claude-sonnet-5');
+  await page.locator('input[type=file]').setInputFiles('plugins/console/pictures/home.png');
+  await page.getByRole('button', { name: 'Remove this image' }).waitFor();
+  const answers = [0, 1].map(() => page.waitForResponse((response) => response.request().method() === 'POST'));
+  await ask('What is on it?');
+  for (const answer of await Promise.all(answers)) assert.equal(answer.status(), 200);
+  await page.getByRole('button', { name: 'Send' }).waitFor();
+  assert.equal(await page.getByRole('img', { name: 'Image' }).count(), 2);
+  assert.equal(await page.locator('.said[data-role=assistant]').count(), 2);
+});
+
+test('instructions are kept in this browser', { skip: cannotRun }, async () => {
+  await page.getByRole('textbox', { name: 'Instructions (optional)' }).fill('Answer in one word.');
+  await page.getByRole('button', { name: 'Keep' }).click();
+  await open('');
+  await choose('Kept instructions', 'Answer in one word.');
+  assert.equal(
+    await page.getByRole('textbox', { name: 'Instructions (optional)' }).inputValue(),
+    'Answer in one word.',
+  );
+});
+
+test('two models beside each other can be read by everybody', { skip: cannotRun }, async () => {
+  const findings = await findingsOf(
+    page,
+    `${stage.origin}/console/playground?beside=claude-sonnet-5&protocol=messages`,
+  );
+  assert.equal([...findings, ...stage.complaints].join('\n'), '');
+});

@@ -1,0 +1,73 @@
+/** Pages that plugins add, in a real browser at a real gateway: the example of the notes, and three that are broken. */
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { firstToken, operator, startConsole, type TestConsole } from '../plugins/console/house.ts';
+import { launchBrowser, openPage, signIn } from './chromium.ts';
+import { buildPages, cannotRun } from './operator-stage.ts';
+
+let house: TestConsole;
+let browser: Browser;
+let page: Page;
+const complaints: string[] = [];
+
+before(async () => {
+  if (cannotRun !== false) return;
+  buildPages();
+  house = await startConsole(undefined, '', [
+    resolve('tests/examples/notes/index.ts'),
+    resolve('tests/browser/plugin-pages/index.ts'),
+  ]);
+  await house.browser().ask('/first-operator', { body: { token: firstToken(house), ...operator } });
+  browser = await launchBrowser();
+  page = await openPage(browser, complaints, { baseURL: house.origin });
+  await signIn(page, operator);
+});
+after(async () => {
+  await browser?.close();
+  await house?.stop();
+});
+
+test('a page of a plugin is in the navigation, and reads and writes by the API', { skip: cannotRun }, async () => {
+  await page.getByRole('link', { name: 'Notes' }).click();
+  await page.getByText('No notes yet.').waitFor();
+  await page.getByLabel('Model').fill('m');
+  await page.getByLabel('Note').fill('<img src=x onerror=alert(1)>');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('cell', { name: '<img src=x onerror=alert(1)>' }).waitFor();
+  await page.getByLabel('Note').fill('x'.repeat(501));
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('The note is longer than 500 characters.').waitFor();
+  assert.equal(await page.title(), 'Notes · house');
+});
+
+test('it is drawn anew in another language', { skip: cannotRun }, async () => {
+  await page.evaluate(() => localStorage.setItem('console-language', 'zh'));
+  await page.reload();
+  await page.getByRole('columnheader', { name: '备注' }).waitFor();
+  await page.getByRole('heading', { name: '笔记' }).waitFor();
+  await page.evaluate(() => localStorage.setItem('console-language', 'en'));
+});
+
+for (const [name, fault] of [
+  ['no-mount', 'its module exports no function "mount"'],
+  ['throws', 'no shelf is free'],
+  ['no-module', /Unexpected identifier/],
+] as const)
+  test(`a broken page (${name}) shows a plain error, and the console goes on`, { skip: cannotRun }, async () => {
+    await page.goto(`/console/admin/${name}`);
+    const alert = page.getByRole('alert').filter({ hasText: `The page of the plugin "${name}" does not work` });
+    await alert.getByText(fault).waitFor();
+    assert.equal(await page.getByText('half a page').isVisible(), false);
+    await alert.getByRole('button', { name: 'Try again' }).click();
+    await alert.getByText(fault).waitFor();
+    await page.getByRole('link', { name: 'People' }).click();
+    await page.getByRole('cell', { name: operator.name }).first().waitFor();
+  });
+
+test('an address that no page has is said so, and the browser complained of nothing', { skip: cannotRun }, async () => {
+  await page.goto('/console/admin/nothing-here');
+  await page.getByText('There is nothing here').waitFor();
+  assert.deepEqual(complaints, []);
+});

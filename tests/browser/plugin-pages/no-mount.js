@@ -1,0 +1,2 @@
+/** Exports nothing that the console could call. */
+export const other = 1;

@@ -1,0 +1,153 @@
+/** Alerts of whole gateways: found in real traffic, sent signed, tested by the command, wrong settings named. */
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, test } from 'node:test';
+import { alertAdmin } from '../../../plugins/common/domain/admin/alerts.ts';
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
+
+const secret = 'a secret of the webhook';
+const got: { headers: Record<string, unknown>; text: string }[] = [];
+const hook = createServer((request, response) => {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => {
+    got.push({ headers: request.headers, text: Buffer.concat(chunks).toString() });
+    response.end('{}');
+  });
+});
+const vendor = createServer((request, response) => {
+  request.resume();
+  response.writeHead(500, { 'content-type': 'application/json' }).end('{"error":{"message":"down"}}');
+});
+const listen = (server: typeof hook) =>
+  new Promise<string>((resolve) =>
+    server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)),
+  );
+
+let gateway: TestGateway;
+let [hookOrigin, vendorOrigin] = ['', ''];
+
+const yamlOf = (alerts: string) => `
+gateway: watched
+listen: \${PORT}
+plugins: [storage, request-log, auth, providers, models, route, protocol-convert, alerts]
+providers: { acme: { speaks: { chat: "${vendorOrigin}/v1" }, keys: k } }
+models:
+  m: { owned_by: acme, price: { input: 1, output: 1 }, targets: [acme/m] }
+  free: { owned_by: acme, targets: [acme/free] }
+route: { attempts: 1 }
+alerts:
+${alerts.replace(/^/gm, '  ')}
+`;
+
+before(async () => {
+  [hookOrigin, vendorOrigin] = await Promise.all([listen(hook), listen(vendor)]);
+  gateway = await startGateway(
+    yamlOf(`every: 1s
+rules:
+  model_success: { for: 0s, quiet: 0s, least: 3 }
+  key_resting: off
+sinks:
+  ops: { type: webhook, url: "${hookOrigin}/alerts", secret: ${secret}, allow_private: true }
+  inside: { type: webhook, url: "${hookOrigin}/inside", secret: ${secret} }
+  mail: { type: mail, to: [ops@example.test] }`),
+  );
+});
+after(async () => {
+  await gateway?.stop();
+  hook.close();
+  vendor.close();
+});
+
+async function until<T>(find: () => T | undefined, what: string): Promise<T> {
+  for (let tries = 0; tries < 600; tries++) {
+    const found = find();
+    if (found !== undefined) return found;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.fail(what);
+}
+const messages = () => got.map(({ text }) => JSON.parse(text) as Record<string, unknown>);
+
+async function run(command: string, values: Record<string, string> = {}) {
+  const found = gateway.gateway.commands.find(({ name }) => name === command);
+  return found!.run(values);
+}
+
+test('a model that fails is an alert, signed, and one without a price is another', async () => {
+  await run('accounts create', { name: 'ada' });
+  const made = (await run('keys create', { account: 'ada' })).json as { key: string };
+  const call = (model: string) =>
+    fetch(`${gateway.origin}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${made.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
+    });
+  for (let count = 0; count < 4; count++) assert.ok((await call('m')).status >= 500);
+  assert.equal((await call('free')).status, 404);
+  const failing = await until(() => messages().find(({ rule }) => rule === 'model_success'), 'no alert of the model');
+  assert.deepEqual(
+    [failing['type'], failing['subject'], failing['value'], failing['gateway']],
+    ['alert.begin', 'm', 0, 'watched'],
+  );
+  const unpriced = await until(() => messages().find(({ rule }) => rule === 'unpriced_model'), 'no alert of the price');
+  assert.equal(unpriced['subject'], 'free');
+  for (const { headers, text } of got) {
+    const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${text}`;
+    const expected = `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`;
+    assert.equal(headers['webhook-signature'], expected);
+    assert.doesNotMatch(text, /"k"|secret/);
+  }
+});
+
+test('sinks that take nothing are shown with the reason, and no address is quoted', async () => {
+  const admin = gateway.gateway.find(alertAdmin)!;
+  let faults: Record<string, string | undefined> = {};
+  for (let tries = 0; tries < 100 && Object.keys(faults).length < 3; tries++) {
+    const sinks = await admin.sinks();
+    faults = Object.fromEntries(sinks.flatMap(({ name, last }) => (last === undefined ? [] : [[name, last.fault]])));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.equal(faults['ops'], undefined);
+  assert.equal(faults['mail'], 'this gateway sends no mail: set console.smtp');
+  assert.match(faults['inside']!, /private|public|port|allowed/);
+  assert.doesNotMatch(faults['inside']!, /127\.0\.0\.1/);
+});
+
+test('`alerts test` sends a message, and says why a sink does not take it', async () => {
+  const before = got.length;
+  assert.deepEqual((await run('alerts test', { sink: 'ops' })).json, { sink: 'ops', sent: true });
+  assert.equal(messages()[before]!['type'], 'alert.test');
+  await assert.rejects(run('alerts test', { sink: 'mail' }), /did not take it: this gateway sends no mail/);
+  await assert.rejects(run('alerts test', { sink: 'nothing' }), /no sink "nothing": there are ops, inside, mail/);
+  const { text } = await run('alerts list');
+  assert.match(text, /runs {2}Share of requests that the model answers: m \(0\.0 %\)/);
+});
+
+test('wrong settings are one sentence each', async () => {
+  const problems = async (alerts: string) => {
+    const checked = await startGateway(yamlOf(alerts)).then(
+      async (started) => {
+        await started.stop();
+        return [] as string[];
+      },
+      (error: Error) => error.message.split('\n'),
+    );
+    return checked.map((line) => line.replace(/^.*?yaml:\d+:? ?/, ''));
+  };
+  const found = await problems(`sinks:
+  ops: { type: webhok, url: x }
+  hook: { type: webhook, url: "https://h.example", secret: short }
+rules:
+  model_succes: { threshold: 0.5 }
+  slow: { kind: model_first_byte, threshold: 10, clear: 20 }
+  spend_spike: { sinks: [nowhere] }`);
+  const all = found.join('\n');
+  assert.match(all, /there is no type of sink "webhok".*"webhook"/);
+  assert.match(all, /there is no kind of alert "model_succes".*"model_success"/);
+  assert.match(all, /must not be above the threshold, 10/);
+  assert.match(all, /names the sink "nowhere", which is not set/);
+  assert.match(all, /secret/);
+});

@@ -1,0 +1,103 @@
+/** Texts of messages, and hostile names in them, in each form that is sent. */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, test } from 'node:test';
+import type { z } from '../../../core/contract/schema.ts';
+import { messageOf, plainName, valueText } from '../../../plugins/alerts/message.ts';
+import { chatSinks } from '../../../plugins/alerts/sinks/chats.ts';
+import type { AlertMessage } from '../../../plugins/common/domain/admin/alerts.ts';
+import { fakeHost } from '../../helpers/fakes.ts';
+
+const bodies: { path: string; body: string }[] = [];
+let answer = { status: 200, body: '{}' };
+const server = createServer((request, response) => {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => {
+    bodies.push({ path: request.url!, body: Buffer.concat(chunks).toString() });
+    response.writeHead(answer.status).end(answer.body);
+  });
+});
+before(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
+after(() => server.close());
+
+const hostile = '<!channel> <at user_id="all">@everyone **x** [a](https://evil.example)\n\u202Efoo\u0007 & co';
+const message = (subject: string): AlertMessage =>
+  messageOf({
+    id: 'a1',
+    event: 'begin',
+    gateway: 'main',
+    rule: 'unpriced_model',
+    kind: 'unpriced_model',
+    kindTitle: 'A model without a price was asked for',
+    subject: plainName(subject),
+    value: 3,
+    threshold: 0,
+    unit: 'count',
+    fields: {},
+    beganAt: 0,
+    at: 0,
+  });
+
+async function sent(name: string, more: object = {}) {
+  const type = chatSinks.find((one) => one.name === name)!;
+  const webhook = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  const config = (type.config as unknown as z.ZodType).parse({ webhook, allow_private: true, ...more });
+  const sink = type.open(config as never, { clock: fakeHost().clock, mailer: () => undefined });
+  bodies.length = 0;
+  try {
+    await sink.send(message(hostile), AbortSignal.timeout(5_000));
+  } finally {
+    await sink.close!();
+  }
+  const [got] = bodies;
+  return { path: got!.path, text: got!.body, body: JSON.parse(got!.body) };
+}
+
+test('a name has no line breaks, control characters or marks of direction, and an end', () => {
+  assert.equal(plainName(' a\n\u202Eb\u0000\u200Bc\u2028 '), 'a b c');
+  assert.equal([...plainName('𝒳'.repeat(500))].length, 120);
+});
+
+test('values are written with their unit', () => {
+  assert.deepEqual(
+    [
+      valueText(0.8251, 'share'),
+      valueText(31_200, 'milliseconds'),
+      valueText('-1.50', 'usd'),
+      valueText('7.041666667', 'times'),
+    ],
+    ['82.5 %', '31.2 s', '-1.50 USD', '7.0 times the usual'],
+  );
+});
+
+test('Slack: angle brackets and ampersands are escaped, and nothing is made a link', async () => {
+  const { text, body } = await sent('slack');
+  assert.doesNotMatch(text, /<!channel>|<at/);
+  assert.match(body.text, /&lt;!channel&gt; .* &amp; co/);
+  assert.equal(body.blocks[0].text.verbatim, true);
+});
+
+test('Discord: nobody is called, and marks of Markdown are escaped', async () => {
+  const { body } = await sent('discord');
+  assert.deepEqual(body.allowed_mentions, { parse: [] });
+  assert.match(body.content, /\\@everyone \\\*\\\*x\\\*\\\* \\\[a\\\]\\\(https\\:/);
+});
+
+test('Feishu and DingTalk: no tag calls people, messages are signed, and a refusal in an answer of 200 is one', async () => {
+  answer = { status: 200, body: '{"code":0}' };
+  const feishu = await sent('feishu', { secret: 'a secret of feishu' });
+  assert.doesNotMatch(feishu.body.content.text, /[<>@]/);
+  // HMAC-SHA256 with the key "1800000000\na secret of feishu" over nothing.
+  assert.equal(feishu.body.timestamp, '1800000000');
+  assert.equal(Buffer.from(feishu.body.sign, 'base64').length, 32);
+  answer = { status: 200, body: '{"errcode":0}' };
+  const dingtalk = await sent('dingtalk', { secret: 'SEC1' });
+  assert.match(dingtalk.path, /^\/hook\?timestamp=1800000000000&sign=[\w%]+$/);
+  assert.deepEqual(dingtalk.body.at, { isAtAll: false });
+  answer = { status: 200, body: '{"code":19021,"msg":"sign match fail"}' };
+  await assert.rejects(sent('feishu'), /it refused the message \(code 19021\)/);
+  answer = { status: 404, body: 'no_service' };
+  await assert.rejects(sent('slack'), /it answered 404/);
+});

@@ -1,0 +1,92 @@
+/** Alerts about money: amounts are exact from the ledger to the message. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { configSchema, problemsOf, rulesOf } from '../../../plugins/alerts/config.ts';
+import { marginOf, moneyKinds, spikeOf } from '../../../plugins/alerts/kinds/money.ts';
+import { messageOf, shownValue } from '../../../plugins/alerts/message.ts';
+import { AlertRows } from '../../../plugins/alerts/rows.ts';
+import { verdictOf } from '../../../plugins/alerts/state.ts';
+import { type Money, money, parseUsd, zero } from '../../../plugins/common/domain/money.ts';
+import { openDatabase } from '../../helpers/database.ts';
+
+const usdOf = (text: string | number | undefined): Money => parseUsd(String(text));
+const amount = fc.bigInt({ min: 0n, max: 10n ** 21n }).map(money);
+const group = { group: 'm', requests: 10, usage: {} };
+const none = { threshold: zero, clear: zero };
+
+test('a margin is bad exactly where the cost is above the charge, down to a nano-dollar', () => {
+  fc.assert(
+    fc.property(amount, fc.bigInt({ min: -3n, max: 10n ** 12n }), (cost, more) => {
+      const ownCost = money(cost + more < 0n ? 0n : cost + more);
+      const { value } = marginOf({ ...group, cost, ownCost })!;
+      assert.equal(verdictOf('below', none, value), ownCost > cost ? 'bad' : 'good');
+    }),
+  );
+});
+
+test('where one own cost is unknown there is no margin', () => {
+  assert.equal(marginOf({ ...group, cost: money(1n), ownCost: money(5n), ownCostUnknown: 1 }), undefined);
+});
+
+test('a spike is a multiple of the mean hour of a day, and a new account has none', () => {
+  assert.equal(spikeOf('a', money(10n), undefined), undefined);
+  assert.equal(spikeOf('a', money(10n), money(0n)), undefined);
+  fc.assert(
+    fc.property(fc.bigInt({ min: 1n, max: 10n ** 15n }), fc.integer({ min: 1, max: 100 }), (hourly, times) => {
+      const spent = money(hourly * BigInt(times));
+      const { value, sample, fields } = spikeOf('a', spent, money(hourly * 24n))!;
+      assert.deepEqual([value, sample], [BigInt(times) * 1_000_000_000n, spent]);
+      assert.deepEqual([fields!['spent'], fields!['usual']].map(usdOf), [spent, hourly]);
+    }),
+  );
+});
+
+test('the mean is rounded to a whole nano-dollar, half up', () => {
+  const { fields } = spikeOf('a', parseUsd('1'), parseUsd('0.25'))!;
+  assert.deepEqual(fields, { spent: '1.00', usual: '0.010416667' });
+});
+
+const kinds = moneyKinds(() => undefined);
+const config = (rules: object) => configSchema.parse({ rules });
+const ruleOf = (name: string, rules: object) => rulesOf(config(rules), kinds).find((rule) => rule.name === name)!;
+
+test('thresholds and samples in USD are exact, and more than nine decimals are refused', () => {
+  const margin = ruleOf('negative_margin', { negative_margin: { threshold: -0.1, clear: 0 } });
+  assert.deepEqual([margin.threshold, margin.clear, margin.least], [-100_000_000n, 0n, 10]);
+  const spike = ruleOf('spend_spike', { spend_spike: { least: 0.3 } });
+  assert.deepEqual([spike.threshold, spike.clear, spike.least], [5_000_000_000n, 3_000_000_000n, 300_000_000n]);
+  const faults = problemsOf(config({ negative_margin: { threshold: -0.1234567891, clear: 0 } }), kinds, []);
+  assert.deepEqual(faults, [
+    {
+      path: ['rules', 'negative_margin', 'threshold'],
+      message: '"-0.1234567891" is not an amount of USD with at most nine decimals',
+    },
+  ]);
+});
+
+test('an amount is read from the database as it was written, and shown without an exponent', async () => {
+  const database = await openDatabase();
+  await database.migrate('alerts', new URL('../../../plugins/alerts/migrations/', import.meta.url));
+  const rows = new AlertRows(database);
+  const state = { phase: 'running', since: 0, sentAt: 0, calmSince: undefined, acknowledged: false } as const;
+  const facts = { kind: 'negative_margin', title: 'Loss', unit: 'usd', fields: {}, beganAt: 0, version: 1 } as const;
+  await fc.assert(
+    fc.asyncProperty(fc.uuid(), fc.bigInt({ min: -(10n ** 21n), max: 10n ** 21n }), async (id, nano) => {
+      const value = money(nano);
+      await rows.begin({ ...facts, id, rule: id, subject: 'm', value, threshold: zero, state }, undefined, 0);
+      assert.equal((await rows.open()).find((one) => one.id === id)!.value, nano);
+      const [view] = (await rows.list({ rule: id }, { limit: 1 })).rows;
+      assert.equal(usdOf(view!.value), nano);
+      assert.equal(view!.threshold, '0.00');
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('a message shows a nano-dollar as a decimal', () => {
+  const facts = { id: 'a', event: 'begin', gateway: 'g', rule: 'r', kind: 'k', kindTitle: 'K', subject: 's' } as const;
+  const [value, threshold] = [shownValue(money(-1n)), shownValue(zero)];
+  const { text } = messageOf({ ...facts, value, threshold, unit: 'usd', fields: {}, beganAt: 0, at: 0 });
+  assert.match(text, /^Value: -0\.000000001 USD, threshold: 0\.00 USD$/m);
+});

@@ -1,0 +1,186 @@
+/** Answers without an attempt: any mix with calls of vendors adds up to the balance, and nothing is charged twice. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import fc from 'fast-check';
+import { ledgerQueries } from '../../../plugins/common/domain/admin/ledger.ts';
+import { usageReport } from '../../../plugins/common/domain/calls.ts';
+import { type ServedPrice, serveWithoutAttempt } from '../../../plugins/common/domain/ledger.ts';
+import { cost, type Money, money } from '../../../plugins/common/domain/money.ts';
+import type { FakeExchange } from '../../helpers/fakes.ts';
+import { runsOf } from '../../helpers/histories.ts';
+import { answer, closeEngine, enter, newCall, newWorld, price, report, send, type World } from './world.ts';
+
+after(closeEngine);
+
+const count = fc.integer({ min: 0, max: 3_000 });
+const rule: fc.Arbitrary<ServedPrice> = fc.oneof(
+  fc.constant('free' as const),
+  fc.record({ fixed: fc.bigInt({ min: 0n, max: 5_000_000n }).map(money) }),
+  fc.record({
+    ratio: fc.record({ numerator: fc.bigInt({ min: 0n, max: 30n }), denominator: fc.bigInt({ min: 1n, max: 10n }) }),
+  }),
+);
+const step = fc.record({
+  usage: fc.record({ input: count, output: count }),
+  served: fc.option(rule, { nil: undefined }),
+  /** Attempts that failed before the answer. */
+  failed: fc.array(fc.constantFrom('refused' as const, 'unknown' as const, 'answered' as const), { maxLength: 2 }),
+  /** The status of its head; undefined: it never began. */
+  status: fc.constantFrom(200, 200, 206, 400, 500, undefined),
+  hasBody: fc.boolean(),
+  end: fc.constantFrom('complete' as const, 'client_left' as const, 'failed' as const),
+});
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+interface Made {
+  readonly id: string;
+  /** What it has to cost. */
+  readonly cost: bigint;
+  readonly isServed: boolean;
+}
+
+async function run(world: World, { usage, served, failed, status, hasBody, end }: Step): Promise<Made> {
+  const exchange = newCall();
+  await enter(world, exchange);
+  if (served === undefined) {
+    await answer(exchange, usage);
+    return { id: exchange.id, cost: cost(usage, price), isServed: false };
+  }
+  for (const result of failed) Object.assign(await send(exchange), { result });
+  serveWithoutAttempt(exchange, { name: 'cache', usage, price: served });
+  exchange.set(usageReport, report({ input: 9_999, output: 9_999 }, { estimated: true }));
+  deliver(exchange, status, hasBody);
+  await exchange.end({ kind: end, status: status ?? 499 });
+  const isServed = status !== undefined && status < 400 && (end === 'complete' || (end === 'client_left' && hasBody));
+  const due = served === 'free' ? 0n : 'fixed' in served ? served.fixed : cost(usage, price, served.ratio);
+  return { id: exchange.id, cost: isServed ? due : 0n, isServed };
+}
+
+/** The client gets the answer's head, and its body. */
+function deliver(exchange: FakeExchange, status: number | undefined, hasBody: boolean): void {
+  if (status === undefined) return;
+  exchange.watcher?.head(status, {});
+  if (hasBody) exchange.watcher?.chunk(Buffer.from('x'));
+}
+
+interface Row {
+  readonly cost: string;
+  readonly reason: string;
+  readonly own: string | null;
+  readonly absorbed: string;
+  readonly provider: string | null;
+  readonly target: string | null;
+  readonly settled: boolean;
+  readonly charges: string;
+}
+
+/** No attempt before an answer without one is the client's. */
+function checkAttempts({ served, failed }: Step, { isServed }: Made, row: Row): void {
+  if (served === undefined) return;
+  assert.equal(row.settled, isServed);
+  const mayHaveRun = failed.filter((result) => result !== 'refused').length;
+  assert.equal(BigInt(row.absorbed), BigInt(mayHaveRun) * cost({ input: 1_000 }, price));
+  if (!isServed) return;
+  assert.equal(row.reason, 'served by cache');
+  assert.equal(row.own, '0');
+  assert.deepEqual([row.provider, row.target], [null, null]);
+}
+
+test('money adds up, each call has one row with one charge, and the audit agrees', async () => {
+  const world = await newWorld();
+  const credited = await world.credit('1000');
+  const property = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), async (steps) => {
+    const before = await world.balance();
+    let spent = 0n;
+    for (const one of steps) {
+      const made = await run(world, one);
+      spent += made.cost;
+      await world.tick('write the ledger');
+      const rows = await world.rows<Row>(
+        sql`select cost::text as cost, reason, own_cost::text as own, absorbed::text as absorbed, provider, target_model as target, settled,
+              (select coalesce(sum(-amount), 0)::text from ${world.table('ledger')} where request_id = calls.id and kind = 'CHARGE') as charges
+            from ${world.table('calls')} as calls where id = ${made.id}::uuid`,
+      );
+      assert.equal(rows.length, 1);
+      assert.equal(BigInt(rows[0]!.cost ?? '0'), made.cost);
+      assert.equal(BigInt(rows[0]!.charges), made.cost);
+      checkAttempts(one, made, rows[0]!);
+    }
+    assert.equal(before - (await world.balance()), spent);
+  });
+  await fc.assert(property, { numRuns: runsOf(25, 400) });
+  const audit = await world.audit();
+  assert.deepEqual(audit.violations, []);
+  assert.ok(credited > (await world.balance()));
+  await world.stop();
+});
+
+test('its charge names what has served it, has no attempt, and a formula of its own', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  serveWithoutAttempt(exchange, {
+    name: 'cache',
+    usage: { input: 100, output: 10 },
+    price: { fixed: 250_000n as Money },
+  });
+  deliver(exchange, 200, true);
+  await exchange.end();
+  await world.tick('write the ledger');
+  const charge = await world.host.get(ledgerQueries).charge(exchange.id, undefined);
+  assert.equal(charge?.servedBy, 'cache');
+  assert.equal(charge?.cost, 250_000n);
+  assert.equal(charge?.ownCost, 0n);
+  assert.equal(charge?.provider, undefined);
+  assert.deepEqual(charge?.attempts, []);
+  assert.match(charge?.formula ?? '', /1 request × 0\.00025/);
+  await world.stop();
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
+test('behind failed attempts it has no provider; they are listed with theirs, as the cost of the operator', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  for (const result of ['refused', 'unknown'] as const) Object.assign(await send(exchange), { result });
+  serveWithoutAttempt(exchange, { name: 'fallback', usage: {}, price: 'free' });
+  deliver(exchange, 200, true);
+  await exchange.end();
+  await world.tick('write the ledger');
+  const charge = await world.host.get(ledgerQueries).charge(exchange.id, undefined);
+  assert.equal(charge?.servedBy, 'fallback');
+  assert.equal(charge?.provider, undefined);
+  const listed = charge?.attempts.map(({ provider, model, borneBy, absorbed }) => [provider, model, borneBy, absorbed]);
+  const prompt = cost({ input: 1_000 }, price);
+  assert.deepEqual(listed, [
+    ['vendor', 'vendor-model', undefined, 0n],
+    ['vendor', 'vendor-model', 'operator', prompt],
+  ]);
+  await world.stop();
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
+test('a crash before its end charges nothing', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  serveWithoutAttempt(exchange, { name: 'cache', usage: { input: 100 }, price: { fixed: money(1n) } });
+  await world.tick('sync the journal');
+  const next = await world.crash();
+  await next.tick('write the ledger');
+  assert.equal(await next.balance(), 1_000_000_000n);
+  await next.stop();
+});
+
+test('names and prices that are none are refused before the answer', () => {
+  const bad = [
+    { name: 'A cache', usage: {}, price: 'free' as const },
+    { name: 'cache', usage: {}, price: { fixed: money(-1n) } },
+    { name: 'cache', usage: {}, price: { ratio: { numerator: 1n, denominator: 0n } } },
+  ];
+  for (const served of bad) assert.throws(() => serveWithoutAttempt(newCall(), served), RangeError);
+});

@@ -1,0 +1,158 @@
+/** Files and batches of a client in the console of a whole gateway: listed, downloaded, checked, ordered, cancelled, deleted. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Browser } from './browser.ts';
+import { clientOf, operatorOf, startDemo, type TestConsole } from './house.ts';
+
+let house: TestConsole;
+let ada: Browser;
+let eve: Browser;
+let accountId: string;
+let key: string;
+before(async () => {
+  house = await startDemo('demo');
+  const boss = await operatorOf(house);
+  ada = await clientOf(house, 'ada@example.test');
+  eve = await clientOf(house, 'eve@example.test');
+  accountId = (await ada.ask('/me')).json.account.id;
+  const headers = { 'idempotency-key': 'credit-1' };
+  await boss.ask(`/admin/accounts/${accountId}/credit`, { body: { amount: '20', reason: 'a test' }, headers });
+  const terms = { name: 'batches', models: null, addresses: null, limits: null, cap: null, expiresAt: null };
+  key = (await ada.ask('/keys', { body: terms })).json.key;
+});
+after(() => house.stop());
+
+const line = (customId: string, more: object = {}) =>
+  JSON.stringify({
+    custom_id: customId,
+    method: 'POST',
+    url: '/v1/chat/completions',
+    body: { model: 'gpt-5.4', max_tokens: 50, messages: [{ role: 'user', content: `Say ${customId}` }] },
+    ...more,
+  });
+
+async function upload(text: string, name = 'in put.jsonl'): Promise<string> {
+  const form = new FormData();
+  form.set('purpose', 'batch');
+  form.set('file', new Blob([text]), name);
+  const answer = await fetch(`${house.origin}/v1/files`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}` },
+    body: form,
+  });
+  const { id } = (await answer.json()) as { id: string };
+  assert.match(id, /^file-/);
+  return id;
+}
+
+async function order(file: string): Promise<string> {
+  const answer = await fetch(`${house.origin}/v1/batches`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ input_file_id: file, endpoint: '/v1/chat/completions', completion_window: '24h' }),
+  });
+  return ((await answer.json()) as { id: string }).id;
+}
+
+async function ended(id: string) {
+  for (let tries = 0; tries < 300; tries++) {
+    const { json } = await ada.ask(`/batches/${id}`);
+    if (json.state === 'ended') return json;
+    await pause(100);
+  }
+  throw new Error('the batch did not end');
+}
+
+test('a file is listed, downloaded byte by byte, and deleted, by its own account alone', async () => {
+  const text = `${line('one')}\n`.repeat(3_000);
+  const id = await upload(text);
+  const { rows } = (await ada.ask('/files')).json;
+  assert.deepEqual(
+    [rows[0].id, rows[0].name, rows[0].purpose, rows[0].bytes],
+    [id, 'in put.jsonl', 'batch', Buffer.byteLength(text)],
+  );
+  assert.ok(Date.parse(rows[0].expiresAt) > Date.now() + 3_600_000);
+  const content = await ada.ask(`/files/${id}/content`);
+  assert.equal(content.status, 200);
+  assert.match(content.headers.get('content-disposition')!, /^attachment/);
+  assert.equal(content.text, text);
+  for (const path of [`/files/${id}/content`, '/files/file-00000000000000000000000000000000/content'])
+    assert.equal((await eve.ask(path)).status, 404, path);
+  assert.equal((await eve.ask(`/files/${id}`, { method: 'DELETE' })).status, 404);
+  assert.deepEqual((await eve.ask('/files')).json.rows, []);
+  assert.equal((await ada.ask(`/files/${id}`, { method: 'DELETE' })).status, 200);
+  assert.deepEqual((await ada.ask('/files')).json.rows, []);
+  assert.equal((await ada.ask(`/files/${id}/content`)).status, 404);
+});
+
+test('lines are checked before anything starts', async () => {
+  const good = await upload([line('a'), line('b')].join('\n'));
+  const body = { file: good, endpoint: '/v1/chat/completions' };
+  assert.deepEqual((await ada.ask('/batches/check', { body })).json, { lines: 2, errors: [] });
+  const bad = await upload([line('a'), 'no json', line('a'), line('c', { url: '/v1/embeddings' })].join('\n'));
+  const { errors } = (await ada.ask('/batches/check', { body: { ...body, file: bad } })).json;
+  assert.deepEqual(
+    errors.map(({ line, code }: { line: number; code: string }) => [line, code]),
+    [
+      [2, 'invalid_json_line'],
+      [3, 'duplicate_custom_id'],
+      [4, 'invalid_url'],
+    ],
+  );
+  assert.equal((await eve.ask('/batches/check', { body })).status, 404);
+  const wrong = await ada.ask('/batches/check', { body: { file: good, endpoint: '/v1/images' } });
+  assert.deepEqual([wrong.status, wrong.json.error.field], [400, 'endpoint']);
+  assert.deepEqual((await ada.ask('/batches')).json.rows, []);
+});
+
+test('a batch shows its counts, its results and what the ledger says that it cost', async () => {
+  const bad = line('bad', { body: { model: 'no-such-model', messages: [] } });
+  const id = await order(await upload([line('one'), line('two'), bad, line('three')].join('\n')));
+  const batch = await ended(id);
+  assert.deepEqual(
+    [batch.outcome, batch.total, batch.succeeded, batch.errored, batch.cancelled, batch.expired],
+    ['completed', 4, 3, 1, 0, 0],
+  );
+  const results = (await ada.ask(`/files/${batch.outputFile}/content`)).text.trimEnd().split('\n');
+  assert.equal(results.length, 3);
+  const requestIds = results.map((text: string) => JSON.parse(text).response.request_id);
+  let sum = 0n;
+  for (const requestId of requestIds) {
+    for (let tries = 0; ; tries++) {
+      const { charge } = (await ada.ask(`/usage/${requestId}`)).json;
+      if (charge !== null && charge !== undefined) {
+        sum += nano(charge.cost);
+        break;
+      }
+      assert.ok(tries < 100, 'the charge was not written');
+      await pause(100);
+    }
+  }
+  assert.ok(sum > 0n);
+  assert.equal(nano(batch.cost), sum);
+  assert.equal((await ada.ask(`/files/${batch.errorFile}/content`)).text.trimEnd().split('\n').length, 1);
+  assert.equal((await ada.ask('/batches')).json.rows[0].id, id);
+  assert.deepEqual((await eve.ask('/batches')).json.rows, []);
+  assert.equal((await eve.ask(`/batches/${id}`)).status, 404);
+});
+
+test('a batch whose input has faults names them, and costs nothing', async () => {
+  const batch = await ended(await order(await upload('no json')));
+  assert.deepEqual([batch.outcome, batch.cost, batch.errors[0].line], ['failed', '0.00', 1]);
+});
+
+test('a batch is cancelled once by its own account', async () => {
+  const id = await order(await upload(Array.from({ length: 400 }, (_, index) => line(`${index}`)).join('\n')));
+  assert.equal((await eve.ask(`/batches/${id}/cancel`, { body: {} })).status, 404);
+  assert.equal((await ada.ask(`/batches/${id}/cancel`, { body: {} })).status, 200);
+  const batch = await ended(id);
+  assert.equal(batch.outcome, 'cancelled');
+  assert.equal(batch.succeeded + batch.errored + batch.cancelled, batch.total);
+  assert.notEqual(batch.cancelAt, null);
+});
+
+const nano = (usd: string) => {
+  const [whole, fraction = ''] = usd.split('.');
+  return BigInt(whole! + fraction.padEnd(9, '0'));
+};

@@ -1,0 +1,51 @@
+/** What a chart draws: an axis that people would write, labels that fit, and no line through times without a value. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { labelled, runsOf, stepsTo } from '../../../../plugins/console/web/src/parts/chart-scale.ts';
+import { countText, pointText } from '../../../../plugins/console/web/src/parts/format.ts';
+
+test('an axis has few round steps, and reaches what is drawn', () => {
+  assert.deepEqual(stepsTo(8).steps, [0, 2, 4, 6, 8]);
+  assert.deepEqual(stepsTo(0), { top: 1, steps: [0] });
+  fc.assert(
+    fc.property(fc.double({ min: 1e-9, max: 1e15, noNaN: true }), (most) => {
+      const { top, steps } = stepsTo(most);
+      assert.ok(top >= most * (1 - 1e-9) && top <= most * 2.6, `${most}: ${top}`);
+      assert.ok(steps.length >= 2 && steps.length <= 6, `${most}: ${steps}`);
+    }),
+  );
+});
+
+test('labels stand evenly, the first point has one, and there are no more than fit', () => {
+  assert.deepEqual(labelled(10, 4), [0, 3, 6, 9]);
+  assert.deepEqual(labelled(0, 4), []);
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 1_500 }), fc.integer({ min: 1, max: 20 }), (points, most) => {
+      const found = labelled(points, most);
+      assert.ok(found.length >= 1 && found.length <= most && found[0] === 0 && found.at(-1)! < points);
+    }),
+  );
+});
+
+test('a line has gaps where nothing was measured; a value alone is a part of its own', () => {
+  assert.deepEqual(runsOf([1, null, null, 4, 5, null, 7]), [
+    [[0, 1]],
+    [
+      [3, 4],
+      [4, 5],
+    ],
+    [[6, 7]],
+  ]);
+});
+
+test('points are named by day or time in the zone of the buckets, large numbers shortly', () => {
+  const at = new Date('2026-11-21T23:30:00Z');
+  assert.deepEqual(pointText(at, { bucketMs: 86_400_000, tz: 'Asia/Tokyo' }), {
+    short: 'Nov 22',
+    whole: 'Sun, Nov 22',
+  });
+  assert.deepEqual(pointText(at, { bucketMs: 3_600_000, tz: 'UTC' }), { short: '23:30', whole: 'Nov 21, 23:30' });
+  assert.equal(countText(400_000, 'en', true), '400K');
+  assert.equal(countText(400_000), '400,000');
+});

@@ -1,0 +1,166 @@
+/** The forms over the configuration: they change one member of a file and no other byte of it. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { isMap, isScalar, type Node, parse, parseDocument } from 'yaml';
+import {
+  type FormValue,
+  type Path,
+  withMember,
+} from '../../../../plugins/console/web/src/pages/operator/config/forms/edit-yaml.ts';
+import {
+  fileFor,
+  layersOf,
+  namesAt,
+  valueAt,
+} from '../../../../plugins/console/web/src/pages/operator/config/forms/layers.ts';
+
+const read = (name: string) => readFileSync(new URL(`../../../../config/${name}`, import.meta.url), 'utf8');
+const shipped = ['main.yaml', 'shared.yaml', 'models.yaml', 'alt.yaml', 'demo.yaml', 'sandbox.yaml'].map(read);
+
+const sample = `# head
+plans: # the plans
+  default: free
+  offers:
+    # the free one
+    free: { price: 0, grant: { amount: 1, every: month } } # as a start
+    pro:
+      price: 20 # a month
+
+      limits: { rpm: 600 }
+
+console:
+  name: "Shop" # shown
+`;
+
+test('one member is written where it is, and comments, order and quotes stay', () => {
+  const cases: readonly (readonly [Path, FormValue, string, string])[] = [
+    [['plans', 'offers', 'pro', 'price'], '25.50', 'price: 20 #', 'price: 25.50 #'],
+    [['plans', 'offers', 'free', 'grant', 'amount'], '2', 'amount: 1,', 'amount: 2,'],
+    [['plans', 'offers', 'free', 'multiplier'], '0.9', ' } } #', ' }, multiplier: 0.9 } #'],
+    [['plans', 'offers', 'pro', 'renew'], true, '600 }\n', '600 }\n      renew: true\n'],
+    [['plans', 'offers', 'pro', 'price'], undefined, '      price: 20 # a month\n', ''],
+    [['plans', 'offers', 'pro', 'limits', 'rpm'], undefined, '      limits: { rpm: 600 }\n', ''],
+    [['plans', 'offers', 'free', 'price'], undefined, 'price: 0, ', ''],
+    [['console', 'name'], 'A: B', '"Shop"', '"A: B"'],
+    [['console', 'sign_up'], 'open', '# shown\n', '# shown\n  sign_up: open\n'],
+    [['console', 'public', 'status'], false, '# shown\n', '# shown\n  public:\n    status: false\n'],
+    [['plans', 'offers', 'free', 'models'], ['a', '${B}'], ' } } #', ' }, models: [a, "${B}"] } #'],
+  ];
+  for (const [path, value, before, after] of cases)
+    assert.equal(
+      withMember(sample, path, value),
+      sample.replace(before, () => after),
+      path.join('.'),
+    );
+  assert.equal(withMember('', ['console', 'name'], 'Shop'), 'console:\n  name: Shop\n');
+  assert.equal(withMember('# nothing yet', ['a'], 'b'), '# nothing yet\na: b\n');
+  assert.equal(withMember('a:\nb: 1\n', ['a', 'c'], '2'), 'a: { c: 2 }\nb: 1\n');
+  assert.equal(withMember('a:\n  - 1\n  - 2 # two\nb: 1\n', ['a'], '3'), 'a: 3 # two\nb: 1\n');
+});
+
+test('what an alias writes, what is no mapping and what is no YAML is left to people', () => {
+  assert.equal(withMember('a: &x { b: 1 }\nc: *x\n', ['c', 'b'], '2'), undefined);
+  assert.equal(withMember('a: &x { b: 1 }\nc: *x\n', ['c'], '2'), undefined);
+  assert.equal(withMember('a: [1, 2]\n', ['a', 'b'], '2'), undefined);
+  assert.equal(withMember('a: {', ['a', 'b'], '2'), undefined);
+  assert.equal(withMember('- a\n', ['a'], '2'), undefined);
+});
+
+/** Paths of all scalars in a file, and of members that are not there yet. */
+function pathsOf(text: string): Path[] {
+  const found: Path[] = [];
+  const walk = (node: Node | null, path: Path) => {
+    if (!isMap(node)) return;
+    found.push([...path, 'added'], [...path, 'new group', 'added']);
+    for (const { key, value } of node.items) {
+      if (!isScalar(key)) continue;
+      const inner = [...path, String(key.value)];
+      if (value === null || isScalar(value)) found.push(inner);
+      else walk(value as Node, inner);
+    }
+  };
+  walk(parseDocument(text).contents, []);
+  return found;
+}
+
+const values = fc.oneof(
+  fc.constant(undefined),
+  fc.boolean(),
+  fc.integer({ min: 0, max: 1_000_000 }).map(String),
+  fc.stringMatching(/^(0|[1-9][0-9]{0,6})\.[0-9]{1,9}$/),
+  fc.string({ maxLength: 20 }),
+  fc.constantFrom('${NAME}', '${NAME:-}', '30d', 'no', 'null', '# x', 'a: b', '~', '1e3', '{}', '- a', ' x '),
+  fc.array(fc.string({ minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 3 }),
+);
+
+test('any member of the shipped files takes any value, and every line without it stays', () => {
+  const places = shipped.flatMap((text) => pathsOf(text).map((path) => ({ text, path })));
+  fc.assert(
+    fc.property(fc.constantFrom(...places), values, ({ text, path }, value) => {
+      const changed = withMember(text, path, value);
+      assert.ok(changed !== undefined, path.join('.'));
+      const wanted = typeof value === 'string' && /^(0|[1-9]\d*)(\.\d+)?$/.test(value) ? Number(value) : value;
+      const at = path.reduce<unknown>(
+        (inner, name) => (inner as Record<string, unknown> | undefined)?.[name],
+        parse(changed),
+      );
+      assert.deepEqual(at, wanted);
+      // At most one line of the old text is another one; new lines come in beside it.
+      const kept = new Set(changed.split('\n'));
+      const gone = text.split('\n').filter((line) => !kept.has(line));
+      assert.ok(gone.length <= (value === undefined ? 12 : 1), gone.join('\n'));
+      const comments = (of: string) => of.split('\n').filter((line) => /^\s*#/.test(line));
+      if (value !== undefined) assert.deepEqual(comments(changed).slice(0, 3), comments(text).slice(0, 3));
+      if (value !== undefined) assert.equal(comments(changed).length, comments(text).length);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('writing back what was there gives the same bytes', () => {
+  for (const text of shipped)
+    for (const path of pathsOf(text)
+      .filter((path) => !path.includes('added'))
+      .slice(0, 20)) {
+      const layers = layersOf([{ name: 'a.yaml', text, writable: true }]);
+      const written = valueAt(layers, path);
+      if (typeof written !== 'string') continue;
+      const other = withMember(text, path, `${written}0`)!;
+      const back = withMember(other, path, /^(true|false)$/.test(written) ? written === 'true' : written)!;
+      assert.deepEqual(parse(back, { merge: true }), parse(text, { merge: true }), path.join('.'));
+      assert.equal(back.split('\n').length, text.split('\n').length);
+    }
+});
+
+test('files lie over one another as the gateway reads them, and a member is written where it is', () => {
+  const layers = layersOf([
+    {
+      name: 'config/demo.yaml',
+      text: 'include: [main.yaml, ../box.yaml]\nplans: { offers: { free: { price: 0 } } }',
+      writable: true,
+    },
+    {
+      name: 'config/main.yaml',
+      text: 'include: shared.yaml\nplans: { default: free, offers: { pro: { price: 20 } } }',
+      writable: true,
+    },
+    { name: 'config/shared.yaml', text: 'providers: { openai: { keys: "${A}" } }\nlog: info', writable: false },
+    { name: 'box.yaml', text: 'log: debug\ntraits: &t { a: 1 }\nmodels: { x: *t }', writable: true },
+  ]);
+  assert.deepEqual(
+    layers.map(({ name }) => name),
+    ['config/demo.yaml', 'box.yaml', 'config/main.yaml', 'config/shared.yaml'],
+  );
+  assert.equal(valueAt(layers, ['log']), 'debug');
+  assert.equal(valueAt(layers, ['plans', 'offers', 'pro', 'price']), '20');
+  assert.deepEqual(valueAt(layers, ['plans', 'offers']), { other: true });
+  assert.equal(valueAt(layers, ['constructor']), undefined);
+  assert.deepEqual(namesAt(layers, ['plans', 'offers']), ['pro', 'free']);
+  assert.equal(fileFor(layers, ['plans', 'offers', 'pro', 'price'])?.name, 'config/main.yaml');
+  assert.equal(fileFor(layers, ['plans', 'offers', 'new', 'price'])?.name, 'config/demo.yaml');
+  // It may not be written: what lies over it takes the change.
+  assert.equal(fileFor(layers, ['providers', 'openai', 'keys'])?.name, 'config/main.yaml');
+  assert.equal(fileFor(layers, ['models', 'x', 'a']), undefined);
+});

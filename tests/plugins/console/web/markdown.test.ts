@@ -1,0 +1,93 @@
+/** What models write becomes blocks and spans; whatever they write, nothing of it is lost or runs. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { blocksOf, spansOf } from '../../../../plugins/console/web/src/parts/markdown-blocks.ts';
+
+test('headings, lists, code, quotes, tables and paragraphs are told apart', () => {
+  const text = [
+    '## Title ##',
+    'One\ntwo',
+    '',
+    '- a\n  more\n- b',
+    '1. x',
+    '> said\n> more',
+    '```ts\nconst a = `1`;\n\n# no heading\n```',
+    '| a | b |\n|---|:-:|\n| 1 | 2 |',
+    '---',
+  ].join('\n');
+  assert.deepEqual(blocksOf(text), [
+    { kind: 'heading', level: 2, text: 'Title' },
+    { kind: 'paragraph', text: 'One\ntwo' },
+    { kind: 'list', ordered: false, items: ['a\nmore', 'b', 'x'] },
+    { kind: 'quote', text: 'said\nmore' },
+    { kind: 'code', language: 'ts', text: 'const a = `1`;\n\n# no heading' },
+    { kind: 'table', head: ['a', 'b'], rows: [['1', '2']] },
+    { kind: 'rule' },
+  ]);
+});
+
+test('code that is still being written is code', () => {
+  assert.deepEqual(blocksOf('Look:\n```sh\nls'), [
+    { kind: 'paragraph', text: 'Look:' },
+    { kind: 'code', language: 'sh', text: 'ls' },
+  ]);
+});
+
+test('bold, italics, code and links to web pages are spans; other links and HTML stay text', () => {
+  assert.deepEqual(spansOf('a **b** *c* `d` [e](https://f.test/g)'), [
+    { kind: 'text', text: 'a ' },
+    { kind: 'strong', text: 'b' },
+    { kind: 'text', text: ' ' },
+    { kind: 'em', text: 'c' },
+    { kind: 'text', text: ' ' },
+    { kind: 'code', text: 'd' },
+    { kind: 'text', text: ' ' },
+    { kind: 'link', text: 'e', href: 'https://f.test/g' },
+  ]);
+  for (const text of ['[x](javascript:alert(1))', '<img src=x onerror=alert(1)>', '2 * 3 * 4'])
+    assert.deepEqual(spansOf(text), [{ kind: 'text', text }]);
+});
+
+test('letters are never lost, and any text is read in a moment', () => {
+  const piece = fc.constantFrom(
+    'a',
+    'b ',
+    '\n',
+    '\n\n',
+    '# ',
+    '- ',
+    '1. ',
+    '> ',
+    '`',
+    '```',
+    '*',
+    '**',
+    '|',
+    '---',
+    '[',
+    '](',
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 80 }), (pieces) => {
+      const text = pieces.join('');
+      const letters = (all: string) => all.replace(/[^ab]/g, '').length;
+      const shown = JSON.stringify(blocksOf(text).map(({ kind: _, ...rest }) => rest)).replace(
+        /"(?:text|language|ordered|items|head|rows|level)":|true|false/g,
+        '',
+      );
+      assert.equal(letters(shown), letters(text));
+      assert.equal(
+        spansOf(text)
+          .map((span) => span.text)
+          .join('').length <= text.length,
+        true,
+      );
+    }),
+  );
+  const began = performance.now();
+  blocksOf('| '.repeat(20_000));
+  spansOf('**'.repeat(20_000));
+  spansOf('['.repeat(20_000));
+  assert.ok(performance.now() - began < 2_000);
+});

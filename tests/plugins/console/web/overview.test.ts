@@ -1,0 +1,95 @@
+/** The operator's first page: findings, the steps that are left, errors by cause. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  byCause,
+  doneSteps,
+  type Facts,
+  findingsIn,
+} from '../../../../plugins/console/web/src/pages/operator/overview/findings.ts';
+import { placesFor, type Sources } from '../../../../plugins/console/web/src/parts/command-places.ts';
+
+const key = { credential: 'a#1', disabled: false, restsMs: 0, modelRests: [] };
+const day = (requests: number, failed: number, margin: string | null) =>
+  ({
+    requests,
+    results: { ok: requests - failed, client_error: 0, upstream_error: failed, left: 0 },
+    margin,
+  }) as unknown as Facts['day'];
+const upstream = (provider: string, keys: readonly object[]) =>
+  ({ provider, disabled: false, keys, targets: [] }) as unknown as NonNullable<Facts['upstreams']>[number];
+
+const well: Facts = {
+  upstreams: [upstream('a', [key])],
+  models: { all: 3, unpriced: 0 },
+  day: day(100, 5, '1.00'),
+  people: 2,
+  mail: true,
+};
+
+test('nothing is found where all is well, or not known yet', () => {
+  assert.deepEqual(findingsIn(well), []);
+  const unknown = { upstreams: undefined, models: undefined, day: undefined, people: undefined, mail: false };
+  assert.deepEqual(findingsIn(unknown), []);
+  assert.equal(doneSteps(unknown), undefined);
+});
+
+test('vendors without a usable key, many failures, losses and missing prices are found, the worst first', () => {
+  const facts: Facts = {
+    ...well,
+    upstreams: [upstream('a', [{ ...key, restsMs: 60_000 }])],
+    models: { all: 3, unpriced: 2 },
+    day: day(100, 6, '-0.01'),
+  };
+  assert.deepEqual(
+    findingsIn(facts).map(({ finding, count, names }) => [finding, count, names]),
+    [
+      ['broken', 1, ['a']],
+      ['errors', 6, []],
+      ['loss', 1, []],
+      ['unpriced', 2, []],
+    ],
+  );
+  assert.deepEqual(findingsIn({ ...well, day: day(10, 9, '1') }), [], 'a few calls say little');
+});
+
+test('steps of the first day are done one by one', () => {
+  assert.equal(doneSteps(well)!.size, 5);
+  const fresh: Facts = { upstreams: [], models: { all: 3, unpriced: 3 }, day: day(0, 0, null), people: 1, mail: false };
+  assert.deepEqual([...doneSteps(fresh)!], []);
+});
+
+test('errors are counted by their code, or else by their kind', () => {
+  const rows = [
+    { errorCode: 'overloaded', errorKind: 'upstream' },
+    { errorCode: null, errorKind: 'timeout' },
+    { errorCode: 'overloaded', errorKind: 'upstream' },
+  ];
+  assert.deepEqual(byCause(rows), [
+    { cause: 'overloaded', count: 2 },
+    { cause: 'timeout', count: 1 },
+  ]);
+});
+
+test('a few letters find pages, models, keys and accounts; an id opens its request for those who may see it', () => {
+  const sources: Sources = {
+    pages: [
+      { name: 'Audit log', path: '/admin/audit' },
+      { name: 'Usage', path: '/usage' },
+    ],
+    models: ['gpt-5.4', 'claude-sonnet-5'],
+    keys: [{ id: 'k1', name: 'laptop' }],
+    accounts: [{ id: 'a/1', name: 'x', person: { name: 'Ada', email: 'ada@a.test' } }],
+    requests: 'operator',
+  };
+  assert.deepEqual(
+    placesFor('lo', { ...sources, accounts: [] }).map(({ name }) => name),
+    ['Audit log'],
+  );
+  assert.deepEqual(placesFor('son', { ...sources, accounts: [] })[0]!.search, { open: 'claude-sonnet-5' });
+  assert.equal(placesFor('ada', sources).at(-1)!.to, '/admin/accounts/a%2F1');
+  const id = '01993c2e-7f9a-7cc0-8000-000000000001';
+  assert.equal(placesFor(` ${id} `, sources)[0]!.to, `/admin/requests/${id}`);
+  assert.deepEqual(placesFor(id, { ...sources, requests: 'own' })[0]!.search, { open: id });
+  assert.deepEqual(placesFor(id, { ...sources, requests: 'none', accounts: [] }), []);
+});

@@ -1,0 +1,140 @@
+/** What realtime events are charged by: for any counters that a vendor may send, every token is counted once, in one class. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { cost } from '../../../plugins/common/domain/money.ts';
+import { totalTokens } from '../../../plugins/common/domain/usage.ts';
+import { RealtimeDialect } from '../../../plugins/websockets/realtime/realtime.ts';
+import { responseUsage, transcriptionUsage } from '../../../plugins/websockets/realtime/usage.ts';
+
+const count = fc.nat(100_000);
+const price = {
+  ...{ input: 4_000n, cache_read: 400n, input_audio: 32_000n, cache_read_audio: 500n, input_image: 5_000n },
+  ...{ cache_read_image: 600n, output: 16_000n, output_audio: 64_000n },
+};
+const perMillion = Object.fromEntries(Object.entries(price).map(([name, nano]) => [name, nano * 1_000_000n]));
+
+/** Counters that add up, as the vendor documents them. */
+const sound = fc.record({
+  text: count,
+  audio: count,
+  image: count,
+  cachedShare: fc.tuple(fc.nat(100), fc.nat(100), fc.nat(100)),
+  outText: count,
+  outAudio: count,
+});
+
+test('the price of a response is that of its parts, to the nano-dollar', () => {
+  fc.assert(
+    fc.property(sound, ({ text, audio, image, cachedShare, outText, outAudio }) => {
+      const cached = [text, audio, image].map((all, index) => Math.floor((all * cachedShare[index]!) / 100));
+      const [cachedText, cachedAudio, cachedImage] = cached as [number, number, number];
+      const usage = responseUsage({
+        total_tokens: text + audio + image + outText + outAudio,
+        input_tokens: text + audio + image,
+        output_tokens: outText + outAudio,
+        input_token_details: {
+          text_tokens: text,
+          audio_tokens: audio,
+          image_tokens: image,
+          cached_tokens: cachedText + cachedAudio + cachedImage,
+          cached_tokens_details: { text_tokens: cachedText, audio_tokens: cachedAudio, image_tokens: cachedImage },
+        },
+        output_token_details: { text_tokens: outText, audio_tokens: outAudio },
+      })!;
+      const expected =
+        BigInt(text - cachedText) * price.input +
+        BigInt(cachedText) * price.cache_read +
+        BigInt(audio - cachedAudio) * price.input_audio +
+        BigInt(cachedAudio) * price.cache_read_audio +
+        BigInt(image - cachedImage) * price.input_image +
+        BigInt(cachedImage) * price.cache_read_image +
+        BigInt(outText) * price.output +
+        BigInt(outAudio) * price.output_audio;
+      assert.equal(cost(usage, perMillion), expected);
+    }),
+  );
+});
+
+/** Anything that JSON can have in the place of a counter. */
+const wild = fc.oneof(count, fc.constantFrom(null, undefined, -1, 1.5, 1e300, '7', 'many', true), fc.string());
+
+test('counters that contradict one another never count a token twice, nor lose one of the sums', () => {
+  const details = fc.record({
+    text_tokens: wild,
+    audio_tokens: wild,
+    image_tokens: wild,
+    cached_tokens: wild,
+    cached_tokens_details: fc.oneof(wild, fc.record({ text_tokens: wild, audio_tokens: wild, image_tokens: wild })),
+  });
+  fc.assert(
+    fc.property(count, count, fc.oneof(wild, details), fc.oneof(wild, details), (input, output, into, out) => {
+      const usage = responseUsage({
+        input_tokens: input,
+        output_tokens: output,
+        input_token_details: into,
+        output_token_details: out,
+      })!;
+      assert.equal(totalTokens(usage), input + output);
+      assert.ok(Object.values(usage).every((value) => Number.isSafeInteger(value) && value >= 0));
+    }),
+  );
+  fc.assert(
+    fc.property(fc.anything(), (value) => {
+      const usage = { ...responseUsage(value), ...transcriptionUsage(value) };
+      assert.ok(Object.values(usage).every((one) => Number.isSafeInteger(one) && one >= 0));
+    }),
+  );
+});
+
+test('transcriptions: tokens, or seconds that have begun', () => {
+  assert.deepEqual(transcriptionUsage({ type: 'duration', seconds: 2.01 }), { audio: 3 });
+  const tokens = { type: 'tokens', input_tokens: 12, input_token_details: { audio_tokens: 10 }, output_tokens: 3 };
+  assert.deepEqual(transcriptionUsage(tokens), { input: 2, input_audio: 10, output: 3 });
+  assert.equal(transcriptionUsage({ type: 'duration', seconds: -1 }), undefined);
+});
+
+const message = (text: string) => ({ data: Buffer.from(text), isBinary: false });
+
+test('money is held for whatever may make the model work, however the event is written', () => {
+  const dialect = new RealtimeDialect('m');
+  dialect.opened('m');
+  const free = [
+    '{"type":"session.update","session":{}}',
+    '{"session":{},"type":"session.update"}',
+    '{"type":"response.cancel"}',
+  ];
+  for (const text of free) assert.equal(dialect.client(message(text)).needsHold, false, text);
+  const working = [
+    '{"type":"response.create"}',
+    '{"type":"session.update","type":"response.create"}',
+    '{"type":"session.upd\\u0061te","type":"response.create"}',
+    '{"type":"a.new.event"}',
+    `{"type":"session.update","filler":"${'x'.repeat(70_000)}","type":"response.create"}`,
+  ];
+  for (const text of working) assert.equal(dialect.client(message(text)).needsHold, true, text.slice(0, 80));
+  assert.equal(dialect.client({ data: Buffer.from([1]), isBinary: true }).needsHold, true);
+});
+
+test('no way of writing it names another model', () => {
+  const dialect = new RealtimeDialect('alias');
+  dialect.opened('real');
+  const key = fc.constantFrom('model', '\\u006dodel', 'm\\u006fdel', 'mode\\u006c');
+  const part = fc.constantFrom('session', 'response', 's\\u0065ssion');
+  fc.assert(
+    fc.property(
+      key,
+      part,
+      fc.constantFrom('other', 'REAL', ''),
+      fc.constantFrom('', ' ', '\n\t'),
+      (name, object, model, space) => {
+        const text = `{${space}"type":"session.update","${object}":${space}{"a":[{"b":1}],${space}"${name}":"${model}"}}`;
+        assert.equal(dialect.client(message(text)).refusal?.code, 'model_cannot_change', text);
+      },
+    ),
+  );
+  const replaced = dialect.client(
+    message('{"type":"session.update", "session":{ "model" : "alias","x":[1.0]} }'),
+  ).replaced;
+  assert.equal(String(replaced), '{"type":"session.update", "session":{ "model" : "real","x":[1.0]} }');
+});

@@ -1,0 +1,74 @@
+/**
+ * `npm run test:python [-- test_openai]`: the official Python clients before the demo gateway.
+ * Exit 1: a test failed. Exit 77: Python or a client could not be had, nothing was tested.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { caFile, startTlsFront } from '../helpers/tls-front.ts';
+import { startDemo } from '../sdk/demo.ts';
+
+const here = import.meta.dirname;
+const notTested = 77;
+
+const python = await installed().catch((error: Error) => {
+  console.error(`The Python clients cannot be installed: ${error.message.slice(0, 500)}\nNothing was tested.`);
+});
+process.exitCode = python === undefined ? notTested : await runTests(python);
+
+/** The interpreter of an environment with the pinned clients; made when it is not in the cache. */
+async function installed(): Promise<string> {
+  const requirements = join(here, 'requirements.txt');
+  const version = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12);
+  const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'model-gateway');
+  const folder = join(cache, `python-${version}`);
+  const interpreter = join(folder, 'bin/python');
+  // Environments hold their own path, so it is made where it stays; the mark says that it is whole.
+  const mark = join(folder, 'whole');
+  if (existsSync(mark)) return interpreter;
+  const run = promisify(execFile);
+  await rm(folder, { recursive: true, force: true });
+  await run('python3', ['-m', 'venv', folder], { timeout: 60_000 });
+  const words = ['-m', 'pip', 'install', '--quiet', '--retries=1', '--disable-pip-version-check', '-r', requirements];
+  await run(interpreter, words, { timeout: 240_000 });
+  await writeFile(mark, '');
+  return interpreter;
+}
+
+async function runTests(interpreter: string): Promise<number> {
+  const demo = await startDemo();
+  const front = await startTlsFront(demo.origin);
+  try {
+    const refused = 'http://127.0.0.1:9';
+    const files = process.argv.slice(2);
+    const words = files.length > 0 ? ['-v', ...files] : ['discover', '-v'];
+    const child = spawn(interpreter, ['-m', 'unittest', ...words], {
+      cwd: here,
+      stdio: 'inherit',
+      timeout: 180_000,
+      env: {
+        PATH: process.env['PATH'],
+        PYTHONDONTWRITEBYTECODE: '1',
+        HTTP_PROXY: refused,
+        HTTPS_PROXY: refused,
+        NO_PROXY: '127.0.0.1,localhost',
+        GATEWAY_ORIGIN: demo.origin,
+        GATEWAY_TLS_ORIGIN: front.origin,
+        SSL_CERT_FILE: caFile,
+        GATEWAY_KEYS: JSON.stringify(demo.keys),
+      },
+    });
+    const [code] = (await once(child, 'exit')) as [number | null];
+    const { violations } = await demo.audit();
+    for (const violation of violations) console.error('the ledger:', violation);
+    return violations.length > 0 ? 1 : (code ?? 1);
+  } finally {
+    front.close();
+    await demo.stop();
+  }
+}

@@ -1,0 +1,76 @@
+/** The description of the interface, of both demo gateways: valid, complete, and of nothing that a gateway does not offer. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { type Demo, shaped, startDemo } from './demo.ts';
+
+let demo: Demo;
+before(async () => {
+  demo = await startDemo();
+});
+after(() => demo.stop());
+
+interface Operation {
+  readonly operationId: string;
+  readonly security: readonly object[];
+}
+interface Document {
+  readonly paths: Record<string, Record<string, Operation>>;
+  readonly components: {
+    readonly securitySchemes: Record<string, object>;
+    readonly schemas: { readonly Error: { readonly required?: readonly string[] } };
+  };
+}
+
+const read = async () => (await (await fetch(`${demo.origin}/openapi.json`)).json()) as Document;
+
+test('the document is valid OpenAPI, without a key and with operation ids of their own', async () => {
+  const document = await read();
+  const result = await new Validator().validate(document as never);
+  assert.ok(result.valid, JSON.stringify(result.errors));
+  const ids = Object.values(document.paths).flatMap((path) =>
+    Object.values(path).map(({ operationId }) => operationId),
+  );
+  assert.equal(new Set(ids).size, ids.length);
+  assert.ok(ids.length > 30);
+});
+
+test('every path of it is served, and asks for a key where it says so', async () => {
+  const { paths, components } = await read();
+  for (const [path, methods] of Object.entries(paths))
+    for (const [method, { security }] of Object.entries(methods)) {
+      const filled = path.replaceAll(/\{\w+\}/g, 'something');
+      const answer = await fetch(`${demo.origin}${filled}`, { method: method.toUpperCase() });
+      await answer.arrayBuffer();
+      // After many requests without a key, further ones get 429.
+      const asksForKey = answer.status === 401 || answer.status === 429;
+      assert.equal(asksForKey, security.length > 0, `${method} ${path}: ${answer.status}`);
+      assert.notEqual(answer.status, 405, path);
+    }
+  const carried = Object.keys(components.securitySchemes).sort();
+  assert.deepEqual(
+    carried,
+    shaped
+      ? ['key_in_bearer', 'key_in_x-api-key']
+      : ['key_in_bearer', 'key_in_query', 'key_in_x-api-key', 'key_in_x-goog-api-key'],
+  );
+});
+
+test('it has what this gateway offers alone, with its own errors', async () => {
+  const { paths, components } = await read();
+  for (const path of [
+    '/v1/chat/completions',
+    '/v1/messages',
+    '/v1/responses/{response_id}',
+    '/v1beta/models/{model}:streamGenerateContent',
+    '/v1beta/models/{model}:batchEmbedContents',
+    '/v1/audio/transcriptions',
+    '/v1/images/generations',
+    '/v1/organization/costs',
+  ])
+    assert.ok(path in paths, path);
+  // The second gateway makes no videos.
+  assert.equal('/v1/videos' in paths, !shaped);
+  assert.ok(!Object.keys(paths).some((path) => path.includes('console')));
+  assert.deepEqual(components.schemas.Error.required, shaped ? ['code', 'message'] : undefined);
+});
