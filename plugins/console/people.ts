@@ -34,7 +34,7 @@ export interface People {
     filter: { readonly text?: string | undefined; readonly role?: Role | undefined },
     page: PageRequest,
   ): Promise<Page<PersonView>>;
-  /** Whom these accounts belong to, by account; those of nobody are absent. */
+  /** The owners of these accounts, by account; accounts without an owner are absent. */
   ownersOf(accountIds: readonly string[]): Promise<ReadonlyMap<string, Owner>>;
   rename(personId: string, name: string): Promise<void>;
   setRole(personId: string, role: Role): Promise<void>;

@@ -105,7 +105,7 @@ async function refused(
     return undefined;
   } catch (error) {
     const kind = error instanceof GatewayError ? error.kind : undefined;
-    // Another process has taken another amount, which the next reading tells.
+    // Another process has taken another amount, which the next read returns.
     if (kind === 'conflict') return amount;
     if (kind !== 'insufficient_balance' && kind !== 'not_found') throw error;
     const left = (await pool.view(accountId)).grants.find(({ reference: known }) => known === credit)?.remaining ?? 0n;

@@ -43,7 +43,7 @@ export function unknownPreset(name: string): string {
   return `there is no preset "${name}"${didYouMean(name, presets().keys()) || '; "providers presets" lists them'}`;
 }
 
-/** What an entry without `speaks` is told; undefined: its preset has base URLs. */
+/** The problem of an entry without `speaks`; undefined: its preset has base URLs. */
 export function ownAddresses(preset: string | undefined): string | undefined {
   const { addresses } = (preset === undefined ? undefined : presets().get(preset)) ?? {};
   if (addresses === undefined) return undefined;

@@ -87,7 +87,7 @@ const nothing = {
   isFault: false,
 } as const;
 
-/** Where the next target may accept the request, and none does, this error is told. */
+/** Where the next target may accept the request, and none does, this error is returned. */
 const afterRefusal = ({ elsewhere }: UpstreamRefusal) =>
   elsewhere ? ({ next: 'target', errorPrecedence: 1 } as const) : undefined;
 

@@ -21,7 +21,7 @@ export interface Tracing {
   begin(exchange: Exchange): ((outcome: Outcome) => void) | undefined;
 }
 
-/** `passOn`: upstreams are told the trace. */
+/** `passOn`: requests to upstreams carry the trace. */
 export function createTracing(tracer: Tracer, passOn: boolean): Tracing {
   return {
     begin(exchange) {

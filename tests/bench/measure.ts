@@ -16,8 +16,15 @@ export interface Cost {
 export type Costs = Readonly<Record<string, Cost>>;
 
 const seconds = Number(process.env['BENCH_SECONDS'] ?? 4);
-/** The first round warms up. */
 const rounds = 3;
+/**
+ * So many units of each subject come before the rounds, in shorter loads: with fewer, some of the code is not optimized yet, and more of
+ * it in the larger subjects.
+ */
+const warmUpUnits = Number(process.env['BENCH_WARM_UP'] ?? 60_000);
+const warmUpSeconds = 2;
+/** What is too slow to reach `warmUpUnits` in them is measured all the same. */
+const maxWarmUps = 20;
 
 /** Best of several rounds, subjects in turn, so that a disturbance of the machine hits no single one. */
 export async function compare(
@@ -26,11 +33,18 @@ export async function compare(
   connections: number,
 ): Promise<Costs> {
   const best: Record<string, Cost> = {};
-  for (let round = 0; round <= rounds; round++) {
-    for (const [name, subject] of Object.entries(subjects)) {
-      const cost = await measure(name, subject, unitsPerRequest, connections, round === 0 ? 2 : seconds);
-      if (round > 0 && (best[name] === undefined || cost.microsecondsEach < best[name].microsecondsEach))
-        best[name] = cost;
+  const entries = Object.entries(subjects);
+  for (const [name, subject] of entries) {
+    let units = 0;
+    for (let loads = 0; units < warmUpUnits && loads < maxWarmUps; loads++) {
+      const { perSecond } = await measure(name, subject, unitsPerRequest, connections, warmUpSeconds);
+      units += perSecond * warmUpSeconds;
+    }
+  }
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, subject] of entries) {
+      const cost = await measure(name, subject, unitsPerRequest, connections, seconds);
+      if (best[name] === undefined || cost.microsecondsEach < best[name].microsecondsEach) best[name] = cost;
     }
   }
   return best;

@@ -92,7 +92,7 @@ function boxIn(file: Buffer, name: string, from: number, until: number): { start
 
 const webm = { info: '1549a966', scale: '2ad7b1', duration: '4489', cluster: '1f43b675', time: 'e7' };
 
-/** Segment information names the duration; recordings of browsers lack it, and their last cluster tells when it begins. */
+/** Segment information names the duration; recordings of browsers lack it, and their last cluster states when it begins. */
 function webmSeconds(file: Buffer): number | undefined {
   const info = after(file.subarray(0, nearBytes), webm.info);
   if (info === undefined) return undefined;

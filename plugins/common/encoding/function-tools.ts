@@ -1,4 +1,4 @@
-/** Tools of a prompt for upstreams that know functions alone; the tool choice as far as such an upstream can be told. */
+/** Tools of a prompt for upstreams that know functions alone; the tool choice as far as such an upstream can express it. */
 import type { JsonObject } from '../../../core/json/json.ts';
 import type { EncodeContext } from '../canonical/codec.ts';
 import type { CustomTool, FunctionTool, HostedTool, Prompt, ToolChoice } from '../canonical/prompt.ts';

@@ -102,7 +102,7 @@ const pauseMs = 15_000;
 
 /**
  * A value that is fetched when it is first needed, kept, and replaced ahead of its end: by one fetch for all that wait, and
- * without a wait while the old one is valid. A failed fetch is told to all that wait for it; the next call tries again.
+ * without a wait while the old one is valid. A failed fetch fails for all that wait for it; the next call tries again.
  */
 export class Refreshed<T> {
   readonly #options: RefreshOptions<T>;

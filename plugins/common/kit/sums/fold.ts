@@ -48,7 +48,7 @@ export async function foldSums(
   const until = Math.floor((now - settledMs) / hourMs) * hourMs;
   const { until: begun } = await foldedOf(orm, schema, sums);
   for (let from = begun; from < until; ) from = await foldSlice(orm, schema, sums, { until, richRows });
-  // The embedded database has nobody else who does this.
+  // No other process does this for the embedded database.
   if (begun >= until) return;
   for (const name of [`${sums.name}_fine`, ...(sums.timeIndex === undefined ? [] : [sums.timeIndex])])
     await orm.execute(sql`select brin_summarize_new_values(format('%I.%I', ${schema}::text, ${name}::text)::regclass)`);

@@ -4,7 +4,7 @@ import { useSyncExternalStore } from 'react';
 let ended = false;
 const watchers = new Set<() => void>();
 
-/** Told by whatever is refused for want of a session. */
+/** Notified by each call that is refused for want of a session. */
 export function setSessionEnded(value: boolean): void {
   if (ended === value) return;
   ended = value;
