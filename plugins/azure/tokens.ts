@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import type { Clock } from '../../core/contract/host-tools.ts';
 import type { Secret } from '../../core/contract/secret.ts';
 import { isObject, type JsonObject, listOf, tryParse } from '../../core/json/json.ts';
-import { boundedText } from '../common/kit/bounded-text.ts';
+import { boundedText } from '../common/kit/fetch/bounded-text.ts';
 import type { Perishable } from '../common/wire/credentials.ts';
 
 const mostBytes = 64 * 1024;

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Random } from '../../core/contract/host-tools.ts';
 import type { FileContent, FileVendor } from '../common/domain/stored-files.ts';
-import { type FetchWay, GuardedClient, type GuardOptions, Unfetchable } from '../common/kit/guarded-fetch.ts';
+import { type FetchWay, GuardedClient, type GuardOptions, Unfetchable } from '../common/kit/fetch/guarded-fetch.ts';
 import { kindOfMedia } from '../common/kit/media-types.ts';
 import { sniffBytes } from '../common/kit/sniff.ts';
 import type { StoredContent } from './bytes.ts';

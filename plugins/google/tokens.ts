@@ -5,7 +5,7 @@ import type { Clock } from '../../core/contract/host-tools.ts';
 import { z } from '../../core/contract/schema.ts';
 import type { Secret } from '../../core/contract/secret.ts';
 import { isObject, type JsonObject, objectOf, textOf, tryParse } from '../../core/json/json.ts';
-import { boundedText } from '../common/kit/bounded-text.ts';
+import { boundedText } from '../common/kit/fetch/bounded-text.ts';
 import type { Perishable } from '../common/wire/credentials.ts';
 
 export interface TokenSource {

@@ -2,7 +2,7 @@
 import { GatewayError } from '../../core/contract/errors.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../core/json/json.ts';
 import type { Provider, Target } from '../common/domain/upstreams.ts';
-import { boundedText } from '../common/kit/bounded-text.ts';
+import { boundedText } from '../common/kit/fetch/bounded-text.ts';
 import { modelMark } from '../common/kit/upstream-request.ts';
 import { authorized, type FinalRequest } from '../common/wire/credentials.ts';
 

@@ -13,7 +13,7 @@ import { catalog, model } from '../common/domain/models.ts';
 import { files } from '../common/domain/stored-files.ts';
 import { mediaProtocols, providers } from '../common/domain/upstreams.ts';
 import { DueWatch } from '../common/kit/due-watch.ts';
-import { GuardedClient } from '../common/kit/guarded-fetch.ts';
+import { GuardedClient } from '../common/kit/fetch/guarded-fetch.ts';
 import { mediaAdapters } from '../common/media/adapters.ts';
 import { ownAdapters } from './adapters/index.ts';
 import { openTaskAdmin } from './admin/task-admin.ts';

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, LookupFunction } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
-import { GuardedClient, type GuardOptions, Unfetchable } from '../../plugins/common/kit/guarded-fetch.ts';
+import { GuardedClient, type GuardOptions, Unfetchable } from '../../plugins/common/kit/fetch/guarded-fetch.ts';
 
 /** The one address that counts as public here; the other one is inside. */
 const publicAddress = '127.0.0.1';

@@ -1,6 +1,6 @@
 /** Sends JSON to an address of the operator's, by the rules for addresses that are not ours. */
 import { z } from '../../../core/contract/schema.ts';
-import { GuardedClient } from '../../common/kit/guarded-fetch.ts';
+import { GuardedClient } from '../../common/kit/fetch/guarded-fetch.ts';
 import { Refused } from '../deliveries.ts';
 
 const mostAnswerBytes = 4_096;

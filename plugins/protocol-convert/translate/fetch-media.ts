@@ -2,7 +2,7 @@
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { MediaPart, Part, Prompt, Source, TextPart, ToolResultPart, Turn } from '../../common/canonical/prompt.ts';
 import { fieldOf, isMedia, kindOfMedia, plainMediaType, truerType, withField } from '../../common/encoding/media.ts';
-import { GuardedClient, type GuardOptions, Unfetchable } from '../../common/kit/guarded-fetch.ts';
+import { GuardedClient, type GuardOptions, Unfetchable } from '../../common/kit/fetch/guarded-fetch.ts';
 import { sniffBytes } from '../../common/kit/sniff.ts';
 import { invalid } from '../request/checks.ts';
 

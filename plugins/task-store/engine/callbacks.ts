@@ -6,7 +6,7 @@ import type { Clock, Log, Random } from '../../../core/contract/host-tools.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
 import { invalid } from '../../../core/json/request-body.ts';
 import type { Database } from '../../common/domain/database.ts';
-import { type GuardedClient, Unfetchable } from '../../common/kit/guarded-fetch.ts';
+import { type GuardedClient, Unfetchable } from '../../common/kit/fetch/guarded-fetch.ts';
 import { backOff } from './dependencies.ts';
 import { type Leased, takeDue } from './leases.ts';
 import type { StoredTask, TaskRows } from './rows.ts';

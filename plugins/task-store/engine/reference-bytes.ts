@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { sniffMediaType } from '../../common/kit/data-url.ts';
-import { type GuardedClient, Unfetchable } from '../../common/kit/guarded-fetch.ts';
+import { type GuardedClient, Unfetchable } from '../../common/kit/fetch/guarded-fetch.ts';
 import { kindOfMedia } from '../../common/kit/media-types.ts';
 import type { Order, Reference } from '../../common/media/adapters.ts';
 

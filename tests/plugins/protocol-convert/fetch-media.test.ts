@@ -5,7 +5,7 @@ import { type AddressInfo, isIP, type LookupFunction } from 'node:net';
 import { test } from 'node:test';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { MediaPart, Part, Prompt } from '../../../plugins/common/canonical/prompt.ts';
-import { isPublicAddress } from '../../../plugins/common/kit/public-address.ts';
+import { isPublicAddress } from '../../../plugins/common/kit/fetch/public-address.ts';
 import {
   defaultFetchOptions,
   type FetchOptions,
