@@ -15,7 +15,11 @@ export async function fillMigrated(
   file: string,
   environment: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const made = await migrated(file, environment).catch(() => undefined);
+  const made = await migrated(file, environment).catch((error: unknown) => {
+    // Or every gateway of the tests would apply the migrations, twice, without a word.
+    if (error instanceof WrittenError) throw error;
+    return undefined;
+  });
   if (made === undefined) return fillDirectory(directory);
   cpSync(join(made, 'postgres'), join(directory, 'postgres'), { recursive: true });
 }
@@ -34,9 +38,9 @@ async function migrated(file: string, environment: Readonly<Record<string, strin
       environment: { ...environment, DATA_DIR: draft },
       log: createLog('silent'),
     });
-    const isEmpty = await holdsNothing(gateway.find(database)!).finally(() => gateway.stop(0));
+    const written = await writtenTables(gateway.find(database)!).finally(() => gateway.stop(0));
     // A start would find what another one has left there.
-    if (!isEmpty) throw new Error('a command has written rows');
+    if (written.length > 0) throw new WrittenError(`a command has written rows of ${written.join(', ')}`);
     renameSync(draft, path);
   } catch (error) {
     rmSync(draft, { recursive: true, force: true });
@@ -55,17 +59,21 @@ function keyOf(settings: GatewaySettings): string {
 /** Secrets that the first command makes; each gateway of the tests makes its own. */
 const settings = ['auth_settings', 'file_settings'];
 /** Rows that a migration writes. */
-const born = ['migrations', 'totals'];
+const born = ['migrations', 'totals', 'call_sums_state', 'request_sums_state'];
 
-async function holdsNothing({ orm, schema }: Database): Promise<boolean> {
+class WrittenError extends Error {}
+
+async function writtenTables({ orm, schema }: Database): Promise<string[]> {
   const rows = async (text: ReturnType<typeof sql>) => [...((await orm.execute(text)) as unknown as Row[])];
   const found = await rows(sql`select tablename from pg_catalog.pg_tables where schemaname = ${schema}`);
   const tables = found.map(({ tablename }) => tablename);
   const named = (table: string) => sql`${sql.identifier(schema)}.${sql.identifier(table)}`;
   for (const table of settings) if (tables.includes(table)) await orm.execute(sql`delete from ${named(table)}`);
+  const written: string[] = [];
   for (const table of tables)
-    if (!born.includes(table) && (await rows(sql`select 1 from ${named(table)} limit 1`)).length > 0) return false;
-  return tables.length > 0;
+    if (!born.includes(table) && (await rows(sql`select 1 from ${named(table)} limit 1`)).length > 0)
+      written.push(table);
+  return written;
 }
 
 interface Row {

@@ -3,9 +3,12 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, r
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
-import { useEmbedded } from '../../plugins/storage/embedded/keeper.ts';
+import { keepEmbeddedProcesses, useEmbedded } from '../../plugins/storage/embedded/keeper.ts';
 import { fakeHost } from './fakes.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
+
+// Starting one and compiling the database's program takes half of a gateway's start.
+keepEmbeddedProcesses(true);
 
 /** An empty embedded database at `directory`, for a gateway that is not to make its own. */
 export async function fillDirectory(directory: string): Promise<void> {

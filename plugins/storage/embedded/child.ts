@@ -27,7 +27,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 process.on('disconnect', () => void end(0));
 process.on('message', (message: ToChild) => {
   if (message.kind === 'open') open(message);
-  else if (message.kind === 'close') void end(0);
+  else if (message.kind === 'close') void (message.keep ? stopKept() : end(0));
   else if (message.kind === 'copy') void makeCopy();
   else send({ kind: 'pong' });
 });
@@ -83,15 +83,16 @@ async function run({ directory, address, waitMs, holdTimeoutMs }: Open): Promise
   });
   rmSync(address, { force: true });
   await server.listen(address);
+  let round = 0;
+  const rounds = setInterval(() => void upkeep(server, backend, ++round), upkeepIntervalMs);
   stop = async () => {
+    clearInterval(rounds);
     await server.close();
     await backend.close().finally(() => lock.release());
   };
   copy = () => backend.copy((work) => server.whenFree(work));
   lock.publish(address);
   send({ kind: 'ready' });
-  let round = 0;
-  setInterval(() => void upkeep(server, backend, ++round), upkeepIntervalMs);
 }
 
 async function makeCopy(): Promise<void> {
@@ -111,6 +112,13 @@ async function upkeep(server: EmbeddedServer, backend: EmbeddedBackend, round: n
   } catch (error) {
     send({ kind: 'notice', text: `upkeep of the embedded database failed: ${(error as Error).message}` });
   }
+}
+
+/** The next directory is opened by this process too, which has the database's program compiled. */
+async function stopKept(): Promise<void> {
+  await stop();
+  [stop, copy] = [async () => undefined, async () => undefined];
+  send({ kind: 'closed' });
 }
 
 async function end(code: number): Promise<void> {

@@ -49,20 +49,32 @@ class HeldError extends Error {
 
 const keepers = new Map<string, Keeper>();
 
-/** A started process that has no directory yet. */
-let ready: ChildProcess | undefined;
+/** Started processes that have no directory now. */
+const ready: ChildProcess[] = [];
+let areKept = false;
 
 /** Starts the process that the first database is opened by, while this one is still busy loading. It touches no file. */
 export function warmUpEmbedded(): void {
-  if (ready !== undefined || keepers.size > 0) return;
-  ready = forkChild().on('error', () => undefined);
-  setHolding(ready, false);
+  if (ready.length === 0 && keepers.size === 0) makeReady(forkChild());
+}
+
+/** For programs that open hundreds of databases, one after the other: processes are used again. */
+export function keepEmbeddedProcesses(keep: boolean): void {
+  areKept = keep;
+}
+
+function makeReady(child: ChildProcess): void {
+  setHolding(
+    child.on('error', () => undefined),
+    false,
+  );
+  ready.push(child);
 }
 
 function takeChild(): ChildProcess {
-  const child = ready;
-  ready = undefined;
-  if (child?.connected !== true) return forkChild();
+  const child = ready.pop();
+  if (child === undefined) return forkChild();
+  if (!child.connected) return takeChild();
   setHolding(child, true);
   return child;
 }
@@ -273,11 +285,19 @@ class Keeper {
   async #end(): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const exit = once(child, 'exit');
-    child.ref();
-    this.#send({ kind: 'close' });
+    const isKept = areKept && this.#alive && child.connected;
+    const end = once(child, 'exit').then(() => false);
+    const closed = new Promise<boolean>((resolve) => {
+      child.on('message', ({ kind }: FromChild) => kind === 'closed' && resolve(true));
+    });
+    setHolding(child, true);
+    this.#send({ kind: 'close', keep: isKept });
     const timer = setTimeout(() => child.kill('SIGKILL'), closeTimeoutMs);
-    await exit;
+    const stays = await Promise.race([end, closed]);
     clearTimeout(timer);
+    if (!stays) return;
+    for (const event of ['message', 'error', 'close']) child.removeAllListeners(event);
+    child.stderr!.removeAllListeners('data');
+    makeReady(child);
   }
 }

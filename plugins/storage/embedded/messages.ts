@@ -1,7 +1,13 @@
 /** What the gateway and the process of its embedded database tell one another. */
 import type { Owner } from './lock.ts';
 
-export type ToChild = Open | { readonly kind: 'close' | 'ping' | 'copy' };
+export type ToChild = Open | Close | { readonly kind: 'ping' | 'copy' };
+
+export interface Close {
+  readonly kind: 'close';
+  /** The process stays, for another directory. */
+  readonly keep: boolean;
+}
 
 /** The first message. Until then the process only gets ready. */
 export interface Open {
@@ -16,7 +22,7 @@ export interface Open {
 }
 
 export type FromChild =
-  | { readonly kind: 'ready' | 'pong' }
+  | { readonly kind: 'ready' | 'pong' | 'closed' }
   /** A new copy of the directory is due: it is made when the gateway says so. */
   | { readonly kind: 'copy-due' }
   /** The copy that was asked for is safe, or failed. */

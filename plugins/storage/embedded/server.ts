@@ -31,7 +31,7 @@ export class EmbeddedServer {
   #holder: Session | undefined;
   #holdTimer: NodeJS.Timeout | undefined;
   #running = false;
-  #broken = false;
+  #ended = false;
 
   constructor(options: ServerOptions) {
     this.#options = options;
@@ -69,7 +69,9 @@ export class EmbeddedServer {
   async close(): Promise<void> {
     this.#server.close();
     for (const session of this.#sessions) session.end('57P01', 'the database is shutting down');
-    await this.whenFree(async () => undefined);
+    await this.whenFree(async () => {
+      this.#ended = true; // What a client has sent meanwhile finds no backend.
+    });
   }
 
   #queue(session: Session): void {
@@ -78,7 +80,7 @@ export class EmbeddedServer {
   }
 
   #proceed(): void {
-    if (this.#running || this.#broken) return;
+    if (this.#running || this.#ended) return;
     const work = this.#next();
     if (work === undefined) return;
     clearTimeout(this.#holdTimer);
@@ -133,7 +135,7 @@ export class EmbeddedServer {
   }
 
   #fail(error: Error): void {
-    this.#broken = true;
+    this.#ended = true;
     this.#options.onBroken(error);
   }
 }

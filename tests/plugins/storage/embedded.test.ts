@@ -11,10 +11,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { sql } from 'drizzle-orm';
 import { type OpenedDatabase, openDatabase } from '../../../plugins/storage/database.ts';
-import { useEmbedded } from '../../../plugins/storage/embedded/keeper.ts';
+import { keepEmbeddedProcesses, useEmbedded } from '../../../plugins/storage/embedded/keeper.ts';
 import { readOwner } from '../../../plugins/storage/embedded/lock.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 import { fillDirectory } from '../../helpers/template.ts';
+
+// As gateways have it.
+keepEmbeddedProcesses(false);
 
 const gatewayProcess = fileURLToPath(new URL('./gateway-process.ts', import.meta.url));
 

@@ -6,11 +6,14 @@ import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { useEmbedded } from '../../../plugins/storage/embedded/keeper.ts';
+import { keepEmbeddedProcesses, useEmbedded } from '../../../plugins/storage/embedded/keeper.ts';
 import storage from '../../../plugins/storage/index.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 import { fillDirectory } from '../../helpers/template.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+
+// As gateways have it.
+keepEmbeddedProcesses(false);
 
 const directory = temporaryDirectory();
 await fillDirectory(directory);
