@@ -53,6 +53,7 @@ export * as media from '../media/index.ts';
 export * from '../wire/answer-body.ts';
 export * from '../wire/counts.ts';
 export * from '../wire/frame.ts';
+export * from '../wire/frame-meter.ts';
 export * from '../wire/json-lines.ts';
 export * from '../wire/readings.ts';
 export * from '../wire/replace-texts.ts';
