@@ -21,13 +21,15 @@ let copy: () => Promise<void> = async () => undefined;
 /** Until the server listens there is nothing to close: the kernel takes the lock back. */
 let stop: () => Promise<void> = async () => undefined;
 let stopping = false;
+let isCopying = false;
 
 // Who stops the gateway by its process group must not stop the database before it: only the gateway does that.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.on('disconnect', () => void end(0));
 process.on('message', (message: ToChild) => {
   if (message.kind === 'open') open(message);
-  else if (message.kind === 'close') void (message.keep ? stopKept() : end(0));
+  // A copy that is being made would go on in a directory that is given up.
+  else if (message.kind === 'close') void (message.keep && !isCopying ? stopKept() : end(0));
   else if (message.kind === 'copy') void makeCopy();
   else send({ kind: 'pong' });
 });
@@ -96,12 +98,14 @@ async function run({ directory, address, waitMs, holdTimeoutMs }: Open): Promise
 }
 
 async function makeCopy(): Promise<void> {
+  isCopying = true;
   try {
     await copy();
     send({ kind: 'copied', failure: undefined });
   } catch (error) {
     send({ kind: 'copied', failure: (error as Error).message });
   }
+  isCopying = false;
 }
 
 /** Step by step, so that clients have their turn in between. */
