@@ -1,6 +1,16 @@
-/** An embedded database with a gateway's empty tables: made once for each schema and list of plugins, and then copied. */
+/** An embedded database with a gateway's empty tables: made once for each schema and list of plugins with tables, and then copied. */
 import { hash } from 'node:crypto';
-import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
 import { boot } from '../../core/gateway/boot.ts';
@@ -8,6 +18,9 @@ import { type GatewaySettings, readGatewayFile, schemaOf } from '../../core/gate
 import { createLog } from '../../core/gateway/log.ts';
 import { type Database, database } from '../../plugins/common/domain/database.ts';
 import { fillDirectory, template } from './template.ts';
+
+/** Those of which nothing was copied for so long are of other migrations. */
+const keptMs = 24 * 3_600_000;
 
 /** Applying the migrations takes a second of a processor. The file must take its data directory from `DATA_DIR`. */
 export async function fillMigrated(
@@ -29,7 +42,11 @@ async function migrated(file: string, environment: Readonly<Record<string, strin
   // The next process that asks would have another name.
   if (!/^[a-z_]+$/.test(schemaOf(settings))) return undefined;
   const path = `${await template()}-${keyOf(settings)}`;
-  if (existsSync(path)) return path;
+  if (existsSync(path)) {
+    utimesSync(path, new Date(), new Date());
+    return path;
+  }
+  removeUnused(`${await template()}-`);
   const draft = mkdtempSync(`${path}.`);
   try {
     await fillDirectory(draft);
@@ -53,7 +70,16 @@ async function migrated(file: string, environment: Readonly<Record<string, strin
 function keyOf(settings: GatewaySettings): string {
   const migrations = globSync('plugins/*/migrations/*.sql').sort();
   const texts = migrations.map((name) => [name, readFileSync(name, 'utf8')]);
-  return hash('sha256', JSON.stringify([schemaOf(settings), settings.plugins, texts])).slice(0, 24);
+  const plugins = settings.plugins.filter((name) => /\W/.test(name) || existsSync(`plugins/${name}/migrations`));
+  return hash('sha256', JSON.stringify([schemaOf(settings), plugins, texts])).slice(0, 24);
+}
+
+/** Each takes 40 MB, and a migration that changes makes all of them anew. */
+function removeUnused(prefix: string): void {
+  for (const path of globSync(`${prefix}*`)) {
+    const usedAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    if (usedAt < Date.now() - keptMs) rmSync(path, { recursive: true, force: true });
+  }
 }
 
 /** Secrets that the first command makes; each gateway of the tests makes its own. */
