@@ -3,7 +3,7 @@ import type { Owner } from './lock.ts';
 
 export type ToChild = Open | Close | { readonly kind: 'ping' | 'copy' };
 
-export interface Close {
+interface Close {
   readonly kind: 'close';
   /** The process stays, for another directory. */
   readonly keep: boolean;
