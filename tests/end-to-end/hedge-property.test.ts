@@ -127,9 +127,9 @@ async function follow(course: Course): Promise<void> {
   const init = course.leavesAfterMs === undefined ? {} : { signal: AbortSignal.timeout(course.leavesAfterMs) };
   await house.call(customer, 'chat', { model, prompt, stream: course.stream }, init).catch(() => undefined);
   await pause(130);
-  const bills = [billers.first.bills.get(id), billers.second.bills.get(id)];
+  const bills = () => [billers.first.bills.get(id), billers.second.bills.get(id)];
   // A client may leave before anything was set aside for it.
-  if (course.leavesAfterMs !== undefined && bills.every((bill) => bill === undefined)) return;
+  if (course.leavesAfterMs !== undefined && bills().every((bill) => bill === undefined)) return;
   const { calls, charges, attempts: own, ends } = await house.books(customer);
   if (own.length === 2) hedged += 1;
   const what = inspect({ course, ends, own }, { depth: 4 });
@@ -143,7 +143,7 @@ async function follow(course: Course): Promise<void> {
   );
   assert.ok(own.filter(({ bearer: who }) => who === 'client').length === charges.length && charges.length <= 1, what);
   const absorbed = own.reduce((sum, row) => sum + row.absorbed, 0n);
-  const billed = bills.reduce<bigint>((sum, bill) => sum + (bill ?? 0n), 0n);
+  const billed = bills().reduce<bigint>((sum, bill) => sum + (bill ?? 0n), 0n);
   assert.ok(charged + absorbed >= billed, `${charged} + ${absorbed} < ${billed}: ${what}`);
   const isExact = course.drained && [course.first, course.second].every(({ kind }) => kind === 'answer');
   if (isExact && own.every(({ result }) => result === 'answered')) assert.equal(charged + absorbed, billed, what);

@@ -194,7 +194,8 @@ function conditionOf({ name, value: ofRow, none }: Dimension, isRow: boolean, [,
   const value = isRow ? ofRow : column(name);
   if (wanted === null) return sql`${value} <> ${none}`;
   if (typeof wanted === 'string') return sql`${value} = ${wanted}`;
-  const chosen = sql`${value}::text in (select value from json_array_elements_text(${JSON.stringify(wanted)}::text::json))`;
-  // A row without a value has none of these.
-  return not === undefined ? chosen : sql`(${chosen}) is not true`;
+  // A row without a value belongs to the group of `none`.
+  const grouped = isRow ? sql`coalesce(${value}, ${none})` : value;
+  const chosen = sql`${grouped}::text in (select value from json_array_elements_text(${JSON.stringify(wanted)}::text::json))`;
+  return not === undefined ? chosen : sql`not ${chosen}`;
 }
