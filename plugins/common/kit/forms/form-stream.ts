@@ -10,6 +10,12 @@ export interface StreamedPart {
   readonly body: AsyncIterable<Buffer>;
 }
 
+/** A part of any multipart body. */
+export interface RawPart {
+  readonly head: string;
+  readonly body: AsyncIterable<Buffer>;
+}
+
 const mostParts = 100;
 const mostHeadBytes = 4_096;
 const mostPreambleBytes = 65_536;
@@ -20,6 +26,14 @@ export async function* readFormStream(
   source: AsyncIterable<Uint8Array>,
   boundary: string,
 ): AsyncGenerator<StreamedPart, void> {
+  for await (const { head, body } of readPartStream(source, boundary)) yield { ...partOf(head), body };
+}
+
+/** The parts of any multipart body, as `readFormStream`. */
+export async function* readPartStream(
+  source: AsyncIterable<Uint8Array>,
+  boundary: string,
+): AsyncGenerator<RawPart, void> {
   const window = new Window(source);
   const mark = Buffer.from(`\r\n--${boundary}`);
   // The first boundary may be the very beginning.
@@ -30,7 +44,7 @@ export async function* readFormStream(
     if (count === mostParts) throw invalid(`The form has more than ${mostParts} parts.`);
     const head = await window.headUntil(headEnd);
     const body = new PartBody(window, mark);
-    yield { ...partOf(head), body };
+    yield { head, body };
     await body.finish();
   }
   await window.drain();
@@ -139,8 +153,12 @@ function partOf(head: string): Omit<StreamedPart, 'body'> {
   const disposition = /^content-disposition:\s*form-data\s*;(.*)$/im.exec(head)?.[1];
   const name = disposition === undefined ? undefined : parameterOf(disposition, 'name');
   if (name === undefined) throw broken();
-  const mediaType = /^content-type:\s*([\w!#$&^.+-]{1,100}\/[\w!#$&^.+-]{1,100})/im.exec(head)?.[1]?.toLowerCase();
-  return { name, filename: parameterOf(disposition!, 'filename'), mediaType };
+  return { name, filename: parameterOf(disposition!, 'filename'), mediaType: mediaTypeIn(head) };
+}
+
+/** The media type of a part, by its head. */
+export function mediaTypeIn(head: string): string | undefined {
+  return /^content-type:\s*([\w!#$&^.+-]{1,100}\/[\w!#$&^.+-]{1,100})/im.exec(head)?.[1]?.toLowerCase();
 }
 
 /** Browsers and clients percent-encode line breaks and quotes in names. */
