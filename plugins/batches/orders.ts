@@ -28,7 +28,7 @@ export const accountOf = (exchange: Exchange) => exchange.get(caller).accountId;
 export const idOf = ({ request }: Exchange) => request.params['id'] ?? '';
 export const json = (value: object): Answer => jsonAnswer(JSON.stringify(value));
 
-export type Ordered = Pick<NewBatch, 'id' | 'dialect' | 'inputFile' | 'endpoint' | 'metadata' | 'outputLifetimeMs'>;
+type Ordered = Pick<NewBatch, 'id' | 'dialect' | 'inputFile' | 'endpoint' | 'metadata' | 'outputLifetimeMs'>;
 
 export async function place(tools: EndpointTools, exchange: Exchange, order: Ordered): Promise<Batch> {
   const { rows, mostOpen, windowMs, wake } = tools;

@@ -6,7 +6,7 @@ import { invalid, readBody } from '../../../core/json/request-body.ts';
 import { contentEndpointOf } from '../batch.ts';
 import { type InputLimits, linesOf } from '../input.ts';
 
-export interface GoogleOrder {
+interface GoogleOrder {
   readonly displayName: string;
   /** Requests, or the name of a file. */
   readonly source: readonly unknown[] | string;

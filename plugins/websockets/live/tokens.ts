@@ -123,6 +123,6 @@ export class LiveTokens {
 const instant = (milliseconds: number) => sql`${new Date(milliseconds).toISOString()}::timestamptz`;
 const digestOf = (value: string) => hash('sha256', value, 'base64url');
 
-export function notValid(message: string): GatewayError {
+function notValid(message: string): GatewayError {
   return new GatewayError('unauthenticated', message, { code: 'invalid_token', shouldRetry: false });
 }
