@@ -13,7 +13,7 @@ import type { DirectAnswer, DirectRequest, SocketEndpoint } from './direct-reque
 import type { GatewayError } from './errors.ts';
 import type { DeclaresExtensions, ExtensionHost } from './extensions.ts';
 import type { Clock, Log, Random } from './host-tools.ts';
-import type { Answer, ClientRequest, Headers } from './message.ts';
+import type { Answer, ClientRequest, Headers, RepeatableBody } from './message.ts';
 import type { Sending, UpstreamNetwork } from './network.ts';
 import type { ProcessGroup } from './process-group.ts';
 import type { PublicOperation } from './public-operation.ts';
@@ -126,7 +126,7 @@ export interface Endpoint {
   readonly unlogged?: true;
   /**
    * `none`: no body is read. Default: the whole body, up to the server's limit. `json`: `open` reads it with `readBody` of
-   * `core/json/request-body.ts`; a large one is parsed in slices, its values are bounded. `stream`: `handle` opens it.
+   * `core/json/request-body.ts`; a large one is parsed in slices, its values are bounded. `stream`: `open` or `handle` reads it.
    */
   readonly body?: 'whole' | 'json' | 'none' | 'stream';
   /** Whether its requests, or those with this head, are charged. Absent: not known before the body is read. */
@@ -166,7 +166,7 @@ export interface UpstreamRequest {
   method: string;
   headers: Headers;
   /** A list is one body in parts, which are written in turns of the event loop of their own. */
-  body: Uint8Array | string | readonly Uint8Array[] | undefined;
+  body: Uint8Array | string | readonly Uint8Array[] | RepeatableBody | undefined;
   /** Names the credential; sockets are never shared between two of them. */
   credential: string;
   /** true: pass the body on as it arrives. false: read the whole body and answer with one buffer. */

@@ -24,6 +24,12 @@ export interface ClientRequest {
   openBody?(): AsyncIterable<Uint8Array>;
 }
 
+/** A body of a request to an upstream that is not in memory. It is opened for each attempt, and pulled as the upstream takes it. */
+export interface RepeatableBody {
+  readonly bytes: number;
+  open(): AsyncIterable<Uint8Array>;
+}
+
 export type AnswerBody = AsyncIterable<Uint8Array> | Uint8Array | string;
 
 export interface Answer {

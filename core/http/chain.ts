@@ -93,7 +93,9 @@ function openingOf(endpoint: Endpoint, admitting: readonly PluginInstance[], rea
   if (endpoint.body === 'stream')
     return (exchange) => {
       exchange.request.openBody = () => streamBody(exchange);
-      return opened(exchange);
+      // Where `open` reads the body, plugins refuse before.
+      const asks = endpoint.open !== undefined && admitting.length > 0 && isCostly(exchange.incoming);
+      return asks ? admit(exchange, admitting).then(() => opened(exchange)) : opened(exchange);
     };
   return (exchange) => {
     const isAdmitted = admitting.length === 0 || !isCostly(exchange.incoming);

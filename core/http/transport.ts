@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import type { UpstreamRequest } from '../contract/contract.ts';
 import { UpstreamError, type UpstreamPhase } from '../contract/errors.ts';
-import type { Headers } from '../contract/message.ts';
+import type { Headers, RepeatableBody } from '../contract/message.ts';
 import type { Connection, SocketPool } from './sockets.ts';
 
 /** An answer from its head on. */
@@ -187,7 +187,7 @@ export class UpstreamAttempt implements Dispatcher.DispatchHandler {
   /** `path`: with the query. */
   dispatch(path: string): void {
     const { method, headers, body, firstByteTimeoutMs, idleTimeoutMs } = this.#request;
-    const isWhole = body === undefined || (this.writesAtOnce && !isList(body));
+    const isWhole = body === undefined || (this.writesAtOnce && !isList(body) && !isRepeatable(body));
     this.#connection.client.dispatch(
       {
         path,
@@ -203,7 +203,8 @@ export class UpstreamAttempt implements Dispatcher.DispatchHandler {
 
   async *#partsOf(body: NonNullable<UpstreamRequest['body']>): AsyncGenerator<Uint8Array | string> {
     if (!this.writesAtOnce) await this.#beginNow();
-    if (!isList(body)) yield body;
+    if (isRepeatable(body)) yield* body.open();
+    else if (!isList(body)) yield body;
     else {
       for (const part of body) {
         yield part;
@@ -283,7 +284,12 @@ function isList(body: NonNullable<UpstreamRequest['body']>): body is readonly Ui
   return Array.isArray(body);
 }
 
+function isRepeatable(body: NonNullable<UpstreamRequest['body']>): body is RepeatableBody {
+  return typeof body === 'object' && 'open' in body;
+}
+
 function lengthOf(body: NonNullable<UpstreamRequest['body']>): number {
+  if (isRepeatable(body)) return body.bytes;
   return isList(body) ? body.reduce((sum, { length }) => sum + length, 0) : Buffer.byteLength(body);
 }
 

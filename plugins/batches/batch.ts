@@ -1,7 +1,7 @@
 /** A batch and its lines, as the plugin's parts share them. Types. */
 import type { Money } from '../common/domain/money.ts';
 
-export type BatchDialect = 'chat' | 'messages';
+export type BatchDialect = 'chat' | 'messages' | 'gemini';
 export type Outcome = 'completed' | 'failed' | 'cancelled' | 'expired';
 type LineResult = 'succeeded' | 'errored' | 'cancelled' | 'expired';
 
@@ -46,6 +46,21 @@ export interface Batch {
   readonly endedAt: number | undefined;
   readonly cancelAt: number | undefined;
   readonly expiresAt: number;
+}
+
+/** As it stands in the settings. */
+export const contentEndpoint = '/v1beta/models/{model}:generateContent';
+const contentPath = /^\/v1beta\/models\/([^/]+):generateContent$/;
+
+/** The address of lines that generate content; it names the model, which their bodies do not. */
+export function contentEndpointOf(model: string): string {
+  return contentEndpoint.replace('{model}', () => encodeURIComponent(model));
+}
+
+/** The model that the address of the lines names; undefined: their bodies name it. */
+export function modelInEndpoint(endpoint: string): string | undefined {
+  const name = contentPath.exec(endpoint)?.[1];
+  return name === undefined ? undefined : decodeURIComponent(name);
 }
 
 /** A line of the input, by its position. */

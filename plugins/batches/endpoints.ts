@@ -1,32 +1,27 @@
-/** The addresses of batches: `/v1/batches` and `/v1/messages/batches`. */
-import type { Endpoint, Exchange, Host } from '../../core/contract/contract.ts';
+/** The addresses of batches: `/v1/batches`, which two protocols share, `/v1/messages/batches`, and Google's. */
+import type { Endpoint, Exchange } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
-import { caller } from '../common/domain/accounts.ts';
-import type { UploadedFiles } from '../common/domain/stored-files.ts';
-import { type Dialect, jsonAnswer, renderError } from '../common/kit/dialects.ts';
-import type { Batch, BatchDialect } from './batch.ts';
+import { type Dialect, dialectOf, renderError } from '../common/kit/dialects.ts';
+import { type Batch, type BatchDialect, contentEndpoint } from './batch.ts';
 import { chatOrder, messagesLines } from './create.ts';
-import type { BatchRows, NewBatch } from './rows.ts';
+import { describeGoogle, googleEndpoints, listGoogle } from './google/endpoints.ts';
+import { accountOf, cancel, type EndpointTools, found, json, newId, place, placeLines, removeEnded } from './orders.ts';
 import { chatBatch, messagesBatch } from './shapes.ts';
 
-export interface EndpointTools {
-  readonly host: Host;
-  readonly rows: BatchRows;
-  readonly files: () => UploadedFiles;
-  /** Addresses that lines may call. */
-  readonly endpoints: readonly string[];
-  readonly mostOpen: number;
-  readonly mostLines: number;
-  readonly windowMs: number;
-  readonly wake: () => void;
-}
-
 const sendTimeoutMs = 3_600_000;
-const headerNames = ['anthropic-version', 'anthropic-beta', 'openai-beta'];
 
 export function endpointsOf(tools: EndpointTools): Endpoint[] {
-  return [...chatEndpoints(tools), ...(tools.endpoints.includes('/v1/messages') ? messagesEndpoints(tools) : [])];
+  return [
+    ...chatEndpoints(tools),
+    ...(tools.endpoints.includes('/v1/messages') ? messagesEndpoints(tools) : []),
+    ...(tools.endpoints.includes(contentEndpoint) ? googleEndpoints(tools) : []),
+  ];
+}
+
+/** Clients of Google whose version is `v1` call the address of chat's. */
+function isGoogle({ endpoints }: EndpointTools, { request }: Exchange): boolean {
+  return endpoints.includes(contentEndpoint) && dialectOf(request) === 'gemini';
 }
 
 function base(dialect: Dialect) {
@@ -38,7 +33,10 @@ function base(dialect: Dialect) {
 }
 
 function chatEndpoints(tools: EndpointTools): Endpoint[] {
-  const common = base('chat');
+  const common = {
+    ...base('chat'),
+    renderError: (error, exchange) => renderError(error, dialectOf(exchange.request), exchange.id),
+  } satisfies Partial<Endpoint>;
   const path = '/v1/batches';
   const one = (batch: Batch) => json(chatBatch(batch));
   return [
@@ -60,14 +58,16 @@ function chatEndpoints(tools: EndpointTools): Endpoint[] {
       method: 'GET',
       path,
       describes: [{ summary: 'Lists the batches.', query: { after: 'Id of the batch before.', limit: 'Of a page.' } }],
-      handle: (exchange) => list(tools, exchange, undefined, 'after', chatBatch),
+      handle: (exchange) =>
+        isGoogle(tools, exchange) ? listGoogle(tools, exchange) : list(tools, exchange, undefined, 'after', chatBatch),
     },
     {
       ...common,
       method: 'GET',
       path: `${path}/:id`,
-      describes: [{ summary: 'Tells the state of a batch.' }],
-      handle: async (exchange) => one(await found(tools, exchange)),
+      describes: [{ summary: 'Describes a batch.' }],
+      handle: async (exchange) =>
+        isGoogle(tools, exchange) ? describeGoogle(tools, exchange) : one(await found(tools, exchange)),
     },
     {
       ...common,
@@ -108,7 +108,7 @@ function messagesEndpoints(tools: EndpointTools): Endpoint[] {
       ...common,
       method: 'GET',
       path: `${path}/:id`,
-      describes: [{ summary: 'Tells the state of a batch.' }],
+      describes: [{ summary: 'Describes a batch.' }],
       handle: async (exchange) => one(exchange, await found(tools, exchange)),
     },
     {
@@ -136,10 +136,6 @@ function messagesEndpoints(tools: EndpointTools): Endpoint[] {
   ];
 }
 
-const accountOf = (exchange: Exchange) => exchange.get(caller).accountId;
-const idOf = ({ request }: Exchange) => request.params['id'] ?? '';
-const json = (value: object): Answer => jsonAnswer(JSON.stringify(value));
-
 /** The address of results is one that the client can reach: the one that it has called. */
 function originOf({ request }: Exchange): string {
   const host = request.headers['host'] ?? '';
@@ -148,7 +144,10 @@ function originOf({ request }: Exchange): string {
 }
 
 async function orderFile(tools: EndpointTools, exchange: Exchange): Promise<Batch> {
-  const order = chatOrder(exchange.request, tools.endpoints);
+  const order = chatOrder(
+    exchange.request,
+    tools.endpoints.filter((path) => path !== contentEndpoint),
+  );
   const file = await tools.files().find(accountOf(exchange), order.inputFile);
   if (file === undefined)
     throw new GatewayError('not_found', 'There is no such file.', {
@@ -164,56 +163,12 @@ async function orderFile(tools: EndpointTools, exchange: Exchange): Promise<Batc
   return place(tools, exchange, { ...order, dialect: 'chat', id: newId(tools, 'batch_') });
 }
 
-async function orderRequests(tools: EndpointTools, exchange: Exchange): Promise<Batch> {
-  const accountId = accountOf(exchange);
-  const { files, mostLines } = tools;
-  const id = newId(tools, 'msgbatch_');
+function orderRequests(tools: EndpointTools, exchange: Exchange): Promise<Batch> {
   async function* body() {
-    yield* messagesLines(exchange.request, mostLines);
+    yield* messagesLines(exchange.request, tools.limits.lines);
   }
-  const received = await files().receive(accountId, body());
-  const details = { name: `${id}_input.jsonl`, purpose: 'batch', mediaType: 'application/jsonl' };
-  const { id: inputFile } = await files().keep(accountId, received, details);
-  const order = { inputFile, endpoint: '/v1/messages', metadata: undefined, outputLifetimeMs: undefined };
-  try {
-    return await place(tools, exchange, { ...order, dialect: 'messages', id });
-  } catch (error) {
-    await files().remove(accountId, inputFile);
-    throw error;
-  }
-}
-
-type Ordered = Pick<NewBatch, 'id' | 'dialect' | 'inputFile' | 'endpoint' | 'metadata' | 'outputLifetimeMs'>;
-
-async function place(tools: EndpointTools, exchange: Exchange, order: Ordered): Promise<Batch> {
-  const { rows, mostOpen, windowMs, wake } = tools;
-  const { accountId, keyId } = exchange.get(caller);
-  const { remoteAddress, headers } = exchange.request;
-  const kept = headerNames.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]] as const]));
-  const batch = { ...order, accountId, keyId, remoteAddress, headers: Object.fromEntries(kept), windowMs };
-  if (!(await rows.create(batch, mostOpen)))
-    throw new GatewayError('rate_limited', `At most ${mostOpen} batches of an account run at once.`, {
-      code: 'batches',
-      retryAfterMs: 60_000,
-    });
-  wake();
-  return (await rows.find(accountId, order.id))!;
-}
-
-function newId({ host }: EndpointTools, prefix: string): string {
-  return prefix + host.random.bytes(16).toString('hex');
-}
-
-async function found({ rows }: EndpointTools, exchange: Exchange): Promise<Batch> {
-  const batch = await rows.find(accountOf(exchange), idOf(exchange));
-  if (batch === undefined) throw noSuchBatch();
-  return batch;
-}
-
-async function cancel(tools: EndpointTools, exchange: Exchange): Promise<Batch> {
-  await tools.rows.cancel(accountOf(exchange), idOf(exchange));
-  tools.wake();
-  return found(tools, exchange);
+  const order = { endpoint: '/v1/messages', metadata: undefined, outputLifetimeMs: undefined };
+  return placeLines(tools, exchange, body(), { ...order, dialect: 'messages', id: newId(tools, 'msgbatch_') });
 }
 
 async function list(
@@ -244,10 +199,7 @@ async function list(
 
 async function remove(tools: EndpointTools, exchange: Exchange): Promise<Answer> {
   const batch = await found(tools, exchange);
-  if (batch.state !== 'ended' || !(await tools.rows.remove(batch.accountId, batch.id)))
-    throw new GatewayError('invalid_request', 'A batch that runs cannot be deleted; cancel it first.', {
-      shouldRetry: false,
-    });
+  await removeEnded(tools, batch);
   for (const file of [batch.inputFile, batch.outputFile])
     if (file !== undefined) await tools.files().remove(batch.accountId, file);
   return json({ id: batch.id, type: 'message_batch_deleted' });
@@ -258,9 +210,4 @@ async function results(tools: EndpointTools, exchange: Exchange): Promise<Answer
   if (batch.state !== 'ended' || batch.outputFile === undefined)
     throw new GatewayError('not_found', 'The results of this batch are not there yet.', { shouldRetry: false });
   return tools.files().answer(batch.accountId, batch.outputFile, exchange);
-}
-
-/** The same for ids that never were, that are gone, and that belong to others. */
-function noSuchBatch(): GatewayError {
-  return new GatewayError('not_found', 'There is no such batch.', { code: 'batch_not_found', shouldRetry: false });
 }

@@ -7,9 +7,11 @@ import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { batchStatistics } from '../common/domain/admin/stored-work.ts';
 import { keyedCalls } from '../common/domain/calls.ts';
 import { database } from '../common/domain/database.ts';
+import { catalog } from '../common/domain/models.ts';
 import { uploadedFiles } from '../common/domain/stored-files.ts';
 import { DueWatch } from '../common/kit/due-watch.ts';
 import { openBatchAdmin } from './admin.ts';
+import { contentEndpoint } from './batch.ts';
 import { endpointsOf } from './endpoints.ts';
 import { LineRows } from './line-rows.ts';
 import { BatchRows } from './rows.ts';
@@ -27,6 +29,7 @@ const addresses = [
   '/v1/messages',
   '/v1/embeddings',
   '/v1/moderations',
+  contentEndpoint,
 ] as const;
 
 const configSchema = z.strictObject({
@@ -73,7 +76,7 @@ export default definePlugin<Config>({
   config: configSchema,
   services: {
     requires: [database, keyring, uploadedFiles],
-    optional: [keyedCalls, ledgerQueries],
+    optional: [keyedCalls, ledgerQueries, catalog],
     provides: [batchAdmin, batchStatistics],
   },
   requires: [caller],
@@ -92,17 +95,26 @@ async function setUpBatches(host: Host, config: Config): Promise<PluginInstance<
   const worker = new Worker({ limits, ...atOnce, answerBytes, leaseMs }, { host, rows, lines, files, released });
   host.provide(batchStatistics, { lines: worker.lines, figures: () => rows.figures() });
   const poll = () => due.look(() => worker.poll());
-  const tools = { host, rows, files, mostOpen, mostLines: config.lines, windowMs };
+  const tools = { host, rows, files, mostOpen, limits, windowMs };
   const wake = () => {
     due.changed();
     poll()?.catch((error: unknown) => host.log.warn({ error }, 'batches could not be taken'));
   };
-  host.provide(batchAdmin, openBatchAdmin({ rows, files, endpoints: config.endpoints, limits, wake }));
+  host.provide(
+    batchAdmin,
+    openBatchAdmin({
+      rows,
+      files,
+      endpoints: config.endpoints.filter((path) => path !== contentEndpoint),
+      limits,
+      wake,
+    }),
+  );
   return {
     get endpoints() {
       return endpointsOf({ ...tools, endpoints: config.endpoints, wake });
     },
-    pathPrefixes: ['/v1'],
+    pathPrefixes: ['/v1', '/v1beta', '/v1alpha'],
     start() {
       host.every(pollIntervalMs, 'work on batches', poll);
       host.every(cleanIntervalMs, 'forget old batches', () => rows.removeOld(config.retention));

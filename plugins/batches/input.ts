@@ -1,6 +1,6 @@
 /** Reads the input of a batch line by line, in bounded memory, and checks each line. */
 import { isObject, type JsonObject, tryParse } from '../../core/json/json.ts';
-import type { InputError, InputLine } from './batch.ts';
+import { type InputError, type InputLine, modelInEndpoint } from './batch.ts';
 
 export interface InputLimits {
   readonly lines: number;
@@ -19,7 +19,7 @@ interface FoundLine {
 }
 
 /** Lines without the line's end; empty ones are left out. */
-async function* linesOf(body: AsyncIterable<Uint8Array>, mostBytes: number): AsyncGenerator<FoundLine> {
+export async function* linesOf(body: AsyncIterable<Uint8Array>, mostBytes: number): AsyncGenerator<FoundLine> {
   let pieces: Buffer[] = [];
   let length = 0;
   let start = 0;
@@ -68,7 +68,7 @@ export function requestIn(text: string, endpoint: string): LineRequest | Omit<In
   if (method !== 'POST') return wrong('invalid_method', '"method" must be "POST".', 'method');
   if (url !== endpoint) return wrong('invalid_url', `"url" must be the endpoint of the batch, ${endpoint}.`, 'url');
   if (!isObject(body)) return wrong('missing_required_parameter', '"body" must be an object.', 'body');
-  if (typeof body['model'] !== 'string' || body['model'] === '')
+  if (modelInEndpoint(endpoint) === undefined && (typeof body['model'] !== 'string' || body['model'] === ''))
     return wrong('missing_required_parameter', '"body.model" must name a model.', 'body.model');
   if (body['stream'] !== undefined && body['stream'] !== false && body['stream'] !== null)
     return wrong('invalid_request', 'Lines of batches are not streamed.', 'body.stream');

@@ -1,5 +1,5 @@
 /** Lines of result files, in the forms of both protocols. Pure. */
-import { tryParse } from '../../core/json/json.ts';
+import { isObject, objectOf, tryParse } from '../../core/json/json.ts';
 import type { BatchDialect, DoneLine } from './batch.ts';
 
 /** Whether a line goes to the file of errors. */
@@ -8,6 +8,7 @@ export function isError(dialect: BatchDialect, { result }: DoneLine): boolean {
 }
 
 export function outputLine(dialect: BatchDialect, batchId: string, line: DoneLine): string {
+  if (dialect === 'gemini') return `${googleLine(line)}\n`;
   return `${dialect === 'chat' ? chatLine(batchId, line) : messagesLine(line)}\n`;
 }
 
@@ -33,6 +34,24 @@ function messagesLine({ customId, result, answer }: DoneLine): string {
   if (result === 'succeeded') return `${head}"succeeded","message":${bodyOf(answer)}}}`;
   if (result === 'errored') return `${head}"errored","error":${bodyOf(answer)}}}`;
   return `${head}"${result === 'expired' ? 'expired' : 'canceled'}"}}`;
+}
+
+/** The id has the line's number and, as JSON, the key of a line or the metadata of a request. */
+function googleLine({ customId, result, answer }: DoneLine): string {
+  const space = customId.indexOf(' ');
+  const mark = space === -1 ? '' : customId.slice(space + 1);
+  const head = mark === '' ? '{' : `{"${mark.startsWith('{') ? 'metadata' : 'key'}":${mark},`;
+  if (result === 'succeeded') return `${head}"response":${bodyOf(answer)}}`;
+  if (result === 'errored') return `${head}"error":${errorOf(answer)}}`;
+  const [, message] = words[result];
+  const error = result === 'expired' ? { code: 4, message } : { code: 1, message };
+  return `${head}"error":${JSON.stringify(error)}}`;
+}
+
+/** The status within the body. */
+function errorOf(answer: string | undefined): string {
+  const body = answer === undefined ? undefined : tryParse(answer);
+  return isObject(body) && objectOf(body['error']) !== undefined ? JSON.stringify(body['error']) : bodyOf(answer);
 }
 
 /** The answer's own bytes as JSON on one line: its line breaks are all outside strings. */

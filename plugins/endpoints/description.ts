@@ -1,12 +1,13 @@
 /** The interface between the table of endpoints and what handles all of them. Types. */
 import { defineContextKey, type Exchange } from '../../core/contract/contract.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
-import type { Answer, AnswerBody } from '../../core/contract/message.ts';
+import type { Answer, AnswerBody, RepeatableBody } from '../../core/contract/message.ts';
 import type { Call, UsageReport } from '../common/domain/calls.ts';
 import type { ModelKind } from '../common/domain/models.ts';
 import type { Target } from '../common/domain/upstreams.ts';
 import type { Usage } from '../common/domain/usage.ts';
 import type { WireHeaders } from '../common/kit/upstream-request.ts';
+import type { Spool } from './audio/spool.ts';
 
 /** One address that clients call. */
 export interface EndpointDescription {
@@ -24,8 +25,8 @@ export interface EndpointDescription {
   readonly model: 'body' | 'path';
   /** Media types of its answers. */
   readonly answers: readonly string[];
-  /** Reads the request; throws invalid_request that names the field. */
-  open(exchange: Pick<Exchange, 'request'>, limits: Limits): Opened;
+  /** Reads the request; throws invalid_request that names the field. A promise for a form, which is read as it comes. */
+  open(exchange: Exchange, limits: Limits, spool: Spool): Opened | Promise<Opened>;
   renderError(error: GatewayError, exchange: Pick<Exchange, 'id' | 'request'>): Answer;
 }
 
@@ -56,7 +57,7 @@ export interface Prepared {
   readonly wire: WireHeaders;
   /** Below the target's base URL. */
   readonly path: string;
-  readonly body: Uint8Array | readonly Uint8Array[];
+  readonly body: Uint8Array | readonly Uint8Array[] | RepeatableBody;
   /** Absent: the client's. */
   readonly contentType?: string;
   readonly accept?: string;

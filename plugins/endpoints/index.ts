@@ -1,5 +1,12 @@
 /** Endpoints beside chat and images: embeddings and others of a table, relayed or converted, metered and charged like a chat call. */
-import { definePlugin, type Endpoint, type PluginInstance, upstreamRequest } from '../../core/contract/contract.ts';
+import { join } from 'node:path';
+import {
+  definePlugin,
+  type Endpoint,
+  type Exchange,
+  type PluginInstance,
+  upstreamRequest,
+} from '../../core/contract/contract.ts';
 import type { PublicOperation } from '../../core/contract/public-operation.ts';
 import { count, size, z } from '../../core/contract/schema.ts';
 import { caller } from '../common/domain/accounts.ts';
@@ -8,9 +15,10 @@ import { errorShape } from '../common/domain/error-shape.ts';
 import { model } from '../common/domain/models.ts';
 import { endpointProtocols, target } from '../common/domain/upstreams.ts';
 import { speech } from './audio/speech.ts';
+import { Spool, type SpoolLimits } from './audio/spool.ts';
 import { transcriptionEndpoints } from './audio/transcriptions.ts';
 import { type CallTools, makeCall } from './call.ts';
-import { type EndpointDescription, type Limits, openedRequest, operations } from './description.ts';
+import { type EndpointDescription, type Limits, type Opened, openedRequest, operations } from './description.ts';
 import { geminiEmbeddings } from './embeddings/embed-content.ts';
 import { openaiEmbeddings } from './embeddings/embeddings.ts';
 import { moderations } from './moderations.ts';
@@ -41,6 +49,15 @@ const configSchema = z.strictObject({
     .refine((bytes) => bytes >= 1, 'must be at least 1')
     .prefault('25MB')
     .describe('Largest audio file to transcribe.'),
+  spool: z
+    .strictObject({
+      memory: size().prefault('1MB').describe('Largest form that waits in memory; larger ones lie on the disk.'),
+      forms: positive(100_000).prefault(200).describe('Forms that are received and sent at once, in one process.'),
+      account: positive(100_000).prefault(20).describe('Of these, the forms of one account.'),
+      disk: size().prefault('4GB').describe('What forms may take on the disk together.'),
+    })
+    .prefault({})
+    .describe('Forms with an audio file, from their arrival to the end of their call.'),
   default_models: z
     .partialRecord(z.enum(operations), z.string().min(1).max(200))
     .prefault({})
@@ -64,19 +81,21 @@ export default definePlugin<Config>({
           wireEndpoints.flatMap(([name, operation, path]) => (config.expose.includes(operation) ? [[name, path]] : [])),
         ),
     });
-    let limits = limitsOf(config);
+    let [limits, spoolLimits] = [limitsOf(config), spoolLimitsOf(config)];
+    const spool = new Spool(join(host.directory, 'endpoints', 'spool'), () => spoolLimits, host.random);
     const tools: CallTools = { clock: host.clock, shape: () => host.find(errorShape)?.members };
     const offered = endpointTable.filter(({ operation }) => config.expose.includes(operation));
-    const own = new Set(offered.map((description) => endpointOf(description, () => limits)));
+    const own = new Set(offered.map((description) => endpointOf(description, () => limits, spool)));
     const instance: PluginInstance<Config> = {
       endpoints: [...own],
       pathPrefixes: ['/v1', '/v1beta', '/v1alpha'],
       applies: (endpoint) => own.has(endpoint),
       handle: (exchange, next) => makeCall(exchange, exchange.get(openedRequest), exchange.get(target), tools, next),
-      reloads: ['inputs', 'documents', 'characters', 'file', 'default_models'],
+      reloads: ['inputs', 'documents', 'characters', 'file', 'default_models', 'spool'],
       prepare: (changed) => () => {
-        limits = limitsOf(changed);
+        [limits, spoolLimits] = [limitsOf(changed), spoolLimitsOf(changed)];
       },
+      start: () => spool.start(),
     };
     return instance;
   },
@@ -86,13 +105,18 @@ function limitsOf({ inputs, documents, characters, file: fileBytes, default_mode
   return { inputs, documents, characters, fileBytes, defaultModels };
 }
 
+function spoolLimitsOf({ spool }: Config): SpoolLimits {
+  const { memory: memoryBytes, forms: bodies, account: accountBodies, disk: diskBytes } = spool;
+  return { memoryBytes, bodies, accountBodies, diskBytes };
+}
+
 function describe({ paths, summary, request, model, answers }: EndpointDescription): PublicOperation[] {
   const types = [request === 'json' ? 'application/json' : 'multipart/form-data'];
   const body = { types, required: model === 'body' ? ['model'] : [] };
   return paths === undefined ? [{ summary, body, answers }] : paths.map((path) => ({ summary, path, body, answers }));
 }
 
-function endpointOf(description: EndpointDescription, limits: () => Limits): Endpoint {
+function endpointOf(description: EndpointDescription, limits: () => Limits, spool: Spool): Endpoint {
   const { path, operation, kind, request, renderError } = description;
   return {
     method: 'POST',
@@ -101,13 +125,19 @@ function endpointOf(description: EndpointDescription, limits: () => Limits): End
     describes: describe(description),
     modelKind: kind,
     charges: true,
-    body: request === 'json' ? 'json' : 'whole',
+    body: request === 'json' ? 'json' : 'stream',
     setsOnOpen: [call, openedRequest],
+    // Forms are counted by account.
+    ...(request === 'json' ? {} : { optional: [caller] }),
     open(exchange) {
-      const opened = description.open(exchange, limits());
-      exchange.set(call, opened.call);
-      exchange.set(openedRequest, opened);
+      const opened = description.open(exchange, limits(), spool);
+      return opened instanceof Promise ? opened.then((later) => set(exchange, later)) : set(exchange, opened);
     },
     renderError,
   };
+}
+
+function set(exchange: Exchange, opened: Opened): void {
+  exchange.set(call, opened.call);
+  exchange.set(openedRequest, opened);
 }

@@ -49,9 +49,11 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
   const incoming = new Incoming(directory, incomingOptions(config), host.random);
   if (host.mode !== 'check') await incoming.open();
   const keeper = keeperOf(host, config, directory, { rows, store, incoming });
-  host.provide(uploadedFiles, uploadsOf(host, config, directory, { files: keeper, rows: new UploadRows(db), store }));
-  host.provide(fileStatistics, { keptBytes: () => rows.keptBytes() });
   let listening = 'http://127.0.0.1';
+  const origin = (asked?: string) => (config.origin === '' ? originFor(asked, listening) : config.origin);
+  const rooms = { files: keeper, rows: new UploadRows(db), store };
+  host.provide(uploadedFiles, uploadsOf(host, config, directory, origin, rooms));
+  host.provide(fileStatistics, { keptBytes: () => rows.keptBytes() });
   host.provide(files, {
     ensureRoom: (accountId) => keeper.ensureRoom(accountId),
     keep: (content, kind, owner, signal) => keeper.keep(content, kind, owner, signal),
@@ -60,8 +62,7 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
     read: (accountId, fileId) => keeper.read(accountId, fileId),
     answer: (accountId, fileId, exchange) => keeper.answer(accountId, fileId, exchange),
     address(fileId, askedHost) {
-      const origin = config.origin === '' ? originFor(askedHost, listening) : config.origin;
-      return origin + signedPath(key, host.schema, fileId, host.clock.now() + config.links);
+      return origin(askedHost) + signedPath(key, host.schema, fileId, host.clock.now() + config.links);
     },
     removeFilesOfTask: (accountId, taskId) => keeper.removeFilesOfTask(accountId, taskId),
     removeOfAccount: (accountId) => keeper.removeOfAccount(accountId),
@@ -75,8 +76,8 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
       host.every(leftoversIntervalMs, 'remove what fetching left', () => incoming.removeLeftovers(host.clock.now()));
       await incoming.removeLeftovers(host.clock.now());
     },
-    listening(origin) {
-      listening = origin;
+    listening(address) {
+      listening = address;
     },
     async stop() {
       await incoming.close();
@@ -121,11 +122,12 @@ function uploadsOf(
   { clock, random }: Host,
   { uploads, disk_reserve: reserveBytes }: FilesConfig,
   directory: string,
+  origin: (host?: string) => string,
   rooms: Pick<UploadTools, 'files' | 'rows' | 'store'>,
 ): Uploads {
   const { file_limit: mostBytes, files: mostFiles, retention: retentionMs, parallel } = uploads;
   const atOnce = { account: parallel, all: 10 * parallel };
-  const options = { directory, mostBytes, mostFiles, retentionMs, reserveBytes, atOnce };
+  const options = { directory, mostBytes, mostFiles, retentionMs, reserveBytes, atOnce, origin };
   return new Uploads(options, { ...rooms, clock, random });
 }
 

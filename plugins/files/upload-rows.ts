@@ -14,6 +14,13 @@ interface Row {
   readonly sweep_ms: string;
 }
 
+/** A file of a task, without a name. */
+interface TaskFile {
+  readonly id: string;
+  readonly number: number;
+  readonly bytes: number;
+}
+
 export class UploadRows {
   readonly #database: Database;
 
@@ -36,6 +43,17 @@ export class UploadRows {
       after === undefined ? sql`` : sql`and (created_at, id) ${sign} (${instant(after.createdAt)}, ${after.id})`;
     const ending = sql`order by created_at ${direction}, id ${direction} limit ${limit + 1}::int`;
     return this.#select(sql`account_id = ${accountId} ${ofPurpose} ${behind}`, now, ending);
+  }
+
+  /** Files of a task without a name, by their numbers. */
+  async ofTask(accountId: string, taskId: string, now: number): Promise<TaskFile[]> {
+    const rows = await rowsOf<Pick<Row, 'id' | 'bytes'> & { number: number }>(
+      this.#database.orm,
+      sql`select id, number, bytes::text as bytes from ${this.#files}
+        where account_id = ${accountId} and task_id = ${taskId} and state = 'kept' and sweep_at > ${instant(now)}
+        order by number`,
+    );
+    return rows.map(({ id, number, bytes }) => ({ id, number, bytes: Number(bytes) }));
   }
 
   async remove(accountId: string, id: string, now: number): Promise<boolean> {

@@ -12,11 +12,13 @@ import type {
   UploadDetails,
   UploadedFile,
   UploadedFiles,
+  UploadPieces,
   UploadQuery,
 } from '../common/domain/stored-files.ts';
 import type { ByteStore, Span } from './bytes.ts';
 import { ensureDisk, isNoSpace } from './disk-space.ts';
 import { type FileService, noSuchFile } from './file-service.ts';
+import { Pieces } from './pieces.ts';
 import { storageFull } from './rows.ts';
 import type { UploadRows } from './upload-rows.ts';
 
@@ -28,6 +30,7 @@ export interface UploadOptions {
   readonly reserveBytes: number;
   /** Uploads that come at once: of an account, and of all. */
   readonly atOnce: { readonly account: number; readonly all: number };
+  readonly origin: (host?: string) => string;
 }
 
 export interface UploadTools {
@@ -42,6 +45,8 @@ const idFormat = /^file-[0-9a-f]{32}$/;
 
 export class Uploads implements UploadedFiles {
   readonly mostBytes: number;
+  readonly pieces: UploadPieces;
+  readonly origin: UploadedFiles['origin'];
   readonly #options: UploadOptions;
   readonly #tools: UploadTools;
   readonly #running = new Map<string, number>();
@@ -51,6 +56,8 @@ export class Uploads implements UploadedFiles {
     this.#options = options;
     this.#tools = tools;
     this.mostBytes = options.mostBytes;
+    this.origin = options.origin;
+    this.pieces = new Pieces(tools);
   }
 
   newId(): string {

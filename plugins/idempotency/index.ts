@@ -14,6 +14,7 @@ import { caller } from '../common/domain/accounts.ts';
 import { attempts, call, keyedCalls, usageReport } from '../common/domain/calls.ts';
 import { type Database, database, isUndecided } from '../common/domain/database.ts';
 import { ledger } from '../common/domain/ledger.ts';
+import { streamedForm } from '../common/kit/forms/streamed-form.ts';
 import { Calls, type Ending } from './calls.ts';
 import { Copy } from './copy.ts';
 import { type KeyedCall, readKey } from './key.ts';
@@ -80,7 +81,7 @@ export async function setUpIdempotency(
     admit: ({ request }) => (request.headers['idempotency-key'] === undefined ? undefined : 'later'),
     handle(exchange, next) {
       const keyed = exchange.get(call).billable
-        ? readKey(exchange.request, exchange.get(caller).accountId, exchange.id)
+        ? readKey(exchange.request, exchange.get(caller).accountId, exchange.id, exchange.find(streamedForm))
         : undefined;
       if (keyed === undefined) return next();
       return calls

@@ -2,6 +2,7 @@
 import { createHash, hash } from 'node:crypto';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { ClientRequest } from '../../core/contract/message.ts';
+import type { StreamedFormPart } from '../common/kit/forms/streamed-form.ts';
 
 /** Official SDKs that generate keys send `stainless-<language>-retry-<uuid>`; any name within bounds is accepted. */
 const legalKey = /^[\x21-\x7e][\x20-\x7e]{0,254}$/;
@@ -15,8 +16,16 @@ export interface KeyedCall {
   readonly requestId: string;
 }
 
-/** Undefined: it has no key. Throws `invalid_request` for a key that is empty, too long or not printable. */
-export function readKey(request: ClientRequest, accountId: string, requestId: string): KeyedCall | undefined {
+/**
+ * Undefined: it has no key. Throws `invalid_request` for a key that is empty, too long or not printable. `form`: its parts, where
+ * the body was read as it came.
+ */
+export function readKey(
+  request: ClientRequest,
+  accountId: string,
+  requestId: string,
+  form?: readonly StreamedFormPart[],
+): KeyedCall | undefined {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return undefined;
   if (!legalKey.test(key)) {
@@ -25,19 +34,21 @@ export function readKey(request: ClientRequest, accountId: string, requestId: st
       shouldRetry: false,
     });
   }
-  return { accountId, keyHash: hash('sha256', key), fingerprint: fingerprintOf(request), requestId };
+  return { accountId, keyHash: hash('sha256', key), fingerprint: fingerprintOf(request, form), requestId };
 }
 
 /** The query determines the form of streams; an API key in it has no influence. */
-function fingerprintOf(request: ClientRequest): string {
+function fingerprintOf(request: ClientRequest, parts: readonly StreamedFormPart[] | undefined): string {
   const { path, query } = request;
   const form = [...query].filter(([name]) => name !== 'key').sort(byName);
   return createHash('sha256')
     .update(JSON.stringify([path, form]))
     .update('\n')
-    .update(contentOf(request))
+    .update(parts === undefined ? contentOf(request) : JSON.stringify(parts.map(identityOf)))
     .digest('hex');
 }
+
+const identityOf = ({ name, filename, mediaType, sha256 }: StreamedFormPart) => [name, filename, mediaType, sha256];
 
 /** A form without its boundary: clients generate a new one each time they send the same form. */
 function contentOf({ headers, body }: ClientRequest): Uint8Array {

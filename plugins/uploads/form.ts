@@ -55,11 +55,14 @@ async function fileOf(part: StreamedPart, receive: (body: AsyncIterable<Uint8Arr
   return { received, filename: nameOf(part.filename), mediaType: part.mediaType ?? 'application/octet-stream' };
 }
 
-/** The last component of the path, without what no file name has. */
+/** The last component of the path. */
 function nameOf(filename: string): string {
-  const name = filename
-    .split(/[\\/]/)
-    .at(-1)!
+  return cleanName(filename.split(/[\\/]/).at(-1)!);
+}
+
+/** Without what no file name has. */
+export function cleanName(text: string): string {
+  const name = text
     .replace(/[\p{Cc}\ufffd]/gu, '')
     .toWellFormed()
     .trim();

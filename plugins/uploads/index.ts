@@ -1,23 +1,44 @@
-/** `/v1/files`: files that clients upload, in the protocols that have such an address; kept by the gateway for the account. */
-import { definePlugin, type Endpoint, type Exchange, type Host } from '../../core/contract/contract.ts';
+/** Files that clients upload, at the addresses and in the forms of three protocols; kept by the gateway for the account. */
+import {
+  definePlugin,
+  type Endpoint,
+  type Exchange,
+  type Host,
+  type PluginInstance,
+} from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { z } from '../../core/contract/schema.ts';
-import { caller } from '../common/domain/accounts.ts';
+import { caller, keyring } from '../common/domain/accounts.ts';
+import { database } from '../common/domain/database.ts';
 import { type UploadedFiles, uploadedFiles } from '../common/domain/stored-files.ts';
 import { dialectOf, jsonAnswer, renderError } from '../common/kit/dialects.ts';
 import { readUploadForm } from './form.ts';
-import { shapeOf } from './shapes.ts';
+import { uploadEndpoints, versions } from './google/endpoints.ts';
+import { UploadSessions } from './google/sessions.ts';
+import { fileIdIn, shapeOf } from './shapes.ts';
 
 /** A large file on a slow line. */
 const uploadTimeoutMs = 3_600_000;
+const cleanIntervalMs = 3_600_000;
 
 export default definePlugin({
   name: 'uploads',
   config: z.strictObject({}),
-  services: { requires: [uploadedFiles] },
+  services: { requires: [uploadedFiles, database, keyring] },
   requires: [caller],
-  setup: (host) => ({ endpoints: endpointsOf(host), pathPrefixes: ['/v1'] }),
+  async setup(host): Promise<PluginInstance> {
+    const store = host.get(database);
+    await store.migrate('uploads', new URL('./migrations/', import.meta.url));
+    const sessions = new UploadSessions(store, host.clock, host.random);
+    return {
+      endpoints: [...endpointsOf(host), ...uploadEndpoints(host, sessions, uploadTimeoutMs)],
+      pathPrefixes: ['/v1', '/v1beta', '/v1alpha'],
+      start() {
+        host.every(cleanIntervalMs, 'forget old uploads', () => sessions.deleteExpired());
+      },
+    };
+  },
 });
 
 const common = {
@@ -38,31 +59,51 @@ function endpointsOf(host: Host): Endpoint[] {
       timeoutMs: uploadTimeoutMs,
       handle: (exchange) => upload(exchange, files()),
     },
-    {
-      ...reading,
-      path: '/v1/files',
-      describes: [{ summary: 'Lists the files of the account.', query: listParameters }],
-      handle: (exchange) => list(exchange, files()),
-    },
-    {
-      ...reading,
-      path: '/v1/files/:file_id',
-      describes: [{ summary: 'Describes a file.' }],
-      handle: (exchange) => describe(exchange, files()),
-    },
-    {
-      ...reading,
-      method: 'DELETE',
-      path: '/v1/files/:file_id',
-      describes: [{ summary: 'Deletes a file.' }],
-      handle: (exchange) => remove(exchange, files()),
-    },
+    ...versions.flatMap((version) => readingEndpoints(version, files)),
     {
       ...reading,
       // Of other ids the address is signed, and needs no key.
       path: '/v1/files/:file_id(^file-[0-9a-z]+$)/content',
       timeoutMs: uploadTimeoutMs,
       handle: (exchange) => files().answer(accountOf(exchange), idOf(exchange), exchange),
+    },
+    ...versions.map(
+      (version): Endpoint => ({
+        ...reading,
+        path: `/download/${version}/files/:file_id`,
+        describes: version === 'v1beta' ? [{ summary: 'Sends a file.', answers: ['application/octet-stream'] }] : [],
+        timeoutMs: uploadTimeoutMs,
+        handle: (exchange) => files().answer(accountOf(exchange), idOf(exchange), exchange),
+      }),
+    ),
+  ];
+}
+
+function readingEndpoints(version: (typeof versions)[number], files: () => UploadedFiles): Endpoint[] {
+  const path = `/${version}/files`;
+  const described = version !== 'v1alpha';
+  const query = version === 'v1' ? listParameters : googleListParameters;
+  return [
+    {
+      ...reading,
+      path,
+      describes: described ? [{ summary: 'Lists the files of the account.', query }] : [],
+      handle: (exchange) => list(exchange, files()),
+    },
+    {
+      ...reading,
+      path: `${path}/:file_id`,
+      // The file itself, where its name ends in a method.
+      timeoutMs: uploadTimeoutMs,
+      describes: described ? [{ summary: 'Describes a file; as …:download, sends it.' }] : [],
+      handle: (exchange) => describe(exchange, files()),
+    },
+    {
+      ...reading,
+      method: 'DELETE',
+      path: `${path}/:file_id`,
+      describes: described ? [{ summary: 'Deletes a file.' }] : [],
+      handle: (exchange) => remove(exchange, files()),
     },
   ];
 }
@@ -73,15 +114,17 @@ const listParameters = {
   order: '"asc" or "desc", by the time of the upload.',
   purpose: 'Only files of this purpose.',
 };
+const googleListParameters = { pageSize: 'Files of a page.', pageToken: 'The `nextPageToken` of the page before.' };
 
 const accountOf = (exchange: Exchange) => exchange.get(caller).accountId;
-const idOf = ({ request }: Exchange) => request.params['file_id'] ?? '';
-const shapeFor = ({ request }: Exchange) => shapeOf(dialectOf(request));
+const idOf = ({ request }: Exchange) => fileIdIn(request.params['file_id'] ?? '');
+const shapeFor = ({ request }: Exchange, files: UploadedFiles) =>
+  shapeOf(dialectOf(request), files.origin(request.headers['host']));
 const answer = (value: object): Answer => jsonAnswer(JSON.stringify(value));
 
 async function upload(exchange: Exchange, files: UploadedFiles): Promise<Answer> {
   const accountId = accountOf(exchange);
-  const shape = shapeFor(exchange);
+  const shape = shapeFor(exchange, files);
   const form = await readUploadForm(exchange.request, (body) => files.receive(accountId, body));
   try {
     return answer(shape.one(await files.keep(accountId, form.received, shape.details(form))));
@@ -91,20 +134,22 @@ async function upload(exchange: Exchange, files: UploadedFiles): Promise<Answer>
 }
 
 async function list(exchange: Exchange, files: UploadedFiles): Promise<Answer> {
-  const shape = shapeFor(exchange);
+  const shape = shapeFor(exchange, files);
   const found = await files.list(accountOf(exchange), shape.query(exchange.request.query));
   return answer(shape.list(found.files, found.more));
 }
 
 async function describe(exchange: Exchange, files: UploadedFiles): Promise<Answer> {
+  if (exchange.request.params['file_id']?.endsWith(':download') === true)
+    return files.answer(accountOf(exchange), idOf(exchange), exchange);
   const file = await files.find(accountOf(exchange), idOf(exchange));
   if (file === undefined) throw noSuchFile();
-  return answer(shapeFor(exchange).one(file));
+  return answer(shapeFor(exchange, files).one(file));
 }
 
 async function remove(exchange: Exchange, files: UploadedFiles): Promise<Answer> {
   if (!(await files.remove(accountOf(exchange), idOf(exchange)))) throw noSuchFile();
-  return answer(shapeFor(exchange).deleted(idOf(exchange)));
+  return answer(shapeFor(exchange, files).deleted(idOf(exchange)));
 }
 
 /** The same for ids that never were, that are gone, and that belong to others. */

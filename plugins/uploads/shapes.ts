@@ -1,4 +1,4 @@
-/** Files in the forms of the protocols that have them: their objects, lists, and what an upload may ask for. Pure. */
+/** Files in the forms of three protocols: their objects, lists, and what an upload may ask for. Pure. */
 import { GatewayError } from '../../core/contract/errors.ts';
 import { invalid } from '../../core/json/request-body.ts';
 import type { UploadDetails, UploadedFile, UploadQuery } from '../common/domain/stored-files.ts';
@@ -6,6 +6,7 @@ import type { Dialect } from '../common/kit/dialects.ts';
 import type { UploadForm } from './form.ts';
 
 export interface FileShape {
+  /** Of a form. */
   details(form: Omit<UploadForm, 'received'>): UploadDetails;
   query(query: URLSearchParams): UploadQuery;
   one(file: UploadedFile): object;
@@ -17,8 +18,16 @@ export interface FileShape {
 const purposes = ['assistants', 'batch', 'fine-tune', 'vision', 'user_data', 'evals'];
 const mostListed = 1_000;
 
-export function shapeOf(dialect: Dialect): FileShape {
+/** `origin`: where clients reach the gateway, for addresses of files. */
+export function shapeOf(dialect: Dialect, origin: string): FileShape {
+  if (dialect === 'gemini') return googleShape(origin);
   return dialect === 'messages' ? messagesShape : chatShape;
+}
+
+/** The id of the file that a path names; Google's names have no prefix, and may end in a method. */
+export function fileIdIn(name: string): string {
+  const bare = name.replace(/:download$/, '');
+  return /^[0-9a-f]{32}$/.test(bare) ? `file-${bare}` : bare;
 }
 
 const chatShape: FileShape = {
@@ -97,6 +106,44 @@ const messagesShape: FileShape = {
   deleted: (id) => ({ id, type: 'file_deleted' }),
 };
 
+export function googleShape(origin: string): FileShape {
+  const shape: FileShape = {
+    details({ filename, mediaType }) {
+      return { name: filename, purpose: 'user_data', mediaType };
+    },
+    query: (query) => {
+      const token = query.get('pageToken') ?? '';
+      return {
+        order: 'desc',
+        limit: Math.min(limitIn(query, 1_000, 10, 'pageSize'), 100),
+        after: token === '' ? undefined : fileIdIn(token),
+      };
+    },
+    one: ({ id, bytes, createdAt, expiresAt, name, mediaType, purpose }) => {
+      const ownName = `files/${id.slice('file-'.length)}`;
+      const created = new Date(createdAt).toISOString();
+      return {
+        name: ownName,
+        displayName: name,
+        mimeType: mediaType,
+        sizeBytes: String(bytes),
+        createTime: created,
+        updateTime: created,
+        expirationTime: new Date(expiresAt).toISOString(),
+        uri: `${origin}/v1beta/${ownName}`,
+        state: 'ACTIVE',
+        source: purpose === 'batch_output' ? 'GENERATED' : 'UPLOADED',
+      };
+    },
+    list: (files, more) => ({
+      files: files.map((file) => shape.one(file)),
+      ...(more ? { nextPageToken: files.at(-1)!.id.slice('file-'.length) } : {}),
+    }),
+    deleted: () => ({}),
+  };
+  return shape;
+}
+
 function secondsIn(
   members: ReadonlyMap<string, string>,
   name: string,
@@ -110,12 +157,12 @@ function secondsIn(
   throw invalid(`The field "${field}" must be a whole number of seconds from 3600 to ${most}.`, field);
 }
 
-function limitIn(query: URLSearchParams, most: number, usual: number): number {
-  const text = query.get('limit');
+function limitIn(query: URLSearchParams, most: number, usual: number, name = 'limit'): number {
+  const text = query.get(name);
   if (text === null) return usual;
   const limit = /^\d{1,5}$/.test(text) ? Number(text) : 0;
   if (limit >= 1 && limit <= most) return limit;
-  throw wrong('limit', `"limit" is a whole number from 1 to ${most}.`);
+  throw wrong(name, `"${name}" is a whole number from 1 to ${most}.`);
 }
 
 function wrong(field: string, message: string): GatewayError {

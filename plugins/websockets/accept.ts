@@ -2,11 +2,13 @@
 import type { ClientRequest } from '../../core/contract/message.ts';
 import { type Caller, keyring } from '../common/domain/accounts.ts';
 import { type Arrival, headOf } from './connections.ts';
+import { constrained, resumes } from './live/constraints.ts';
 import { LiveDialect } from './live/live.ts';
+import { type LiveTokens, presentedToken } from './live/tokens.ts';
 import { checkModel, modelOf, presentedSecret, withProtocols } from './realtime/arrival.ts';
 import { RealtimeDialect } from './realtime/realtime.ts';
 import type { RealtimeSecrets } from './realtime/secrets.ts';
-import type { RelayTools } from './relay/charges.ts';
+import type { Opening, RelayTools } from './relay/charges.ts';
 import type { RelayProtocol } from './relay/dialect.ts';
 import { RelaySession } from './relay/session.ts';
 
@@ -63,12 +65,35 @@ async function admitted(
 }
 
 /** The model comes with the first message, so the session is admitted after the upgrade. */
-export async function acceptLive(tools: RelayTools, protocol: RelayProtocol, arrival: Arrival): Promise<void> {
+export async function acceptLive(
+  tools: RelayTools,
+  tokens: LiveTokens | undefined,
+  protocol: RelayProtocol,
+  arrival: Arrival,
+): Promise<void> {
   const { connections } = tools;
   const { upgrade } = arrival;
-  const caller = await connections.authenticate(upgrade.request);
+  const { caller, ...terms } = await admittedToLive(tools, tokens, upgrade.request);
   const release = connections.reserve(caller, upgrade.request.remoteAddress);
   const dialect = new LiveDialect(protocol);
-  const session = new RelaySession(tools, 'live', { dialect, head: headOf(upgrade), caller });
+  const session = new RelaySession(tools, 'live', { dialect, head: headOf(upgrade), caller, ...terms });
   connections.accept(arrival, 'live', release, (connection) => session.begin(connection));
+}
+
+async function admittedToLive(
+  { host, connections }: RelayTools,
+  tokens: LiveTokens | undefined,
+  request: ClientRequest,
+): Promise<Pick<Opening, 'caller' | 'admit' | 'expiresAt'>> {
+  const value = presentedToken(request);
+  if (value === undefined || tokens === undefined) return { caller: await connections.authenticate(request) };
+  const token = await tokens.find(value);
+  return {
+    caller: await host.find(keyring)?.callerOf(token.keyId, request.remoteAddress),
+    expiresAt: token.expiresAt,
+    async admit(first) {
+      await tokens.use(value, resumes(first));
+      return constrained(first, token);
+    },
+  };
 }

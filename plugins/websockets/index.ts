@@ -2,6 +2,7 @@
 import {
   definePlugin,
   type Endpoint,
+  type Host,
   type PluginInstance,
   type SocketEndpoint,
   upstreamRequest,
@@ -17,6 +18,8 @@ import { acceptLive, acceptRealtime } from './accept.ts';
 import { configSchema, type WebSocketsConfig } from './config.ts';
 import { type Arrival, Connections } from './connections.ts';
 import { liveError, liveProtocols } from './live/live.ts';
+import { tokenEndpoints } from './live/token-endpoints.ts';
+import { LiveTokens } from './live/tokens.ts';
 import { callsEndpoint, stepEndpoint } from './realtime/endpoints.ts';
 import { realtimeProtocol } from './realtime/realtime.ts';
 import { secretEndpoints } from './realtime/secret-endpoints.ts';
@@ -70,6 +73,7 @@ export default definePlugin<WebSocketsConfig>({
     const store = host.find(database);
     await store?.migrate('websockets', new URL('./migrations/', import.meta.url));
     const secrets = store === undefined ? undefined : new RealtimeSecrets(store, host.clock);
+    const tokens = store === undefined ? undefined : new LiveTokens(store, host.clock);
     const connections = new Connections(host, config);
     const tools: RelayTools = { host, connections };
     const protocols = [...steps.values()];
@@ -82,34 +86,15 @@ export default definePlugin<WebSocketsConfig>({
     host.every(sweepMs, 'look after WebSockets', () => connections.sweep());
 
     if (secrets !== undefined) host.every(expiryMs, 'delete expired client secrets', () => secrets.deleteExpired());
+    if (tokens !== undefined) host.every(expiryMs, 'delete expired tokens', () => tokens.deleteExpired());
 
-    const refusals = new UpgradeRefusals(host.clock);
-    const turnsTools = { clock: host.clock, refusals, maxBytes: () => connections.config.message };
-    const acceptResponses = async (arrival: Arrival): Promise<void> => {
-      const caller = await connections.authenticate(arrival.upgrade.request);
-      const release = connections.reserve(caller, arrival.upgrade.request.remoteAddress);
-      connections.accept(
-        arrival,
-        'responses',
-        release,
-        (connection) => new ResponsesSession(connection, connections, host, new UpstreamTurns(turnsTools)),
-      );
-    };
-    const socketAt = (path: string, accept: (arrival: Arrival) => Promise<void>): SocketEndpoint => ({
-      path,
-      accept: (request, socket, head, upgrade) =>
-        void accept({ request, socket, head, upgrade }).catch((error: unknown) => upgrade.refuse(error)),
-      drain: () => connections.drain(),
-    });
     const instance: PluginInstance<WebSocketsConfig> = {
-      sockets: [
-        socketAt('/v1/responses', acceptResponses),
-        socketAt('/v1/realtime', (arrival) => acceptRealtime(tools, secrets, arrival)),
-        ...liveProtocols.map((protocol) =>
-          socketAt(protocol.endpoint, (arrival) => acceptLive(tools, protocol, arrival)),
-        ),
+      sockets: socketsOf(tools, host, { secrets, tokens }),
+      endpoints: [
+        ...[...steps.keys(), callsEndpoint],
+        ...(secrets === undefined ? [] : secretEndpoints(host, secrets)),
+        ...(tokens === undefined ? [] : tokenEndpoints(host, tokens)),
       ],
-      endpoints: [...steps.keys(), callsEndpoint, ...(secrets === undefined ? [] : secretEndpoints(host, secrets))],
       applies: (endpoint) => steps.has(endpoint) || takesTurns(endpoint),
       handle(exchange, next) {
         const protocol = steps.get(exchange.endpoint);
@@ -122,3 +107,40 @@ export default definePlugin<WebSocketsConfig>({
     return instance;
   },
 });
+
+interface Keys {
+  readonly secrets: RealtimeSecrets | undefined;
+  readonly tokens: LiveTokens | undefined;
+}
+
+function socketsOf(tools: RelayTools, host: Host, { secrets, tokens }: Keys): SocketEndpoint[] {
+  const { connections } = tools;
+  const refusals = new UpgradeRefusals(host.clock);
+  const turnsTools = { clock: host.clock, refusals, maxBytes: () => connections.config.message };
+  const acceptResponses = async (arrival: Arrival): Promise<void> => {
+    const caller = await connections.authenticate(arrival.upgrade.request);
+    const release = connections.reserve(caller, arrival.upgrade.request.remoteAddress);
+    connections.accept(
+      arrival,
+      'responses',
+      release,
+      (connection) => new ResponsesSession(connection, connections, host, new UpstreamTurns(turnsTools)),
+    );
+  };
+  const socketAt = (path: string, accept: (arrival: Arrival) => Promise<void>): SocketEndpoint => ({
+    path,
+    accept: (request, socket, head, upgrade) =>
+      void accept({ request, socket, head, upgrade }).catch((error: unknown) => upgrade.refuse(error)),
+    drain: () => connections.drain(),
+  });
+  return [
+    socketAt('/v1/responses', acceptResponses),
+    socketAt('/v1/realtime', (arrival) => acceptRealtime(tools, secrets, arrival)),
+    // Clients with a token call the second address.
+    ...liveProtocols.flatMap((protocol) =>
+      [protocol.endpoint, `${protocol.endpoint}Constrained`].map((path) =>
+        socketAt(path, (arrival) => acceptLive(tools, tokens, protocol, arrival)),
+      ),
+    ),
+  ];
+}

@@ -209,3 +209,91 @@ test('client secrets: what is refused by name, their expiry, and the revocation 
   assert.equal(await client.closed, 1008);
   assert.equal((await refusal(house.origin, '/v1/realtime', { authorization: 'Bearer ek_0' })).status, 401);
 });
+
+const constrainedPath = path.replace('v1beta', 'v1alpha').concat('Constrained');
+
+async function tokenOf(key: string, body: object, version = 'v1alpha') {
+  const answer = await fetch(`${house.origin}/${version}/auth_tokens`, {
+    method: 'POST',
+    headers: { 'x-goog-api-key': key, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return { status: answer.status, json: (await answer.json()) as Message };
+}
+
+const inMs = (milliseconds: number) => new Date(Date.now() + milliseconds).toISOString();
+
+test('a token opens as many sessions as it may, continues them, and is paid by the account of its key', async () => {
+  const customer = await house.customer();
+  const { json } = await tokenOf(customer.key, { uses: 2, bidi_generate_content_setup: { model: 'models/live' } });
+  assert.deepEqual(Object.keys(json).sort(), ['expireTime', 'name', 'newSessionExpireTime', 'uses']);
+  const client = await open(`${constrainedPath}?access_token=${json.name}`);
+  client.send(setup('models/nowhere'));
+  client.send(turn('Hello'));
+  await until('the turn has ended', () => ends(client).length === 1);
+  const second = await open(path, { authorization: `Token ${json.name}` });
+  second.send(setup());
+  await until('it is set up', () => second.messages.length > 0);
+  const third = await open(`${path}?access_token=${json.name}`);
+  third.send(setup());
+  assert.deepEqual((await third.closed)[0], 1008);
+  const resumed = await open(`${path}?access_token=${json.name}`);
+  resumed.send(setup('models/live', { sessionResumption: { handle: 'h' } }));
+  await until('it is set up again', () => resumed.messages.length > 0);
+  for (const { socket } of [client, second, resumed]) socket.close();
+  assert.equal((await house.books(customer, 4)).charges.length, 1);
+  // It is no key of the gateway, and continues nothing that it has not begun.
+  const headers = { 'x-goog-api-key': json.name };
+  assert.equal((await fetch(`${house.origin}/v1beta/files`, { headers })).status, 401);
+  const unused = (await tokenOf(customer.key, { uses: 0 }, 'v1beta')).json.name;
+  const early = await open(`${path}?access_token=${unused}`);
+  early.send(setup('models/live', { sessionResumption: { handle: 'h' } }));
+  assert.equal((await early.closed)[0], 1008);
+  await house.audit();
+});
+
+test('a token expires: first for new sessions, then for messages', async () => {
+  const customer = await house.customer();
+  const times = { uses: 0, newSessionExpireTime: inMs(2_000), expireTime: inMs(4_000) };
+  const { name } = (await tokenOf(customer.key, times)).json;
+  const client = await open(`${constrainedPath}?access_token=${name}`);
+  client.send(setup());
+  await until('it is set up', () => client.messages.length > 0);
+  await pause(2_100);
+  const late = await open(`${constrainedPath}?access_token=${name}`);
+  late.send(setup());
+  assert.equal((await late.closed)[0], 1008);
+  await pause(2_000);
+  client.send(turn('too late'));
+  assert.deepEqual(await client.closed, [1008, 'The token has expired.']);
+  assert.equal((await refusal(house.origin, `${constrainedPath}?access_token=${name}`, {})).status, 401);
+});
+
+test('tokens: what is refused by name, and the revocation of their key', async () => {
+  const customer = await house.customer();
+  const refused: [object, number, RegExp][] = [
+    [{ uses: -1 }, 400, /"uses"/],
+    [{ uses: 1.5 }, 400, /"uses"/],
+    [{ expireTime: 'soon' }, 400, /"expireTime"/],
+    [{ expireTime: inMs(-1_000) }, 400, /"expireTime"/],
+    [{ newSessionExpireTime: inMs(21 * 3_600_000) }, 400, /"newSessionExpireTime"/],
+    [{ bidiGenerateContentSetup: [] }, 400, /"bidiGenerateContentSetup"/],
+    [{ bidiGenerateContentSetup: { model: 'models/sandbox' } }, 404, /sandbox/],
+    [{ fieldMask: 'a..b' }, 400, /"fieldMask"/],
+    [{ bidiGenerateContentSetup: { systemInstruction: 'x'.repeat(70_000) } }, 413, /64 KiB/],
+  ];
+  for (const [body, status, words] of refused) {
+    const { status: got, json } = await tokenOf(customer.key, body);
+    assert.equal(got, status, JSON.stringify(body).slice(0, 100));
+    assert.match(json.error.message, words);
+  }
+  assert.equal((await tokenOf('nothing', {})).status, 401);
+  const { name } = (await tokenOf(customer.key, { uses: 0 })).json;
+  const [key] = await house
+    .rows<{ id: string; account_id: string }>('keys')
+    .then((rows) => rows.filter((row) => row.account_id === customer.accountId));
+  await house.gateway.gateway.find(accountAdmin)!.revokeKey(customer.accountId, key!.id);
+  await pause(200);
+  assert.equal((await refusal(house.origin, `${path}?access_token=${name}`, {})).status, 401);
+  assert.equal((await refusal(house.origin, `${path}?access_token=auth_tokens/0`, {})).status, 401);
+});

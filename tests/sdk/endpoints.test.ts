@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
-import { audioSeconds } from '../../plugins/common/audio/duration.ts';
+import { audioSeconds, sourceOf } from '../../plugins/common/audio/duration.ts';
 import { type Demo, shaped, startDemo } from './demo.ts';
 
 let demo: Demo;
@@ -126,7 +126,7 @@ for (const format of ['mp3', 'wav', 'pcm'] as const) {
       audio = Buffer.from(await answer.arrayBuffer());
     });
     assert.deepEqual(call.usage, { character: input.length });
-    const seconds = format === 'pcm' ? audio.length / 48_000 : audioSeconds(audio)!;
+    const seconds = format === 'pcm' ? audio.length / 48_000 : (await audioSeconds(sourceOf(audio)))!;
     assert.ok(Math.abs(seconds - input.length / 15) < 0.05, String(seconds));
   });
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
+import { createPartFromUri, createUserContent, GoogleGenAI } from '@google/genai';
 import OpenAI, { toFile } from 'openai';
 import { type Customer, type House, modelAt, startHouse } from '../end-to-end/house.ts';
 
@@ -23,7 +24,10 @@ before(async () => {
           { keys: 'vendor-key-of-the-sandbox', speaks: { [name]: addressOf(name, sandbox) } },
         ]),
       ),
-      relayed: { keys: 'k', speaks: { responses: `${replay}/v1`, chat: `${replay}/v1`, messages: replay } },
+      relayed: {
+        keys: 'k',
+        speaks: { responses: `${replay}/v1`, chat: `${replay}/v1`, messages: replay, gemini: `${replay}/v1beta` },
+      },
     }),
     models: {
       ...Object.fromEntries(families.map((name) => [`by-${name}`, modelAt(name)])),
@@ -39,6 +43,7 @@ const addressOf = (name: string, origin: string) =>
   name === 'messages' ? origin : name === 'gemini' ? `${origin}/v1beta` : `${origin}/v1`;
 const openai = ({ key } = customer) => new OpenAI({ baseURL: `${house.origin}/v1`, apiKey: key, maxRetries: 0 });
 const anthropic = ({ key } = customer) => new Anthropic({ baseURL: house.origin, apiKey: key, maxRetries: 0 });
+const google = ({ key } = customer) => new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: house.origin } });
 const upload = async (content: Buffer, name: string, of = customer) =>
   (await openai(of).files.create({ file: await toFile(content, name), purpose: 'user_data' })).id;
 
@@ -92,6 +97,26 @@ for (const family of families) {
   });
 }
 
+for (const family of families) {
+  test(`parts of generateContent become content (${family})`, async () => {
+    const { files, models } = google();
+    const picture = await files.upload({ file: new Blob([png], { type: 'image/png' }) });
+    const page = await files.upload({ file: new Blob([pdf], { type: 'application/pdf' }) });
+    const parts = [picture, page].map(({ uri, mimeType }) => createPartFromUri(uri!, mimeType!));
+    const ask = () =>
+      models.generateContent({ model: `by-${family}`, contents: createUserContent(['What is it?', ...parts]) });
+    assert.match((await ask()).text!, /1 image and 1 file/);
+    assert.equal((await models.countTokens({ model: 'by-gemini', contents: parts })).totalTokens! > 0, true);
+    await files.delete({ name: picture.name! });
+    await assert.rejects(ask(), { status: 400, message: /contents\[0\]\.parts\[1\]\.fileData\.fileUri/ });
+    // The same file by a client of another protocol.
+    const id = `file-${page.name!.slice('files/'.length)}`;
+    const input = [{ role: 'user' as const, content: [{ type: 'input_file' as const, file_id: id }] }];
+    const { output_text: text } = await openai().responses.create({ model: `by-${family}`, input });
+    assert.match(text, /1 file/);
+  });
+}
+
 test('a relayed request keeps all of its other bytes', async () => {
   const [picture, notes] = [await upload(png, 'dot.png'), await upload(Buffer.from('Grüße'), 'notes.txt')];
   const send = async (path: string, body: string) => {
@@ -112,6 +137,21 @@ test('a relayed request keeps all of its other bytes', async () => {
   assert.equal(
     await send('/v1/messages', message(`{"type":"file","file_id":"${notes}"}`)),
     message('{"type":"text","media_type":"text/plain","data":"Grüße"}'),
+  );
+  const contents = (part: string) =>
+    `{"contents" : [ {"parts":[{"text":"x"}, {${part}, "videoMetadata":{"fps":1.0}} ]}],"x_number": 12345678901234567890 }`;
+  const name = picture.slice('file-'.length);
+  const [camel, snake] = [`http:\\/\\/elsewhere\\/v1beta\\/files\\/${name}`, `files/${name}`];
+  assert.equal(
+    await send('/v1beta/models/relayed:generateContent', contents(`"fileData" : {"fileUri":"${camel}"}`)),
+    contents(`"inlineData":{"mimeType":"image/png","data":"${png.toString('base64')}"}`),
+  );
+  assert.equal(
+    await send(
+      '/v1/models/relayed:generateContent',
+      contents(`"file_data":{"mime_type":"x/y", "file_uri":"${snake}"}`),
+    ),
+    contents(`"inline_data":{"mime_type":"image/png","data":"${png.toString('base64')}"}`),
   );
 });
 

@@ -103,3 +103,35 @@ test('live.connect of Google: turns in text and audio', async () => {
   );
   assert.ok(messages.at(-1)!.usageMetadata!.responseTokenCount! > 0);
 });
+
+test('a token of the official client opens so many live sessions, with its own settings', async () => {
+  const version = { baseUrl: demo.origin, apiVersion: 'v1alpha' };
+  const model = 'gemini-2.5-flash-native-audio-preview-12-2025';
+  const { authTokens } = new GoogleGenAI({ apiKey: demo.keys.good, httpOptions: version });
+  const token = await authTokens.create({
+    config: {
+      uses: 1,
+      expireTime: new Date(Date.now() + 600_000).toISOString(),
+      liveConnectConstraints: { model, config: { responseModalities: [Modality.TEXT] } },
+      lockAdditionalFields: [],
+    },
+  });
+  assert.match(token.name!, /^auth_tokens\/[0-9a-f]{64}$/);
+  const ai = new GoogleGenAI({ apiKey: token.name!, httpOptions: version });
+  let answered: (text: string) => void = () => {};
+  const text = new Promise<string>((resolve) => {
+    answered = resolve;
+  });
+  let said = '';
+  const onmessage = ({ serverContent }: LiveServerMessage) => {
+    for (const part of serverContent?.modelTurn?.parts ?? []) said += part.text ?? part.inlineData?.mimeType ?? '';
+    if (serverContent?.turnComplete === true) answered(said);
+  };
+  const asked = { model: 'another-model', config: { responseModalities: [Modality.AUDIO] }, callbacks: { onmessage } };
+  const session = await ai.live.connect(asked);
+  session.sendClientContent({ turns: 'Hello, gateway', turnComplete: true });
+  assert.match(await text, /Hello, gateway/);
+  session.close();
+  await assert.rejects(ai.live.connect(asked), /1008.*as many sessions/);
+  await assert.rejects(ai.models.generateContent({ model: 'gpt-5.4-mini', contents: 'x' }));
+});

@@ -86,6 +86,20 @@ export interface UploadQuery {
   readonly after?: string | undefined;
 }
 
+/** A piece begins at a multiple of this. */
+export const pieceUnitBytes = 262_144;
+
+/** Pieces of an upload, in the store until a file is made of them. They count as bytes of the account. */
+export interface UploadPieces {
+  /** How many bytes have come, from the beginning and without a gap. */
+  received(accountId: string, uploadId: string): Promise<number>;
+  /** Keeps a piece that begins at this byte; the received bytes are used up. One that is there already stays. */
+  add(accountId: string, uploadId: string, firstByte: number, piece: ReceivedFile, lifetimeMs: number): Promise<void>;
+  /** All that has come, in order. */
+  read(accountId: string, uploadId: string): AsyncIterable<Uint8Array>;
+  remove(accountId: string, uploadId: string): Promise<void>;
+}
+
 /** Errors are GatewayErrors. */
 export interface UploadedFiles {
   /** Largest file that is taken. */
@@ -95,6 +109,9 @@ export interface UploadedFiles {
   /** Makes a file of them, if there is room; the received bytes are used up. `id`: kept once, of work that may be repeated. */
   keep(accountId: string, received: ReceivedFile, details: UploadDetails, id?: string): Promise<UploadedFile>;
   newId(): string;
+  readonly pieces: UploadPieces;
+  /** Where clients reach the gateway. `host`: the Host header of the request, if there is one. */
+  origin(host?: string): string;
   find(accountId: string, fileId: string): Promise<UploadedFile | undefined>;
   list(
     accountId: string,

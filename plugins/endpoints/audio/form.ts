@@ -1,33 +1,84 @@
-/** The form of a transcription: its members checked, and the model's name exchanged without a copy of the file. Pure. */
+/** The form of a transcription, read as it comes: kept for the vendor, its members checked, the model's place noted. */
+import { createHash } from 'node:crypto';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { ClientRequest } from '../../../core/contract/message.ts';
-import { asBuffer } from '../../../core/json/json.ts';
 import { invalid } from '../../../core/json/request-body.ts';
-import { boundaryIn, type FormPart, readMultipart } from '../../common/kit/forms/multipart.ts';
-import type { Limits } from '../description.ts';
+import type { ByteSource } from '../../common/audio/duration.ts';
+import { readFormStream, type StreamedPart } from '../../common/kit/forms/form-stream.ts';
+import { boundaryIn } from '../../common/kit/forms/multipart.ts';
+import type { StreamedFormPart } from '../../common/kit/forms/streamed-form.ts';
+import type { SpooledBody } from './spool.ts';
 
 export interface AudioForm {
   readonly model: string;
-  readonly file: Buffer;
+  readonly file: ByteSource;
   readonly stream: boolean;
   /** The answer is JSON, not plain text. */
   readonly isJson: boolean;
-  /** The whole body, and where the model's name stands in it. */
-  readonly body: Uint8Array;
+  /** Where the model's name stands in the body. */
   readonly modelAt: { readonly start: number; readonly end: number };
+  readonly parts: readonly StreamedFormPart[];
+}
+
+/** A part, and where it stands in the body. */
+interface Placed extends StreamedFormPart {
+  readonly firstByte: number;
 }
 
 const formats = ['json', 'verbose_json', 'diarized_json', 'text', 'srt', 'vtt'];
 /** Both the gateway and the vendor read them. */
 const single = new Set(['model', 'file', 'response_format', 'stream']);
 const longestName = 500;
+/** Of a part that is not the file. */
+const longestMember = 65_536;
+/** Of all parts but the file, with their heads and boundaries. */
+export const mostOtherBytes = 1_048_576;
 
 /** Throws invalid_request, or too_large, that names the field. */
-export function readAudioForm({ body, headers }: Pick<ClientRequest, 'body' | 'headers'>, limits: Limits): AudioForm {
-  const boundary = boundaryIn(headers['content-type']);
+export async function readAudioForm(
+  request: Pick<ClientRequest, 'headers' | 'openBody'>,
+  fileBytes: number,
+  kept: SpooledBody,
+): Promise<AudioForm> {
+  const boundary = boundaryIn(request.headers['content-type']);
   if (boundary === undefined)
     throw invalid('The request must be a form (multipart/form-data) with a file.', 'content-type');
-  const parts = partsOf(readMultipart(body, boundary));
+  const parts: Placed[] = [];
+  const byName = new Map<string, Placed>();
+  for await (const part of readFormStream(kept.keep(request.openBody!()), boundary)) {
+    if (single.has(part.name) && byName.has(part.name))
+      throw invalid(`The field "${part.name}" is there more than once.`, part.name);
+    const read = await readPart(part, part.name === 'file' ? fileBytes : longestMember);
+    byName.set(part.name, read);
+    parts.push(read);
+  }
+  return { ...membersOf(byName, kept), parts };
+}
+
+async function readPart(part: StreamedPart, mostBytes: number): Promise<Placed> {
+  const { name, filename, mediaType, firstByte, body } = part;
+  const hash = createHash('sha256');
+  const text: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > mostBytes)
+      throw new GatewayError('too_large', `The field "${name.slice(0, 100)}" is larger than ${mostBytes} bytes.`, {
+        field: name.slice(0, 100),
+        shouldRetry: false,
+      });
+    hash.update(chunk);
+    if (filename === undefined && name !== 'file') text.push(Buffer.from(chunk));
+  }
+  const isText = filename === undefined && name !== 'file';
+  return {
+    ...{ name, filename, mediaType, firstByte, bytes },
+    sha256: hash.digest('hex'),
+    text: isText ? Buffer.concat(text).toString('utf8') : undefined,
+  };
+}
+
+function membersOf(parts: ReadonlyMap<string, Placed>, kept: SpooledBody): Omit<AudioForm, 'parts'> {
   const name = parts.get('model');
   const model = textOf(name, 'model');
   if (name === undefined || model === undefined || model === '')
@@ -35,32 +86,21 @@ export function readAudioForm({ body, headers }: Pick<ClientRequest, 'body' | 'h
   const format = textOf(parts.get('response_format'), 'response_format') ?? 'json';
   if (!formats.includes(format))
     throw invalid(`The field "response_format" must be one of: ${formats.join(', ')}.`, 'response_format');
-  const start = name.bytes.byteOffset - body.byteOffset;
+  const file = fileIn(parts.get('file'));
   return {
     model,
-    file: fileOf(parts.get('file'), limits),
+    file: kept.span(file.firstByte, file.bytes),
     stream: streamOf(textOf(parts.get('stream'), 'stream')),
     isJson: format.endsWith('json'),
-    body,
-    modelAt: { start, end: start + name.bytes.length },
+    modelAt: { start: name.firstByte, end: name.firstByte + name.bytes },
   };
 }
 
-function partsOf(parts: readonly FormPart[]): Map<string, FormPart> {
-  const byName = new Map<string, FormPart>();
-  for (const part of parts) {
-    if (single.has(part.name) && byName.has(part.name))
-      throw invalid(`The field "${part.name}" is there more than once.`, part.name);
-    byName.set(part.name, part);
-  }
-  return byName;
-}
-
-function textOf(part: FormPart | undefined, field: string): string | undefined {
+function textOf(part: Placed | undefined, field: string): string | undefined {
   if (part === undefined) return undefined;
-  if (part.filename !== undefined) throw invalid(`The field "${field}" must be a text, not a file.`, field);
-  if (part.bytes.length > longestName) throw invalid(`The field "${field}" is too long.`, field);
-  return part.bytes.toString('utf8');
+  if (part.text === undefined) throw invalid(`The field "${field}" must be a text, not a file.`, field);
+  if (part.bytes > longestName) throw invalid(`The field "${field}" is too long.`, field);
+  return part.text;
 }
 
 function streamOf(text: string | undefined): boolean {
@@ -69,20 +109,9 @@ function streamOf(text: string | undefined): boolean {
   throw invalid('The field "stream" must be true or false.', 'stream');
 }
 
-function fileOf(part: FormPart | undefined, { fileBytes }: Limits): Buffer {
+function fileIn(part: Placed | undefined): Placed {
   if (part === undefined) throw invalid('The field "file" is missing.', 'file');
   if (part.filename === undefined) throw invalid('The field "file" must be a file with a name.', 'file');
-  if (part.bytes.length === 0) throw invalid('The field "file" is empty.', 'file');
-  if (part.bytes.length <= fileBytes) return part.bytes;
-  throw new GatewayError('too_large', `The field "file" is larger than ${fileBytes} bytes.`, {
-    field: 'file',
-    shouldRetry: false,
-  });
-}
-
-/** The same bytes where the vendor knows the model by the same name. */
-export function withModel({ body, model, modelAt }: AudioForm, name: string): Uint8Array | readonly Uint8Array[] {
-  if (name === model) return body;
-  const bytes = asBuffer(body);
-  return [bytes.subarray(0, modelAt.start), Buffer.from(name), bytes.subarray(modelAt.end)];
+  if (part.bytes === 0) throw invalid('The field "file" is empty.', 'file');
+  return part;
 }

@@ -1,10 +1,11 @@
 /** `POST /v1/audio/transcriptions` and `/translations`: a form with a file, relayed; charged by tokens or by the file's duration. */
-import type { ClientRequest } from '../../../core/contract/message.ts';
 import { type JsonObject, objectOf } from '../../../core/json/json.ts';
 import { audioSeconds } from '../../common/audio/duration.ts';
+import { caller } from '../../common/domain/accounts.ts';
 import type { UsageReport } from '../../common/domain/calls.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
 import { envelopeAnswer } from '../../common/kit/error-envelope.ts';
+import { streamedForm } from '../../common/kit/forms/streamed-form.ts';
 import type { AnswerContext, AnswerReader, EndpointDescription, Prepared } from '../description.ts';
 import { unreadable } from '../errors.ts';
 import { chargedTokens } from '../estimate.ts';
@@ -13,7 +14,7 @@ import { completed, pricedIn } from '../metering.ts';
 import { parseAnswer } from '../whole-json.ts';
 import { bearer, wire } from '../wires.ts';
 import { heardTokens, heldHeardTokens, heldTranscriptTokens, secondsOfUnknown } from './estimates.ts';
-import { type AudioForm, readAudioForm, withModel } from './form.ts';
+import { type AudioForm, mostOtherBytes, readAudioForm } from './form.ts';
 
 function endpoint(operation: 'transcriptions' | 'translations', summary: string): EndpointDescription {
   return {
@@ -24,9 +25,12 @@ function endpoint(operation: 'transcriptions' | 'translations', summary: string)
     request: 'multipart',
     model: 'body',
     answers: ['application/json', 'text/plain', 'text/event-stream'],
-    open({ request }: { readonly request: ClientRequest }, limits) {
-      const form = readAudioForm(request, limits);
-      const seconds = Math.ceil(audioSeconds(form.file) ?? secondsOfUnknown(form.file.length));
+    async open(exchange, { fileBytes }, spool) {
+      const body = spool.enter(exchange.find(caller)?.accountId ?? '', fileBytes + mostOtherBytes);
+      exchange.defer(() => body.close());
+      const form = await readAudioForm(exchange.request, fileBytes, body);
+      exchange.set(streamedForm, form.parts);
+      const seconds = Math.ceil((await audioSeconds(form.file)) ?? secondsOfUnknown(form.file.length));
       return {
         call: {
           protocol: wire.openaiTranscriptions,
@@ -43,7 +47,7 @@ function endpoint(operation: 'transcriptions' | 'translations', summary: string)
         prepare: (target): Prepared => ({
           wire: bearer,
           path: `/audio/${operation}`,
-          body: withModel(form, target.model),
+          body: body.with(form.modelAt, target.model),
           dropped: [],
           converted: false,
           answer: readerOf(form, seconds),

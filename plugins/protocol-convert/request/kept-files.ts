@@ -4,7 +4,7 @@ import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { asBuffer, isObject, type JsonObject, textOf, tryParseBytes } from '../../../core/json/json.ts';
 import { parseAhead, type RequestBody, slicedAboveBytes } from '../../../core/json/request-body.ts';
-import { applyEdits, type Edit, findPlace } from '../../../core/json/splice.ts';
+import { applyEdits, type Edit, findMember, findPlace, scanObject } from '../../../core/json/splice.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import { bytesOf, type UploadedFile, type UploadedFiles } from '../../common/domain/stored-files.ts';
 import { mediaTypeOfName, truerType } from '../../common/kit/media-types.ts';
@@ -12,7 +12,7 @@ import { sniffBytes } from '../../common/kit/sniff.ts';
 import type { VendorId } from '../../common/wire/protocols.ts';
 import type { ProtocolConvertConfig } from '../config.ts';
 import { invalid, readRequestBody, refusedForSize } from './checks.ts';
-import { vendorIdsIn } from './vendor-ids.ts';
+import { notFound, vendorIdsIn } from './vendor-ids.ts';
 
 const mebibyte = 2 ** 20;
 /** Of all files of one request. */
@@ -23,8 +23,23 @@ const mostBytes = 400 * mebibyte;
 /** The values of the request itself were bounded before. */
 const mostValues = 1_000_000;
 
-const idStart = '"file-';
+/** A request without any of them names no file. */
+const signs = ['"file-', '"fileUri"', '"file_uri"'];
 const idFormat = /^file-[0-9a-f]{32}$/;
+/** Google's form: the name, or the address on whatever host the client calls the gateway by. */
+const addressFormat = /(?:^|\/v\d+[a-z0-9]*\/)files\/(?:file-)?([0-9a-f]{32})$/;
+
+/** The id of a kept file in either form; undefined: it is no such id. */
+function idIn(text: string): string | undefined {
+  if (idFormat.test(text)) return text;
+  const name = addressFormat.exec(text)?.[1];
+  return name === undefined ? undefined : `file-${name}`;
+}
+
+/** What has the form of a kept file's id or address, and where it stands. */
+interface KeptId extends VendorId {
+  readonly fileId: string;
+}
 
 /** An id in a request, and the file that it names. */
 interface Named {
@@ -47,19 +62,26 @@ export class KeptFiles {
     this.#config = config;
   }
 
-  /** The request with the files; undefined: it has no id of the form of kept files. Unknown ids stay as they are. */
+  /**
+   * The request with the files; undefined: it has no id of the form of kept files. Unknown ids stay as they are, unknown
+   * addresses are refused: a vendor would fetch them.
+   */
   insert(exchange: Exchange, body: RequestBody): Promise<RequestBody> | undefined {
-    if (!asBuffer(body.bytes).includes(idStart)) return undefined;
+    const bytes = asBuffer(body.bytes);
+    if (!signs.some((sign) => bytes.includes(sign))) return undefined;
     const files = this.#files();
     if (files === undefined) return undefined;
-    const ids = vendorIdsIn(body.json).filter(({ id, isEcho }) => !isEcho && idFormat.test(id));
+    const ids = vendorIdsIn(body.json).flatMap((found) => {
+      const fileId = found.isEcho ? undefined : idIn(found.id);
+      return fileId === undefined ? [] : [{ ...found, fileId }];
+    });
     return ids.length === 0 ? undefined : this.#insert(exchange, body, ids, files);
   }
 
   async #insert(
     exchange: Exchange,
     body: RequestBody,
-    ids: readonly VendorId[],
+    ids: readonly KeptId[],
     files: UploadedFiles,
   ): Promise<RequestBody> {
     const accountId = exchange.find(caller)?.accountId ?? '';
@@ -76,9 +98,9 @@ export class KeptFiles {
     return readRequestBody(bytes);
   }
 
-  async #named(accountId: string, ids: readonly VendorId[], files: UploadedFiles): Promise<Named[]> {
+  async #named(accountId: string, ids: readonly KeptId[], files: UploadedFiles): Promise<Named[]> {
     const { per_request: most } = this.#config;
-    const different = new Set(ids.map(({ id }) => id));
+    const different = new Set(ids.map(({ fileId }) => fileId));
     if (ids.length > most)
       throw invalid(`The request names ${ids.length} files; at most ${most} may be in one request.`);
     const found = new Map<string, UploadedFile>();
@@ -86,9 +108,11 @@ export class KeptFiles {
       const file = await files.find(accountId, id);
       if (file !== undefined) found.set(id, file);
     }
-    return ids.flatMap(({ id, field }) => {
-      const file = found.get(id);
-      return file === undefined ? [] : [{ field, file }];
+    return ids.flatMap((one) => {
+      const file = found.get(one.fileId);
+      if (file !== undefined) return [{ field: one.field, file }];
+      if (one.id !== one.fileId) throw notFound(one);
+      return [];
     });
   }
 
@@ -135,7 +159,9 @@ async function editFor(
   file: UploadedFile,
   read: () => Promise<Buffer>,
 ): Promise<Edit | undefined> {
-  const path = stepsOf(field).slice(0, -1);
+  const steps = stepsOf(field);
+  const path = steps.slice(0, -1);
+  if (steps.at(-1) === 'fileUri' || steps.at(-1) === 'file_uri') return googleEdit(bytes, path, file, await read());
   const place = findPlace(bytes, path);
   const holder = place && tryParseBytes(bytes.subarray(place.valueStart, place.end));
   if (place === undefined || !isObject(holder)) return undefined;
@@ -143,6 +169,22 @@ async function editFor(
   if (form === undefined) return undefined;
   const part = form(holder, file, await read());
   return { start: place.valueStart, end: place.end, text: JSON.stringify(part) };
+}
+
+/** `fileData` of a part becomes `inlineData`, in the case that the client writes; the part's other members stay. */
+function googleEdit(
+  bytes: Uint8Array,
+  path: readonly (string | number)[],
+  file: UploadedFile,
+  content: Buffer,
+): Edit | undefined {
+  const name = path.at(-1);
+  const part = findPlace(bytes, path.slice(0, -1));
+  if (part === undefined || (name !== 'fileData' && name !== 'file_data')) return undefined;
+  const { start, end } = findMember(scanObject(bytes, part.valueStart), name)!;
+  const [member, type] = name === 'fileData' ? ['inlineData', 'mimeType'] : ['inline_data', 'mime_type'];
+  const blob = { [type!]: typeOf(file, content), data: content.toString('base64') };
+  return { start, end, text: `${JSON.stringify(member)}:${JSON.stringify(blob)}` };
 }
 
 /** `input[0].content[1].file_id` as names and indexes. */

@@ -11,7 +11,7 @@ import type { VendorId } from '../../common/wire/protocols.ts';
 import { type CheckedIds, type Opened, opened } from '../../common/wire/protocols.ts';
 import type { UsageMeterOptions } from '../../common/wire/usage-meter.ts';
 import { invalid } from '../request/checks.ts';
-import { hostOf, mostVendorIds, vendorIdsIn } from '../request/vendor-ids.ts';
+import { hostOf, mostVendorIds, notFound, vendorIdsIn } from '../request/vendor-ids.ts';
 import type { IssuedIds } from './issued-ids.ts';
 import type { IssuedId } from './issued-rows.ts';
 import { isStorableId } from './record.ts';
@@ -148,12 +148,6 @@ function addressOf(speaks: Readonly<Record<string, string>>, protocol: string): 
 
 function accountOf(exchange: Exchange): string {
   return exchange.find(caller)?.accountId ?? '';
-}
-
-/** Clients get the same error for unknown ids, expired ids and ids of other accounts. */
-function notFound({ id, kind, field }: VendorId): GatewayError {
-  const message = `${kind} with id '${id.slice(0, 200)}' not found.`;
-  return new GatewayError('invalid_request', message, { field, code: 'resource_not_found' });
 }
 
 function notTogether(field: string): GatewayError {

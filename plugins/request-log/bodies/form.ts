@@ -1,5 +1,6 @@
 /** Multipart forms in excerpts: fields as they are, each file replaced by a description. Pure. */
 import { createHash } from 'node:crypto';
+import type { StreamedFormPart } from '../../common/kit/forms/streamed-form.ts';
 import { blobMark, type Kept } from './excerpt.ts';
 
 const boundaryPattern = /;\s*boundary="?([^";]{1,70})"?/i;
@@ -38,4 +39,17 @@ function partText(part: Buffer): string {
   const file = content.subarray(0, Math.max(0, content.length - 2));
   const type = /^content-type:\s*([\w.+/-]+)/im.exec(head)?.[1] ?? '';
   return `${head}\r\n\r\n${blobMark(type, file.length, createHash('sha256').update(file).digest('hex'))}\r\n`;
+}
+
+/** The same of a form that was read as it came. */
+export function keptParts(parts: readonly StreamedFormPart[], mostBytes: number): Kept {
+  const boundary = '----form';
+  const texts = parts.map(({ name, filename, mediaType, bytes, sha256, text }) => {
+    const file = filename === undefined ? '' : `; filename="${filename}"`;
+    const content = text === undefined || bytes > longestField ? blobMark(mediaType ?? '', bytes, sha256) : text;
+    return `${boundary}\r\ncontent-disposition: form-data; name="${name}"${file}\r\n\r\n${content}\r\n`;
+  });
+  const text = `${texts.join('')}${boundary}--`;
+  const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+  return { text: text.slice(0, mostBytes), bytes, omittedBytes: Math.max(0, text.length - mostBytes) };
 }

@@ -6,9 +6,10 @@ import type { Answer } from '../../../core/contract/message.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import type { Recording } from '../../common/domain/admin/recorded-bodies.ts';
 import { call } from '../../common/domain/calls.ts';
+import { streamedForm } from '../../common/kit/forms/streamed-form.ts';
 import { RowQueue } from '../queue.ts';
 import { type Excerpt, type Kept, OpaqueExcerpt, TextExcerpt } from './excerpt.ts';
-import { keptForm } from './form.ts';
+import { keptForm, keptParts } from './form.ts';
 import { maskBody } from './mask.ts';
 import type { BodyPolicy, Choice } from './policy.ts';
 import type { BodiesConfig } from './settings.ts';
@@ -120,12 +121,15 @@ class BodyPair implements AnswerWatcher {
   #answer: Excerpt;
   #failed = false;
 
-  constructor({ request }: Exchange, config: BodiesConfig, take: (bytes: number) => boolean) {
+  constructor(exchange: Exchange, config: BodiesConfig, take: (bytes: number) => boolean) {
+    const { request } = exchange;
     this.#config = config;
     this.#take = take;
     const type = request.headers['content-type'];
     this.requestType = typeOf(type);
-    const form = type?.startsWith('multipart/') ? keptForm(request.body, type, config.largest) : undefined;
+    const parts = exchange.find(streamedForm);
+    const isForm = parts === undefined && type?.startsWith('multipart/') === true;
+    const form = isForm ? keptForm(request.body, type, config.largest) : parts && keptParts(parts, config.largest);
     this.#request = form === undefined ? this.#excerptOf(this.requestType) : { add() {}, end: () => form };
     if (request.body.length > 0) this.#request.add(request.body);
     this.#answer = this.#excerptOf(undefined);

@@ -1,5 +1,5 @@
 /** Speech and transcriptions in the protocol of OpenAI: sound of the length that the text takes, and texts that tell what was heard. */
-import { audioSeconds } from '../../common/audio/duration.ts';
+import { audioSeconds, sourceOf } from '../../common/audio/duration.ts';
 import { formatFrame } from '../../common/kit/sse.ts';
 import { badRequest, Fault } from '../fault.ts';
 import { isObject, type JsonObject, textOf } from '../json.ts';
@@ -85,7 +85,7 @@ async function transcriptionJob({ headers, body }: ServiceRequest): Promise<Job>
   const form = await formIn(body, headers['content-type'] ?? '');
   const file = form.get('file');
   if (!(file instanceof File) || file.size === 0) throw badRequest("Missing required parameter: 'file'.", 'file');
-  const seconds = audioSeconds(new Uint8Array(await file.arrayBuffer()));
+  const seconds = await audioSeconds(sourceOf(new Uint8Array(await file.arrayBuffer())));
   if (seconds === undefined) throw badRequest('Audio file might be corrupted or unsupported', 'file');
   const model = fieldOf(form, 'model');
   if (model === '') throw badRequest('you must provide a model parameter', 'model');

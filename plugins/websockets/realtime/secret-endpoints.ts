@@ -22,7 +22,7 @@ interface Asked {
 export function secretEndpoints(host: Pick<Host, 'find' | 'clock'>, secrets: RealtimeSecrets): Endpoint[] {
   const common = { method: 'POST', body: 'whole', operation: 'realtime-secrets', renderError: envelopeAnswer } as const;
   const make = async (exchange: Exchange, { session, seconds: valid }: Asked) => {
-    const model = checkedModel(exchange, session, host);
+    const model = checkedModel(exchange, host, session['model'], 'session.model');
     const identity = exchange.find(caller);
     if (identity === undefined)
       throw new GatewayError('forbidden', 'Client secrets are made with a key of an account.');
@@ -90,9 +90,9 @@ function askedOf(body: JsonObject): Asked {
   return { session, seconds: valid as number };
 }
 
-function checkedModel(exchange: Exchange, { model }: JsonObject, host: Pick<Host, 'find'>): string {
-  if (typeof model !== 'string' || model === '')
-    throw invalid('The field "session.model" must name a model.', 'session.model');
+/** Throws unless it is a realtime model that the key may call. */
+export function checkedModel(exchange: Exchange, host: Pick<Host, 'find'>, model: unknown, field: string): string {
+  if (typeof model !== 'string' || model === '') throw invalid(`The field "${field}" must name a model.`, field);
   const entry = host.find(catalog)?.find(model);
   const allowed = exchange.find(caller)?.models;
   if (entry?.kind !== 'realtime' || (allowed !== undefined && !allowed.has(entry.id) && !allowed.has(model)))
@@ -100,7 +100,7 @@ function checkedModel(exchange: Exchange, { model }: JsonObject, host: Pick<Host
       'not_found',
       `The realtime model "${model.slice(0, 200)}" does not exist, or this key may not call it.`,
       {
-        field: 'session.model',
+        field,
         code: 'model_not_found',
         shouldRetry: false,
       },

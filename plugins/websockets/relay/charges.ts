@@ -10,6 +10,7 @@ import type { ClientHead } from '../connection.ts';
 import type { Connections } from '../connections.ts';
 import type { Dialect, Metered } from './dialect.ts';
 import { errorOf, type RelayStep, ResponseStep, relayStep } from './step.ts';
+import type { Message } from './upstream.ts';
 
 export interface RelayTools {
   readonly host: Pick<Host, 'perform' | 'find' | 'clock' | 'log'>;
@@ -22,6 +23,10 @@ export interface Opening {
   readonly caller: Caller | undefined;
   /** Sent to the upstream before the client's messages. */
   readonly settings?: Buffer | undefined;
+  /** Admits the first message where it opens the session; resolves with the one that is sent in its place. */
+  readonly admit?: (first: Message) => Promise<Message>;
+  /** Wall-clock milliseconds after which no message is taken. */
+  readonly expiresAt?: number;
 }
 
 /** Tokens that are held beyond the known ones of a prompt. */

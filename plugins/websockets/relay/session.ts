@@ -144,6 +144,9 @@ export class RelaySession implements Session {
 
   #relayUp(message: Message): Promise<void> | undefined {
     if (this.#isOver) return undefined;
+    const { expiresAt = Number.POSITIVE_INFINITY } = this.#opening;
+    if (this.#tools.host.clock.now() >= expiresAt)
+      return void this.#failed(new GatewayError('unauthenticated', 'The token has expired.'));
     const upstream = this.#upstream;
     if (upstream === undefined) return this.#beginWith(message);
     const { refusal, replaced, needsHold, tokens } = this.#opening.dialect.client(message);
@@ -158,7 +161,8 @@ export class RelaySession implements Session {
   }
 
   /** The first message names the model where the address does not. */
-  async #beginWith(message: Message): Promise<void> {
+  async #beginWith(asked: Message): Promise<void> {
+    const message = (await this.#opening.admit?.(asked)) ?? asked;
     const model = this.#opening.dialect.modelIn?.(message);
     if (model === undefined) throw new GatewayError('invalid_request', 'The first message must name the model.');
     await this.connect(model, message);

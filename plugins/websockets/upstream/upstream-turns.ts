@@ -150,6 +150,7 @@ function placeOf({ credential, url, network }: UpstreamRequest): string {
 function wholeOf(body: UpstreamRequest['body']): Uint8Array {
   if (typeof body === 'string') return Buffer.from(body);
   if (body instanceof Uint8Array) return body;
+  if (body !== undefined && 'open' in body) throw new Error('the body of a turn is in memory');
   return Buffer.concat((body ?? []).map(asBuffer));
 }
 

@@ -2,11 +2,19 @@
 import { invalid } from '../../../../core/json/request-body.ts';
 
 /** A part; its body must be read, or left, before the next part is read. */
-export interface StreamedPart {
+export interface StreamedPart extends Pick<RawPart, 'firstByte'> {
   readonly name: string;
   /** Set for files. */
   readonly filename: string | undefined;
   readonly mediaType: string | undefined;
+  readonly body: AsyncIterable<Buffer>;
+}
+
+/** A part of any multipart body. */
+interface RawPart {
+  readonly head: string;
+  /** Where its body begins in the source. */
+  readonly firstByte: number;
   readonly body: AsyncIterable<Buffer>;
 }
 
@@ -20,6 +28,15 @@ export async function* readFormStream(
   source: AsyncIterable<Uint8Array>,
   boundary: string,
 ): AsyncGenerator<StreamedPart, void> {
+  for await (const { head, firstByte, body } of readPartStream(source, boundary))
+    yield { ...partOf(head), firstByte, body };
+}
+
+/** The parts of any multipart body, as `readFormStream`. */
+export async function* readPartStream(
+  source: AsyncIterable<Uint8Array>,
+  boundary: string,
+): AsyncGenerator<RawPart, void> {
   const window = new Window(source);
   const mark = Buffer.from(`\r\n--${boundary}`);
   // The first boundary may be the very beginning.
@@ -30,7 +47,7 @@ export async function* readFormStream(
     if (count === mostParts) throw invalid(`The form has more than ${mostParts} parts.`);
     const head = await window.headUntil(headEnd);
     const body = new PartBody(window, mark);
-    yield { ...partOf(head), body };
+    yield { head, firstByte: window.position, body };
     await body.finish();
   }
   await window.drain();
@@ -40,12 +57,15 @@ export async function* readFormStream(
 class Window {
   readonly #source: AsyncIterator<Uint8Array>;
   #bytes: Buffer = Buffer.alloc(0);
+  /** Where they begin in the source. */
+  position = 0;
 
   constructor(source: AsyncIterable<Uint8Array>) {
     this.#source = source[Symbol.asyncIterator]();
   }
 
   prepend(bytes: Buffer): void {
+    this.position -= bytes.length;
     this.#bytes = Buffer.concat([bytes, this.#bytes]);
   }
 
@@ -57,11 +77,16 @@ class Window {
     return true;
   }
 
+  #pass(count: number): void {
+    this.#bytes = this.#bytes.subarray(count);
+    this.position += count;
+  }
+
   async skipPast(mark: Buffer, mostBytes: number): Promise<void> {
     for (;;) {
       const found = this.#bytes.indexOf(mark);
       if (found !== -1) {
-        this.#bytes = this.#bytes.subarray(found + mark.length);
+        this.#pass(found + mark.length);
         return;
       }
       if (this.#bytes.length > mostBytes || !(await this.#more())) throw broken();
@@ -79,7 +104,7 @@ class Window {
       const found = this.#bytes.subarray(0, mostHeadBytes).indexOf(mark);
       if (found !== -1) {
         const head = this.#bytes.toString('utf8', 0, found);
-        this.#bytes = this.#bytes.subarray(found + mark.length);
+        this.#pass(found + mark.length);
         if (!/^[ \t]*\r\n/.test(head)) throw broken();
         return head;
       }
@@ -92,14 +117,14 @@ class Window {
     for (;;) {
       const found = this.#bytes.indexOf(mark);
       if (found === 0) {
-        this.#bytes = this.#bytes.subarray(mark.length);
+        this.#pass(mark.length);
         return undefined;
       }
       // The last bytes may be the beginning of the mark.
       const certain = found === -1 ? this.#bytes.length - (mark.length - 1) : found;
       if (certain > 0) {
         const bytes = this.#bytes.subarray(0, certain);
-        this.#bytes = this.#bytes.subarray(certain);
+        this.#pass(certain);
         return bytes;
       }
       if (!(await this.#more())) throw broken();
@@ -135,12 +160,16 @@ class PartBody implements AsyncIterable<Buffer> {
   }
 }
 
-function partOf(head: string): Omit<StreamedPart, 'body'> {
+function partOf(head: string): Omit<StreamedPart, 'body' | 'firstByte'> {
   const disposition = /^content-disposition:\s*form-data\s*;(.*)$/im.exec(head)?.[1];
   const name = disposition === undefined ? undefined : parameterOf(disposition, 'name');
   if (name === undefined) throw broken();
-  const mediaType = /^content-type:\s*([\w!#$&^.+-]{1,100}\/[\w!#$&^.+-]{1,100})/im.exec(head)?.[1]?.toLowerCase();
-  return { name, filename: parameterOf(disposition!, 'filename'), mediaType };
+  return { name, filename: parameterOf(disposition!, 'filename'), mediaType: mediaTypeIn(head) };
+}
+
+/** The media type of a part, by its head. */
+export function mediaTypeIn(head: string): string | undefined {
+  return /^content-type:\s*([\w!#$&^.+-]{1,100}\/[\w!#$&^.+-]{1,100})/im.exec(head)?.[1]?.toLowerCase();
 }
 
 /** Browsers and clients percent-encode line breaks and quotes in names. */

@@ -21,9 +21,9 @@ const mostHeadBytes = 4_096;
 const lineEnd = Buffer.from('\r\n');
 const headEnd = Buffer.from('\r\n\r\n');
 
-/** The boundary in a content type; undefined: no form with files. */
-export function boundaryIn(contentType: string | undefined): string | undefined {
-  if (!/^\s*multipart\/form-data\s*;/i.test(contentType ?? '')) return undefined;
+/** The boundary in a content type; undefined: no body of this kind. */
+export function boundaryIn(contentType: string | undefined, kind = 'form-data'): string | undefined {
+  if (!new RegExp(`^\\s*multipart/${kind}\\s*;`, 'i').test(contentType ?? '')) return undefined;
   const match = /;\s*boundary=(?:"([^"\r\n]{1,70})"|([^\s;"]{1,70}))/i.exec(contentType!);
   return match?.[1] ?? match?.[2];
 }

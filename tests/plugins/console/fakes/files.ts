@@ -32,6 +32,8 @@ export function fakeFiles(world: World, owner: string): UploadedFiles {
     newId: () => 'file-new',
     receive: unused,
     keep: unused,
+    pieces: { received: unused, add: unused, read: () => unused() as never, remove: unused },
+    origin: () => 'http://127.0.0.1',
     open: unused,
     find: async (accountId, id) => own(accountId).find((row) => row.id === id),
     list: async (accountId, { purpose, limit }) => {

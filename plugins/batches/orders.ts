@@ -1,0 +1,95 @@
+/** What the addresses of batches of all protocols share: orders are placed, found and cancelled for an account. */
+import type { Exchange, Host } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { caller } from '../common/domain/accounts.ts';
+import type { UploadedFiles } from '../common/domain/stored-files.ts';
+import { jsonAnswer } from '../common/kit/dialects.ts';
+import type { Batch } from './batch.ts';
+import type { InputLimits } from './input.ts';
+import type { BatchRows, NewBatch } from './rows.ts';
+
+export interface EndpointTools {
+  readonly host: Host;
+  readonly rows: BatchRows;
+  readonly files: () => UploadedFiles;
+  /** Addresses that lines may call. */
+  readonly endpoints: readonly string[];
+  readonly mostOpen: number;
+  /** Of the input. */
+  readonly limits: InputLimits;
+  readonly windowMs: number;
+  readonly wake: () => void;
+}
+
+const headerNames = ['anthropic-version', 'anthropic-beta', 'openai-beta'];
+
+export const accountOf = (exchange: Exchange) => exchange.get(caller).accountId;
+export const idOf = ({ request }: Exchange) => request.params['id'] ?? '';
+export const json = (value: object): Answer => jsonAnswer(JSON.stringify(value));
+
+type Ordered = Pick<NewBatch, 'id' | 'dialect' | 'inputFile' | 'endpoint' | 'metadata' | 'outputLifetimeMs'>;
+
+export async function place(tools: EndpointTools, exchange: Exchange, order: Ordered): Promise<Batch> {
+  const { rows, mostOpen, windowMs, wake } = tools;
+  const { accountId, keyId } = exchange.get(caller);
+  const { remoteAddress, headers } = exchange.request;
+  const kept = headerNames.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]] as const]));
+  const batch = { ...order, accountId, keyId, remoteAddress, headers: Object.fromEntries(kept), windowMs };
+  if (!(await rows.create(batch, mostOpen)))
+    throw new GatewayError('rate_limited', `At most ${mostOpen} batches of an account run at once.`, {
+      code: 'batches',
+      retryAfterMs: 60_000,
+    });
+  wake();
+  return (await rows.find(accountId, order.id))!;
+}
+
+export function newId({ host }: EndpointTools, prefix: string): string {
+  return prefix + host.random.bytes(16).toString('hex');
+}
+
+/** Keeps lines as the input of the batch, and places it; the input is removed if it is refused. */
+export async function placeLines(
+  tools: EndpointTools,
+  exchange: Exchange,
+  lines: AsyncIterable<Uint8Array>,
+  order: Omit<Ordered, 'inputFile'>,
+): Promise<Batch> {
+  const files = tools.files();
+  const accountId = accountOf(exchange);
+  const received = await files.receive(accountId, lines);
+  const details = { name: `${order.id}_input.jsonl`, purpose: 'batch', mediaType: 'application/jsonl' };
+  const { id: inputFile } = await files.keep(accountId, received, details);
+  try {
+    return await place(tools, exchange, { ...order, inputFile });
+  } catch (error) {
+    await files.remove(accountId, inputFile);
+    throw error;
+  }
+}
+
+export async function found({ rows }: EndpointTools, exchange: Exchange): Promise<Batch> {
+  const batch = await rows.find(accountOf(exchange), idOf(exchange));
+  if (batch === undefined) throw noSuchBatch();
+  return batch;
+}
+
+export async function cancel(tools: EndpointTools, exchange: Exchange): Promise<Batch> {
+  await tools.rows.cancel(accountOf(exchange), idOf(exchange));
+  tools.wake();
+  return found(tools, exchange);
+}
+
+/** Removes the row of a batch that has ended; its files are the caller's. */
+export async function removeEnded({ rows }: EndpointTools, batch: Batch): Promise<void> {
+  if (batch.state === 'ended' && (await rows.remove(batch.accountId, batch.id))) return;
+  throw new GatewayError('invalid_request', 'A batch that runs cannot be deleted; cancel it first.', {
+    shouldRetry: false,
+  });
+}
+
+/** The same for ids that never were, that are gone, and that belong to others. */
+export function noSuchBatch(): GatewayError {
+  return new GatewayError('not_found', 'There is no such batch.', { code: 'batch_not_found', shouldRetry: false });
+}

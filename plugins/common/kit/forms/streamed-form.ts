@@ -1,0 +1,16 @@
+/** A form that its endpoint has read as it came: what other plugins need of it, as its bytes are in no request. */
+import { defineContextKey } from '../../../../core/contract/contract.ts';
+
+export interface StreamedFormPart {
+  readonly name: string;
+  /** Set for files. */
+  readonly filename: string | undefined;
+  readonly mediaType: string | undefined;
+  readonly bytes: number;
+  /** In hex. */
+  readonly sha256: string;
+  /** Of members that are no files. */
+  readonly text: string | undefined;
+}
+
+export const streamedForm = defineContextKey<readonly StreamedFormPart[]>('streamed form');

@@ -1,0 +1,95 @@
+/** Uploads that come in pieces: one row each, by the digest of the secret in its address. */
+import { hash } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { Clock, Random } from '../../../core/contract/host-tools.ts';
+import type { Database } from '../../common/domain/database.ts';
+
+export const sessionLifetimeMs = 86_400_000;
+/** Of one account. */
+const mostSessions = 1_000;
+const secretFormat = /^[0-9a-f]{64}$/;
+
+export interface UploadSession {
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly fileId: string;
+  readonly name: string;
+  readonly mediaType: string;
+  /** As announced. */
+  readonly bytes: number | undefined;
+}
+
+interface Row {
+  readonly account_id: string;
+  readonly key_id: string;
+  readonly file_id: string;
+  readonly name: string;
+  readonly media_type: string;
+  readonly bytes: string | null;
+}
+
+export class UploadSessions {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #random: Random;
+
+  constructor(database: Database, clock: Clock, random: Random) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** Resolves with its secret, of which only a digest is kept. */
+  async begin({ accountId, keyId, fileId, name, mediaType, bytes }: UploadSession): Promise<string> {
+    const secret = this.#random.bytes(32).toString('hex');
+    const made = (await this.#database.orm.execute(sql`
+      insert into ${this.#table} (digest, account_id, key_id, file_id, name, media_type, bytes, expires_at)
+      select ${digestOf(secret)}, ${accountId}, ${keyId}, ${fileId}, ${name}, ${mediaType}, ${bytes ?? null}::bigint,
+        ${this.#in(sessionLifetimeMs)}
+      where (select count(*) from ${this.#table} where account_id = ${accountId} and expires_at > ${this.#in(0)})
+        < ${mostSessions}::int
+      returning digest`)) as unknown as unknown[];
+    if (made.length > 0) return secret;
+    throw new GatewayError('rate_limited', `At most ${mostSessions} uploads of an account are begun in a day.`, {
+      code: 'uploads',
+      retryAfterMs: 60_000,
+    });
+  }
+
+  /** undefined: there never was one, it was cancelled, or has expired. */
+  async find(secret: string): Promise<UploadSession | undefined> {
+    if (!secretFormat.test(secret)) return undefined;
+    const [row] = (await this.#database.orm.execute(sql`
+      select account_id, key_id, file_id, name, media_type, bytes::text as bytes from ${this.#table}
+      where digest = ${digestOf(secret)} and expires_at > ${this.#in(0)}`)) as unknown as Row[];
+    return (
+      row && {
+        accountId: row.account_id,
+        keyId: row.key_id,
+        fileId: row.file_id,
+        name: row.name,
+        mediaType: row.media_type,
+        bytes: row.bytes === null ? undefined : Number(row.bytes),
+      }
+    );
+  }
+
+  async remove(secret: string): Promise<void> {
+    await this.#database.orm.execute(sql`delete from ${this.#table} where digest = ${digestOf(secret)}`);
+  }
+
+  async deleteExpired(): Promise<void> {
+    await this.#database.orm.execute(sql`delete from ${this.#table} where expires_at <= ${this.#in(0)}`);
+  }
+
+  get #table() {
+    return sql`${sql.identifier(this.#database.schema)}.resumable_uploads`;
+  }
+
+  #in(milliseconds: number) {
+    return sql`${new Date(this.#clock.now() + milliseconds).toISOString()}::timestamptz`;
+  }
+}
+
+const digestOf = (secret: string) => hash('sha256', secret, 'base64url');

@@ -1,0 +1,5 @@
+/** The same before the second gateway. */
+process.env['SDK_GATEWAY'] = 'demo-alt';
+await import('./google-batches.test.ts');
+
+export {};
