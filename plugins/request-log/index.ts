@@ -51,8 +51,8 @@ export default definePlugin({
     let config = written;
     const store = host.get(database);
     await store.migrate('request-log', new URL('./migrations/', import.meta.url));
-    const calls = () => host.find(callRows)?.view;
-    const sums = requestSumsWith(calls);
+    const calls = () => host.find(callRows);
+    const sums = requestSumsWith(() => calls()?.view);
     let noted = 0;
     const queries = openRequestQueries({ ...store, sums }, calls, () => noted);
     host.provide(requestQueries, queries);

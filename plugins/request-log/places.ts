@@ -1,4 +1,4 @@
-/** Where the newest rows of a filter are, by the kept sums: so a list looks into few quarters of an hour, and into none in vain. */
+/** Where the newest or oldest rows of a filter are, by the kept sums: so a list looks into few quarters of an hour, and into none in vain. */
 import { sql } from 'drizzle-orm';
 import type { Span } from '../common/domain/admin/pages.ts';
 import type { RequestFilter } from '../common/domain/admin/requests.ts';
@@ -14,21 +14,29 @@ export function isSelective({ keyId, model, provider, operation, result }: Reque
   return [keyId, model, provider, operation, result].some((value) => value !== undefined);
 }
 
-/** Spans with `rows` of the filter's rows at least, or all of them, newest first. `before`: where the page begins. */
+export interface Places {
+  /** Where the page begins; undefined: it is the first. */
+  readonly at: number | undefined;
+  readonly rows: number;
+  readonly order: 'asc' | 'desc';
+}
+
+/** Spans with `rows` of the filter's rows at least, or all of them, in this order. */
 export async function placesOf(
   { orm, schema, sums }: Store,
   filter: RequestFilter,
-  { before, rows }: { readonly before: number; readonly rows: number },
+  { at: start, rows, order }: Places,
 ): Promise<Span[]> {
-  const until = Math.min(filter.until, before);
-  if (filter.from >= until) return [];
-  const [first, last] = [Math.floor((filter.from - slackMs) / quarterMs), Math.ceil((until + slackMs) / quarterMs)];
+  const from = order === 'asc' ? Math.max(filter.from, (start ?? filter.from) - 1) : filter.from;
+  const until = order === 'desc' ? Math.min(filter.until, start ?? filter.until) : filter.until;
+  if (from >= until) return [];
+  const [first, last] = [Math.floor((from - slackMs) / quarterMs), Math.ceil((until + slackMs) / quarterMs)];
   const quarters = await readSums(orm, schema, sums, {
     bounds: [first * quarterMs, last * quarterMs],
     conditions: conditionsOf(filter),
     each: 'quarter',
     measures: [{ name: 'requests', of: 'requests', ofKept: sql`sum(requests)`, ofRows: sql`count(*)` }],
-    ending: sql`order by "group"::bigint desc`,
+    ending: sql`order by "group"::bigint ${sql.raw(order)}`,
   });
   const found: Span[] = [];
   let sure = 0;
@@ -36,7 +44,7 @@ export async function placesOf(
     if (sure >= rows) break;
     const at = Number(group);
     // Of the quarter in which the page begins some may be on the page before.
-    if (at + quarterMs + slackMs <= until && at - slackMs >= filter.from) sure += Number(requests);
+    if (at + quarterMs + slackMs <= until && at - slackMs >= from) sure += Number(requests);
     add(found, { from: Math.max(at - slackMs, filter.from), until: Math.min(at + quarterMs + slackMs, filter.until) });
   }
   return found;
@@ -44,8 +52,8 @@ export async function placesOf(
 
 /** Quarters that follow one another are one span. */
 function add(found: Span[], span: Span): void {
-  const newer = found.at(-1);
-  if (newer !== undefined && newer.from <= span.until)
-    found[found.length - 1] = { from: span.from, until: newer.until };
+  const last = found.at(-1);
+  if (last !== undefined && last.from <= span.until && span.from <= last.until)
+    found[found.length - 1] = { from: Math.min(span.from, last.from), until: Math.max(span.until, last.until) };
   else if (span.from < span.until) found.push(span);
 }

@@ -1,81 +1,46 @@
 /** The service `requestQueries`: pages of rows, single rows, and sums. */
-import { type SQL, sql } from 'drizzle-orm';
-import type { Span } from '../common/domain/admin/pages.ts';
-import type { RequestFilter, RequestQueries } from '../common/domain/admin/requests.ts';
+import type { RequestQueries, RequestSort } from '../common/domain/admin/requests.ts';
+import type { CallRows } from '../common/domain/call-facts.ts';
 import { cursorIn, pageOf, rowsFor, uuidForm } from '../common/kit/paging.ts';
 import { causesOf, failuresBy, type Newest, type Row } from './causes.ts';
-import { isSelective, placesOf } from './places.ts';
-import { canMatch, instant, isUuid, rowsUnder, rowWith, sourcesOf, viewColumns, viewOf } from './queries-sql.ts';
+import { type Reader, readFirst, rowsWith } from './first-rows.ts';
+import { isUuid, rowWith, sourcesOf, viewColumns, viewOf } from './queries-sql.ts';
+import { sortedPage } from './sorted.ts';
 import { durationsOf, groupsOf, type Store, seriesBetween, seriesOfGroups, sumsOf } from './sums.ts';
 
-/** Spans of one statement. */
-const spansAtOnce = 16;
+const newestFirst: RequestSort = { by: 'time', order: 'desc' };
 
-function inChunks(spans: readonly Span[]): Span[][] {
-  const count = Math.ceil(spans.length / spansAtOnce);
-  return Array.from({ length: count }, (_, index) => spans.slice(index * spansAtOnce, (index + 1) * spansAtOnce));
-}
-
-/** The time in a request's id. */
-const arrivalOf = (id: string) => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16) + 1;
-
-type Sources = ReturnType<typeof sourcesOf>;
-
-/** The spans to read for a page, a few at a time. */
-async function spansOf(store: Store, filter: RequestFilter, after: string | undefined, rows: number) {
-  instant(filter.from, 'from');
-  instant(filter.until, 'until');
-  if (!isSelective(filter) || !canMatch(filter)) return [[filter]];
-  const before = after === undefined ? filter.until : arrivalOf(after);
-  return inChunks(await placesOf(store, filter, { before, rows }));
-}
-
-function newestOf(store: Store, sources: () => Sources, rowsOf: (statement: SQL) => Promise<Row[]>): Newest {
-  return async (filter, columns, limit, after) => {
-    const older = after === undefined ? sql`` : sql`and requests.id < ${after}::uuid`;
-    const rest = sql`${older} order by requests.id desc limit ${limit}::int`;
-    const wanted = { columns: sql`requests.id as place, ${columns}`, rest };
-    const rows: Row[] = [];
-    for (const spans of await spansOf(store, filter, after, limit)) {
-      const found = spans.map((span) => rowsUnder(sources(), { ...wanted, filter: { ...filter, ...span } }));
-      if (found.includes(undefined)) break;
-      const all = sql.join(found as SQL[], sql` union all `);
-      rows.push(...(await rowsOf(sql`select * from (${all}) as found order by place desc limit ${limit}::int`)));
-      if (rows.length >= limit) break;
-    }
-    return rows.slice(0, limit);
-  };
-}
-
-/** `calls`: the view of calls that are requests, where there is one. `written`: how many requests this process has recorded. */
+/** `calls`: the rows of calls that are requests, where there are any. `written`: how many requests this process has recorded. */
 export function openRequestQueries(
   { orm, schema, sums }: Store,
-  calls: () => SQL | undefined,
+  calls: () => CallRows | undefined,
   written: () => number,
 ): RequestQueries {
   const store = { orm, schema, sums };
-  const sources = () => sourcesOf(schema, calls());
-  const rowsOf = async (statement: SQL) => (await orm.execute(statement)) as unknown as Row[];
-  const newest = newestOf(store, sources, rowsOf);
+  const rowsOf: Reader['rowsOf'] = async (statement) => (await orm.execute(statement)) as unknown as Row[];
+  const sources = () => sourcesOf(schema, calls()?.view);
+  const reader: Reader = { ...store, sources, rowsOf };
+  const newest: Newest = (filter, columns, limit, after) =>
+    readFirst(reader, filter, { columns, limit, after, order: 'desc' });
   return {
     written,
-    async list({ cause, ...filter }, page) {
+    async list({ cause, sort = newestFirst, ...filter }, page) {
+      const among = cause === undefined ? undefined : await failuresBy(newest, filter, cause);
+      if (sort.by !== 'time' || (among !== undefined && sort.order === 'asc'))
+        return sortedPage(reader, filter, { ...sort, costOf: calls()?.costOf, among }, page);
       const limit = rowsFor(page);
       const after = cursorIn(page, uuidForm);
-      if (cause === undefined)
-        return pageOf(await newest(filter, viewColumns, limit, after), page, ({ id }) => String(id), viewOf);
-      const ids = await failuresBy(newest, filter, cause);
-      const wanted = ids.filter((id) => after === undefined || id < after.toLowerCase()).slice(0, limit);
-      const rest = sql`and requests.id in (select value::uuid from json_array_elements_text(${JSON.stringify(wanted)}::text::json))`;
-      const found = rowsUnder(sources(), { columns: viewColumns, filter, rest });
-      const rows = found === undefined || wanted.length === 0 ? [] : await rowsOf(found);
-      const inOrder = rows.toSorted((left, right) => (String(left['id']) < String(right['id']) ? 1 : -1));
-      return pageOf(inOrder, page, ({ id }) => String(id), viewOf);
+      if (among === undefined) {
+        const rows = await readFirst(reader, filter, { columns: viewColumns, limit, after, order: sort.order });
+        return pageOf(rows, page, ({ id }) => String(id), viewOf);
+      }
+      const ids = among.filter((id) => after === undefined || id < after.toLowerCase()).slice(0, limit);
+      return pageOf(await rowsWith(reader, filter, ids), page, ({ id }) => String(id), viewOf);
     },
 
     async find(id, accountId) {
       if (!isUuid(id) || (accountId !== undefined && !isUuid(accountId))) return undefined;
-      const [row] = await rowsOf(rowWith(sources(), id, accountId));
+      const [row] = await rowsOf(rowWith(reader.sources(), id, accountId));
       return row === undefined ? undefined : viewOf(row);
     },
 

@@ -38,11 +38,45 @@ test('a column sorts the rows up and down, by name and by amount, and says so', 
   );
 });
 
-test('a list of several pages is not sorted by one of them', { skip: cannotRun }, async () => {
+test('a list of several pages is sorted by the server, over all of them, and the address says how', {
+  skip: cannotRun,
+}, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/requests?span=30d');
   await page.getByRole('navigation', { name: 'Rows' }).waitFor();
-  assert.equal(await page.locator('.data-table thead button').count(), 0);
+  const headings = await page.locator('.data-table thead button').allInnerTexts();
+  assert.deepEqual(headings, ['Time', 'Tokens', 'First byte', 'Total', 'Charged']);
+  const charged = page.getByRole('columnheader', { name: 'Charged' });
+  const costs = async () => {
+    const texts = await page.locator('.data-table td[data-label="Charged"]').allInnerTexts();
+    return texts.filter((text) => text !== '–').map((text) => Number(text.replace('$', '')));
+  };
+  await charged.getByRole('button').focus();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/sort=cost/);
+  await page.locator('.data-table').locator('xpath=ancestor::*[@aria-busy="false"]').waitFor();
+  assert.equal(await charged.getAttribute('aria-sort'), 'descending');
+  const first = await costs();
+  assert.deepEqual(
+    first,
+    first.toSorted((left, right) => right - left),
+  );
+  await page.getByRole('button', { name: 'Next' }).click();
+  await page.waitForURL(/after=/);
+  await page.getByText(/^26–50 of/).waitFor();
+  assert.ok((await costs())[0]! <= first.at(-1)!);
+  await charged.getByRole('button').click();
+  await page.waitForURL(/order=asc/);
+  assert.doesNotMatch(page.url(), /after=/);
+  await page.reload();
+  await charged.waitFor();
+  assert.equal(await charged.getAttribute('aria-sort'), 'ascending');
+  await charged.getByRole('button').click();
+  await page.waitForURL((url) => !/sort=|order=/.test(url.search));
+  assert.equal(
+    await page.getByRole('columnheader', { name: 'Time', exact: true }).getAttribute('aria-sort'),
+    'descending',
+  );
 });
 
 test('a column that is taken away stays away in this browser', { skip: cannotRun }, async () => {

@@ -132,6 +132,7 @@ export function openCallRows({ orm, schema }: Database): CallRows {
   const table = tablesOf(schema);
   return {
     view: table('call_requests'),
+    costOf: (id) => sql`(select cost from ${table('calls')} as charged where charged.id = ${id} and charged.settled)`,
     forgetFacts: async (before) => {
       const until = firstIdAt(before);
       const [known] = await rowsOf<{ before: string }>(

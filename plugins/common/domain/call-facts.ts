@@ -44,6 +44,8 @@ export const callRow = defineContextKey<CallRow>('call row');
 export interface CallRows {
   /** A view with the columns of the table `requests`, but text in `account_id` and `key_id`. Its key is in the order of arrival. */
   readonly view: SQL;
+  /** What the request with this id costs, in nano-USD; null without a settled call. */
+  costOf(id: SQL): SQL;
   /** Removes the facts of requests that arrived before `before` (wall-clock milliseconds); money stays. */
   forgetFacts(before: number): Promise<void>;
 }

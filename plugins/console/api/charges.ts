@@ -16,12 +16,12 @@ export async function chargedRequests(
   services: ConsoleServices,
   filter: RequestListFilter,
   page: PageRequest,
-): Promise<Page<ChargedRequest>> {
-  const { rows, next } = await need(services, requestQueries).list(filter, page);
+): Promise<Page<ChargedRequest> & { readonly sortedOf: number | undefined }> {
+  const { rows, next, sortedOf } = await need(services, requestQueries).list(filter, page);
   const ids = rows.map(({ id }) => id);
   const found = (await services.find(ledgerQueries)?.chargesOf(ids, filter.accountId)) ?? [];
   const charges = new Map(found.map((charge) => [charge.requestId, charge]));
-  return { rows: rows.map((row) => ({ row, charge: charges.get(row.id) })), next };
+  return { rows: rows.map((row) => ({ row, charge: charges.get(row.id) })), next, sortedOf };
 }
 
 /** One request of an account, or of any, with its charge and attempts. */

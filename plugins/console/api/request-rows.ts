@@ -3,10 +3,15 @@
 import { z } from '@hono/zod-openapi';
 import type { AttemptView, ChargeView } from '../../common/domain/admin/ledger.ts';
 import type { Span } from '../../common/domain/admin/pages.ts';
-import type { RequestFilter, RequestSums } from '../../common/domain/admin/requests.ts';
+import {
+  type RequestFilter,
+  type RequestSort,
+  type RequestSums,
+  requestSorts,
+} from '../../common/domain/admin/requests.ts';
 import type { ChargedRequest } from './charges.ts';
 import { nothingHere } from './routing/router.ts';
-import { countInput, id, instant, instantInput, iso, usage, usd, usdOrNull, usdText } from './schemas.ts';
+import { countInput, id, instant, instantInput, iso, pageOf, usage, usd, usdOrNull, usdText } from './schemas.ts';
 import { boundsOf, bucketMinutesOf, usualZone, zoneQuery } from './time-zone.ts';
 
 const results = ['ok', 'client_error', 'upstream_error', 'left'] as const;
@@ -226,6 +231,27 @@ export const operatorRowsQuery = operatorRequestsQuery.extend({
     .optional()
     .describe('A cause of `/admin/monitor/causes`: its failures among the newest 2,000 of each result.'),
 });
+
+/** The order of a list. The CSV files are by time alone. */
+export const sortQuery = z.object({
+  sort: z
+    .enum(requestSorts)
+    .optional()
+    .describe('time by default. Any other order is that of the newest 50,000 requests of the span.'),
+  order: z.enum(['asc', 'desc']).optional().describe('desc by default: the newest or largest first.'),
+});
+export const sortOf = ({ sort = 'time', order = 'desc' }: z.output<typeof sortQuery>): RequestSort => ({
+  by: sort,
+  order,
+});
+/** A page of rows; `sortedOf` says how much of the span they were sorted from. */
+export const sortedPage = <Row extends z.ZodType>(row: Row) =>
+  pageOf(row).extend({
+    sortedOf: z
+      .number()
+      .nullable()
+      .describe('Only the newest so many requests of the span were sorted: there may be more. null: all were.'),
+  });
 
 /** Operations that ask no model for anything. */
 const withoutModels = ['files', 'models', 'payments', 'hello'] as const;

@@ -64,10 +64,12 @@ export function pageRequest(query: z.output<typeof pageQuery>): PageRequest {
 }
 
 export function listed<Row, Json>(
-  { rows, next }: Page<Row>,
+  { rows, next, ...more }: Page<Row>,
   toJson: (row: Row) => Json,
 ): { rows: Json[]; next: string | null } {
-  return { rows: rows.map(toJson), next: next ?? null };
+  // Absent things are null in answers.
+  const others = Object.entries(more).map(([name, value]) => [name, value ?? null]);
+  return { ...Object.fromEntries(others), rows: rows.map(toJson), next: next ?? null };
 }
 
 export const hourMs = 3_600_000;

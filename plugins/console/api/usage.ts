@@ -16,16 +16,19 @@ import {
   requestStory,
   requestSums,
   requestsQuery,
+  sortedPage,
+  sortOf,
+  sortQuery,
   sumsJson,
 } from './request-rows.ts';
 import { type ConsoleServices, need, ownAccount, type RequestContext } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
-import { answers, answersCsv, id, instant, iso, listed, pageOf, pageQuery, usd } from './schemas.ts';
+import { answers, answersCsv, id, instant, iso, listed, pageQuery, usd } from './schemas.ts';
 import { spendBetween, spendOf } from './spend.ts';
 import { spanOfDays } from './time-zone.ts';
 
-const list = route('get', '/usage', 'Own requests, by default of the last 30 days', answers(pageOf(requestRow)), {
-  query: requestsQuery.extend(pageQuery.shape),
+const list = route('get', '/usage', 'Own requests, by default of the last 30 days', answers(sortedPage(requestRow)), {
+  query: requestsQuery.extend({ ...sortQuery.shape, ...pageQuery.shape }),
 });
 const sums = route(
   'get',
@@ -70,7 +73,7 @@ const columns = [
 export function usageRoutes(services: ConsoleServices) {
   return new Routes(services)
     .list(list, requestJson, async ({ query, c }, page) =>
-      chargedRequests(services, await ownFilter(services, c, query), page),
+      chargedRequests(services, { ...(await ownFilter(services, c, query)), sort: sortOf(query) }, page),
     )
     .read(sums, async ({ query, c }) => {
       const filter = await ownFilter(services, c, query);

@@ -227,6 +227,11 @@ test('whatever happens between them, each request is listed once, with its money
       }
       for (const { id, complete } of calls.values())
         assert.equal(complete, safe.has(id), 'facts are lost in a crash alone');
+      const sort = { by: 'cost', order: 'desc' } as const;
+      const byCost = await shop.world.host.get(requestQueries).list({ from, until, sort }, { limit: 500 });
+      // A call that was not settled has no cost, as a request without one has none.
+      const costs = byCost.rows.map(({ id }) => Number(calls.get(id)?.cost ?? 0));
+      assert.deepEqual([costs.length, costs], [views.length, costs.toSorted((one, other) => other - one)]);
       assert.deepEqual((await shop.world.audit()).violations, []);
       await shop.world.stop();
     }),

@@ -59,6 +59,20 @@ export interface RequestFilter extends Span {
 export interface RequestListFilter extends RequestFilter {
   /** Only failures with this cause, among the newest that `causes` counts. */
   readonly cause?: string | undefined;
+  /** Newest first without it. */
+  readonly sort?: RequestSort | undefined;
+}
+
+export const requestSorts = ['time', 'cost', 'tokens', 'firstByte', 'duration'] as const;
+
+export interface RequestSort {
+  readonly by: (typeof requestSorts)[number];
+  readonly order: 'asc' | 'desc';
+}
+
+export interface RequestPage extends Page<RequestView> {
+  /** Only the newest so many requests of the span were sorted: there may be more. Never of a list by time. */
+  readonly sortedOf?: number | undefined;
 }
 
 export type RequestResult = 'ok' | 'client_error' | 'upstream_error' | 'left';
@@ -106,7 +120,7 @@ export type RequestGroup = 'model' | 'provider' | 'operation' | 'account' | 'key
 
 /** Rows of the request log; written within a second after the answer's end. */
 export interface RequestQueries {
-  list(filter: RequestListFilter, page: PageRequest): Promise<Page<RequestView>>;
+  list(filter: RequestListFilter, page: PageRequest): Promise<RequestPage>;
   find(id: string, accountId: string | undefined): Promise<RequestView | undefined>;
   sums(filter: RequestFilter): Promise<RequestSums>;
   durations(filter: RequestFilter): Promise<DurationCounts>;

@@ -10,7 +10,15 @@ import { poolAnswer, poolJson } from '../home.ts';
 import { keyJson, keyRow } from '../keys.ts';
 import { ledgerPage, ledgerQuery, ledgerRow, ledgerRowJson } from '../ledger-rows.ts';
 import { planCard, planJson } from '../plan-cards.ts';
-import { operatorRequestJson, operatorRequestRow, operatorRequestsQuery, requestFilter } from '../request-rows.ts';
+import {
+  operatorRequestJson,
+  operatorRequestRow,
+  operatorRequestsQuery,
+  requestFilter,
+  sortedPage,
+  sortOf,
+  sortQuery,
+} from '../request-rows.ts';
 import { type ConsoleServices, need, nothingHere } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import { answers, id, instant, iso, isoOrNull, pageOf, pageQuery, usd, usdOrNull } from '../schemas.ts';
@@ -101,8 +109,11 @@ const requests = route(
   'get',
   '/admin/accounts/{id}/requests',
   "An account's requests, by default of the last 30 days",
-  answers(pageOf(operatorRequestRow)),
-  { params: one, query: operatorRequestsQuery.omit({ accountId: true }).extend(pageQuery.shape) },
+  answers(sortedPage(operatorRequestRow)),
+  {
+    params: one,
+    query: operatorRequestsQuery.omit({ accountId: true }).extend({ ...sortQuery.shape, ...pageQuery.shape }),
+  },
 );
 const tasks = route('get', '/admin/accounts/{id}/tasks', "An account's tasks", answers(pageOf(operatorTaskRow)), {
   params: one,
@@ -142,7 +153,7 @@ export function accountRoutes(services: ConsoleServices) {
     .list(requests, operatorRequestJson, async ({ param, query }, page) => {
       const { id: accountId } = await knownAccount(services, param.id);
       const span = spanOfDays(query, services.clock.now(), 30);
-      return chargedRequests(services, requestFilter(query, span, accountId), page);
+      return chargedRequests(services, { ...requestFilter(query, span, accountId), sort: sortOf(query) }, page);
     })
     .list(tasks, operatorTaskJson, async ({ param, query, c }, page) => {
       const { id } = await knownAccount(services, param.id);

@@ -19,6 +19,9 @@ import {
   operatorRowsQuery,
   requestFilter,
   requestSums,
+  sortedPage,
+  sortOf,
+  sortQuery,
   sumsJson,
 } from '../request-rows.ts';
 import { type ConsoleServices, need } from '../routing/router.ts';
@@ -32,7 +35,6 @@ import {
   instant,
   iso,
   listed,
-  pageOf,
   pageQuery,
   spanOf,
   usdOrNull,
@@ -103,8 +105,8 @@ const list = route(
   'get',
   '/admin/requests',
   'Requests, by default of the last 24 hours',
-  answers(pageOf(operatorRequestRow)),
-  { query: operatorRowsQuery.extend(pageQuery.shape) },
+  answers(sortedPage(operatorRequestRow)),
+  { query: operatorRowsQuery.extend({ ...sortQuery.shape, ...pageQuery.shape }) },
 );
 const csv = route('get', '/admin/requests.csv', 'Requests as CSV', answersCsv, { query: operatorRowsQuery });
 const one = route('get', '/admin/requests/{id}', 'One request from end to end', answers(operatorRequestStory), {
@@ -174,7 +176,7 @@ export function trafficRoutes(services: ConsoleServices) {
 export function requestRoutes(services: ConsoleServices) {
   return new Routes(services)
     .list(list, operatorRequestJson, ({ query }, page) =>
-      chargedRequests(services, listFilterOf(services, query), page),
+      chargedRequests(services, { ...listFilterOf(services, query), sort: sortOf(query) }, page),
     )
     .file(csv, ({ query }) => {
       const filter = listFilterOf(services, query);

@@ -99,7 +99,7 @@ export class Routes<Known = unknown> {
     return this.#add(route, async (c) => c.json((await read(inputOf<Route>(c))) as object, 200));
   }
 
-  /** Answers one page of rows: reads `limit` and `after`, and writes each row as JSON. */
+  /** Answers one page of rows: reads `limit` and `after`, and writes each row as JSON; what else the page has, as it is. */
   list<Route extends RouteConfig & Answering, Row>(
     route: Route,
     toJson: (row: Row) => RowOf<Route>,

@@ -10,6 +10,7 @@ import type {
 } from '../../../../plugins/common/domain/admin/ledger.ts';
 import type { RequestQueries, RequestView } from '../../../../plugins/common/domain/admin/requests.ts';
 import { type Money, money } from '../../../../plugins/common/domain/money.ts';
+import { totalTokens } from '../../../../plugins/common/domain/usage.ts';
 import { groupBy, matches, paged, sumsOf } from './lists.ts';
 import { dayMs, minuteMs, type World } from './world.ts';
 
@@ -86,13 +87,22 @@ export function fakeRequests(world: World): RequestQueries {
   const found = (filter: Parameters<RequestQueries['sums']>[0]) => world.requests.filter((row) => matches(row, filter));
   return {
     written: () => world.requests.length,
-    list: async ({ cause, ...filter }, page) =>
-      paged(
-        found(filter)
-          .filter((row) => cause === undefined || causeOf(row) === cause)
-          .toReversed(),
+    async list({ cause, sort, ...filter }, page) {
+      const rows = found(filter).filter((row) => cause === undefined || causeOf(row) === cause);
+      if (sort === undefined) return paged(rows.toReversed(), page);
+      const value = {
+        time: (row: RequestView) => row.receivedAt,
+        cost: ({ id }: RequestView) => Number(world.charges.find(({ requestId }) => requestId === id)?.cost ?? -1n),
+        tokens: ({ usage }: RequestView) => totalTokens(usage ?? {}),
+        firstByte: (row: RequestView) => row.firstByteMs ?? -1,
+        duration: (row: RequestView) => row.totalMs,
+      }[sort.by];
+      const sign = sort.order === 'desc' ? -1 : 1;
+      return paged(
+        rows.toReversed().sort((left, right) => sign * (value(left) - value(right))),
         page,
-      ),
+      );
+    },
     async durations(filter) {
       const edges = [0, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 60_000];
       const counts = (values: readonly number[]) =>

@@ -60,9 +60,14 @@ export function useCountColumn<Row, Key extends KeyOf<Row, number>>(key: Key, ti
   return { key, title, right: true, cell: (row: Row) => countText(plain(row), i18n.language), plain };
 }
 
-export function durationColumn<Row>(key: string, title: string, of: (row: Row) => number | null): Column<Row> {
+export function durationColumn<Row>(
+  key: string,
+  title: string,
+  of: (row: Row) => number | null,
+  more: More<Row> = {},
+): Column<Row> {
   const cell = (row: Row) => <span className="number">{durationText(of(row))}</span>;
-  return { key, title, right: true, cell, plain: of };
+  return { key, title, right: true, cell, plain: of, ...more };
 }
 
 /** The beginning of a secret. */

@@ -1,16 +1,19 @@
 /** A long list: paged on the server, filtered by the address bar, with what to say when it is empty or fails. */
+import { Text } from '@mantine/core';
 import { keepPreviousData, type QueryKey, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
 import { addressOf, get, type Query } from '../api/client.ts';
 import type { Page } from '../api/types.ts';
+import { countText } from './format.ts';
 import { Pager } from './pager.tsx';
-import { RowsTable, type RowsTableProps } from './rows-table.tsx';
+import { type Column, RowsTable, type RowsTableProps } from './rows-table.tsx';
 import { useSearchState } from './search-state.ts';
 import { ErrorState } from './states.tsx';
 
 export type { Column } from './rows-table.tsx';
 
-interface DataTableProps<Row> extends Omit<RowsTableProps<Row>, 'rows' | 'stale' | 'whole' | 'footer'> {
+interface DataTableProps<Row> extends Omit<RowsTableProps<Row>, 'rows' | 'stale' | 'whole' | 'sorting' | 'footer'> {
   /** Path of the list under /console/api. */
   readonly path: string;
   readonly query?: Query;
@@ -30,11 +33,13 @@ export const listKey = (path: string): QueryKey => ['list', path];
 
 export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const { path, query = {}, limit = 25 } = props;
+  const { t, i18n } = useTranslation();
   const [search] = useSearchState();
-  const asked = { ...query, limit, after: search['after'] };
+  const sorting = useServerSorting(props.columns);
+  const asked = { ...query, ...sorting?.query, limit, after: search['after'] };
   const list = useQuery({
     queryKey: [...listKey(path), asked],
-    queryFn: ({ signal }) => get<Page<Row>>(path, asked, signal),
+    queryFn: ({ signal }) => get<SortedPage<Row>>(path, asked, signal),
     placeholderData: keepPreviousData,
     ...(props.refetchMs === undefined ? {} : { refetchInterval: props.refetchMs }),
   });
@@ -49,8 +54,14 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
     );
   if (list.data?.rows.length === 0 && search['after'] === undefined) return <>{props.empty}</>;
   const csv = props.csv === undefined ? undefined : addressOf(props.csv, query);
+  const sortedOf = list.data?.sortedOf ?? null;
   return (
     <div aria-busy={list.isFetching}>
+      {sortedOf !== null && (
+        <Text role="status" fz="xs" c="dimmed" px="md" pt="xs">
+          {t('shell.sort.bound', { rows: countText(sortedOf, i18n.language) })}
+        </Text>
+      )}
       <RowsTable
         label={props.label}
         columns={props.columns}
@@ -59,6 +70,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
         onOpen={props.onOpen}
         stale={list.isPlaceholderData}
         whole={isAlone}
+        sorting={sorting}
         footer={
           isAlone && csv === undefined ? undefined : (
             <Pager next={next} csv={csv} shown={list.data?.rows.length ?? 0} limit={limit} total={total} />
@@ -67,6 +79,29 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
       />
     </div>
   );
+}
+
+interface SortedPage<Row> extends Page<Row> {
+  /** Only the newest so many rows were sorted. */
+  readonly sortedOf?: number | null;
+}
+
+const usual = { by: 'time', order: 'desc' } as const;
+
+/** The order in the address bar: largest first, then smallest first, then the usual one. undefined: the server has one order. */
+function useServerSorting<Row>(columns: readonly Column<Row>[]) {
+  const [search, change] = useSearchState();
+  if (columns.every(({ sort }) => sort === undefined)) return undefined;
+  const by = columns.find(({ sort }) => sort !== undefined && sort === search['sort'])?.sort ?? usual.by;
+  const order = search['order'] === 'asc' ? 'asc' : usual.order;
+  const onSort = (wanted: string) => {
+    const isNext = wanted === by && order === 'asc';
+    const isTurned = wanted === by && order === 'desc';
+    const isUsual = isNext || (wanted === usual.by && !isTurned);
+    change({ sort: isUsual ? undefined : wanted, order: isTurned ? 'asc' : undefined });
+  };
+  const isUsual = by === usual.by && order === usual.order;
+  return { by, order, onSort, query: isUsual ? {} : { sort: by, order } } as const;
 }
 
 /** undefined: not known. */

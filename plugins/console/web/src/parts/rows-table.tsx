@@ -1,7 +1,13 @@
 /** Rows in columns, with sorting and a choice of columns; on a small screen each row is a card of labelled lines. */
 import { ActionIcon, Group, Menu, Skeleton, Table, UnstyledButton } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
-import { IconChevronDown, IconChevronUp, IconColumns3 } from '@tabler/icons-react';
+import {
+  IconChevronDown,
+  IconChevronUp,
+  IconColumns3,
+  IconSortAscending,
+  IconSortDescending,
+} from '@tabler/icons-react';
 import {
   columnVisibilityFeature,
   createSortedRowModel,
@@ -21,6 +27,8 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ReactNode;
   /** Its value as text or number; without it the column is neither sorted by nor in the CSV that a page makes. */
   readonly plain?: (row: Row) => Cell;
+  /** What the server calls an order by it. */
+  readonly sort?: string;
   /** Stands beside the cell and has buttons of its own, which the row's button cannot hold. */
   readonly beside?: (row: Row) => ReactNode;
   /** Numbers stand at the right. */
@@ -41,8 +49,17 @@ export interface RowsTableProps<Row> {
   readonly stale?: boolean;
   /** Whether `rows` are all rows there are: a part of a list is not sorted. */
   readonly whole?: boolean;
+  /** The server sorts: then by the columns that it knows an order of, and by no others. */
+  readonly sorting?: ServerSorting | undefined;
   /** Stands below the rows. */
   readonly footer?: ReactNode;
+}
+
+interface ServerSorting {
+  /** As the server calls it. */
+  readonly by: string;
+  readonly order: 'asc' | 'desc';
+  readonly onSort: (by: string) => void;
 }
 
 const features = tableFeatures({ columnVisibilityFeature, rowSortingFeature, sortedRowModel: createSortedRowModel() });
@@ -52,7 +69,7 @@ const VirtualRows = lazy(() => import('./virtual-rows.tsx'));
 const virtualFrom = 100;
 
 export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
-  const { label, columns, rows, rowKey, onOpen, stale = false, whole = true, footer } = props;
+  const { label, columns, rows, rowKey, onOpen, stale = false, whole = true, sorting, footer } = props;
   const [hidden, setHidden] = useLocalStorage<readonly string[]>({
     key: `console-hidden-columns-${columns.map(({ key }) => key).join('-')}`,
     defaultValue: noRows,
@@ -64,7 +81,7 @@ export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
     columns: columns.map(({ key, plain }) => ({
       id: key,
       accessorFn: (row: Row) => plain?.(row) ?? undefined,
-      enableSorting: whole && plain !== undefined,
+      enableSorting: whole && sorting === undefined && plain !== undefined,
       sortFn: compareCells,
       sortUndefined: 'last' as const,
     })),
@@ -93,7 +110,11 @@ export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
           <Table.Thead>
             <Table.Tr>
               {shown.map((column) => (
-                <Heading key={column.key} column={column} sorting={table.getColumn(column.key)} />
+                <Heading
+                  key={column.key}
+                  column={column}
+                  {...sortingOf(column, sorting, table.getColumn(column.key))}
+                />
               ))}
             </Table.Tr>
           </Table.Thead>
@@ -112,6 +133,7 @@ export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
       {(canChoose || footer !== undefined) && (
         <Group justify="space-between" px="md" py="xs" className="pager">
           {footer ?? <span />}
+          {sorting !== undefined && <OrderChoice columns={columns} sorting={sorting} />}
           {canChoose && <ColumnChoice columns={columns} hidden={hidden} onChange={setHidden} />}
         </Group>
       )}
@@ -139,26 +161,49 @@ function compareCells(left: { getValue(id: string): unknown }, right: { getValue
   return Number.isNaN(difference) ? String(a).localeCompare(String(b)) : difference;
 }
 
-interface Sorting {
+interface HeadingSorting {
+  readonly order: false | 'asc' | 'desc';
+  /** undefined: there is no order by it. */
+  readonly onSort: (() => void) | undefined;
+}
+
+interface LocalSorting {
   getCanSort(): boolean;
   getIsSorted(): false | 'asc' | 'desc';
   toggleSorting(): void;
 }
 
-function Heading<Row>({ column, sorting }: { readonly column: Column<Row>; readonly sorting: Sorting | undefined }) {
+function sortingOf<Row>(
+  { sort }: Column<Row>,
+  server: ServerSorting | undefined,
+  local: LocalSorting | undefined,
+): HeadingSorting {
+  if (server === undefined)
+    return {
+      order: local?.getIsSorted() ?? false,
+      onSort: local?.getCanSort() === true ? () => local.toggleSorting() : undefined,
+    };
+  return {
+    order: sort === server.by && server.order,
+    onSort: sort === undefined ? undefined : () => server.onSort(sort),
+  };
+}
+
+type HeadingProps<Row> = HeadingSorting & { readonly column: Column<Row> };
+
+function Heading<Row>({ column, order, onSort }: HeadingProps<Row>) {
   const { title, right, minor } = column;
-  const order = sorting?.getIsSorted() ?? false;
-  const Arrow = order === 'desc' ? IconChevronDown : IconChevronUp;
+  const Arrow = order === 'asc' ? IconChevronUp : IconChevronDown;
   const direction = { asc: 'ascending', desc: 'descending' } as const;
   return (
     <Table.Th data-right={right} data-minor={minor} aria-sort={order === false ? undefined : direction[order]}>
-      {sorting?.getCanSort() ? (
-        <UnstyledButton className="sort-button" onClick={() => sorting.toggleSorting()}>
+      {onSort === undefined ? (
+        title
+      ) : (
+        <UnstyledButton className="sort-button" onClick={onSort}>
           {title}
           <Arrow size={12} className="sort-arrow" data-on={order !== false || undefined} aria-hidden />
         </UnstyledButton>
-      ) : (
-        title
       )}
     </Table.Th>
   );
@@ -191,6 +236,37 @@ function ColumnChoice<Row>({ columns, hidden, onChange }: ColumnChoiceProps<Row>
               {title}
             </Menu.CheckboxItem>
           ))}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+interface OrderChoiceProps<Row> {
+  readonly columns: readonly Column<Row>[];
+  readonly sorting: ServerSorting;
+}
+
+/** The orders where there is no room for headings. */
+function OrderChoice<Row>({ columns, sorting }: OrderChoiceProps<Row>) {
+  const { t } = useTranslation();
+  const Icon = sorting.order === 'asc' ? IconSortAscending : IconSortDescending;
+  return (
+    <Menu position="top-end" shadow="md">
+      <Menu.Target>
+        <ActionIcon hiddenFrom="sm" variant="subtle" color="gray" size="sm" aria-label={t('shell.sort.by')}>
+          <Icon size={15} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {columns.flatMap(({ sort, title }) =>
+          sort === undefined ? (
+            []
+          ) : (
+            <Menu.CheckboxItem key={sort} checked={sort === sorting.by} onChange={() => sorting.onSort(sort)}>
+              {title}
+            </Menu.CheckboxItem>
+          ),
+        )}
       </Menu.Dropdown>
     </Menu>
   );

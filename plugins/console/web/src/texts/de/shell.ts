@@ -64,6 +64,11 @@ const texts: Part<'shell'> = {
   never: 'Nie',
   clearFilters: 'Filter zurücksetzen',
   columns: 'Spalten',
+  sort: {
+    by: 'Sortieren nach',
+    bound:
+      'Sortiert sind die neuesten {{rows}} Zeilen dieses Zeitraums; es gibt noch mehr. Ein kürzerer Zeitraum oder ein Filter zeigt sie vollständig.',
+  },
   rows: 'Zeilen',
   open: 'Öffnen',
   page: {

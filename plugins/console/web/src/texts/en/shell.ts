@@ -62,6 +62,11 @@ export default {
   never: 'Never',
   clearFilters: 'Clear filters',
   columns: 'Columns',
+  sort: {
+    by: 'Sort by',
+    bound:
+      'Sorted from the newest {{rows}} rows of this time, since there are more. A shorter time or a filter shows all of them.',
+  },
   rows: 'Rows',
   open: 'Open',
   page: {

@@ -64,6 +64,11 @@ const texts: Part<'shell'> = {
   never: 'なし',
   clearFilters: '絞り込みを解除',
   columns: '列',
+  sort: {
+    by: '並べ替え',
+    bound:
+      'この期間の新しい順に {{rows}} 行までを並べ替えています（それより古い行は含まれません）。期間を短くするか絞り込むと、すべて表示できます。',
+  },
   rows: '行',
   open: '開く',
   page: {

@@ -64,6 +64,10 @@ const texts: Part<'shell'> = {
   never: '从未',
   clearFilters: '清除筛选',
   columns: '列',
+  sort: {
+    by: '排序',
+    bound: '仅对此时间段内最新的 {{rows}} 行排序，更早的未包含。缩短时间段或添加筛选条件即可查看全部。',
+  },
   rows: '行数',
   open: '打开',
   page: {

@@ -35,7 +35,7 @@ interface PagedSource {
   readonly csv?: string;
   /** Path of the sums of the same rows, for their number. */
   readonly sums?: string;
-  readonly refetchMs?: number;
+  readonly refetchMs?: number | false;
   /** Members of a row for a CSV of all rows, where the server makes none. */
   readonly csvOfAll?: { readonly file: string; readonly columns: readonly string[] };
 }

@@ -6,9 +6,9 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Query } from '../../../api/client.ts';
 import { durationColumn, moneyColumn, textColumn, timeColumn } from '../../../parts/columns.tsx';
-import { countText } from '../../../parts/format.ts';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
+import { tokensColumn } from '../../../parts/tokens.tsx';
 import { ResultWord } from '../parts/badges.tsx';
 import { AccountLink } from '../parts/names.tsx';
 import { ResourceList, SideDrawer } from '../parts/resource-page.tsx';
@@ -39,7 +39,8 @@ export function RequestList({ query, filters, ofOne = false }: RequestListProps)
           csv: '/admin/requests.csv',
           // The sums do not have causes.
           ...(query['cause'] === undefined ? { sums: '/admin/monitor' } : {}),
-          refetchMs: 15_000,
+          // Sorting anything but times reads many rows.
+          refetchMs: (search['sort'] ?? 'time') === 'time' ? 15_000 : false,
         }}
         columns={useColumns(ofOne)}
         onOpen={(row) => change({ ...stay, open: row.id })}
@@ -56,32 +57,24 @@ export function RequestList({ query, filters, ofOne = false }: RequestListProps)
 }
 
 function useColumns(ofOne: boolean): Column<OperatorRequest>[] {
-  const { t, i18n } = useTranslation();
-  const tokens = ({ usage }: OperatorRequest) => Object.values(usage ?? {}).reduce((sum, count) => sum + count, 0);
+  const { t } = useTranslation();
   const account = textColumn<OperatorRequest, 'accountId'>('accountId', t('operator.column.account'), {
     cell: ({ accountId }) => <AccountLink id={accountId} />,
   });
   return [
-    timeColumn('receivedAt', t('operator.column.time')),
+    timeColumn('receivedAt', t('operator.column.time'), { sort: 'time' }),
     ...(ofOne ? [] : [account]),
     textColumn('model', t('operator.column.model')),
     textColumn('operation', t('operator.column.operation'), { minor: true, cell: operationCell }),
     textColumn('provider', t('operator.column.provider'), { minor: true }),
     textColumn('status', t('operator.column.result'), { cell: (row) => <ResultWord request={row} /> }),
-    {
-      key: 'tokens',
-      title: t('operator.column.tokens'),
-      right: true,
+    tokensColumn(t('operator.column.tokens'), { minor: true }),
+    durationColumn('firstByteMs', t('operator.column.firstByte'), (row) => row.firstByteMs, {
       minor: true,
-      cell: (row) => countText(tokens(row), i18n.language),
-      plain: tokens,
-    },
-    {
-      ...durationColumn<OperatorRequest>('firstByteMs', t('operator.column.firstByte'), (row) => row.firstByteMs),
-      minor: true,
-    },
-    durationColumn('totalMs', t('operator.column.total'), (row) => row.totalMs),
-    moneyColumn('cost', t('operator.column.cost'), ({ cost }) => cost),
+      sort: 'firstByte',
+    }),
+    durationColumn('totalMs', t('operator.column.total'), (row) => row.totalMs, { sort: 'duration' }),
+    { ...moneyColumn<OperatorRequest>('cost', t('operator.column.cost'), ({ cost }) => cost), sort: 'cost' },
   ];
 }
 
