@@ -34,7 +34,10 @@ export function RunForm({ model, apiKey, head, run, call, isWhole, counts, onRun
   const { t } = useTranslation();
   const ready = apiKey !== '' && isWhole && !run.busy;
   const onKeyDown = (event: KeyboardEvent<HTMLFormElement>) => {
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    // A field of one line would submit the form as well.
+    event.preventDefault();
+    event.currentTarget.requestSubmit();
   };
   return (
     <Bench
