@@ -57,7 +57,9 @@ function toModel(id: string, section: ModelConfig): Model {
 
 function limitsOf({ limits, traits }: ModelConfig): Pick<Model, 'limits'> {
   const resolutions = limits?.resolutions ?? traits?.resolutions;
-  return limits === undefined && resolutions === undefined ? {} : { limits: { ...limits, resolutions } };
+  const needsImage = traits?.needs_image === true;
+  if (limits === undefined && resolutions === undefined && !needsImage) return {};
+  return { limits: { ...limits, resolutions, ...(needsImage ? { needsImage } : {}) } };
 }
 
 /** Notices of `check`: one sentence per subject, however many models it concerns. */

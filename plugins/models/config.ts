@@ -82,7 +82,7 @@ const settings = z.strictObject({
   limits: limitsSchema
     .optional()
     .describe(
-      'What the vendor documents of a model of images or videos, for people: prompt, images, references, seconds …',
+      'What the vendor documents of a model beside its tokens, for people: prompt, images, references, seconds, voices …',
     ),
   kind: z.enum(modelKinds).default('chat').describe('What it makes or does: chat, image, video, embedding …'),
   display_name: z.string().min(1).max(200).optional().describe('Name for people; default: the id.'),

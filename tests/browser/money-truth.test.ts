@@ -12,6 +12,11 @@ import { operator, operatorOf, startDemo, type TestConsole } from '../plugins/co
 import { launchBrowser, signIn } from './chromium.ts';
 import { buildPages, cannotRun } from './operator-stage.ts';
 
+/** A row of a table, in the browser. */
+interface Cells {
+  querySelectorAll(selector: string): Iterable<{ readonly textContent: string | null }>;
+}
+
 const who = { email: 'ada@example.test', password: 'another long password', name: 'Ada' };
 const zone = 'Australia/Adelaide';
 const pictures = process.env['PICTURES'];
@@ -122,11 +127,9 @@ test('the wallet reads like a bank statement, with what is set aside beside the 
   const cells = await table
     .getByRole('row')
     .evaluateAll((rows) =>
-      rows
-        .slice(1)
-        .map((row) =>
-          Array.from(row.querySelectorAll('td, th'), (cell) => String((cell as { textContent: unknown }).textContent)),
-        ),
+      (rows.slice(1) as unknown as Cells[]).map((row) =>
+        Array.from(row.querySelectorAll('td, th'), ({ textContent }) => String(textContent)),
+      ),
     );
   const lines = cells.map((row) => ({ kind: row[1]!, change: shown(row.at(-2)!), after: shown(row.at(-1)!) }));
   assert.equal(new Set(lines.map(({ kind }) => kind)).size, 5, lines.map(({ kind }) => kind).join());

@@ -6,12 +6,13 @@ import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { caFile, startTlsFront } from '../helpers/tls-front.ts';
 import { startDemo } from '../sdk/demo.ts';
+import { calls, nameOf, writeSnippets } from '../sdk/snippet-calls.ts';
 
 const here = import.meta.dirname;
 const notTested = 77;
@@ -43,7 +44,10 @@ async function installed(): Promise<string> {
 async function runTests(interpreter: string): Promise<number> {
   const demo = await startDemo();
   const front = await startTlsFront(demo.origin);
+  const snippets = await mkdtemp(join(tmpdir(), 'snippets-'));
   try {
+    await writeSnippets(snippets, 'python', { base: demo.origin, key: demo.keys.good });
+    const wanted = calls.map(({ says, makes }, index) => [nameOf(index), { says: says?.source, makes }] as const);
     const refused = 'http://127.0.0.1:9';
     const files = process.argv.slice(2);
     const words = files.length > 0 ? ['-v', ...files] : ['discover', '-v'];
@@ -61,6 +65,8 @@ async function runTests(interpreter: string): Promise<number> {
         GATEWAY_TLS_ORIGIN: front.origin,
         SSL_CERT_FILE: caFile,
         GATEWAY_KEYS: JSON.stringify(demo.keys),
+        SNIPPETS: snippets,
+        SNIPPETS_WANTED: JSON.stringify(Object.fromEntries(wanted)),
       },
     });
     const [code] = (await once(child, 'exit')) as [number | null];
@@ -69,6 +75,7 @@ async function runTests(interpreter: string): Promise<number> {
     return violations.length > 0 ? 1 : (code ?? 1);
   } finally {
     front.close();
+    await rm(snippets, { recursive: true, force: true });
     await demo.stop();
   }
 }

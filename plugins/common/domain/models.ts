@@ -53,9 +53,11 @@ export type ModelKind = (typeof modelKinds)[number];
 
 const most = () => z.int().min(1).max(1_000_000).optional();
 
-/** Limits that a vendor documents for a model of images or videos; shown to people. */
+const words = () => z.array(z.string().min(1).max(40)).min(1).max(100).optional();
+
+/** What a vendor documents of a model beside its tokens; shown to people, and the bounds of the console's playground. */
 export const limitsSchema = z.strictObject({
-  prompt: most().describe('Longest prompt, in characters.'),
+  prompt: most().describe('Longest prompt or spoken text, in characters.'),
   images: most().describe('Most images of one request.'),
   references: most().describe('Most images that are given to it.'),
   seconds: most().describe('Longest video.'),
@@ -70,8 +72,14 @@ export const limitsSchema = z.strictObject({
     .max(20)
     .optional()
     .describe('Resolutions; default: those of `traits`.'),
+  qualities: words().describe('Qualities of images.'),
+  voices: words().describe('Voices of a model that speaks.'),
+  formats: words().describe('Formats of its answers: of sound, or of transcriptions.'),
 });
-export type ModelLimits = z.output<typeof limitsSchema>;
+export type ModelLimits = z.output<typeof limitsSchema> & {
+  /** Whether it makes nothing without an image; by its traits. */
+  readonly needsImage?: boolean;
+};
 
 export interface Model {
   readonly id: string;
@@ -83,7 +91,7 @@ export interface Model {
   /** Tokens; undefined: unknown. */
   readonly contextTokens: number | undefined;
   readonly maxOutputTokens: number | undefined;
-  /** Of models that make images and videos; absent: nothing is known. */
+  /** Absent: nothing is known. */
   readonly limits?: ModelLimits;
   /** undefined: not priced, so not sold; nor is it at a time at which no version holds. */
   readonly prices: PriceBook | undefined;

@@ -219,7 +219,7 @@ export const requestsQuery = z.object({
     .enum(['models', 'all'])
     .optional()
     .describe(
-      'models, the default: without files, model lists and payments. An operation that is named counts anyway.',
+      'models, the default: without files, states of tasks, model lists and payments. An operation that is named counts anyway.',
     ),
   ...zoneQuery.shape,
 });
@@ -253,8 +253,18 @@ export const sortedPage = <Row extends z.ZodType>(row: Row) =>
       .describe('Only the newest so many requests of the span were sorted: there may be more. null: all were.'),
   });
 
-/** Operations that ask no model for anything. */
-const withoutModels = ['files', 'models', 'payments', 'hello'] as const;
+/** Operations that ask no model for anything. A client that waits for a task asks for its state every second. */
+const withoutModels = [
+  'files',
+  'models',
+  'payments',
+  'hello',
+  'tasks',
+  'video-tasks',
+  'uploads',
+  'usage',
+  'openapi',
+] as const;
 
 /** The filter of a query, within a span. */
 export function requestFilter(

@@ -135,7 +135,13 @@ test('everybody sees models with prices and how they have worked, and nothing el
   assert.ok(models.some(({ id }: { id: string }) => id === 'gpt-5.4-mini'));
   assert.ok(models.every(({ prices }: { prices: { lines: unknown[] } }) => prices.lines.length > 0));
   const painter = models.find(({ id }: { id: string }) => id === 'gpt-image-2');
-  assert.deepEqual(painter.limits, { prompt: 32_000, images: 10, references: 16, size: '3840x2160' });
+  assert.deepEqual(painter.limits, {
+    prompt: 32_000,
+    images: 10,
+    references: 16,
+    size: '3840x2160',
+    qualities: ['low', 'medium', 'high'],
+  });
   const { at, rows } = (await stranger.ask('/public/status')).json;
   const used = rows.find(({ id }: { id: string }) => id === 'gpt-5.4-mini');
   assert.equal(at.length, 48);

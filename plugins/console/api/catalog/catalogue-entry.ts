@@ -20,9 +20,13 @@ export const catalogueEntry = z.object({
       seconds: z.number(),
       size: z.string(),
       resolutions: z.array(z.string()),
+      qualities: z.array(z.string()),
+      voices: z.array(z.string()),
+      formats: z.array(z.string()),
+      needsImage: z.boolean().describe('It makes nothing without an image.'),
     })
     .partial()
-    .describe('What the vendor documents of a model that makes images or videos.'),
+    .describe('What the vendor documents of a model beside its tokens.'),
 });
 
 export function entryJson(

@@ -7,10 +7,11 @@ import { one, parseRatio, type Ratio } from '../../../common/domain/money.ts';
 import { planRatio, ratioOf } from '../../../common/domain/price-ratio.ts';
 import { accountAdmin, catalog, multipliers, plans, priceQueries, requestQueries } from '../../services.ts';
 import { priceSheet, sheetOf } from '../price-sheet.ts';
-import { actorOf, type ConsoleServices, need, type RequestContext } from '../routing/router.ts';
+import { actorOf, type ConsoleServices, need, nothingHere, type RequestContext } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import { answers, hourMs } from '../schemas.ts';
 import { catalogueEntry, entryJson } from './catalogue-entry.ts';
+import { orderQuery, orderQuote, quoteOf } from './quote.ts';
 
 const model = catalogueEntry
   .extend({
@@ -29,23 +30,32 @@ const model = catalogueEntry
   .openapi('Model');
 
 const list = route('get', '/models', 'Models with prices and their state', answers(z.object({ rows: z.array(model) })));
+const quote = route('get', '/models/quote', 'What an order would cost the account now', answers(orderQuote), {
+  query: orderQuery,
+});
 
 export function modelRoutes(services: ConsoleServices) {
-  return new Routes(services).read(list, async ({ c }) => {
-    const [traffic, buyer] = await Promise.all([trafficOf(services), buyerOf(services, c)]);
-    const priced = services.find(priceQueries)?.list() ?? [];
-    const modalities = new Map(priced.map((row) => [row.id, row.modalities]));
-    const now = services.clock.now();
-    const rows = need(services, catalog)
-      .list()
-      .map((entry) => ({
-        ...entryJson(entry, modalities.get(entry.id) ?? []),
-        allowed: buyer.models === undefined || buyer.models.has(entry.id),
-        prices: sheetOf(entry.prices, now, ratioFor(services, buyer, entry)) ?? null,
-        lastHour: trafficJson(traffic.get(entry.id)),
-      }));
-    return { rows };
-  });
+  return new Routes(services)
+    .read(list, async ({ c }) => {
+      const [traffic, buyer] = await Promise.all([trafficOf(services), buyerOf(services, c)]);
+      const priced = services.find(priceQueries)?.list() ?? [];
+      const modalities = new Map(priced.map((row) => [row.id, row.modalities]));
+      const now = services.clock.now();
+      const rows = need(services, catalog)
+        .list()
+        .map((entry) => ({
+          ...entryJson(entry, modalities.get(entry.id) ?? []),
+          allowed: buyer.models === undefined || buyer.models.has(entry.id),
+          prices: sheetOf(entry.prices, now, ratioFor(services, buyer, entry)) ?? null,
+          lastHour: trafficJson(traffic.get(entry.id)),
+        }));
+      return { rows };
+    })
+    .read(quote, async ({ c, query }) => {
+      const entry = need(services, catalog).find(query.model);
+      if (entry === undefined) throw nothingHere('model', 'model');
+      return quoteOf(entry, services.clock.now(), ratioFor(services, await buyerOf(services, c), entry), query);
+    });
 }
 
 interface Buyer {

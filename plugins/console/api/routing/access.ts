@@ -28,6 +28,7 @@ export const access: Readonly<Record<string, Access>> = table({
   'GET /usage.csv': 'own',
   'GET /usage/:id': 'own',
   'GET /models': 'any',
+  'GET /models/quote': 'any',
   'GET /tasks': 'own',
   'GET /tasks.csv': 'own',
   'GET /tasks/:id': 'own',

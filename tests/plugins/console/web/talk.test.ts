@@ -3,24 +3,25 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { codeOf } from '../../../../plugins/console/web/src/calls/code.ts';
 import {
+  callOf,
   grown,
   type ProtocolName,
   protocolNames,
-  requestOf,
-} from '../../../../plugins/console/web/src/pages/client/playground/protocols.ts';
+} from '../../../../plugins/console/web/src/pages/client/playground/chat/protocols.ts';
 import {
-  curlOf,
   eventsOf,
   type Message,
   noTurn,
   type Parameters,
   TalkError,
   type Turn,
-} from '../../../../plugins/console/web/src/pages/client/playground/talk.ts';
+} from '../../../../plugins/console/web/src/pages/client/playground/chat/talk.ts';
 
 const asked = (protocol: ProtocolName, messages: readonly Message[], parameters: Parameters = {}, system = '') =>
-  requestOf(protocol, { model: 'm', system, messages, parameters }, 'KEY');
+  callOf(protocol, { model: 'm', system, messages, parameters });
+const access = { base: 'http://gate.example', key: 'KEY' };
 
 function streamOf(bytes: Uint8Array, cuts: readonly number[]): ReadableStream<Uint8Array> {
   return new ReadableStream({
@@ -97,14 +98,14 @@ for (const protocol of protocolNames)
       noTurn,
     );
     assert.deepEqual([turn.text, turn.reasoning, turn.tokensIn, turn.tokensOut], ['Hello', 'Hm.', 12, 3]);
-    assert.throws(() => grown(protocol, turn, JSON.stringify(failures[protocol])), new TalkError(0, 'gone'));
+    assert.throws(() => grown(protocol, turn, JSON.stringify(failures[protocol])), new TalkError('gone'));
   });
 
 test('the request as curl survives a shell, whatever is said', () => {
   const messages = [{ role: 'user', content: 'it\'s "$HOME" `date` \\ é\n!' }] as const;
   for (const protocol of protocolNames) {
     const request = asked(protocol, messages, { temperature: 0.5 });
-    const command = curlOf('http://gate.example', request).replace(/^curl -N/, "printf '%s\\0'");
+    const command = codeOf('curl', request, access).replace(/^curl -N/, "printf '%s\\0'");
     const words = execFileSync('/bin/sh', ['-c', command], { encoding: 'utf8' }).split('\0').slice(0, -1);
     assert.equal(words[0], `http://gate.example${request.path}`);
     assert.deepEqual(JSON.parse(words.at(-1)!), JSON.parse(JSON.stringify(request.body)));
@@ -125,14 +126,22 @@ test('thoughts are not sent again; parameters and instructions are sent only whe
   }
 });
 
-test('an image is sent as each protocol has it, and is shortened in the curl command', () => {
-  const image = `data:image/png;base64,${'A'.repeat(2_000)}`;
-  const said = [{ role: 'user', content: 'What is it?', images: [image] }] as const;
+test('an image is sent as each protocol has it; a program reads it from a file', () => {
+  const data = 'A'.repeat(2_000);
+  const image = `data:image/png;base64,${data}`;
+  const said = [{ role: 'user', content: 'What is it? $HOME `date` \\n', images: [image] }] as const;
   for (const protocol of protocolNames) {
     const request = asked(protocol, said);
     const text = JSON.stringify(request.body);
-    assert.ok(text.includes('A'.repeat(2_000)), protocol);
+    assert.ok(text.includes(data), protocol);
     assert.match(text, protocol === 'chat' || protocol === 'responses' ? /data:image\/png;base64,/ : /"image\/png"/);
-    assert.ok(curlOf('http://gate.example', request).length < 1_500, protocol);
+    const script = codeOf('curl', request, access);
+    assert.ok(script.length < 1_500, protocol);
+    // The shell sends what the page sent, with the bytes of the file in their place.
+    const read = script.replace(/^curl[\s\S]*? -d @-/, 'cat').replaceAll(/base64 < image\.png/g, `printf %s ${data}`);
+    const sent = execFileSync('/bin/sh', ['-c', read], { encoding: 'utf8' });
+    assert.deepEqual(JSON.parse(sent), JSON.parse(text), protocol);
+    for (const language of ['python', 'javascript'] as const)
+      assert.match(codeOf(language, request, access), /Path\("image\.png"\)|readFileSync\("image\.png"/, protocol);
   }
 });

@@ -20,7 +20,10 @@ async function textsOf(code: string): Promise<Map<string, string>> {
   const load = async (file: string) => ((await import(new URL(file, folder).href)) as { default: object }).default;
   // English is there from the start.
   const first = code === 'en' ? 'en.ts' : `${code}/index.ts`;
-  return flat({ ...(await load(first)), operator: await load(`${code}/operator.ts`) });
+  const texts = (await load(first)) as { client: object };
+  const playground = code === 'en' ? await load('en/playground.ts') : {};
+  const client = { ...texts.client, ...playground };
+  return flat({ ...texts, client, operator: await load(`${code}/operator.ts`) });
 }
 
 test('every text is there in every language, with the same gaps', async () => {

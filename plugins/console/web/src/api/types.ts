@@ -58,6 +58,7 @@ export type RequestSums = Pick<UsageSums, 'requests' | 'results' | 'firstByte' |
 export type RequestResult = keyof RequestSums['results'];
 
 export type ModelRow = RowOf<Get<'models'>>;
+export type OrderQuote = Answer<Routes['models']['quote']['$get']>;
 export type PublicModel = RowOf<Answer<Routes['public']['models']['$get']>>;
 export type PublicStatus = Answer<Routes['public']['status']['$get']>;
 export type PriceSheet = NonNullable<ModelRow['prices']>;

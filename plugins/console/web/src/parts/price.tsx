@@ -7,11 +7,17 @@ import { exactMoneyText } from './format.ts';
 /** What every call is charged by: tokens in and out, or pieces. Tools are charged only where they are used. */
 function mainLines({ lines }: Pick<PriceSheet, 'lines'>, kind: string): readonly PriceLine[] {
   const among = (...classes: string[]) => lines.filter((line) => classes.includes(line.class));
-  const tokens = among('input', 'output');
-  const pieces = among('image', 'second', 'request');
+  const tokens = among(...(tokensOf.get(kind) ?? ['input', 'output']));
+  const pieces = among('image', 'second', 'request', 'character', 'audio', 'search');
   if (kind === 'chat' || pieces.every((line) => line.class === 'request')) return [...tokens, ...among('request')];
   return pieces;
 }
+
+/** What models are mainly charged by that hear or speak. */
+const tokensOf = new Map([
+  ['speech', ['input', 'output_audio']],
+  ['transcription', ['input_audio', 'output']],
+]);
 
 /** The main price with its unit, what it can be by size, and the official one where that differs. */
 export function MainPrice({ sheet, kind }: { readonly sheet: Pick<PriceSheet, 'lines'>; readonly kind: string }) {

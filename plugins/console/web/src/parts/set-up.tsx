@@ -5,6 +5,9 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { modelsQuery } from '../api/models.ts';
 import { useMe } from '../api/session.ts';
+import type { ModelRow } from '../api/types.ts';
+import { type ApiCall, sampleCall } from '../calls/call.ts';
+import { type Access, type CodeLanguage, codeLanguages, codeOf, languageNames } from '../calls/code.ts';
 import { allTools, type Filling, fill, keyPlaceholder, type Tool } from '../snippets/index.ts';
 import { templateOf } from '../snippets/templates.ts';
 import { CodeBlock } from './code-block.tsx';
@@ -16,47 +19,105 @@ interface SetUpProps {
 
 export default function SetUp({ secret }: SetUpProps) {
   const { t } = useTranslation();
-  const [tool, setTool] = useState<Tool>(allTools[0]!);
   const [chosen, setChosen] = useState<string | null>(null);
-  const models = useChatModels();
-  const model = chosen ?? models[0] ?? 'model';
+  const models = useModels();
+  const model = models.find(({ id }) => id === chosen) ?? models[0];
   const { gateway } = useMe();
-  const filling = { base: gateway.origin, key: secret ?? keyPlaceholder, model, name: gateway.name };
+  const access = { base: gateway.origin, key: secret ?? keyPlaceholder };
+  const sample = model === undefined ? undefined : sampleCall(model.kind, model.id);
   return (
     <Stack gap="sm">
-      <Chip.Group value={tool.id} onChange={(id) => setTool(allTools.find((one) => one.id === id) ?? tool)}>
-        <Group gap={6} role="radiogroup" aria-label={t('client.setUp.client')}>
-          {allTools.map(({ id, name }) => (
-            <Chip key={id} value={id} size="xs" variant="light" radius="md">
-              {name}
-            </Chip>
-          ))}
-        </Group>
-      </Chip.Group>
-      {models.length > 1 && (
-        <Select
-          size="xs"
-          maw={280}
-          label={t('client.setUp.model')}
-          data={models}
-          value={model}
-          onChange={setChosen}
-          searchable
-          allowDeselect={false}
-        />
+      {models.length > 1 && <ModelChoice models={models} model={model} onChange={setChosen} />}
+      {sample === undefined ? (
+        <Tools filling={{ ...access, model: model?.id ?? 'model', name: gateway.name }} known={secret !== undefined} />
+      ) : (
+        <Languages call={sample} access={access} />
       )}
-      {tool.files
-        .filter(({ language }) => language !== 'link')
-        .map(({ template, saveAs }) => (
-          <CodeBlock key={template} text={fill(templateOf(template), filling)} title={saveAs} label={tool.name} />
-        ))}
-      <Links tool={tool} filling={filling} known={secret !== undefined} />
       {secret === undefined && (
         <Text fz="xs" c="dimmed">
           {t('client.setUp.keyHint', { placeholder: keyPlaceholder })}
         </Text>
       )}
     </Stack>
+  );
+}
+
+interface ModelChoiceProps {
+  readonly models: readonly ModelRow[];
+  readonly model: ModelRow | undefined;
+  readonly onChange: (id: string | null) => void;
+}
+
+function ModelChoice({ models, model, onChange }: ModelChoiceProps) {
+  const { t } = useTranslation();
+  const groups = Map.groupBy(models, ({ kind }) => kind);
+  return (
+    <Select
+      size="xs"
+      maw={280}
+      label={t('client.setUp.model')}
+      data={[...groups].map(([kind, rows]) => ({
+        group: t(`client.models.kinds.${kind}`),
+        items: rows.map(({ id }) => id),
+      }))}
+      value={model?.id ?? null}
+      onChange={onChange}
+      searchable
+      allowDeselect={false}
+    />
+  );
+}
+
+interface OneOfProps {
+  readonly all: readonly { readonly id: string; readonly name: string }[];
+  readonly value: string;
+  readonly onChange: (id: string) => void;
+}
+
+function OneOf({ all, value, onChange }: OneOfProps) {
+  const { t } = useTranslation();
+  return (
+    <Chip.Group value={value} onChange={onChange}>
+      <Group gap={6} role="radiogroup" aria-label={t('client.setUp.client')}>
+        {all.map(({ id, name }) => (
+          <Chip key={id} value={id} size="xs" variant="light" radius="md">
+            {name}
+          </Chip>
+        ))}
+      </Group>
+    </Chip.Group>
+  );
+}
+
+/** Clients of conversations. */
+function Tools({ filling, known }: { readonly filling: Filling; readonly known: boolean }) {
+  const [tool, setTool] = useState<Tool>(allTools[0]!);
+  return (
+    <>
+      <OneOf all={allTools} value={tool.id} onChange={(id) => setTool(allTools.find((one) => one.id === id) ?? tool)} />
+      {tool.files
+        .filter(({ language }) => language !== 'link')
+        .map(({ template, saveAs }) => (
+          <CodeBlock key={template} text={fill(templateOf(template), filling)} title={saveAs} label={tool.name} />
+        ))}
+      <Links tool={tool} filling={filling} known={known} />
+    </>
+  );
+}
+
+const languages = codeLanguages.map((id) => ({
+  id,
+  name: id === 'curl' ? 'curl' : `${languageNames[id]} (OpenAI SDK)`,
+}));
+
+/** What makes or hears something else is called by programs alone. */
+function Languages({ call, access }: { readonly call: ApiCall; readonly access: Access }) {
+  const [language, setLanguage] = useState<CodeLanguage>('curl');
+  return (
+    <>
+      <OneOf all={languages} value={language} onChange={(id) => setLanguage(id as CodeLanguage)} />
+      <CodeBlock text={codeOf(language, call, access)} label={languageNames[language]} />
+    </>
   );
 }
 
@@ -95,8 +156,11 @@ function Links({ tool, filling, known }: LinksProps) {
   );
 }
 
-/** Ids of chat models that this person's plan has. */
-function useChatModels(): readonly string[] {
+/** Models that this person's plan has and that a first call can be shown for, those of conversations first. */
+function useModels(): readonly ModelRow[] {
   const { data } = useQuery(modelsQuery);
-  return (data?.rows ?? []).filter(({ kind, allowed }) => kind === 'chat' && allowed).map(({ id }) => id);
+  const usable = (data?.rows ?? []).filter(
+    ({ id, kind, allowed }) => allowed && (kind === 'chat' || sampleCall(kind, id) !== undefined),
+  );
+  return usable.toSorted((left, right) => Number(right.kind === 'chat') - Number(left.kind === 'chat'));
 }

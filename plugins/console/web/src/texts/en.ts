@@ -4,12 +4,13 @@ import client from './en/client.ts';
 import entry from './en/entry.ts';
 import files from './en/files.ts';
 import type operator from './en/operator.ts';
+import type playground from './en/playground.ts';
 import shell from './en/shell.ts';
 
-/** What the first page needs; the operator's texts come with the operator's pages. */
+/** What the first page needs; the operator's and the playground's texts come with their pages. */
 const texts = { shell, entry, client: { ...client, ...account, ...files } };
 export default texts;
-export type English = typeof texts & { readonly operator: typeof operator };
+export type English = typeof texts & { readonly client: typeof playground; readonly operator: typeof operator };
 
 /** Same keys, other words. */
 export type Words<T> = { readonly [K in keyof T]: T[K] extends string ? string : Words<T[K]> };

@@ -59,7 +59,7 @@ export const clientPages: readonly PageEntry[] = [
   {
     path: '/playground',
     load: () => import('./playground/playground.tsx'),
-    link: { text: () => i18next.t('client.playground.title'), icon: IconMessage2 },
+    link: { text: () => i18next.t('client.playgroundTitle'), icon: IconMessage2 },
   },
   { path: '/profile', load: () => import('./profile.tsx') },
 ];

@@ -64,7 +64,7 @@ function Details({ model }: { readonly model: ModelRow }) {
         </Stack>
       )}
       <Group gap="xs">
-        {model.kind === 'chat' && (
+        {model.kind !== 'realtime' && (
           <Button
             size="xs"
             leftSection={<IconMessage2 size={15} />}

@@ -6,6 +6,7 @@ import { send } from '../../api/client.ts';
 import { has, useMe } from '../../api/session.ts';
 import type { KeyTerms, NewKey } from '../../api/types.ts';
 import { useErrorText } from '../../parts/states.tsx';
+import './playground-texts.ts';
 
 /** Outlives the page, not the tab: going to another page and back keeps it. */
 let kept = '';

@@ -1,5 +1,7 @@
 /** Calls the gateway as any program would: a streamed answer with its time, tokens and cost. */
-import { grown, type ProtocolName, type TalkRequest } from './protocols.ts';
+import type { ApiCall } from '../../../../calls/call.ts';
+import { sendCall } from '../../../../calls/send.ts';
+import { grown, type ProtocolName } from './protocols.ts';
 
 export interface Message {
   readonly role: 'user' | 'assistant';
@@ -33,47 +35,18 @@ export const noTurn: Turn = {
   requestId: undefined,
 };
 
-/** The call was refused, or the answer broke off. */
-export class TalkError extends Error {
-  /** 0: an answer had begun. */
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.name = 'TalkError';
-    this.status = status;
-  }
-}
-
-/** The same request for a terminal; quotes of the shell are doubled as it wants them, and images are shortened. */
-export function curlOf(base: string, { path, headers, body }: TalkRequest): string {
-  const text = JSON.stringify(body, null, 2).replaceAll("'", "'\\''");
-  return [
-    `curl -N '${base}${path}' \\`,
-    ...Object.entries(headers).map(([name, value]) => `  -H "${name}: ${value}" \\`),
-    '  -H "content-type: application/json" \\',
-    `  -d '${text.replaceAll(imageData, (data) => `${data.slice(0, 40)}…`)}'`,
-  ].join('\n');
-}
-/** Base64 of an image; no word of a conversation is so long without a space. */
-const imageData = /[A-Za-z0-9+/=]{400,}/g;
+/** The answer broke off. */
+export class TalkError extends Error {}
 
 /** Asks, and yields the turn as it grows. */
 export async function* talk(
   protocol: ProtocolName,
-  { path, headers, body }: TalkRequest,
+  call: ApiCall,
+  key: string,
   signal: AbortSignal,
 ): AsyncGenerator<Turn> {
   const begun = performance.now();
-  const answer = await fetch(path, {
-    method: 'POST',
-    signal,
-    // The key alone authenticates: no cookie of the console is sent.
-    credentials: 'omit',
-    headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  if (!answer.ok) throw new TalkError(answer.status, messageOf(await answer.text()));
+  const answer = await sendCall(call, key, signal);
   let turn: Turn = { ...noTurn, requestId: answer.headers.get('x-request-id') ?? undefined };
   for await (const data of eventsOf(answer.body!)) {
     if (data === '[DONE]') break;
@@ -98,15 +71,5 @@ export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerato
     }
   } finally {
     await reader.cancel().catch(() => undefined);
-  }
-}
-
-/** The message of an error, in any of the gateway's shapes. */
-function messageOf(text: string): string {
-  try {
-    const parsed = JSON.parse(text) as { error?: { message?: string }; message?: string };
-    return parsed.error?.message ?? parsed.message ?? '';
-  } catch {
-    return '';
   }
 }

@@ -1,4 +1,5 @@
 /** The four protocols of clients as the playground speaks them: requests, and the content of one event of a stream. Pure. */
+import type { ApiCall } from '../../../../calls/call.ts';
 import { type Message, type Parameters, TalkError, type Turn } from './talk.ts';
 
 export interface Conversation {
@@ -7,18 +8,13 @@ export interface Conversation {
   readonly messages: readonly Message[];
   readonly parameters: Parameters;
 }
-export interface TalkRequest {
-  readonly path: string;
-  /** Beside the content type. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: object;
-}
 interface TalkProtocol {
-  request(conversation: Conversation, key: string): TalkRequest;
+  call(conversation: Conversation): Omit<ApiCall, 'name'>;
   /** The turn after one event; an error in the stream is thrown. */
   grown(turn: Turn, event: Event): Turn;
 }
 
+/** As calls are named. */
 export const protocolNames = ['chat', 'responses', 'messages', 'gemini'] as const;
 export type ProtocolName = (typeof protocolNames)[number];
 
@@ -50,8 +46,6 @@ interface MessagesUsage {
   readonly output_tokens?: number;
 }
 
-const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
-
 /** `data:image/png;base64,AAAA` in its parts. */
 function partsOf(image: string): { readonly type: string; readonly data: string } {
   const [head = '', data = ''] = image.split(',', 2);
@@ -71,9 +65,8 @@ const counted = (turn: Turn, tokensIn: number | undefined, tokensOut: number | u
 });
 
 const chat: TalkProtocol = {
-  request: ({ model, system, messages, parameters: { temperature, maxTokens } }, key) => ({
+  call: ({ model, system, messages, parameters: { temperature, maxTokens } }) => ({
     path: '/v1/chat/completions',
-    headers: bearer(key),
     body: {
       model,
       messages: [
@@ -100,9 +93,8 @@ const chat: TalkProtocol = {
 };
 
 const responses: TalkProtocol = {
-  request: ({ model, system, messages, parameters: { temperature, maxTokens } }, key) => ({
+  call: ({ model, system, messages, parameters: { temperature, maxTokens } }) => ({
     path: '/v1/responses',
-    headers: bearer(key),
     body: {
       model,
       ...(system === '' ? {} : { instructions: system }),
@@ -123,8 +115,8 @@ const responses: TalkProtocol = {
     },
   }),
   grown(turn, { type = '', delta, response, message }) {
-    if (type === 'response.failed') throw new TalkError(0, response?.error?.message ?? '');
-    if (type === 'error') throw new TalkError(0, typeof message === 'string' ? message : '');
+    if (type === 'response.failed') throw new TalkError(response?.error?.message ?? '');
+    if (type === 'error') throw new TalkError(typeof message === 'string' ? message : '');
     const text = typeof delta === 'string' ? delta : '';
     if (type === 'response.output_text.delta') return more(turn, text);
     if (/^response\.reasoning_(summary_)?text\.delta$/.test(type)) return more(turn, '', text);
@@ -136,9 +128,9 @@ const responses: TalkProtocol = {
 const usualMostTokens = 4096;
 
 const messages: TalkProtocol = {
-  request: ({ model, system, messages: said, parameters: { temperature, maxTokens } }, key) => ({
+  call: ({ model, system, messages: said, parameters: { temperature, maxTokens } }) => ({
     path: '/v1/messages',
-    headers: { 'x-api-key': key, 'anthropic-version': '2023-06-01' },
+    headers: { 'anthropic-version': '2023-06-01' },
     body: {
       model,
       max_tokens: maxTokens ?? usualMostTokens,
@@ -169,9 +161,8 @@ const inputOf = (usage: MessagesUsage): number =>
   (usage.input_tokens ?? 0) + (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0);
 
 const gemini: TalkProtocol = {
-  request: ({ model, system, messages: said, parameters: { temperature, maxTokens } }, key) => ({
+  call: ({ model, system, messages: said, parameters: { temperature, maxTokens } }) => ({
     path: `/v1beta/models/${encodeURIComponent(model)}:streamGenerateContent?alt=sse`,
-    headers: { 'x-goog-api-key': key },
     body: {
       ...(system === '' ? {} : { systemInstruction: { parts: [{ text: system }] } }),
       contents: said.map(({ role, content, images = [] }) => ({
@@ -202,12 +193,14 @@ const gemini: TalkProtocol = {
 
 const protocols: Readonly<Record<ProtocolName, TalkProtocol>> = { chat, responses, messages, gemini };
 
-export const requestOf = (protocol: ProtocolName, conversation: Conversation, key: string): TalkRequest =>
-  protocols[protocol].request(conversation, key);
+export const callOf = (protocol: ProtocolName, conversation: Conversation): ApiCall => ({
+  name: protocol,
+  ...protocols[protocol].call(conversation),
+});
 
 /** The turn after the data of one event. */
 export function grown(protocol: ProtocolName, turn: Turn, data: string): Turn {
   const event = JSON.parse(data) as Event;
-  if (event.error !== undefined && event.error !== null) throw new TalkError(0, event.error.message ?? '');
+  if (event.error !== undefined && event.error !== null) throw new TalkError(event.error.message ?? '');
   return protocols[protocol].grown(turn, event);
 }

@@ -3,8 +3,8 @@ import { Text } from '@mantine/core';
 import { IconMessage2 } from '@tabler/icons-react';
 import { useEffect, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Markdown } from '../../../parts/markdown.tsx';
-import { EmptyState } from '../../../parts/states.tsx';
+import { Markdown } from '../../../../parts/markdown.tsx';
+import { EmptyState } from '../../../../parts/states.tsx';
 import type { Message, Turn } from './talk.ts';
 
 interface ConversationProps {
@@ -36,7 +36,7 @@ export function Conversation({ name, messages, turn, busy }: ConversationProps) 
       ref={box}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by the keyboard
       tabIndex={0}
-      aria-label={name ?? t('client.playground.title')}
+      aria-label={name ?? t('client.playgroundTitle')}
       aria-live="polite"
       aria-busy={busy}
     >

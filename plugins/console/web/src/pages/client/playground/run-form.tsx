@@ -1,0 +1,97 @@
+/** The frame of a form that makes one call: fields, the price before it, a button; below them what came of it. */
+import { Box, Button, Group, Stack, Text } from '@mantine/core';
+import { IconPlayerPlayFilled, IconPlayerStopFilled } from '@tabler/icons-react';
+import type { KeyboardEvent, ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { ModelRow } from '../../../api/types.ts';
+import type { ApiCall } from '../../../calls/call.ts';
+import { durationText } from '../../../parts/format.ts';
+import { Panel } from '../../../parts/page.tsx';
+import { AsCode } from './as-code.tsx';
+import { Bench, type KindProps } from './bench.tsx';
+import { Measures } from './measures.tsx';
+import { type OrderCounts, PriceBefore } from './price-before.tsx';
+import { Refused } from './problem.tsx';
+import type { Run } from './use-run.ts';
+
+interface RunFormProps extends KindProps<ModelRow> {
+  readonly run: Run<unknown>;
+  /** As it would be sent now. */
+  readonly call: ApiCall;
+  /** Whether nothing is missing but, perhaps, the key. */
+  readonly isWhole: boolean;
+  /** What is counted before the call. */
+  readonly counts?: OrderCounts;
+  readonly onRun: () => void;
+  /** Choices beside the model and the key. */
+  readonly options?: ReactNode;
+  readonly fields: ReactNode;
+  /** What was made, or how far it is. */
+  readonly children: ReactNode;
+}
+
+export function RunForm({ model, apiKey, head, run, call, isWhole, counts, onRun, options, ...parts }: RunFormProps) {
+  const { t } = useTranslation();
+  const ready = apiKey !== '' && isWhole && !run.busy;
+  const onKeyDown = (event: KeyboardEvent<HTMLFormElement>) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    // A field of one line would submit the form as well.
+    event.preventDefault();
+    event.currentTarget.requestSubmit();
+  };
+  return (
+    <Bench
+      settings={
+        <>
+          {head}
+          {options}
+        </>
+      }
+      measures={
+        (run.busy || run.requestId !== undefined) && (
+          <Measures
+            facts={[[t('client.playground.total'), durationText(run.totalMs)]]}
+            requestId={run.requestId}
+            busy={run.busy}
+          />
+        )
+      }
+    >
+      <Panel>
+        <form
+          onKeyDown={onKeyDown}
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (ready) onRun();
+          }}
+        >
+          <Stack gap="sm">
+            {parts.fields}
+            <Group justify="space-between" gap="sm">
+              <Box fz="sm" aria-live="polite">
+                <PriceBefore model={model} counts={counts} />
+                {apiKey === '' && (
+                  <Text fz="xs" c="dimmed">
+                    {t('client.playground.keyMissing')}
+                  </Text>
+                )}
+              </Box>
+              {run.busy ? (
+                <Button variant="default" leftSection={<IconPlayerStopFilled size={14} />} onClick={run.stop}>
+                  {t('client.playground.stop')}
+                </Button>
+              ) : (
+                <Button type="submit" leftSection={<IconPlayerPlayFilled size={14} />} disabled={!ready}>
+                  {t('client.playground.run')}
+                </Button>
+              )}
+            </Group>
+          </Stack>
+        </form>
+      </Panel>
+      {run.problem !== undefined && <Refused problem={run.problem} />}
+      {parts.children}
+      <AsCode call={call} apiKey={apiKey} />
+    </Bench>
+  );
+}

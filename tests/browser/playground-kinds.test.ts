@@ -1,0 +1,216 @@
+/** The playground at the demo gateway for images, videos, speech, transcription, embeddings, rerank and moderation: price before, result, charge after. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { findingsOf, firstLook } from './looks.ts';
+import { cannotRun, openStage, type Stage } from './stage.ts';
+
+let stage: Stage;
+let page: Page;
+before(async () => {
+  if (cannotRun !== false) return;
+  stage = await openStage('demo');
+  page = await stage.page({ ...firstLook, acceptDownloads: true });
+  await page.goto(`${stage.origin}/console/playground`);
+  await page.getByRole('button', { name: 'Make a key for this session' }).click();
+  await page.getByRole('button', { name: 'Make a key for this session' }).waitFor({ state: 'hidden' });
+});
+after(() => stage?.close());
+
+/** Keeps the page, and with it the key. */
+async function choose(field: string, option: string): Promise<void> {
+  await page.getByRole('combobox', { name: field, exact: true }).click();
+  await page.getByRole('option', { name: option, exact: true }).click();
+}
+
+const run = () => page.getByRole('button', { name: 'Run', exact: true }).click();
+const price = async () => (await page.getByTestId('price').textContent())!.replace('Price: ', '');
+
+/** What the call was charged, once it is. */
+async function charged(): Promise<string> {
+  const cost = page.getByTestId('cost').filter({ hasText: '$' });
+  await cost.waitFor();
+  return (await cost.textContent())!;
+}
+
+async function addMoney(): Promise<void> {
+  const answer = await page.request.post(`${stage.origin}/console/api/wallet/redeem`, {
+    headers: { origin: stage.origin, 'x-console': '1', 'idempotency-key': 'kinds' },
+    data: { code: await stage.makeCode('5') },
+  });
+  assert.equal(answer.status(), 200);
+}
+
+const code = () => page.locator('pre').last().textContent();
+
+test('the picker groups models by kind, and without money an order leads to the wallet', {
+  skip: cannotRun,
+}, async () => {
+  await page.getByRole('combobox', { name: 'Model', exact: true }).click();
+  for (const group of ['Chat', 'Images', 'Videos', 'Embeddings', 'Rerank', 'Speech', 'Transcription', 'Moderation'])
+    await page.getByRole('group', { name: group }).waitFor({ state: 'attached' });
+  await page.getByRole('option', { name: 'gpt-image-2', exact: true }).click();
+  await page.getByRole('textbox', { name: 'Prompt' }).fill('A lighthouse of paper');
+  await run();
+  const alert = page.getByRole('alert');
+  assert.match((await alert.getByRole('link', { name: 'Buy credit' }).getAttribute('href'))!, /\/wallet$/);
+});
+
+test('images cost what their price said, are shown, and can be saved', { skip: cannotRun }, async () => {
+  await addMoney();
+  assert.equal(await page.getByRole('textbox', { name: 'Prompt' }).inputValue(), 'A lighthouse of paper');
+  await choose('Size', '1536 × 1024');
+  await page.getByRole('textbox', { name: 'How many' }).fill('2');
+  await page.getByText('$0.01', { exact: true }).waitFor();
+  assert.equal(await price(), '$0.01');
+  await choose('Quality', 'medium');
+  await page.getByText('$0.082', { exact: true }).waitFor();
+  await run();
+  await page.getByRole('img', { name: 'A lighthouse of paper' }).nth(1).waitFor();
+  // The sandbox paints small pictures in the shape that was asked for.
+  const shapes = await page.evaluate(
+    "Promise.all([...document.querySelectorAll('img.media')].map((image) => image.decode().then(() => image.naturalWidth / image.naturalHeight)))",
+  );
+  assert.deepEqual(shapes, [1.5, 1.5]);
+  assert.equal(await charged(), '$0.082');
+  const saving = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Download' }).first().click();
+  assert.ok((await (await saving).path()).length > 0);
+});
+
+test('the code follows the form, in three languages, with the key where it is wanted', {
+  skip: cannotRun,
+}, async () => {
+  assert.match((await code())!, /\/v1\/images\/generations'[\s\S]*"n": 2[\s\S]*YOUR_KEY|YOUR_KEY[\s\S]*"n": 2/);
+  await page.getByText('Python', { exact: true }).click();
+  assert.match((await code())!, /client\.images\.generate\([\s\S]*n=2/);
+  await page.getByText('JavaScript', { exact: true }).click();
+  assert.match((await code())!, /await client\.images\.generate\([\s\S]*n: 2/);
+  assert.match((await code())!, /apiKey: "YOUR_KEY"/);
+  await page.getByRole('switch', { name: 'Fill in my key' }).press('Space');
+  assert.match((await code())!, /apiKey: "sk-gw-/);
+  await page.getByRole('switch', { name: 'Fill in my key' }).press('Space');
+});
+
+test('a reference image goes with an order', { skip: cannotRun }, async () => {
+  await page.locator('input[type=file]').setInputFiles('plugins/console/pictures/home.png');
+  await page.getByRole('button', { name: 'Remove this image' }).waitFor();
+  assert.match((await code())!, /client\.images\.edit\([\s\S]*createReadStream\("image\.png"\)/);
+  const order = page.waitForRequest((request) => request.url().endsWith('/v1/images/generations'));
+  await run();
+  assert.equal((await order).postDataJSON().image_urls.length, 1);
+  await page.getByRole('img', { name: 'A lighthouse of paper' }).first().waitFor();
+});
+
+test('a video needs its first frame, shows its progress and plays', { skip: cannotRun }, async () => {
+  await choose('Model', 'grok-imagine-video');
+  await page.getByRole('textbox', { name: 'Prompt' }).fill('Waves [[sandbox: takes=3s]]');
+  assert.ok(await page.getByRole('button', { name: 'Run', exact: true }).isDisabled());
+  await page.locator('input[type=file]').setInputFiles('plugins/console/pictures/home.png');
+  const seconds = page.getByRole('textbox', { name: 'Seconds' });
+  await seconds.fill('99');
+  assert.ok(Number(await seconds.inputValue()) <= 15, 'the bound of the catalogue');
+  await seconds.fill('4');
+  await choose('Size', '720p, 9:16');
+  // 4 seconds at 0.07, and 0.002 for the request.
+  await page.getByText('$0.282', { exact: true }).waitFor();
+  await run();
+  await page
+    .getByRole('img', { name: /% made/ })
+    .or(page.getByText('being made'))
+    .first()
+    .waitFor();
+  await page.locator('video.media').waitFor();
+  const { width, height, duration } = (await page.evaluate(`new Promise((done) => {
+    const video = document.querySelector('video.media');
+    const tell = () => done({ width: video.videoWidth, height: video.videoHeight, duration: video.duration });
+    if (video.readyState > 0) tell();
+    else video.onloadedmetadata = tell;
+  })`)) as { width: number; height: number; duration: number };
+  assert.ok(height > width && Math.abs(duration - 4) < 0.2, `${width} × ${height}, ${duration} s`);
+  assert.equal(await charged(), '$0.282');
+});
+
+test('a text is spoken, and what is spoken is transcribed with its segments', { skip: cannotRun }, async () => {
+  await choose('Model', 'tts-1');
+  const text = 'The lighthouse keeper counts the ships. '.repeat(3).trim();
+  await page.getByRole('textbox', { name: 'Text' }).fill(text);
+  await choose('Format', 'wav');
+  await choose('Voice', 'nova');
+  // 119 characters at 15 dollars a million.
+  await page.getByText('$0.001785', { exact: true }).waitFor();
+  assert.equal(text.length, 119);
+  await run();
+  await page.locator('audio.sound').waitFor();
+  assert.match(await charged(), /^\$0\.00178/);
+  const saving = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Download' }).click();
+  const file = await (await saving).path();
+  await choose('Model', 'whisper-1');
+  await page
+    .locator('input[type=file]')
+    .setInputFiles({ name: 'talk.wav', mimeType: 'audio/wav', buffer: await readFile(file) });
+  await page.getByTestId('price').getByText('Price:').waitFor();
+  const before = await price();
+  await run();
+  await page.getByRole('row', { name: /0:00\.0/ }).waitFor();
+  await page
+    .getByText(/talk\.wav/)
+    .first()
+    .waitFor();
+  assert.equal(await charged(), before);
+});
+
+test('texts are compared by their vectors', { skip: cannotRun }, async () => {
+  await choose('Model', 'text-embedding-3-small');
+  await page.getByRole('textbox', { name: 'Text 1' }).fill('the cat sat on the mat');
+  await page.getByRole('textbox', { name: 'Text 2' }).fill('the cat lay on the mat');
+  await page.getByRole('button', { name: 'Add one' }).click();
+  await page.getByRole('textbox', { name: 'Text 3' }).fill('quarterly revenue grew strongly');
+  await page.keyboard.press('Control+Enter');
+  const table = page.getByRole('table', { name: 'Cosine similarity' });
+  await table.waitFor();
+  const cells = (await table.locator('tbody td').allTextContents()).map(Number);
+  assert.equal(cells.length, 9);
+  assert.deepEqual([cells[0], cells[4], cells[8]], [1, 1, 1]);
+  assert.deepEqual([cells[1], cells[2], cells[5]], [cells[3], cells[6], cells[7]]);
+  assert.ok(cells[1]! > cells[2]! + 0.3, 'the nearer the more words they share');
+});
+
+test('documents are ranked, and a text is judged', { skip: cannotRun }, async () => {
+  await choose('Model', 'jina-reranker-v2-base-multilingual');
+  await page.getByRole('textbox', { name: 'Query' }).fill('a cat on a mat');
+  await page.getByRole('textbox', { name: 'Document 1' }).fill('it rains in the harbour');
+  await page.getByRole('textbox', { name: 'Document 2' }).fill('a cat on a mat');
+  await run();
+  const rows = page.locator('table tbody tr');
+  await rows.nth(1).waitFor();
+  assert.match((await rows.first().textContent())!, /^a cat on a mat/);
+  await choose('Model', 'omni-moderation-latest');
+  await page.getByRole('textbox', { name: 'Text' }).fill('A text about violence');
+  await run();
+  await page.getByRole('heading', { name: 'Flagged' }).waitFor();
+});
+
+test('a refusal is told in the language of the reader', { skip: cannotRun }, async () => {
+  await page.getByRole('button', { name: 'Language' }).click();
+  await page.getByRole('menuitem', { name: 'Deutsch' }).click();
+  await page.getByRole('textbox', { name: 'Schlüssel' }).fill('sk-wrong');
+  await page.getByRole('button', { name: 'Ausführen' }).click();
+  await page.getByRole('alert').getByText('Dieser Schlüssel ist nicht bekannt.').waitFor();
+});
+
+for (const model of [
+  'gpt-image-2',
+  'grok-imagine-video',
+  'tts-1',
+  'whisper-1',
+  'text-embedding-3-small',
+  'rerank-3',
+  'omni-moderation-latest',
+])
+  test(`the form of ${model} can be read by everybody`, { skip: cannotRun }, async () => {
+    const findings = await findingsOf(page, `${stage.origin}/console/playground?model=${model}`);
+    assert.equal([...findings, ...stage.complaints].join('\n'), '');
+  });
