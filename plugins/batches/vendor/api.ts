@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../core/json/json.ts';
 import type { Wire } from './wire.ts';
 
 /** One request of a vendor's batch. */
-export interface VendorLine {
+interface VendorLine {
   /** Our own id of it: letters, digits and hyphens. */
   readonly id: string;
   /** The body, as JSON on one line. */

@@ -36,12 +36,12 @@ interface Placing {
 }
 
 /** `call`: this line cannot be in the vendor's batch. `laterMs`: nothing was done. */
-export type Placed = 'placed' | 'call' | { readonly refused: LineAnswer } | { readonly laterMs: number };
+type Placed = 'placed' | 'call' | { readonly refused: LineAnswer } | { readonly laterMs: number };
 
 const pauseMs = 5_000;
 const paymentRequired = 402;
 
-export interface PlaceTools {
+interface PlaceTools {
   readonly mostBytes: number;
   /** Whether the vendor's batch has room for this request. */
   readonly fits: (request: string) => boolean;

@@ -8,7 +8,7 @@ import { type Delivered, sentAttempt } from './exchanges.ts';
 import type { PlacedLine, VendorRows } from './rows.ts';
 import type { Held, Next } from './step.ts';
 
-export interface SettleTools {
+interface SettleTools {
   readonly host: Host;
   readonly store: Database;
   readonly rows: VendorRows;

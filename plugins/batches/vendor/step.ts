@@ -7,7 +7,7 @@ import type { VendorBatch, VendorRows } from './rows.ts';
 import type { Settling } from './settle.ts';
 import type { Wire } from './wire.ts';
 
-export interface VendorOptions {
+interface VendorOptions {
   readonly pollMs: number;
   /** How long after it was sent an order that got no answer may still appear at the vendor. */
   readonly settleMs: number;

@@ -11,7 +11,7 @@ import { addressBelow, baseUrlOf } from '../../common/kit/upstream-request.ts';
 import { authorized } from '../../common/wire/credentials.ts';
 import { linesOf } from '../input.ts';
 
-export interface WireRequest {
+interface WireRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Below the base URL, or a whole address, which must be at the base URL's own origin. */
   readonly path: string;

@@ -14,7 +14,7 @@ const faultPauseMs = 5_000;
 const mostPauseMs = 60_000;
 
 /** `isPreparing`: which lines are made as calls is not decided. */
-export interface VendorDue {
+interface VendorDue {
   readonly ms: number;
   readonly isPreparing: boolean;
 }

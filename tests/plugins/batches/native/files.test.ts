@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { ledgerQueries } from '../../../../plugins/common/domain/admin/ledger.ts';
 import type { Trouble } from './stand-in.ts';
-import { callCost, chatLine, type House, lineCost, startHouse } from './world.ts';
+import { callCost, chatLine, type House, lineCost, lineOwn, startHouse } from './world.ts';
 
 let house: House;
 before(async () => {
@@ -39,6 +40,8 @@ test('a batch is one order at the vendor, and each line a call of its own at the
   await pause(500);
   assert.equal(world.vendor.steps.length, length);
   // Each line is one call in the log of requests, under the id that its result names.
+  const charge = await world.gateway.find(ledgerQueries)!.charge(one.request_id, world.account.id);
+  assert.deepEqual([charge!.cost, charge!.ownCost], [lineCost, lineOwn]);
   const { usage, ...row } = await world.request(one.request_id);
   assert.deepEqual(row, { status: 200, outcome: 'complete', provider: 'vendor' });
   assert.deepEqual(usage, { input: 10, output: 5 });

@@ -30,7 +30,7 @@ export interface Reply {
   readonly headers?: Record<string, string>;
 }
 
-export interface Call {
+interface Call {
   readonly step: string;
   readonly params: readonly string[];
   readonly query: URLSearchParams;

@@ -41,7 +41,7 @@ models:
 batches: { lease: 2s, native: { poll: 50ms, settle: 200ms } }
 `;
 
-export interface OpenAiBatch {
+interface OpenAiBatch {
   readonly id: string;
   readonly status: string;
   readonly output_file_id: string | null;
@@ -49,7 +49,7 @@ export interface OpenAiBatch {
   readonly request_counts: { readonly total: number; readonly completed: number; readonly failed: number };
 }
 
-export interface ResultLine {
+interface ResultLine {
   readonly custom_id: string;
   readonly response: {
     readonly status_code: number;
