@@ -181,7 +181,7 @@ export class Worker {
       return known;
     };
     const keep = async () => (known === undefined || host.clock.monotonic() >= renewAt ? renew() : known);
-    return { token, renew, keep, isStopping: () => this.#stopping };
+    return { token, renew, keep, everyMs: this.#options.leaseMs / 3, isStopping: () => this.#stopping };
   }
 
   /** Keeps as many lines running as there may be, until none is due or the lease is to be renewed. */

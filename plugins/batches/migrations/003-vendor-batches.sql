@@ -11,8 +11,9 @@ create table {schema}.vendor_batches (
   batch_id text primary key references {schema}.batches on delete cascade,
   provider text not null,
   protocol text not null,
-  -- The vendor's name of the model.
+  -- The vendor's name of the model, and the client's.
   model text not null,
+  asked text not null,
   credential text,
   -- preparing: lines are placed. uploading, ordering: due, or sent perhaps (`sent_at`). running: the vendor has it.
   -- reading: the vendor has ended it, and its results are read. ended: nothing of it is open.

@@ -30,15 +30,15 @@ export function chooseVendor(host: Finder, endpoint: string, model: string | und
   const api = apis.find(({ takes }) => takes(endpoint));
   const entry = model === undefined ? undefined : host.find(catalog)?.find(model);
   const known = host.find(providers);
-  if (api === undefined || entry === undefined || known === undefined || host.find(authorizations) === undefined)
-    return undefined;
+  if (api === undefined || model === undefined || entry === undefined || known === undefined) return undefined;
+  if (host.find(authorizations) === undefined) return undefined;
   const { protocol } = api;
   for (const { provider: name } of entry.targets) {
     const provider = known.find(name);
     if (provider === undefined || known.isDisabled?.(name) === true) continue;
     const target = targetIn(entry, provider, protocol);
     if (target !== undefined && isNative(entry, provider, target, protocol))
-      return { provider: name, protocol, model: target.model };
+      return { provider: name, protocol, model: target.model, asked: model };
   }
   return undefined;
 }

@@ -63,10 +63,26 @@ export async function order(tools: VendorTools, step: Step): Promise<Next> {
   }
 }
 
+/**
+ * Says as long as it sends that it does: another worker looks for the order a while after the last sign. An order that can say
+ * so no more is broken off.
+ */
 async function send(tools: VendorTools, step: Step): Promise<Next> {
-  const { vendor, api, wire } = step;
-  const body = vendor.fileId ?? requests(tools, step, '');
-  return accepted(tools, step, await api.order(wire, orderOf(step, tools.host.clock.now()), body));
+  const { batch, vendor, lease, api, wireUntil } = step;
+  const { rows, host, options } = tools;
+  const ending = new AbortController();
+  const sign = () => rows.change(batch.id, lease.token, { sent: 'now' }).catch((error: unknown) => ending.abort(error));
+  const signing = setInterval(() => void sign(), Math.min(lease.everyMs, options.settleMs / 4)).unref();
+  try {
+    const body = vendor.fileId ?? requests(tools, step, '');
+    return await accepted(
+      tools,
+      step,
+      await api.order(wireUntil(ending.signal), orderOf(step, host.clock.now()), body),
+    );
+  } finally {
+    clearInterval(signing);
+  }
 }
 
 /** It was sent, by this process or one that is gone, and no answer has come. */

@@ -1,8 +1,11 @@
 /** Reads a vendor's results line by line, and delivers those that have no end yet. */
-import { requestIn } from '../input.ts';
+import { isObject, tryParse } from '../../../core/json/json.ts';
+import { type Batch, modelInEndpoint } from '../batch.ts';
+import { type LineRequest, requestIn } from '../input.ts';
 import type { VendorResult } from './api.ts';
 import { deliverLine } from './exchanges.ts';
 import { numberIn } from './ids.ts';
+import type { PlacedLine, VendorBatch } from './rows.ts';
 import type { Step, VendorTools } from './step.ts';
 
 /** false: this process stops, and another goes on. Throws where the rest has to be read again. */
@@ -41,10 +44,22 @@ async function deliver(
   if (line === undefined) return;
   // A vendor's batch is cancelled also when ours has expired.
   if ('missed' in result) return settling.missed(batch, line, cancelled ? result.missed : 'expired');
-  const text = await textOf(batch, line);
-  const request = text === undefined ? undefined : requestIn(text, batch.endpoint);
-  // Its input is gone.
-  if (request === undefined || 'code' in request) return settling.unknown({ batch, vendor }, line);
+  const request = requestOfLine(batch, vendor, line, await textOf(batch, line));
+  if (request === undefined) return settling.unknown({ batch, vendor }, line);
   const given = { id: line.requestId, request, status: result.status, body: result.body };
   await settling.delivered(batch, line, await deliverLine(host, batch, vendor, given, options.answerBytes));
+}
+
+/** A client that deletes its input while the vendor works still gets its answers, and pays for them. */
+function requestOfLine(
+  { endpoint }: Batch,
+  { asked }: VendorBatch,
+  { customId, request }: PlacedLine,
+  text: string | undefined,
+): LineRequest | undefined {
+  const found = text === undefined ? undefined : requestIn(text, endpoint);
+  if (found !== undefined && 'body' in found) return found;
+  const body = tryParse(request);
+  if (!isObject(body)) return undefined;
+  return { customId, body: modelInEndpoint(endpoint) === undefined ? { ...body, model: asked } : body };
 }

@@ -10,6 +10,8 @@ export interface VendorBatch {
   readonly provider: string;
   readonly protocol: string;
   readonly model: string;
+  /** The client's name of the model. */
+  readonly asked: string;
   readonly credential: string | undefined;
   readonly state: 'preparing' | 'uploading' | 'ordering' | 'running' | 'reading' | 'ended';
   /** Of what may have been sent in this state: wall-clock milliseconds, and milliseconds ago. */
@@ -25,12 +27,15 @@ export interface VendorBatch {
 export interface PlacedLine extends InputLine {
   /** Of its authorization. */
   readonly requestId: string;
+  /** What the vendor gets. */
+  readonly request: string;
 }
 
 interface Row {
   readonly provider: string;
   readonly protocol: string;
   readonly model: string;
+  readonly asked: string;
   readonly credential: string | null;
   readonly state: VendorBatch['state'];
   readonly sent_at: string | null;
@@ -72,7 +77,7 @@ export class VendorRows {
     const ms = (time: SQL) => sql`(extract(epoch from ${time}) * 1000)::bigint::text`;
     const [row] = await rowsOf<Row>(
       this.#orm,
-      sql`select provider, protocol, model, credential, state, ${ms(sql`sent_at`)} as sent_at,
+      sql`select provider, protocol, model, asked, credential, state, ${ms(sql`sent_at`)} as sent_at,
           ${ms(sql`(now() - sent_at)`)} as sent_ago, ${ms(sql`ordered_at`)} as ordered_at, lines, file_id, vendor_id,
           cancel_sent, results::text as results
         from ${this.#table('vendor_batches')} where batch_id = ${batchId}`,
@@ -115,13 +120,8 @@ export class VendorRows {
     return (await this.#lines(batchId, sql`state = 'waiting' and sent_at is null`, after, limit)).map(inputLineOf);
   }
 
-  /** `requests`: with what the vendor is to get. */
-  async placed(batchId: string, after: number, limit: number): Promise<(PlacedLine & { request: string })[]> {
-    return (await this.#lines(batchId, sql`state = 'placed'`, after, limit)).map((row) => ({
-      ...inputLineOf(row),
-      requestId: row.request_id!,
-      request: row.request ?? '',
-    }));
+  async placed(batchId: string, after: number, limit: number): Promise<PlacedLine[]> {
+    return (await this.#lines(batchId, sql`state = 'placed'`, after, limit)).map(placedLineOf);
   }
 
   /** Their number and the bytes of their requests. */
@@ -144,7 +144,7 @@ export class VendorRows {
 
   async line(batchId: string, number: number): Promise<PlacedLine | undefined> {
     const [row] = await this.#lines(batchId, sql`state = 'placed' and number = ${number}::int`, 0, 1);
-    return row && { ...inputLineOf(row), requestId: row.request_id! };
+    return row && placedLineOf(row);
   }
 
   /** In the transaction that sets the money aside. Throws when another worker has the batch now. */
@@ -219,12 +219,12 @@ export class VendorRows {
 
 /** The choice of a vendor for a batch that begins, in the same statement. */
 export function vendorChoice(schema: string, batchId: string, choice: VendorChoice): SQL {
-  const { provider, protocol, model } = choice;
-  return sql`insert into ${sql.identifier(schema)}.vendor_batches (batch_id, provider, protocol, model, state)
-    select ${batchId}, ${provider}, ${protocol}, ${model}, 'preparing'`;
+  const { provider, protocol, model, asked } = choice;
+  return sql`insert into ${sql.identifier(schema)}.vendor_batches (batch_id, provider, protocol, model, asked, state)
+    select ${batchId}, ${provider}, ${protocol}, ${model}, ${asked}, 'preparing'`;
 }
 
-export type VendorChoice = Pick<VendorBatch, 'provider' | 'protocol' | 'model'>;
+export type VendorChoice = Pick<VendorBatch, 'provider' | 'protocol' | 'model' | 'asked'>;
 
 function doneWith({ result, status, requestId, answer }: LineAnswer): SQL {
   return sql`state = 'done', result = ${result}, status = ${status ?? null}::int,
@@ -236,10 +236,14 @@ function inputLineOf(row: LineRow): InputLine {
   return { number, customId, firstByte: Number(row.first_byte), bytes };
 }
 
+function placedLineOf(row: LineRow): PlacedLine {
+  return { ...inputLineOf(row), requestId: row.request_id!, request: row.request ?? '' };
+}
+
 function vendorBatchOf(row: Row): VendorBatch {
-  const { provider, protocol, model, state, lines } = row;
+  const { provider, protocol, model, asked, state, lines } = row;
   return {
-    ...{ provider, protocol, model, state, lines },
+    ...{ provider, protocol, model, asked, state, lines },
     credential: row.credential ?? undefined,
     sent: row.sent_at === null ? undefined : { at: Number(row.sent_at), agoMs: Number(row.sent_ago) },
     orderedAt: row.ordered_at === null ? undefined : Number(row.ordered_at),

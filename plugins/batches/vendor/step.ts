@@ -31,6 +31,8 @@ export interface Lease {
   renew(): Promise<Renewed>;
   /** The same where it is time to. */
   keep(): Promise<Renewed>;
+  /** How often it is to be renewed. */
+  readonly everyMs: number;
   readonly isStopping: () => boolean;
 }
 
@@ -44,6 +46,8 @@ export interface Held extends Renewed {
 export interface Step extends Held {
   readonly api: BatchApi;
   readonly wire: Wire;
+  /** The same, for calls that this signal ends. */
+  readonly wireUntil: (signal: AbortSignal) => Wire;
 }
 
 /** `again`: the next state is due at once; a number: milliseconds until this one is. */

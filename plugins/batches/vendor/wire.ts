@@ -76,15 +76,16 @@ export class Wires {
     this.#clock = clock;
   }
 
-  to(target: WireTarget): Wire {
+  /** `signal`: ends its calls. */
+  to(target: WireTarget, signal?: AbortSignal): Wire {
     return {
       baseUrl: baseUrlOf(target),
       call: async (wanted) => {
-        const answer = await this.#send(target, wanted);
+        const answer = await this.#send(target, wanted, signal);
         const json = tryParseBytes(await wholeOf(answer));
         return { headers: plain(answer.headers), json: isObject(json) ? json : {} };
       },
-      lines: (wanted) => this.#lines(target, wanted),
+      lines: (wanted) => this.#lines(target, wanted, signal),
     };
   }
 
@@ -92,8 +93,8 @@ export class Wires {
     await this.#agents.destroy();
   }
 
-  async *#lines(target: WireTarget, wanted: WireRequest): AsyncGenerator<JsonObject> {
-    const { body } = await this.#send(target, wanted);
+  async *#lines(target: WireTarget, wanted: WireRequest, signal?: AbortSignal): AsyncGenerator<JsonObject> {
+    const { body } = await this.#send(target, wanted, signal);
     try {
       for await (const { bytes } of linesOf(body as AsyncIterable<Uint8Array>, this.#lineBytes)) {
         const json = bytes === 'too long' ? undefined : tryParseBytes(bytes);
@@ -106,7 +107,7 @@ export class Wires {
     }
   }
 
-  async #send(target: WireTarget, wanted: WireRequest): Promise<Dispatcher.ResponseData> {
+  async #send(target: WireTarget, wanted: WireRequest, signal?: AbortSignal): Promise<Dispatcher.ResponseData> {
     const { upstream } = target;
     const { method, json, stream } = wanted;
     const body = json === undefined ? undefined : JSON.stringify(json);
@@ -127,6 +128,7 @@ export class Wires {
       body: (stream?.body as AsyncIterable<Uint8Array> & Dispatcher.DispatchOptions['body']) ?? body ?? null,
       headersTimeout: upstream.firstByteTimeoutMs,
       bodyTimeout: upstream.idleTimeoutMs,
+      ...(signal === undefined ? {} : { signal }),
     }).catch((error: unknown) => {
       throw failed(error);
     });

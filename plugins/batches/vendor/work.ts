@@ -50,12 +50,24 @@ export class VendorWork {
     const target = api && wireTargetOf(host, batch, vendor, api);
     if (api === undefined || target === undefined) return this.#withoutVendor(held);
     try {
-      return await this.#step({ ...held, vendor, api, wire: this.#wires.to(target) });
+      const wireUntil = (signal: AbortSignal) => this.#wires.to(target, signal);
+      return await this.#holding({ ...held, vendor, api, wire: this.#wires.to(target), wireUntil });
     } catch (error) {
       if (!(error instanceof VendorRefusal || error instanceof UpstreamError)) throw error;
       host.log.info({ error, batch: batch.id, state: vendor.state }, "a vendor's batch could not be worked on");
       const asked = error instanceof VendorRefusal ? error.retryAfterMs : undefined;
       return Math.min(Math.max(asked ?? Math.min(faultPauseMs, this.#tools.options.pollMs), 50), mostPauseMs);
+    }
+  }
+
+  /** A vendor may take longer than the lease. */
+  async #holding(step: Step): Promise<Next> {
+    const { lease } = step;
+    const renewing = setInterval(() => void lease.renew().catch(() => {}), lease.everyMs).unref();
+    try {
+      return await this.#step(step);
+    } finally {
+      clearInterval(renewing);
     }
   }
 
@@ -77,7 +89,10 @@ export class VendorWork {
 
   /** All requests of the order go by one key. Resolves with a wait while none is usable. */
   async #withKey({ batch, vendor, lease }: Held): Promise<VendorBatch | number> {
-    const taken = this.#tools.host.find(providers)?.acquireKey(vendor.provider, vendor.model) ?? { retryAfterMs: 0 };
+    const known = this.#tools.host.find(providers);
+    // Without its vendor, it needs no key.
+    if (known?.find(vendor.provider) === undefined) return vendor;
+    const taken = known.acquireKey(vendor.provider, vendor.model);
     if (!('key' in taken)) return Math.max(taken.retryAfterMs, faultPauseMs);
     const { credential } = taken;
     await this.#tools.rows.change(batch.id, lease.token, { credential });

@@ -92,6 +92,19 @@ test('a line that the results leave out has an unknown outcome, and its client d
   await world.settled(lineCost, 1);
 });
 
+test('a client that deletes its input while the vendor works gets its answers, and pays for them', async () => {
+  const world = await house.open();
+  world.vendor.pollsUntilEnd = Number.POSITIVE_INFINITY;
+  const id = await world.client.order([chatLine('one'), chatLine('two')]);
+  while (!world.vendor.steps.includes('get')) await pause(20);
+  const { input_file_id: file } = await world.client.batch(id);
+  await world.client.call('DELETE', `/v1/files/${file}`);
+  world.vendor.pollsUntilEnd = 0;
+  const batch = await world.client.ended(id);
+  assert.deepEqual(batch.request_counts, { total: 2, completed: 2, failed: 0 });
+  await world.settled(2n * lineCost, 2);
+});
+
 test('errors of the vendor at each call delay a batch, and repeat nothing', async () => {
   const world = await house.open();
   const kinds: Trouble[] = [

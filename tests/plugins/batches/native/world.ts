@@ -43,6 +43,7 @@ batches: { lease: 2s, native: { poll: 50ms, settle: 200ms } }
 
 interface OpenAiBatch {
   readonly id: string;
+  readonly input_file_id: string;
   readonly status: string;
   readonly output_file_id: string | null;
   readonly error_file_id: string | null;
