@@ -104,8 +104,12 @@ function requestFor(exchange: Exchange, vendor: VendorBatch): string | undefined
   // Services have prices of their own, and a batch is one.
   if (Object.keys(asked.services ?? {}).length > 0) return undefined;
   const { body } = exchange.get(upstreamRequest);
-  const bytes = typeof body === 'string' || body === undefined ? Buffer.from(body ?? '') : Buffer.concat([body].flat());
-  const text = bytes.toString('utf8').replace(/[\r\n]+/g, ' ');
+  const parts = typeof body === 'string' ? [Buffer.from(body)] : body instanceof Uint8Array ? [body] : body;
+  // A form that is read from the disk is none.
+  if (!Array.isArray(parts)) return undefined;
+  const text = Buffer.concat(parts)
+    .toString('utf8')
+    .replace(/[\r\n]+/g, ' ');
   const json = tryParse(text) as JsonObject | undefined;
   return json === undefined || json['stream'] === true ? undefined : text;
 }
