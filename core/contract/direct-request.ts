@@ -14,6 +14,8 @@ export interface DirectRequest {
   /** As it would be sent: neither compressed nor chunked. */
   readonly body?: Uint8Array;
   readonly remoteAddress: string;
+  /** The exchange's id, where rows have it already; absent: a new one. */
+  readonly id?: string;
   /** Its abort is the client's disconnect. */
   readonly signal?: AbortSignal;
   /** Sets context values that are known already, such as an authenticated caller; runs before the first plugin. */

@@ -225,7 +225,7 @@ export class GatewayServer {
     const outgoing = new DirectOutgoing();
     const { newId, clock } = this.#options;
     const request = new IncomingRequest(incoming, path, mark === -1 ? '' : direct.path.slice(mark), params);
-    const exchange = new LiveExchange(newId(), route.endpoint, request, incoming, outgoing, clock);
+    const exchange = new LiveExchange(direct.id ?? newId(), route.endpoint, request, incoming, outgoing, clock);
     direct.prepare?.(exchange);
     // Deferred work runs last in first out: this is the last.
     const ended = new Promise<Outcome>((resolve) => exchange.defer(resolve));

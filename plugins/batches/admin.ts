@@ -67,7 +67,7 @@ export function openBatchAdmin({ rows, files, endpoints, limits, wake }: AdminTo
 }
 
 function viewOf(batch: Batch): BatchView {
-  const { id, keyId, endpoint, state, outcome, total, counts, cost, errors, inputFile } = batch;
+  const { id, keyId, endpoint, state, outcome, total, counts, cost, held, errors, inputFile } = batch;
   const { createdAt, endedAt, cancelAt, expiresAt } = batch;
   // The id of an output file is set before the file exists.
   const [outputFile, errorFile] = state === 'ended' ? [batch.outputFile, batch.errorFile] : [];
@@ -80,6 +80,7 @@ function viewOf(batch: Batch): BatchView {
     total,
     counts,
     cost,
+    held,
     errors,
     inputFile,
     outputFile,

@@ -37,6 +37,8 @@ export interface Batch {
   readonly counts: Counts;
   /** Charges of the finished lines, in nano-USD; undefined: one of them is unknown. */
   readonly cost: Money | undefined;
+  /** Set aside for lines that a vendor's batch makes, in nano-USD. */
+  readonly held: Money;
   readonly outputFile: string | undefined;
   readonly errorFile: string | undefined;
   readonly outputLifetimeMs: number | undefined;

@@ -1,21 +1,29 @@
 /** Batches: many requests in one order, made within a day through the gateway's whole chain, at most once each. */
-import { definePlugin, type Host, type PluginInstance } from '../../core/contract/contract.ts';
+import { definePlugin, type Host, type PluginInstance, upstreamRequest } from '../../core/contract/contract.ts';
 import { count, duration, size, z } from '../../core/contract/schema.ts';
 import { caller, keyring } from '../common/domain/accounts.ts';
 import { batchAdmin } from '../common/domain/admin/batches.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { batchStatistics } from '../common/domain/admin/stored-work.ts';
-import { keyedCalls } from '../common/domain/calls.ts';
-import { database } from '../common/domain/database.ts';
+import { call, keyedCalls } from '../common/domain/calls.ts';
+import { type Database, database } from '../common/domain/database.ts';
+import { authorization, authorizations } from '../common/domain/ledger.ts';
 import { catalog } from '../common/domain/models.ts';
 import { uploadedFiles } from '../common/domain/stored-files.ts';
+import { providers, target } from '../common/domain/upstreams.ts';
 import { DueWatch } from '../common/kit/due-watch.ts';
 import { openBatchAdmin } from './admin.ts';
 import { contentEndpoint } from './batch.ts';
 import { endpointsOf } from './endpoints.ts';
 import { LineRows } from './line-rows.ts';
 import { BatchRows } from './rows.ts';
-import { Worker } from './worker.ts';
+import { insteadOfSending } from './vendor/exchanges.ts';
+import { VendorRows } from './vendor/rows.ts';
+import { Settling } from './vendor/settle.ts';
+import type { VendorTools } from './vendor/step.ts';
+import { Wires } from './vendor/wire.ts';
+import { VendorWork } from './vendor/work.ts';
+import { textOf, Worker } from './worker.ts';
 
 const pollIntervalMs = 1_000;
 /** Batches of a process that is gone are found this late. */
@@ -60,6 +68,21 @@ const configSchema = z.strictObject({
     .refine((value) => value >= 1_000 && value <= 600_000, 'must be from 1s to 10m')
     .prefault('30s')
     .describe('How long a process has a batch that it does not renew; then another one goes on with it.'),
+  native: z
+    .strictObject({
+      poll: duration()
+        .refine((value) => value >= 50 && value <= 3_600_000, 'must be from 50ms to 1h')
+        .prefault('30s')
+        .describe('How often a vendor is asked for its batch.'),
+      settle: duration()
+        .refine((value) => value >= 50 && value <= 3_600_000, 'must be from 50ms to 1h')
+        .prefault('60s')
+        .describe('How long after an order that got no answer the vendor is asked whether it has the batch.'),
+    })
+    .prefault({})
+    .describe(
+      "Batches that vendors' own batch APIs make, where a provider or a model has the trait `batches: native`.",
+    ),
   at_once: z
     .strictObject({
       batches: positive(1_000).prefault(4).describe('Batches that a process works on at once.'),
@@ -76,10 +99,11 @@ export default definePlugin<Config>({
   config: configSchema,
   services: {
     requires: [database, keyring, uploadedFiles],
-    optional: [keyedCalls, ledgerQueries, catalog],
+    optional: [keyedCalls, ledgerQueries, providers, catalog, authorizations],
     provides: [batchAdmin, batchStatistics],
   },
   requires: [caller],
+  optional: [upstreamRequest, target, authorization],
   setup: setUpBatches,
 });
 
@@ -92,7 +116,12 @@ async function setUpBatches(host: Host, config: Config): Promise<PluginInstance<
   const { at_once: atOnce, answer: answerBytes, window: windowMs, open: mostOpen, lease: leaseMs } = config;
   const due = new DueWatch({ clock: host.clock, longestMs: longestSleepMs, nextMs: () => rows.nextDueMs() });
   const released = () => due.changed();
-  const worker = new Worker({ limits, ...atOnce, answerBytes, leaseMs }, { host, rows, lines, files, released });
+  const wires = new Wires(answerBytes + config.line, host.clock);
+  const vendorWork = openVendorWork(host, store, config, wires);
+  const worker = new Worker(
+    { limits, ...atOnce, answerBytes, leaseMs },
+    { host, rows, lines, files, vendorWork, released },
+  );
   host.provide(batchStatistics, { lines: worker.lines, figures: () => rows.figures() });
   const poll = () => due.look(() => worker.poll());
   const tools = { host, rows, files, mostOpen, limits, windowMs };
@@ -115,11 +144,25 @@ async function setUpBatches(host: Host, config: Config): Promise<PluginInstance<
       return endpointsOf({ ...tools, endpoints: config.endpoints, wake });
     },
     pathPrefixes: ['/v1', '/v1beta', '/v1alpha'],
+    applies: (endpoint) => endpoint.method === 'POST' && (endpoint.setsOnOpen?.includes(call) ?? false),
+    handle: (exchange, next) => exchange.find(insteadOfSending)?.(exchange) ?? next(),
     start() {
       host.every(pollIntervalMs, 'work on batches', poll);
       host.every(cleanIntervalMs, 'forget old batches', () => rows.removeOld(config.retention));
     },
     drain: () => worker.drain(),
-    stop: () => worker.stop(),
+    async stop() {
+      await worker.stop();
+      await wires.close();
+    },
   };
+}
+
+function openVendorWork(host: Host, store: Database, config: Config, wires: Wires): VendorWork {
+  const rows = new VendorRows(store);
+  const { poll: pollMs, settle: settleMs } = config.native;
+  const options = { pollMs, settleMs, answerBytes: config.answer, lines: config.at_once.lines };
+  const settling = new Settling({ host, store, rows });
+  const read: VendorTools['textOf'] = (batch, line) => textOf(host.get(uploadedFiles), batch, line);
+  return new VendorWork({ host, rows, settling, options, textOf: read }, wires);
 }

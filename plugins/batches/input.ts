@@ -79,13 +79,13 @@ function wrong(code: string, message: string, param: string | null): Omit<InputE
   return { code, message, param };
 }
 
-/** Passes the checked lines on in groups. Resolves with their number, or with what is wrong. */
+/** Passes the checked lines on in groups. Resolves with their number and their model, if it is one, or with what is wrong. */
 export async function readInput(
   body: AsyncIterable<Uint8Array>,
   endpoint: string,
   limits: InputLimits,
   take: (lines: readonly InputLine[]) => Promise<void>,
-): Promise<{ readonly total: number; readonly errors: readonly InputError[] }> {
+): Promise<{ readonly total: number; readonly model: string | undefined; readonly errors: readonly InputError[] }> {
   const reading = new Reading(endpoint, limits);
   for await (const line of linesOf(body, limits.lineBytes)) {
     reading.add(line);
@@ -97,13 +97,16 @@ export async function readInput(
   const { total, errors, group } = reading;
   if (total === 0) errors.push({ line: null, ...wrong('empty_file', 'The input has no line.', null) });
   if (errors.length === 0 && group.length > 0) await take(group);
-  return { total, errors };
+  const [model] = reading.models.size === 1 ? reading.models : [];
+  return { total, model, errors };
 }
 
 /** What was read so far. */
 class Reading {
   readonly errors: InputError[] = [];
   group: InputLine[] = [];
+  /** Two of them at most: more do not matter. */
+  readonly models = new Set<string>();
   total = 0;
   readonly #endpoint: string;
   readonly #limits: InputLimits;
@@ -130,8 +133,10 @@ class Reading {
     }
     const found = checked(bytes, this.#endpoint, this.#limits, this.#seen);
     if ('code' in found) this.errors.push({ line: number, ...found });
-    else if (this.errors.length === 0)
+    else if (this.errors.length === 0) {
+      if (this.models.size < 2) this.models.add(modelInEndpoint(this.#endpoint) ?? (found.body['model'] as string));
       this.group.push({ number, customId: found.customId, firstByte, bytes: bytes.length });
+    }
   }
 }
 

@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database, Orm } from '../common/domain/database.ts';
 import type { DoneLine, InputLine, LineAnswer, TakenLine } from './batch.ts';
-import { inMs, jsonOf, rowsOf } from './rows.ts';
+import { inMs, jsonOf, rowsOf } from './sql.ts';
 
 interface Taken {
   readonly number: number;
@@ -78,12 +78,12 @@ export class LineRows {
     );
   }
 
-  /** Milliseconds until the next open line is due; undefined: none is open. */
+  /** Milliseconds until the next line that is made as a call is due; undefined: none is open. */
   async nextDueMs(id: string): Promise<number | undefined> {
     const [row] = await rowsOf<{ milliseconds: number | null }>(
       this.#orm,
       sql`select (extract(epoch from min(due_at) - now()) * 1000)::float8 as milliseconds
-        from ${this.#lines} where batch_id = ${id} and state <> 'done'`,
+        from ${this.#lines} where batch_id = ${id} and state in ('waiting', 'running')`,
     );
     return row?.milliseconds ?? undefined;
   }
@@ -95,7 +95,7 @@ export class LineRows {
           result = case when lines.state = 'running' then 'errored' when batches.cancel_at is not null then 'cancelled' else 'expired' end,
           status = case when lines.state = 'running' then 500 end, answer = case when lines.state = 'running' then ${unknown} end,
           cost = case when lines.state = 'running' then null else 0 end
-        from ${this.#batches} as batches where lines.batch_id = ${id} and batches.id = ${id} and lines.state <> 'done'`,
+        from ${this.#batches} as batches where lines.batch_id = ${id} and batches.id = ${id} and lines.state in ('waiting', 'running')`,
     );
   }
 

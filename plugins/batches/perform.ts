@@ -7,7 +7,7 @@ import { batchLine, keyedCalls, spendGuard } from '../common/domain/calls.ts';
 import { type Money, zero } from '../common/domain/money.ts';
 import { renderError } from '../common/kit/dialects.ts';
 import type { Batch, LineAnswer, TakenLine } from './batch.ts';
-import { requestIn } from './input.ts';
+import { type LineRequest, requestIn } from './input.ts';
 
 /** `laterMs`: nothing was begun, and a later try may succeed. */
 export type Performed = LineAnswer | { readonly laterMs: number };
@@ -35,24 +35,21 @@ export async function performLine(
   try {
     const known = await host.get(keyring).callerOf(batch.keyId, batch.remoteAddress);
     const answer = await host.perform({
-      method: 'POST',
-      path: batch.endpoint,
+      ...requestOf(batch, request),
       headers: {
-        ...batch.headers,
-        'content-type': 'application/json',
+        ...headersOf(batch),
         // 128 random bits: no client has chosen it.
         'idempotency-key': `${batch.id} line ${line.number}`,
       },
-      body: Buffer.from(JSON.stringify(request.body)),
-      remoteAddress: batch.remoteAddress,
       prepare(exchange) {
         made = exchange;
         exchange.set(caller, known);
         exchange.set(batchLine, true);
       },
     });
-    const performed = await readAnswer(batch, answer, mostBytes);
-    if ('laterMs' in performed) return performed;
+    const performed = await lineAnswer(batch, answer, mostBytes);
+    const laterMs = laterMsOf(answer);
+    if (laterMs !== undefined && performed.status === answer.status) return { laterMs };
     return { ...performed, cost: await costOf(host, batch, answer, made) };
   } catch (error) {
     if (isPassing(error)) return { laterMs: usualPauseMs };
@@ -61,6 +58,13 @@ export async function performLine(
     throw error;
   }
 }
+
+/** A line as a request of its own, without its headers. */
+export function requestOf({ endpoint, remoteAddress }: Batch, { body }: LineRequest) {
+  return { method: 'POST', path: endpoint, body: Buffer.from(JSON.stringify(body)), remoteAddress } as const;
+}
+
+export const headersOf = ({ headers }: Batch) => ({ ...headers, 'content-type': 'application/json' });
 
 /** The charge of this line: of the request that just ended, or by the ledger of the earlier one that is replayed. */
 async function costOf(
@@ -80,12 +84,12 @@ function runsOnce(host: Host, sentAgoMs: number): boolean {
   return keyed !== undefined && sentAgoMs + marginMs < keyed.keepMs;
 }
 
-async function readAnswer(batch: Batch, answer: DirectAnswer, mostBytes: number): Promise<Performed> {
+/** What the line gets of an answer, read to its end. */
+export async function lineAnswer(batch: Batch, answer: DirectAnswer, mostBytes: number): Promise<LineAnswer> {
   const { status, headers } = answer;
   const requestId = headers['x-request-id'];
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  let broken: unknown;
   try {
     // Read to its end even if it is too long: it is paid by its true usage.
     for await (const chunk of answer.body) {
@@ -94,14 +98,16 @@ async function readAnswer(batch: Batch, answer: DirectAnswer, mostBytes: number)
     }
     await answer.ended;
   } catch (error) {
-    broken = error;
+    return { ...refused(batch, brokenAnswer(error)), requestId };
   }
-  if (broken !== undefined) return { ...refused(batch, brokenAnswer(broken)), requestId };
   if (bytes > mostBytes) return { ...refused(batch, tooLong(mostBytes)), requestId };
   const text = Buffer.concat(chunks, bytes).toString('utf8');
-  if (status < 400) return { result: 'succeeded', status, requestId, answer: text, cost: undefined };
-  if (isLater(status, headers)) return { laterMs: pauseOf(status, headers) };
-  return { result: 'errored', status, requestId, answer: text, cost: undefined };
+  return { result: status < 400 ? 'succeeded' : 'errored', status, requestId, answer: text, cost: undefined };
+}
+
+/** How long a refusal lasts that time or money mends; undefined: it is an end. */
+export function laterMsOf({ status, headers }: DirectAnswer): number | undefined {
+  return isLater(status, headers) ? pauseOf(status, headers) : undefined;
 }
 
 /** Refusals before anything was sent, that time or money mends. */
@@ -120,7 +126,7 @@ function pauseOf(status: number, headers: Readonly<Record<string, string>>): num
 }
 
 /** What a line gets that the gateway refuses. */
-function refused(batch: Batch, error: GatewayError): LineAnswer {
+export function refused(batch: Batch, error: GatewayError): LineAnswer {
   const { body } = renderError(error, batch.dialect, '');
   return { result: 'errored', status: error.status, requestId: undefined, answer: body as string, cost: zero };
 }

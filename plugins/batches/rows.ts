@@ -4,8 +4,8 @@ import type { BatchFigures } from '../common/domain/admin/stored-work.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
 import { money } from '../common/domain/money.ts';
 import type { Batch, BatchDialect, Counts, InputError, Outcome } from './batch.ts';
-
-type Runner = Pick<Orm, 'execute'>;
+import { inMs, jsonOf, type Runner, rowsOf } from './sql.ts';
+import { type VendorChoice, vendorChoice } from './vendor/rows.ts';
 
 export interface NewBatch
   extends Pick<
@@ -38,10 +38,17 @@ interface Row {
   readonly total: number;
   readonly counts: string | null;
   readonly cost: string | null;
+  readonly held: string;
   readonly output_file: string | null;
   readonly error_file: string | null;
   readonly output_lifetime_ms: string | null;
   readonly times: string;
+}
+
+/** `stops`: it was cancelled, or has expired. */
+export interface Renewed {
+  readonly stops: boolean;
+  readonly cancelled: boolean;
 }
 
 const none: Counts = { succeeded: 0, errored: 0, cancelled: 0, expired: 0 };
@@ -148,26 +155,33 @@ export class BatchRows {
   }
 
   /** undefined: another worker holds it now. */
-  async renew(id: string, token: string, leaseMs: number): Promise<{ readonly stops: boolean } | undefined> {
-    const [row] = await rowsOf<{ stops: boolean }>(
+  async renew(id: string, token: string, leaseMs: number): Promise<Renewed | undefined> {
+    const [row] = await rowsOf<Renewed>(
       this.#orm,
       sql`update ${this.#batches} set lease_until = ${inMs(leaseMs)} where id = ${id} and lease = ${token}
-        returning (cancel_at is not null or expires_at <= now()) as stops`,
+        returning (cancel_at is not null or expires_at <= now()) as stops, cancel_at is not null as cancelled`,
     );
     return row;
   }
 
-  async release(id: string, token: string, dueMs: number): Promise<void> {
+  /** `hasStopped`: the worker knows that it is cancelled or has expired, and waits for what is still to come. */
+  async release(id: string, token: string, dueMs: number, hasStopped = false): Promise<void> {
     await this.#orm.execute(
       sql`update ${this.#batches} set lease = null, lease_until = null,
-          due_at = case when cancel_at is null then least(${inMs(dueMs)}, expires_at) else now() end
+          due_at = case when ${hasStopped}::boolean then ${inMs(dueMs)}
+            when cancel_at is null then least(${inMs(dueMs)}, expires_at) else now() end
         where id = ${id} and lease = ${token}`,
     );
   }
 
-  /** Its input was read; false: another worker holds it now. */
-  async begin(id: string, token: string, total: number): Promise<boolean> {
-    return this.#change(id, token, sql`state = 'running', total = ${total}::int, started_at = now()`);
+  /** Its input was read. */
+  /** `vendor`: makes it by a batch of its own. */
+  async begin(id: string, token: string, total: number, vendor: VendorChoice | undefined): Promise<void> {
+    await this.#orm.transaction(async (transaction) => {
+      const change = sql`state = 'running', total = ${total}::int, started_at = now()`;
+      const isBegun = await this.#change(id, token, change, transaction);
+      if (isBegun && vendor !== undefined) await transaction.execute(vendorChoice(this.#schema, id, vendor));
+    });
   }
 
   async fail(id: string, token: string, errors: readonly InputError[]): Promise<boolean> {
@@ -219,9 +233,9 @@ export class BatchRows {
       from ${this.#table('batch_lines')} as lines where lines.batch_id = ${id} and lines.state = 'done')`;
   }
 
-  async #change(id: string, token: string, change: SQL): Promise<boolean> {
+  async #change(id: string, token: string, change: SQL, runner: Runner = this.#orm): Promise<boolean> {
     const rows = await rowsOf(
-      this.#orm,
+      runner,
       sql`update ${this.#batches} set ${change} where id = ${id} and lease = ${token} returning id`,
     );
     return rows.length === 1;
@@ -240,7 +254,9 @@ export class BatchRows {
             'cancelled', count(*) filter (where result = 'cancelled'), 'expired', count(*) filter (where result = 'expired'))::text
             from ${this.#table('batch_lines')} as lines where lines.batch_id = batches.id)) as counts,
           json_build_object(${sql.join(names.map(time), sql`, `)})::text as times,
-          (case when state = 'ended' then cost else ${this.#costOfLines(sql`batches.id`)} end)::text as cost
+          (case when state = 'ended' then cost else ${this.#costOfLines(sql`batches.id`)} end)::text as cost,
+          (select coalesce(sum(held), 0) from ${this.#table('batch_lines')} as lines
+            where lines.batch_id = batches.id and lines.state = 'placed')::text as held
         from ${this.#batches} as batches where ${which} ${ending}`,
     );
     return rows.map(batchOf);
@@ -273,6 +289,7 @@ function batchOf(row: Row): Batch {
     errors: row.errors === null ? [] : (JSON.parse(row.errors) as InputError[]),
     total: row.total,
     cost: row.cost === null ? undefined : money(BigInt(row.cost)),
+    held: money(BigInt(row.held)),
     counts: row.counts === null ? none : (JSON.parse(row.counts) as Counts),
     outputFile: row.output_file ?? undefined,
     errorFile: row.error_file ?? undefined,
@@ -284,21 +301,4 @@ function batchOf(row: Row): Batch {
     cancelAt: at('cancel_at'),
     expiresAt: at('expires_at')!,
   };
-}
-
-/** Rows of either driver. */
-export async function rowsOf<Row>(runner: Runner, statement: SQL): Promise<Row[]> {
-  const result: unknown = await runner.execute(statement);
-  return [...(Array.isArray(result) ? result : (result as { rows: Row[] }).rows)] as Row[];
-}
-
-/** A value as a JSON parameter, sent as text so that no driver encodes it twice. PostgreSQL text cannot hold NUL. */
-export function jsonOf(value: unknown): SQL {
-  if (value === undefined) return sql`null::json`;
-  return sql`${JSON.stringify(value).replaceAll('\\u0000', '\\ufffd')}::text::json`;
-}
-
-/** Now plus this time, by the database's clock, which all processes share. */
-export function inMs(milliseconds: number): SQL {
-  return sql`now() + ${Math.round(milliseconds)}::bigint * interval '1 millisecond'`;
 }

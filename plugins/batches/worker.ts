@@ -10,7 +10,11 @@ import { type InputLimits, readInput } from './input.ts';
 import type { LineRows } from './line-rows.ts';
 import { isError, outputLine } from './output.ts';
 import { performLine, unknownOutcome } from './perform.ts';
-import type { BatchRows } from './rows.ts';
+import type { BatchRows, Renewed } from './rows.ts';
+import { chooseVendor } from './vendor/choice.ts';
+import { lost } from './vendor/rows.ts';
+import type { Lease } from './vendor/step.ts';
+import type { VendorWork } from './vendor/work.ts';
 
 export interface WorkerOptions {
   readonly limits: InputLimits;
@@ -26,8 +30,15 @@ export interface WorkerTools {
   readonly rows: BatchRows;
   readonly lines: LineRows;
   readonly files: () => UploadedFiles;
+  readonly vendorWork: VendorWork;
   /** A batch is given back, and may be due soon. */
   readonly released: () => void;
+}
+
+/** When a batch is due again; `hasStopped`: it is known that it was cancelled or has expired. */
+interface Due {
+  readonly ms: number;
+  readonly hasStopped?: boolean;
 }
 
 const faultPauseMs = 10_000;
@@ -87,11 +98,11 @@ export class Worker {
   async #work(batch: Batch, token: string): Promise<void> {
     const { rows, host } = this.#tools;
     try {
-      let dueMs: number | undefined = 0;
+      let due: Due | undefined = { ms: 0 };
       if (batch.state === 'validating') await this.#validate(batch, token);
-      else if (batch.state === 'running') dueMs = await this.#run(batch, token);
+      else if (batch.state === 'running') due = await this.#run(batch, token);
       else await this.#finish(batch, token);
-      if (dueMs !== undefined) await rows.release(batch.id, token, dueMs);
+      if (due !== undefined) await rows.release(batch.id, token, due.ms, due.hasStopped);
     } catch (error) {
       const level = error instanceof GatewayError ? 'warn' : 'error';
       host.log[level]({ error, batch: batch.id }, 'a batch is worked on again in a moment');
@@ -100,7 +111,7 @@ export class Worker {
   }
 
   async #validate(batch: Batch, token: string): Promise<void> {
-    const { rows, lines, files } = this.#tools;
+    const { host, rows, lines, files } = this.#tools;
     const opened = await files().open(batch.accountId, batch.inputFile);
     if (opened === undefined) {
       const message = 'The input file is not there any more.';
@@ -114,8 +125,9 @@ export class Worker {
         if ((await rows.renew(batch.id, token, this.#options.leaseMs)) === undefined) throw lost();
         await lines.add(batch.id, group);
       };
-      const { total, errors } = await readInput(opened.body, batch.endpoint, this.#options.limits, take);
-      if (errors.length === 0) await rows.begin(batch.id, token, total);
+      const { total, model, errors } = await readInput(opened.body, batch.endpoint, this.#options.limits, take);
+      const vendor = chooseVendor(host, batch.endpoint, model);
+      if (errors.length === 0) await rows.begin(batch.id, token, total, vendor);
       else {
         await lines.clear(batch.id);
         await rows.fail(batch.id, token, errors);
@@ -126,8 +138,10 @@ export class Worker {
   }
 
   /** Resolves with when the batch is due again; undefined: another worker has it. */
-  async #run(batch: Batch, token: string): Promise<number | undefined> {
-    const { rows, host } = this.#tools;
+  async #run(batch: Batch, token: string): Promise<Due | undefined> {
+    const { rows, host, vendorWork } = this.#tools;
+    const vendor = await vendorWork.run(batch, this.#lease(batch, token));
+    if (vendor?.isPreparing === true) return { ms: vendor.ms };
     const renewMs = this.#options.leaseMs / 3;
     const open = new Map<number, Promise<void>>();
     for (;;) {
@@ -138,19 +152,36 @@ export class Worker {
       if (open.size > 0) await Promise.race([Promise.all(open.values()), pause(renewMs, undefined, { ref: false })]);
       if (open.size > 0) continue;
       if (renewed === undefined) return undefined;
-      return this.#stopping ? 0 : await this.#close(batch, token, renewed.stops);
+      return this.#stopping ? { ms: 0 } : await this.#close(batch, token, renewed, vendor?.ms);
     }
   }
 
-  /** No line runs: the batch waits for the next one, or its files are due. `stops`: it was cancelled, or has expired. */
-  async #close(batch: Batch, token: string, stops: boolean): Promise<number> {
+  /** No line runs: the batch waits for the next one, or for its vendor, or its files are due. */
+  async #close(batch: Batch, token: string, { stops }: Renewed, vendorMs: number | undefined): Promise<Due> {
     const { rows, lines, files } = this.#tools;
-    const dueMs = stops ? undefined : await lines.nextDueMs(batch.id);
-    // A line that is due and was not taken is one that failed in this process.
-    if (dueMs !== undefined) return Math.max(dueMs, 1_000);
     if (stops) await lines.close(batch.id, renderError(unknownOutcome(), batch.dialect, '').body as string);
+    const lineMs = stops ? undefined : await lines.nextDueMs(batch.id);
+    // A line that is due and was not taken is one that failed in this process.
+    const dues = [vendorMs, lineMs === undefined ? undefined : Math.max(lineMs, 1_000)].filter(
+      (ms) => ms !== undefined,
+    );
+    if (dues.length > 0) return { ms: Math.min(...dues), hasStopped: stops };
     await rows.finish(batch.id, token, { output: files().newId(), error: files().newId() });
-    return 0;
+    return { ms: 0 };
+  }
+
+  #lease({ id }: Batch, token: string): Lease {
+    const { rows, host } = this.#tools;
+    let known: Renewed | undefined;
+    let renewAt = 0;
+    const renew = async () => {
+      known = await rows.renew(id, token, this.#options.leaseMs);
+      if (known === undefined) throw lost();
+      renewAt = host.clock.monotonic() + this.#options.leaseMs / 3;
+      return known;
+    };
+    const keep = async () => (known === undefined || host.clock.monotonic() >= renewAt ? renew() : known);
+    return { token, renew, keep, everyMs: this.#options.leaseMs / 3, isStopping: () => this.#stopping };
   }
 
   /** Keeps as many lines running as there may be, until none is due or the lease is to be renewed. */
@@ -177,7 +208,7 @@ export class Worker {
         host,
         batch,
         line,
-        await this.#textOf(batch, line),
+        await textOf(this.#tools.files(), batch, line),
         this.#options.answerBytes,
       );
       if ('laterMs' in performed) await lines.postpone(batch.id, line.number, token, performed.laterMs);
@@ -189,12 +220,6 @@ export class Worker {
       // It stays `running`: the next worker gets its answer by its idempotency key.
       host.log.error({ error, batch: batch.id, line: line.number }, 'a line of a batch failed in the gateway');
     }
-  }
-
-  async #textOf({ accountId, inputFile }: Batch, { firstByte, bytes }: TakenLine): Promise<string | undefined> {
-    const span = { first: firstByte, last: firstByte + bytes - 1 };
-    const opened = await this.#tools.files().open(accountId, inputFile, span);
-    return opened && (await bytesOf(opened)).toString('utf8');
   }
 
   /** Writes the files under the ids that they got before, so that a second time changes nothing. */
@@ -253,6 +278,13 @@ async function* prepended(first: Uint8Array, rest: AsyncIterable<Uint8Array>): A
   yield* rest;
 }
 
-function lost(): Error {
-  return new Error('another worker has this batch now');
+/** A line of the input; undefined: the file is gone. */
+export async function textOf(
+  files: UploadedFiles,
+  { accountId, inputFile }: Batch,
+  { firstByte, bytes }: { readonly firstByte: number; readonly bytes: number },
+): Promise<string | undefined> {
+  const span = { first: firstByte, last: firstByte + bytes - 1 };
+  const opened = await files.open(accountId, inputFile, span);
+  return opened && (await bytesOf(opened)).toString('utf8');
 }

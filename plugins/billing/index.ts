@@ -17,7 +17,7 @@ import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { requestSumsAudit } from '../common/domain/admin/requests.ts';
 import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
-import { attempts, call, type SpendGuard, spendGuard, usageReport } from '../common/domain/calls.ts';
+import { attempts, call, type SpendGuard, spendGuard, usageReport, vendorBatch } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { type Authorization, authorization, authorizations, ledger, pool, servedBy } from '../common/domain/ledger.ts';
 import { catalog, model } from '../common/domain/models.ts';
@@ -40,7 +40,6 @@ import { openLedgerQueries } from './reports/ledger-queries.ts';
 import { admitByBalance } from './reservations/admission.ts';
 import { type HoldRules, termsOf } from './reservations/call-terms.ts';
 import { Caps } from './reservations/caps.ts';
-import { boundOf } from './reservations/charge.ts';
 import { type Hold, sentAttempts } from './reservations/hold.ts';
 import { holdWithin, keySpend } from './reservations/key-spend.ts';
 import { attemptNotes, judge, type Verdict } from './reservations/outcome.ts';
@@ -139,7 +138,9 @@ export async function setUpBilling(
       const { runtime, rules } = state;
       if (runtime === undefined)
         throw new GatewayError('overloaded', 'The gateway is starting.', { retryAfterMs: 1_000 });
-      if (exchange.endpoint.deferred === true) {
+      const stage = exchange.find(vendorBatch);
+      if (stage === 'answer') return next();
+      if (exchange.endpoint.deferred === true || stage === 'order') {
         exchange.set(authorization, authorizationOf(exchange, authorizationStore, caps, host.clock.now()));
         return next();
       }
@@ -269,7 +270,7 @@ function authorizationOf(
   const terms = termsOf(exchange, fullOrder, at);
   const { cap } = exchange.get(caller);
   const offer = authorizationStore.offer(terms);
-  return cap === undefined ? offer : caps.guard(offer, cap, boundOf(terms, terms.outputTokens));
+  return cap === undefined ? offer : caps.guard(offer, cap, offer.amount);
 }
 
 /** The services that handle a call's money. */

@@ -11,7 +11,7 @@ import { renamedNotices } from '../../core/contract/renamed.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { priceQueries } from '../common/domain/admin/prices.ts';
-import { batchLine, type Call, call } from '../common/domain/calls.ts';
+import { batchLine, type Call, call, vendorBatch, vendorBatchService } from '../common/domain/calls.ts';
 import { type Catalog, catalog, type Model, model, priceFloor } from '../common/domain/models.ts';
 import { one, timesRatio } from '../common/domain/money.ts';
 import { plan, plans } from '../common/domain/plans.ts';
@@ -103,9 +103,12 @@ function resolveModel(offered: Catalog, host: Host): NonNullable<PluginInstance[
     const wanted = exchange.get(call);
     const entry = offered.find(wanted.model);
     if (entry === undefined) throw unknownModel(wanted.model);
-    checkSold(entry, wanted, host);
-    checkAllowed(entry, wanted, exchange.find(caller)?.models, 'This key');
-    checkAllowed(entry, wanted, exchange.find(plan)?.models, "The account's plan");
+    // What a vendor has made already was allowed when it was ordered.
+    if (exchange.find(vendorBatch) !== 'answer') {
+      checkSold(entry, wanted, host);
+      checkAllowed(entry, wanted, exchange.find(caller)?.models, 'This key');
+      checkAllowed(entry, wanted, exchange.find(plan)?.models, "The account's plan");
+    }
     exchange.set(model, exchange.find(batchLine) === true ? forBatch(entry) : entry);
     return next();
   };
@@ -139,9 +142,12 @@ function checkSold(entry: Model, wanted: Call, host: Host): void {
 
 /** A service tier changes the operator's cost: without its own price it is not sold. */
 function checkService(model: string, service: string, prices: PriceVersion, field: string | undefined): void {
-  if (prices.prices(service)) return;
+  if (service !== vendorBatchService && prices.prices(service)) return;
   const subject = field === undefined ? 'The request' : `The field "${field}"`;
-  const sold = prices.services.map(quoted).join(', ');
+  const sold = prices.services
+    .filter((name) => name !== vendorBatchService)
+    .map(quoted)
+    .join(', ');
   const tiers = sold === '' ? 'the standard tier alone' : `${sold} and the standard tier`;
   const message =
     `${subject} asks for the service tier ${quoted(service)}, which has no price for the model ${model}. ` +

@@ -12,7 +12,7 @@ import type { Answer } from '../../core/contract/message.ts';
 import { reloadable } from '../../core/contract/reloadable.ts';
 import { count, z } from '../../core/contract/schema.ts';
 import { caller } from '../common/domain/accounts.ts';
-import { type Call, call } from '../common/domain/calls.ts';
+import { type Call, call, vendorBatch } from '../common/domain/calls.ts';
 import { counters } from '../common/domain/counters.ts';
 import { plan, rateLimits } from '../common/domain/plans.ts';
 import { recordEvent } from '../common/domain/timeline.ts';
@@ -91,9 +91,12 @@ export default definePlugin<Settings>({
 
       applies: (endpoint: Endpoint) => endpoints.some((rule) => endpointMatches(rule, endpoint)),
 
-      admit: (exchange: Exchange) => takeSlots(exchange, limiter),
+      // The vendor of a batch has its own pace.
+      admit: (exchange: Exchange) =>
+        exchange.find(vendorBatch) === undefined ? takeSlots(exchange, limiter) : undefined,
 
       handle(exchange: Exchange, next: Next) {
+        if (exchange.find(vendorBatch) !== undefined) return next();
         const { endpoint } = exchange;
         // If the endpoint sets a call, a missing one means that it was set too late: an error is better than no limit.
         const currentCall = endpoint.setsOnOpen?.includes(call) === true ? exchange.get(call) : undefined;

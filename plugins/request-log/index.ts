@@ -10,6 +10,7 @@ import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { recordedBodies } from '../common/domain/admin/recorded-bodies.ts';
 import { requestQueries, requestSumsAudit } from '../common/domain/admin/requests.ts';
 import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
+import { unrecorded } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { timeline } from '../common/domain/timeline.ts';
 import { firstIdAt } from '../common/kit/arrival.ts';
@@ -62,7 +63,6 @@ export default definePlugin({
       rebuild: () => rebuildSums(store.orm, store.schema, sums),
     });
     const bodies = openBodies(host, store, config.bodies);
-    const { recorder } = bodies;
     host.provide(recordedBodies, bodies.admin);
     const queue = new RowQueue(async (rows) => {
       await store.orm.execute(addRows(store.schema, rows));
@@ -75,6 +75,7 @@ export default definePlugin({
       handle(exchange, next) {
         if (config.story) exchange.set(timeline, []);
         exchange.defer((outcome) => {
+          if (exchange.find(unrecorded) === true) return;
           noted++;
           const row = rowOf(exchange, outcome);
           const story = storedTimeline(exchange.find(timeline), exchange.receivedAt);
@@ -85,7 +86,7 @@ export default definePlugin({
           if (!isKept) queue.push(line, story);
           if (config.lines) host.log.record('request', line);
         });
-        return recorder.isOn ? recorder.run(exchange, next) : next();
+        return bodies.recorder.isOn ? bodies.recorder.run(exchange, next) : next();
       },
       start() {
         host.every(lookMs, 'write request rows', () => queue.advance());
@@ -97,7 +98,7 @@ export default definePlugin({
       },
       async stop() {
         await queue.flush();
-        await recorder.flush();
+        await bodies.recorder.flush();
       },
       async prepare(changed) {
         const commitBodies = await bodies.prepare(changed.bodies);

@@ -7,6 +7,7 @@ import type { Breaker, BreakerRules, Pass } from './breaker.ts';
 import type { Candidate } from './candidates.ts';
 import type { TargetHealth } from './health.ts';
 import { recordWait } from './timeline.ts';
+import type { Failure, Verdict } from './verdict.ts';
 
 /** Holds one attempt at a time. The first of `dropped`, `failed` and `ended` releases everything, once. */
 export class AttemptSlot {
@@ -95,4 +96,10 @@ const clientDisconnected = () => new GatewayError('client_left', 'The client clo
 
 function passOf(breaker: Breaker, forced: boolean, now: number): Pass | undefined {
   return forced ? breaker.force(now) : breaker.admit(now);
+}
+
+/** An answer that a vendor gave earlier shows nothing of its health now, and no other target is tried. */
+export function unjudged(slot: AttemptSlot, { error }: Verdict): Failure {
+  slot.dropped();
+  return { next: 'nowhere', error, isFault: false };
 }

@@ -10,11 +10,12 @@ import {
   pinned,
   type UsageReport,
   usageReport,
+  vendorBatch,
 } from '../common/domain/calls.ts';
 import { model } from '../common/domain/models.ts';
 import { type Providers, target, translations, type UpstreamGate } from '../common/domain/upstreams.ts';
 import { type Session, type SessionTarget, sessionOf } from './affinity.ts';
-import { AttemptSlot, waitForCapacity } from './attempt-slot.ts';
+import { AttemptSlot, unjudged, waitForCapacity } from './attempt-slot.ts';
 import { type AcquiredKey, type Candidate, candidatesFor, endpointsOf, targetOf } from './candidates.ts';
 import { type Order, orderCandidates } from './choice.ts';
 import type { RouteConfig } from './config.ts';
@@ -244,7 +245,9 @@ export class RoutingSession {
     attempt.result = 'answered';
     attempt.status = answer.status;
     attempt.durationMs = this.#tools.host.clock.monotonic() - startedMs;
-    if (hedged?.claim() !== false) this.#noteAnswer(candidate, attempt, hedged?.slot ?? this.#slot);
+    const slot = hedged?.slot ?? this.#slot;
+    if (this.#exchange.find(vendorBatch) !== undefined) slot.dropped();
+    else if (hedged?.claim() !== false) this.#noteAnswer(candidate, attempt, slot);
     return answer;
   }
 
@@ -301,6 +304,7 @@ export class RoutingSession {
   /** Applies a verdict: cools the key down, counts the failure, and stops if the client has disconnected. */
   #handleFailure(verdict: Verdict, candidate: Candidate, attempt: Attempt, slot: AttemptSlot): Failure {
     const { host } = this.#tools;
+    if (this.#exchange.find(vendorBatch) !== undefined) return unjudged(slot, verdict);
     const { result, status, error, number, credential } = attempt;
     const fields = { exchange: this.#exchange.id, number, credential, model: candidate.model, result, status, error };
     host.log.info(fields, 'an upstream attempt failed');

@@ -12,6 +12,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { Host, PluginInstance } from '../../core/contract/contract.ts';
+import { vendorBatch } from '../common/domain/calls.ts';
 import { authorizations } from '../common/domain/ledger.ts';
 import type { TelemetryConfig } from './config.ts';
 import { createMeters } from './meters.ts';
@@ -47,6 +48,8 @@ export function openTelemetry(host: Host, config: TelemetryConfig): PluginInstan
   return {
     applies: () => true,
     handle(exchange, next) {
+      // The exchange with its answer is the one that counts.
+      if (exchange.find(vendorBatch) === 'order') return next();
       meters.begun();
       const endSpan = tracing?.begin(exchange);
       exchange.defer((outcome) => {

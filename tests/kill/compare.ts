@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm';
 import { boot } from '../../core/gateway/boot.ts';
 import { createLog } from '../../core/gateway/log.ts';
 import { database, type Orm } from '../../plugins/common/domain/database.ts';
+import type { BulkCharge } from './batches.ts';
 import type { Acknowledged } from './clients.ts';
 
 interface Charge {
@@ -32,6 +33,7 @@ export interface Charges {
   /** Of calls; those of tasks stand with their tasks. */
   readonly charges: readonly Charge[];
   readonly voices?: readonly VoiceCharge[];
+  readonly bulk?: readonly BulkCharge[];
   readonly tasks: readonly TaskEnd[];
   /** Requests that were sent and voided because their outcome is unknown. */
   readonly unknown: number;
@@ -47,7 +49,7 @@ export async function readCharges(file: string): Promise<Charges> {
   const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
   const rows = (await orm.execute(
     sql`select account_id, case when model = 'relayed' then coalesce(upstream_id, id::text) else id::text end as id, estimated, classes
-      from ${table('calls')} where settled and model not in ('film', 'voice')`,
+      from ${table('calls')} where settled and model not in ('film', 'voice', 'bulk')`,
   )) as unknown as {
     account_id: string;
     id: string;
@@ -57,6 +59,9 @@ export async function readCharges(file: string): Promise<Charges> {
   const voices = (await orm.execute(
     sql`select upstream_id, estimated, classes from ${table('calls')} where settled and model = 'voice'`,
   )) as unknown as { upstream_id: string | null; estimated: boolean; classes: Record<string, number> }[];
+  const bulk = (await orm.execute(
+    sql`select estimated, classes from ${table('calls')} where settled and model = 'bulk'`,
+  )) as unknown as { estimated: boolean; classes: Record<string, number> }[];
   const [unknown] = (await orm.execute(
     sql`select count(*)::int as count from ${table('calls')}, json_array_elements(${table('attempts_of')}(attempts, provider, target_model)) as attempt
       where attempt->>'result' = 'unknown' and attempt->>'provider' in ('vendor', 'relayed')`,
@@ -77,6 +82,10 @@ export async function readCharges(file: string): Promise<Charges> {
     })),
     voices: voices.map(({ upstream_id: id, estimated, classes }) => ({
       upstreamId: id ?? '',
+      estimated,
+      tokens: Object.values(classes).reduce((sum, count) => sum + count, 0),
+    })),
+    bulk: bulk.map(({ estimated, classes }) => ({
       estimated,
       tokens: Object.values(classes).reduce((sum, count) => sum + count, 0),
     })),

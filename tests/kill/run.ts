@@ -17,6 +17,9 @@ import { createLog } from '../../core/gateway/log.ts';
 import { accounts } from '../../plugins/common/domain/accounts.ts';
 import { ledger } from '../../plugins/common/domain/ledger.ts';
 import { parseUsd } from '../../plugins/common/domain/money.ts';
+import { fileRoutes } from '../plugins/batches/native/file-vendor.ts';
+import { BatchVendor } from '../plugins/batches/native/stand-in.ts';
+import { BatchClients, compareBatches } from './batches.ts';
 import { Clients } from './clients.ts';
 import { type Bill, compare, readCharges } from './compare.ts';
 import { FilmClients } from './films.ts';
@@ -40,6 +43,10 @@ const studio = node(['plugins/sandbox/main.ts']);
 const studioOrigin = String((await once(studio.stdout!, 'data'))[0]).trim();
 const voice = node(['plugins/sandbox/main.ts']);
 const voiceOrigin = String((await once(voice.stdout!, 'data'))[0]).trim();
+// Makes batches itself.
+const bulk = new BatchVendor();
+bulk.add(fileRoutes(bulk));
+await bulk.start();
 const port = await freePort();
 const origin = `http://127.0.0.1:${port}`;
 writeFileSync(
@@ -49,7 +56,7 @@ schema: kill_${randomInt(1e9)}
 listen: 127.0.0.1:${port}
 data: ${directory}
 log: warn
-plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, websockets, files, task-store]
+plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, websockets, files, uploads, batches, task-store]
 storage: { database: "${values.database}" }
 plans:
   default: free
@@ -60,11 +67,14 @@ plans:
 providers:
   vendor: { keys: key, speaks: { chat: "${vendorOrigin}/v1" } }
   relayed: { keys: key, speaks: { responses: "${vendorOrigin}/v1" }, dialect: { responses: { websocket: true } } }
+  bulk: { keys: key, speaks: { chat: "${bulk.origin}/v1" }, dialect: { chat: { batches: native } } }
   studio: { keys: key, speaks: { xai-videos: "${studioOrigin}/imagine/v1" } }
   voice: { keys: key, speaks: { openai-realtime: "${voiceOrigin}/v1" } }
 files: { fetch: { allow_private: true } }
 task-store: { expose: [videos], lease: 1s, reconcile: 1s, poll: { first: 100ms, longest: 300ms }, retry: { first: 100ms, longest: 300ms } }
+batches: { lease: 1s, open: 1000, native: { poll: 100ms, settle: 500ms } }
 models:
+  bulk: { owned_by: bulk, targets: [bulk/real], context: 100k, max_output: 4k, price: { input: 1, output: 2, service: { batch: 0.5 } } }
   voice: { owned_by: voice, kind: realtime, targets: [voice], context: 32k, max_output: 4k, price: { input: 1, cache_read: 0.1, output: 2 } }
   film: { owned_by: studio, kind: video, targets: [studio/f], price: { second: 0.05 } }
   relayed: { owned_by: vendor, targets: [relayed], context: 100k, max_output: 4k, price: { input: 1, cache_read: 0.1, output: 2 } }
@@ -79,6 +89,7 @@ const films = new FilmClients(origin, keys, 4);
 // Of the accounts that send no Idempotency-Keys.
 const sockets = new SocketClients(origin, keys.slice(2), 6);
 const voices = new VoiceClients(origin, keys.slice(2), 6);
+const batches = new BatchClients(origin, keys.slice(2), 4);
 const started = performance.now();
 const restartsMs: number[] = [];
 for (let loop = 0; loop < loops; loop++) {
@@ -90,8 +101,9 @@ for (let loop = 0; loop < loops; loop++) {
   restartsMs.push(performance.now() - killed);
 }
 await pause(1_000);
-await Promise.all([clients.stop(), films.stop(), sockets.stop(), voices.stop()]);
+await Promise.all([clients.stop(), films.stop(), sockets.stop(), voices.stop(), batches.stop()]);
 const unfinished = await films.unfinished(30_000);
+const openBatches = await batches.unfinished(120_000);
 gateway.kill('SIGTERM');
 await once(gateway, 'exit');
 
@@ -116,6 +128,8 @@ const cancelled = clients.cancelled + sockets.cancelled;
 const acknowledged = [...clients.acknowledged, ...sockets.acknowledged];
 const findings = compare({ acknowledged, bill, charges, keyed, cancelled, films: ordered });
 const ofVoices = compareVoices(voices, charges.voices ?? [], voiceBill);
+const ofBatches = compareBatches(batches, openBatches, charges.bulk ?? [], bulk);
+bulk.close();
 vendor.kill();
 studio.kill();
 voice.kill();
@@ -124,9 +138,9 @@ const seconds = Math.round((performance.now() - started) / 1_000);
 console.log(
   `${loops} kills in ${seconds} s on ${values.database === 'embedded' ? 'the embedded store' : 'PostgreSQL'}, ${describeRestarts(restartsMs)}`,
 );
-for (const line of [...findings.account, ...ofVoices.account]) console.log(`  ${line}`);
+for (const line of [...findings.account, ...ofVoices.account, ...ofBatches.account]) console.log(`  ${line}`);
 console.log(`  ${sockets.acknowledged.length} of the whole answers came over WebSocket`);
-const violations = [...findings.violations, ...ofVoices.violations];
+const violations = [...findings.violations, ...ofVoices.violations, ...ofBatches.violations];
 for (const line of violations) console.log(`  VIOLATION: ${line}`);
 process.exit(violations.length === 0 ? 0 : 1);
 

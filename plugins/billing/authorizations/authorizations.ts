@@ -36,12 +36,12 @@ export class AuthorizationStore implements Authorizations {
   /** The authorization for a call on these terms. */
   offer(terms: Terms): Authorization {
     const { id, accountId, keyId } = terms;
-    return { id, accountId, keyId, place: (work) => this.#place(terms, work) };
+    const amount = boundOf(terms, terms.outputTokens);
+    return { id, accountId, keyId, amount, place: (work) => this.#place(terms, amount, work) };
   }
 
-  async #place(terms: Terms, work: (orm: Orm) => Promise<void>): Promise<void> {
+  async #place(terms: Terms, amount: Money, work: (orm: Orm) => Promise<void>): Promise<void> {
     const { accountId, plan } = terms;
-    const amount = boundOf(terms, terms.outputTokens);
     // The plan's grant is available to the first call of its period.
     if (plan?.terms.grant !== undefined) await this.#changes.upkeep(accountId, plan);
     await this.#changes.change(accountId, amount, async (entries) => {
@@ -78,6 +78,7 @@ export class AuthorizationStore implements Authorizations {
       const record = this.#recordOf(hold, end);
       await authorizations.remove(id, kept.held);
       await authorizations.post(record);
+      await end.charged?.(entries.runner, record.kind === 'SETTLE' ? money(BigInt(record.cost)) : nothing);
       return record;
     });
   }

@@ -2,6 +2,7 @@
 import type { Exchange, Host } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { caller } from '../../common/domain/accounts.ts';
+import { vendorBatch } from '../../common/domain/calls.ts';
 import { catalog } from '../../common/domain/models.ts';
 import { plan } from '../../common/domain/plans.ts';
 import { type PriceBook, versionAt } from '../../common/domain/prices.ts';
@@ -14,7 +15,7 @@ export function admitByBalance(
   host: Host,
 ): undefined | Promise<undefined> {
   const identity = exchange.find(caller);
-  if (identity === undefined || !isCharged(exchange)) return undefined;
+  if (identity === undefined || !isCharged(exchange) || exchange.find(vendorBatch) !== undefined) return undefined;
   const terms = exchange.find(plan);
   const asked = reservations.requireFunds(identity.accountId, terms && { terms, at: exchange.receivedAt });
   return asked?.then(

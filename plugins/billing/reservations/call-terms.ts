@@ -2,7 +2,7 @@
 import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { caller } from '../../common/domain/accounts.ts';
-import { type Call, call } from '../../common/domain/calls.ts';
+import { type Call, call, vendorBatch, vendorBatchService } from '../../common/domain/calls.ts';
 import { type Model, model } from '../../common/domain/models.ts';
 import { oneTool, type PieceBounds } from '../../common/domain/money.ts';
 import { plan } from '../../common/domain/plans.ts';
@@ -33,7 +33,8 @@ export function termsOf(exchange: Exchange, rules: HoldRules, at: number): Terms
       shouldRetry: false,
     });
   }
-  const { services, media } = request;
+  const { media } = request;
+  const services = exchange.find(vendorBatch) === undefined ? request.services : inVendorBatch;
   return {
     id: exchange.id,
     accountId: identity.accountId,
@@ -71,6 +72,8 @@ function outputHeld(request: Call, entry: Model, { stepTokens, nonStreaming }: H
 }
 
 const standard: PriceContext = {};
+/** A line that asks for another service is in no vendor's batch. The kind is one that no vendor reports. */
+const inVendorBatch = { batch: vendorBatchService };
 
 function given(media: readonly string[] | undefined): Pick<PriceContext, 'media'> {
   return media === undefined ? {} : { media };

@@ -51,6 +51,18 @@ export const call = defineContextKey<Call>('call');
 /** Set for a line of a batch, which is charged by the model's ratio for batches. */
 export const batchLine = defineContextKey<true>('batch line');
 
+/**
+ * Set for a line that a vendor's own batch API makes, in its two exchanges. `order`: the vendor's request is made and not sent,
+ * and money is set aside for it. `answer`: the vendor's answer has come and is read; neither limits nor a hold apply.
+ */
+export const vendorBatch = defineContextKey<'order' | 'answer'>('vendor batch');
+
+/** The service, in prices, of lines that a vendor's own batch API makes. No request can ask for it. */
+export const vendorBatchService = 'batch';
+
+/** Set for an exchange of which no row and no metric is to remain, as another one stands for the same call. */
+export const unrecorded = defineContextKey<true>('unrecorded');
+
 /** Provided where a call with an Idempotency-Key runs once, however often it is made within this time. */
 export const keyedCalls = defineService<{ readonly keepMs: number }>('keyed calls');
 

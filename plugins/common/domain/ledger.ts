@@ -119,6 +119,8 @@ export interface Authorization {
   readonly id: string;
   readonly accountId: string;
   readonly keyId: string;
+  /** What is set aside. */
+  readonly amount: Money;
   /** Sets the money aside in one transaction with what `work` writes; 402 where it is not there, and then neither is done. */
   place(work: (orm: Orm) => Promise<void>): Promise<void>;
 }
@@ -134,6 +136,8 @@ export interface AuthorizationEnd {
   readonly reason: string;
   /** Those that were sent; the last one is its client's where something is charged. */
   readonly attempts: readonly Attempt[];
+  /** Called in the same transaction with what is charged. */
+  readonly charged?: (orm: Orm, cost: Money) => Promise<void>;
 }
 
 /** The charge of an authorization; `own`: the operator's cost, if it is known. */

@@ -149,6 +149,12 @@ export const traitsSchema = z.strictObject({
     .describe(
       'responses: takes turns over WebSocket at the same address, for clients that use one; else over HTTP. Default: false.',
     ),
+  batches: z
+    .enum(['calls', 'native'])
+    .optional()
+    .describe(
+      "How batches are made whose lines all go to one model: each line is a call, or native: they are handed to the vendor's own batch API. Default: calls.",
+    ),
   streams: z
     .enum(['both', 'only', 'never'])
     .optional()

@@ -61,7 +61,7 @@ function addCredential(
 }
 
 /** With the model in its place, where the base URL has one: some vendors give each model an address of its own. */
-export function baseUrlOf({ baseUrl, model }: Target): string {
+export function baseUrlOf({ baseUrl, model }: Pick<Target, 'baseUrl' | 'model'>): string {
   return baseUrl.includes(modelMark) ? baseUrl.replace(modelMark, () => encodeURIComponent(model)) : baseUrl;
 }
 

@@ -5,6 +5,7 @@ import type { GatewayError } from '../../../core/contract/errors.ts';
 import { markUndecided, type Orm } from '../../../plugins/common/domain/database.ts';
 import { type Authorization, authorization } from '../../../plugins/common/domain/ledger.ts';
 import { model } from '../../../plugins/common/domain/models.ts';
+import { zero } from '../../../plugins/common/domain/money.ts';
 import type { Tools } from '../../../plugins/task-store/engine/dependencies.ts';
 import { Engine } from '../../../plugins/task-store/engine/engine.ts';
 import type { TaskRows } from '../../../plugins/task-store/engine/rows.ts';
@@ -36,7 +37,7 @@ test('an order that was taken is answered with its id, as if it had been read, a
   const answered = async (waits: boolean) => {
     const exchange = fakeExchange();
     const money: Authorization = {
-      ...{ id: exchange.id, accountId: 'alice', keyId: 'key' },
+      ...{ id: exchange.id, accountId: 'alice', keyId: 'key', amount: zero },
       place: (work) => house.database.orm.transaction((own) => work(own as Orm)),
     };
     exchange.set(authorization, money);
@@ -74,7 +75,7 @@ test('where nobody answers whether an order stands, its client is told its task 
     const tools: Tools = { ...node.tools, rows: blind(node.tools.rows, () => reads++ < unreadTimes) };
     const exchange = fakeExchange();
     exchange.set(authorization, {
-      ...{ id: exchange.id, accountId: 'alice', keyId: 'key' },
+      ...{ id: exchange.id, accountId: 'alice', keyId: 'key', amount: zero },
       place: async (work) => {
         if (isPlaced) await house.database.orm.transaction((own) => work(own as Orm));
         throw markUndecided(new Error('the connection was lost at the commit'));

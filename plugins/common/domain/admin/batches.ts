@@ -28,6 +28,8 @@ export interface BatchView {
   };
   /** Charges of the finished lines, in nano-USD; undefined: one of them is unknown. */
   readonly cost: Money | undefined;
+  /** Set aside for lines that are at a vendor, in nano-USD. */
+  readonly held: Money;
   readonly errors: readonly BatchFault[];
   readonly inputFile: string;
   /** Undefined: there is none, or not yet. */

@@ -4,7 +4,20 @@ import type { BatchView } from '../../../common/domain/admin/batches.ts';
 import { batchAdmin } from '../../services.ts';
 import { type ConsoleServices, need, nothingHere, ownAccount } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
-import { answers, done, id, instant, iso, isoOrNull, pageOf, pageQuery, takes, usd, usdOrNull } from '../schemas.ts';
+import {
+  answers,
+  done,
+  id,
+  instant,
+  iso,
+  isoOrNull,
+  pageOf,
+  pageQuery,
+  takes,
+  usd,
+  usdOrNull,
+  usdText,
+} from '../schemas.ts';
 
 const fault = z.object({
   line: z.number().nullable().describe('null: the file as a whole.'),
@@ -25,6 +38,7 @@ const batchRow = z
     cancelled: z.number(),
     expired: z.number(),
     cost: usd.nullable().describe('Of the lines that were made so far; null: not known of all of them.'),
+    held: usd.describe('Set aside for lines that a vendor makes as a batch of its own.'),
     errors: z.array(fault).describe('What is wrong with its input.'),
     inputFile: z.string(),
     outputFile: z.string().nullable(),
@@ -85,6 +99,7 @@ function batchJson(view: BatchView): z.infer<typeof batchRow> {
     total,
     ...counts,
     cost: usdOrNull(view.cost),
+    held: usdText(view.held),
     errors: view.errors.map(faultJson),
     inputFile,
     outputFile: view.outputFile ?? null,

@@ -63,6 +63,7 @@ export function fakeBatches(world: World, owner: string): BatchAdmin {
     total: 1_200,
     counts: none,
     cost: zero,
+    held: zero,
     errors: [],
     inputFile: 'file-questionsjsonl',
     outputFile: undefined,

@@ -51,6 +51,7 @@ const texts: Words<typeof en> = {
     notMade: 'Nicht ausgeführt',
     cost: 'Kosten',
     costSoFar: 'Kosten bisher',
+    held: 'Für Zeilen beim Anbieter reserviert',
     id: 'Batch-ID',
     input: 'Eingabe',
     output: 'Ergebnisse',

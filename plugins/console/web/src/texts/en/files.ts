@@ -48,6 +48,7 @@ export default {
     notMade: 'Not made',
     cost: 'Cost',
     costSoFar: 'Cost so far',
+    held: 'Set aside for lines at the vendor',
     id: 'Batch id',
     input: 'Input',
     output: 'Results',

@@ -51,6 +51,7 @@ const texts: Words<typeof en> = {
     notMade: '未実行',
     cost: '費用',
     costSoFar: 'これまでの費用',
+    held: '提供元にある行のために確保',
     id: 'バッチ ID',
     input: '入力',
     output: '結果',

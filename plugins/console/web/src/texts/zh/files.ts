@@ -51,6 +51,7 @@ const texts: Words<typeof en> = {
     notMade: '未执行',
     cost: '费用',
     costSoFar: '目前费用',
+    held: '为提供商处的行预留',
     id: '批处理 ID',
     input: '输入',
     output: '结果',

@@ -42,6 +42,9 @@ function Details({ batch }: { readonly batch: BatchRow }) {
     [t('client.batches.errored'), count(batch.errored)],
     [t('client.batches.notMade'), count(batch.cancelled + batch.expired)],
     ...(withCost ? ([[t('client.batches.costSoFar'), <Money key="cost" of={batch.cost} />]] as const) : []),
+    ...(withCost && Number(batch.held) > 0
+      ? ([[t('client.batches.held'), <Money key="held" of={batch.held} />]] as const)
+      : []),
     [t('client.batches.endpoint'), <Code key="endpoint">{batch.endpoint}</Code>],
     [t('client.batches.created'), <Time key="created" at={batch.createdAt} />],
     batch.endedAt === null

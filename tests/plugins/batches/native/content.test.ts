@@ -1,0 +1,82 @@
+/** Batches of generateContent that a vendor makes itself. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { BatchRows } from '../../../../plugins/batches/rows.ts';
+import { database } from '../../../../plugins/common/domain/database.ts';
+import type { Trouble } from './stand-in.ts';
+import { type House, lineCost, startHouse, type World } from './world.ts';
+
+let house: House;
+before(async () => {
+  house = await startHouse();
+});
+after(() => house.stop());
+
+const endpoint = '/v1beta/models/m:generateContent';
+const line = (id: string, text = id) =>
+  JSON.stringify({
+    ...{ custom_id: id, method: 'POST', url: endpoint },
+    body: { contents: [{ role: 'user', parts: [{ text }] }], generationConfig: { maxOutputTokens: 50 } },
+  });
+
+async function order({ gateway, account, keyId, client }: World, lines: readonly string[]): Promise<string> {
+  const id = `batch_${lines.length}${Math.floor(performance.now())}`;
+  const batch = {
+    ...{
+      id,
+      accountId: account.id,
+      keyId,
+      remoteAddress: '127.0.0.1',
+      dialect: 'chat' as const,
+      endpoint,
+      headers: {},
+    },
+    ...{ inputFile: await client.upload(lines), metadata: undefined, windowMs: 60_000, outputLifetimeMs: undefined },
+  } as const;
+  assert.ok(await new BatchRows(gateway.find(database)!).create(batch, 100));
+  return id;
+}
+
+test('contents are made in one batch of the vendor, each paid once by its own usage', async () => {
+  const world = await house.open();
+  const batch = await world.client.ended(await order(world, [line('one'), line('two', '[refused]'), line('three')]));
+  assert.deepEqual(batch.request_counts, { total: 3, completed: 2, failed: 1 });
+  assert.match(JSON.stringify(batch.lines.get('one')!.response!.body), /"answer b[0-9a-f]{24}-1"/);
+  assert.equal(batch.lines.get('two')!.response!.status_code, 400);
+  assert.equal(world.vendor.steps.filter((step) => step === 'order').length, 1);
+  assert.equal(world.vendor.files.size, 0);
+  await world.settled(2n * lineCost, 2);
+});
+
+test('a batch that is cancelled, and one that expires at the vendor', async () => {
+  const world = await house.open();
+  world.vendor.pollsUntilEnd = Number.POSITIVE_INFINITY;
+  const id = await order(world, [line('one'), line('two', '[late]')]);
+  while (!world.vendor.steps.includes('get')) await pause(20);
+  await world.client.cancel(id);
+  const cancelled = await world.client.ended(id);
+  assert.equal(cancelled.lines.get('two')!.error!.code, 'batch_cancelled');
+  world.vendor.pollsUntilEnd = 1;
+  world.vendor.endsAs = 'expired';
+  const expired = await world.client.ended(await order(world, [line('one'), line('two', '[late]')]));
+  assert.equal(expired.lines.get('two')!.error!.code, 'batch_expired');
+  await world.settled(2n * lineCost, 2);
+});
+
+test('errors of the vendor at each call delay a batch, and repeat nothing', async () => {
+  const world = await house.open();
+  const kinds: Trouble[] = [{ status: 500 }, 'before', { status: 429, headers: { 'retry-after': '0' } }, 'after'];
+  const seen = new Map<string, number>();
+  world.vendor.trouble = (step) => {
+    const times = seen.get(step) ?? 0;
+    seen.set(step, times + 1);
+    return step.startsWith('delete') ? undefined : kinds[times];
+  };
+  const batch = await world.client.ended(await order(world, [line('one'), line('two')]));
+  assert.equal(batch.request_counts.completed, 2);
+  for (const step of ['begin upload', 'upload', 'find file', 'order', 'list', 'get', 'results'])
+    assert.ok((seen.get(step) ?? 0) > 1, `${step} was repeated`);
+  assert.equal(world.vendor.batches.size, 1);
+  await world.settled(2n * lineCost, 2);
+});

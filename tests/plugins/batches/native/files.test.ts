@@ -1,0 +1,179 @@
+/** Batches that a vendor of chat completions makes itself: made, refused, cancelled, expired, and paid to the nano-dollar. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { ledgerQueries } from '../../../../plugins/common/domain/admin/ledger.ts';
+import type { Trouble } from './stand-in.ts';
+import { callCost, chatLine, type House, lineCost, lineOwn, startHouse } from './world.ts';
+
+let house: House;
+before(async () => {
+  house = await startHouse();
+});
+after(() => house.stop());
+
+test('a batch is one order at the vendor, and each line a call of its own at the batch price', async () => {
+  const world = await house.open();
+  const id = await world.client.order([
+    chatLine('one'),
+    chatLine('two', '[refused]'),
+    chatLine('three'),
+    chatLine('four'),
+  ]);
+  const batch = await world.client.ended(id);
+  assert.deepEqual(batch.request_counts, { total: 4, completed: 3, failed: 1 });
+  assert.equal(world.vendor.steps.filter((step) => step === 'order').length, 1);
+  const [first] = [...world.vendor.batches.values()];
+  assert.equal(first!.name, id);
+  const one = batch.lines.get('one')!.response!;
+  assert.equal(one.status_code, 200);
+  assert.match(JSON.stringify(one.body), /"answer b[0-9a-f]{24}-1"/);
+  const two = batch.lines.get('two')!.response!;
+  assert.equal(two.status_code, 400);
+  assert.match(JSON.stringify(two.body), /This is not allowed\./);
+  const charges = await world.settled(3n * lineCost, 3);
+  assert.ok(charges.every(({ detail }) => detail.estimated !== true));
+  await pause(100);
+  // What the vendor has kept is deleted, and no one asks it any more.
+  assert.equal(world.vendor.files.size, 0);
+  const { length } = world.vendor.steps;
+  await pause(500);
+  assert.equal(world.vendor.steps.length, length);
+  // Each line is one call in the log of requests, under the id that its result names.
+  const charge = await world.gateway.find(ledgerQueries)!.charge(one.request_id, world.account.id);
+  assert.deepEqual([charge!.cost, charge!.ownCost], [lineCost, lineOwn]);
+  const { usage, ...row } = await world.request(one.request_id);
+  assert.deepEqual(row, { status: 200, outcome: 'complete', provider: 'vendor' });
+  assert.deepEqual(usage, { input: 10, output: 5 });
+  assert.equal((await world.request(two.request_id)).status, 400);
+});
+
+test('a batch that is cancelled is cancelled at its vendor, and what was made until then is paid', async () => {
+  const world = await house.open();
+  world.vendor.pollsUntilEnd = Number.POSITIVE_INFINITY;
+  const id = await world.client.order([chatLine('one'), chatLine('two', '[late]'), chatLine('three', '[left out]')]);
+  while (!world.vendor.steps.includes('get')) await pause(20);
+  assert.ok((await world.held()) > 3n * lineCost, 'the money of all lines is set aside');
+  await world.client.cancel(id);
+  const batch = await world.client.ended(id);
+  assert.equal(batch.status, 'cancelled');
+  assert.equal(world.vendor.steps.filter((step) => step === 'cancel').length, 1);
+  assert.equal(batch.lines.get('one')!.response!.status_code, 200);
+  assert.equal(batch.lines.get('two')!.error!.code, 'batch_cancelled');
+  assert.equal(batch.lines.get('three')!.error!.code, 'batch_cancelled');
+  await world.settled(lineCost, 1);
+});
+
+test('a batch that expires here, or at its vendor, has what was made; the rest is named', async () => {
+  const world = await house.open();
+  const lines = [chatLine('one'), chatLine('two', '[late]')];
+  world.vendor.endsAs = 'expired';
+  const atVendor = await world.client.ended(await world.client.order(lines));
+  assert.equal(atVendor.status, 'expired');
+  assert.equal(atVendor.lines.get('two')!.error!.code, 'batch_expired');
+  assert.ok(!world.vendor.steps.includes('cancel'));
+  world.vendor.pollsUntilEnd = Number.POSITIVE_INFINITY;
+  world.vendor.steps.length = 0;
+  const id = await world.client.order(lines);
+  while (!world.vendor.steps.includes('get')) await pause(20);
+  await world.expire(id);
+  const here = await world.client.ended(id);
+  assert.equal(here.status, 'expired');
+  assert.ok(world.vendor.steps.includes('cancel'));
+  assert.equal(here.lines.get('one')!.response!.status_code, 200);
+  assert.equal(here.lines.get('two')!.error!.code, 'batch_expired');
+  await world.settled(2n * lineCost, 2);
+});
+
+test('a line that the results leave out has an unknown outcome, and its client does not pay', async () => {
+  const world = await house.open();
+  const batch = await world.client.ended(await world.client.order([chatLine('one'), chatLine('two', '[left out]')]));
+  assert.match(JSON.stringify(batch.lines.get('two')), /outcome_unknown/);
+  await world.settled(lineCost, 1);
+});
+
+test('a client that deletes its input while the vendor works gets its answers, and pays for them', async () => {
+  const world = await house.open();
+  world.vendor.pollsUntilEnd = Number.POSITIVE_INFINITY;
+  const id = await world.client.order([chatLine('one'), chatLine('two')]);
+  while (!world.vendor.steps.includes('get')) await pause(20);
+  const { input_file_id: file } = await world.client.batch(id);
+  await world.client.call('DELETE', `/v1/files/${file}`);
+  world.vendor.pollsUntilEnd = 0;
+  const batch = await world.client.ended(id);
+  assert.deepEqual(batch.request_counts, { total: 2, completed: 2, failed: 0 });
+  await world.settled(2n * lineCost, 2);
+});
+
+test('errors of the vendor at each call delay a batch, and repeat nothing', async () => {
+  const world = await house.open();
+  const kinds: Trouble[] = [
+    { status: 500 },
+    'before',
+    { status: 429, headers: { 'retry-after': '0' } },
+    'after',
+    { status: 503 },
+  ];
+  const seen = new Map<string, number>();
+  world.vendor.trouble = (step) => {
+    const times = seen.get(step) ?? 0;
+    seen.set(step, times + 1);
+    return step === 'delete file' ? undefined : kinds[times];
+  };
+  world.vendor.pollsUntilEnd = 4;
+  const batch = await world.client.ended(
+    await world.client.order([chatLine('one'), chatLine('two'), chatLine('three')]),
+  );
+  assert.deepEqual(batch.request_counts, { total: 3, completed: 3, failed: 0 });
+  for (const step of ['upload', 'list files', 'order', 'list', 'get', 'results'])
+    assert.ok((seen.get(step) ?? 0) > 1, `${step} was repeated`);
+  assert.equal(world.vendor.batches.size, 1);
+  await world.settled(3n * lineCost, 3);
+});
+
+test('what a vendor refuses as a batch is made call by call, and nothing stays set aside', async () => {
+  const world = await house.open();
+  world.vendor.trouble = (step) => (step === 'order' ? { status: 400 } : undefined);
+  const refused = await world.client.ended(await world.client.order([chatLine('one')]));
+  assert.equal(refused.request_counts.completed, 1);
+  world.vendor.trouble = () => undefined;
+  world.vendor.endsAs = 'failed';
+  const failed = await world.client.ended(await world.client.order([chatLine('one')]));
+  assert.equal(failed.request_counts.completed, 1);
+  // A model of which each line is to be a call.
+  const plain = await world.client.ended(await world.client.order([chatLine('one', 'one', 'plain')]));
+  assert.equal(plain.request_counts.completed, 1);
+  assert.equal(world.vendor.steps.filter((step) => step === 'call').length, 3);
+  assert.equal(world.vendor.steps.filter((step) => step === 'order').length, 2);
+  await world.settled(3n * callCost, 3);
+});
+
+test('lines of two models, and lines that are refused here, are not in the batch of the vendor', async () => {
+  const world = await house.open();
+  const two = await world.client.ended(await world.client.order([chatLine('one'), chatLine('two', 'two', 'plain')]));
+  assert.equal(two.request_counts.completed, 2);
+  assert.ok(!world.vendor.steps.includes('order'));
+  const lines = [
+    chatLine('one'),
+    JSON.stringify({ ...JSON.parse(chatLine('two')), body: { model: 'm', messages: 'no' } }),
+  ];
+  const wrong = await world.client.ended(await world.client.order(lines));
+  assert.equal(wrong.lines.get('two')!.response!.status_code, 400);
+  assert.equal([...world.vendor.batches.values()][0]!.lines.length, 1);
+  await world.settled(2n * callCost + lineCost, 3);
+});
+
+test('lines that the balance does not cover are not ordered, and the account is not overdrawn', async () => {
+  const world = await house.open('0.00015');
+  const id = await world.client.order(Array.from({ length: 8 }, (_, index) => chatLine(`line-${index}`)));
+  while (!world.vendor.steps.includes('results')) await pause(20);
+  const [ordered] = [...world.vendor.batches.values()];
+  assert.ok(ordered!.lines.length > 0 && ordered!.lines.length < 8, `${ordered!.lines.length} lines are ordered`);
+  while ((await world.client.batch(id)).request_counts.completed < ordered!.lines.length) await pause(20);
+  await world.client.cancel(id);
+  const batch = await world.client.ended(id);
+  assert.equal(batch.lines.size, 8);
+  assert.ok((await world.balance()) >= 0n);
+  const calls = world.vendor.steps.filter((step) => step === 'call').length;
+  await world.settled(BigInt(world.vendor.made) * lineCost + BigInt(calls) * callCost);
+});

@@ -1,0 +1,220 @@
+/** A gateway before stand-ins of vendors' batch APIs, with a customer who has money. */
+import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
+import { accounts } from '../../../../plugins/common/domain/accounts.ts';
+import { database } from '../../../../plugins/common/domain/database.ts';
+import { ledger, pool } from '../../../../plugins/common/domain/ledger.ts';
+import { parseUsd } from '../../../../plugins/common/domain/money.ts';
+import { startGateway, type TestGateway } from '../../../helpers/gateway.ts';
+import { contentRoutes } from './content-vendor.ts';
+import { fileRoutes } from './file-vendor.ts';
+import { messageRoutes } from './message-vendor.ts';
+import { BatchVendor, used } from './stand-in.ts';
+
+/** What a line costs its client, and the operator, in nano-USD: both at half price, as the vendor's batch is. */
+export const lineCost = BigInt(used.input * 1_000 + used.output * 2_000) / 2n;
+export const lineOwn = BigInt(used.input * 800 + used.output * 1_600) / 2n;
+/** What the same costs as a call. */
+export const callCost = lineCost * 2n;
+
+export const gatewayFile = (vendor: string, head: string) => `
+${head}
+log: debug
+plugins: [storage, request-log, files, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, uploads, batches]
+plans: { default: free, offers: { free: { price: 0, limits: { rpm: 3 } } } }
+rate-limit: { endpoints: [chat, messages, generate-content] }
+providers:
+  vendor:
+    keys: key
+    speaks: { chat: "${vendor}/v1", messages: "${vendor}", gemini: "${vendor}/v1beta" }
+    dialect: { chat: { batches: native }, messages: { batches: native }, gemini: { batches: native } }
+models:
+  m:
+    owned_by: vendor
+    targets: [vendor/real]
+    context: 100k
+    max_output: 100
+    price: { input: 1, output: 2, service: { batch: 0.5 } }
+    cost: { input: 0.8, output: 1.6, service: { batch: 0.5 } }
+  plain: { owned_by: vendor, targets: [{ provider: vendor, model: real, traits: { batches: calls } }], context: 100k, max_output: 100, price: { input: 1, output: 2 } }
+batches: { lease: 2s, native: { poll: 50ms, settle: 200ms } }
+`;
+
+interface OpenAiBatch {
+  readonly id: string;
+  readonly input_file_id: string;
+  readonly status: string;
+  readonly output_file_id: string | null;
+  readonly error_file_id: string | null;
+  readonly request_counts: { readonly total: number; readonly completed: number; readonly failed: number };
+}
+
+interface ResultLine {
+  readonly custom_id: string;
+  readonly response: {
+    readonly status_code: number;
+    readonly request_id: string;
+    readonly body: Record<string, never>;
+  } | null;
+  readonly error: { readonly code: string } | null;
+}
+
+export const chatLine = (id: string, text = id, model = 'm') =>
+  JSON.stringify({
+    custom_id: id,
+    method: 'POST',
+    url: '/v1/chat/completions',
+    body: { model, max_tokens: 50, messages: [{ role: 'user', content: text }] },
+  });
+
+export interface House {
+  /** A new customer, and a vendor that has seen nothing. */
+  open(usd?: string): Promise<World>;
+  stop(): Promise<void>;
+}
+
+export type World = Awaited<ReturnType<typeof openWorld>>;
+
+/** One gateway and one vendor for the tests of a file. */
+export async function startHouse(): Promise<House> {
+  const vendor = new BatchVendor();
+  vendor.add([...fileRoutes(vendor), ...messageRoutes(vendor), ...contentRoutes(vendor)]);
+  await vendor.start();
+  const running = await startGateway(gatewayFile(vendor.origin, 'gateway: native\nlisten: 127.0.0.1:0'));
+  let customers = 0;
+  return {
+    open(usd = '10') {
+      vendor.reset();
+      customers += 1;
+      return openWorld(vendor, running, `customer-${customers}`, usd);
+    },
+    async stop() {
+      await running.stop();
+      vendor.close();
+    },
+  };
+}
+
+async function openWorld(vendor: BatchVendor, running: TestGateway, name: string, usd: string) {
+  const { gateway, origin } = running;
+  const account = await gateway.find(accounts)!.create(name, 'free');
+  const grant = { kind: 'manual', reason: 'test', reference: name };
+  await gateway.find(ledger)!.credit(account.id, parseUsd(usd), grant);
+  const { key, id: keyId } = await gateway.find(accounts)!.createKey(account.id, { name });
+  const client = new Client(origin, key);
+  const command = async (name: string, values: Record<string, string>) =>
+    (await gateway.commands.find((one) => one.name === name)!.run(values)).json;
+  return {
+    ...{ vendor, running, gateway, account, keyId, client },
+    /** Its window ends now. */
+    async expire(id: string) {
+      const { orm, schema } = gateway.find(database)!;
+      await orm.execute(
+        sql`update ${sql.identifier(schema)}.batches set expires_at = now(), due_at = now() where id = ${id}`,
+      );
+    },
+    held: async () => (await gateway.find(pool)!.view(account.id)).held,
+    /** The request log's row of one line. */
+    async request(id: string) {
+      await pause(1_500);
+      const { status, outcome, provider, usage } = (await command('requests show', { id })) as RequestRow;
+      return { status, outcome, provider, usage };
+    },
+    balance: () => gateway.find(ledger)!.balance(account.id),
+    /** The audit is clean, nothing is held, and the account has paid for what the vendor has made, at these prices. */
+    async settled(spent: bigint, calls?: number) {
+      assert.deepEqual(vendor.faults, []);
+      assert.deepEqual(((await command('audit', {})) as { violations: unknown[] }).violations, []);
+      const { rows } = (await command('ledger', { account: account.id, limit: '1000' })) as { rows: LedgerRow[] };
+      const charges = rows.filter(({ kind }) => kind === 'CHARGE');
+      if (calls !== undefined) assert.equal(charges.length, calls);
+      assert.equal((await gateway.find(pool)!.view(account.id)).held, 0n);
+      assert.equal(parseUsd(usd) - (await gateway.find(ledger)!.balance(account.id)), spent);
+      return charges;
+    },
+  };
+}
+
+interface RequestRow {
+  readonly usage: object | null | undefined;
+  readonly status: number;
+  readonly outcome: string;
+  readonly provider: string | undefined;
+}
+
+interface LedgerRow {
+  readonly kind: string;
+  readonly detail: { readonly estimated?: boolean };
+}
+
+/** A client of batches of files. */
+export class Client {
+  readonly #origin: string;
+  readonly #key: string;
+
+  constructor(origin: string, key: string) {
+    this.#origin = origin;
+    this.#key = key;
+  }
+
+  async call(method: string, path: string, body?: FormData | object): Promise<Response> {
+    const isForm = body instanceof FormData;
+    const headers = {
+      authorization: `Bearer ${this.#key}`,
+      ...(isForm || body === undefined ? {} : { 'content-type': 'application/json' }),
+    };
+    const content = body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) };
+    for (let tries = 0; ; tries++) {
+      const answer = await fetch(`${this.#origin}${path}`, { method, headers, ...content }).catch(() => undefined);
+      if (answer?.ok === true) return answer;
+      if (tries > 600) throw new Error(`${method} ${path}: ${answer?.status} ${await answer?.text()}`);
+      await pause(100);
+    }
+  }
+
+  async upload(lines: readonly string[]): Promise<string> {
+    const form = new FormData();
+    form.set('purpose', 'batch');
+    form.set('file', new Blob([lines.join('\n')]), 'input.jsonl');
+    return ((await (await this.call('POST', '/v1/files', form)).json()) as { id: string }).id;
+  }
+
+  async order(lines: readonly string[]): Promise<string> {
+    const order = {
+      input_file_id: await this.upload(lines),
+      endpoint: '/v1/chat/completions',
+      completion_window: '24h',
+    };
+    return ((await (await this.call('POST', '/v1/batches', order)).json()) as { id: string }).id;
+  }
+
+  async batch(id: string): Promise<OpenAiBatch> {
+    return (await (await this.call('GET', `/v1/batches/${id}`)).json()) as OpenAiBatch;
+  }
+
+  async cancel(id: string): Promise<void> {
+    await this.call('POST', `/v1/batches/${id}/cancel`, {});
+  }
+
+  async ended(id: string): Promise<OpenAiBatch & { readonly lines: Map<string, ResultLine> }> {
+    for (;;) {
+      const batch = await this.batch(id);
+      if (['completed', 'failed', 'expired', 'cancelled'].includes(batch.status)) {
+        const lines = [...(await this.lines(batch.output_file_id)), ...(await this.lines(batch.error_file_id))];
+        assert.equal(new Set(lines.map((line) => line.custom_id)).size, lines.length, 'a line has two ends');
+        return { ...batch, lines: new Map(lines.map((line) => [line.custom_id, line])) };
+      }
+      await pause(50);
+    }
+  }
+
+  async lines(file: string | null): Promise<ResultLine[]> {
+    if (file === null) return [];
+    const text = await (await this.call('GET', `/v1/files/${file}/content`)).text();
+    return text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as ResultLine);
+  }
+}
