@@ -3,10 +3,11 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Span } from '../common/domain/admin/pages.ts';
 import type { RequestFilter, RequestQueries } from '../common/domain/admin/requests.ts';
 import { cursorIn, pageOf, rowsFor, uuidForm } from '../common/kit/paging.ts';
-import { causesOf, failuresBy, type Newest, type Row } from './causes.ts';
 import { isSelective, placesOf } from './places.ts';
 import { canMatch, instant, isUuid, rowsUnder, rowWith, sourcesOf, viewColumns, viewOf } from './queries-sql.ts';
-import { durationsOf, groupsOf, type Store, seriesBetween, seriesOfGroups, sumsOf } from './sums.ts';
+import { causesOf, durationsOf, groupsOf, type Store, seriesBetween, seriesOfGroups, sumsOf } from './sums.ts';
+
+type Row = Readonly<Record<string, unknown>>;
 
 /** Spans of one statement. */
 const spansAtOnce = 16;
@@ -30,11 +31,11 @@ async function spansOf(store: Store, filter: RequestFilter, after: string | unde
   return inChunks(await placesOf(store, filter, { before, rows }));
 }
 
-function newestOf(store: Store, sources: () => Sources, rowsOf: (statement: SQL) => Promise<Row[]>): Newest {
-  return async (filter, columns, limit, after) => {
+function newestOf(store: Store, sources: () => Sources, rowsOf: (statement: SQL) => Promise<Row[]>) {
+  return async (filter: RequestFilter, limit: number, after: string | undefined) => {
     const older = after === undefined ? sql`` : sql`and requests.id < ${after}::uuid`;
     const rest = sql`${older} order by requests.id desc limit ${limit}::int`;
-    const wanted = { columns: sql`requests.id as place, ${columns}`, rest };
+    const wanted = { columns: sql`requests.id as place, ${viewColumns}`, rest };
     const rows: Row[] = [];
     for (const spans of await spansOf(store, filter, after, limit)) {
       const found = spans.map((span) => rowsUnder(sources(), { ...wanted, filter: { ...filter, ...span } }));
@@ -59,18 +60,9 @@ export function openRequestQueries(
   const newest = newestOf(store, sources, rowsOf);
   return {
     written,
-    async list({ cause, ...filter }, page) {
-      const limit = rowsFor(page);
+    async list(filter, page) {
       const after = cursorIn(page, uuidForm);
-      if (cause === undefined)
-        return pageOf(await newest(filter, viewColumns, limit, after), page, ({ id }) => String(id), viewOf);
-      const ids = await failuresBy(newest, filter, cause);
-      const wanted = ids.filter((id) => after === undefined || id < after.toLowerCase()).slice(0, limit);
-      const rest = sql`and requests.id in (select value::uuid from json_array_elements_text(${JSON.stringify(wanted)}::text::json))`;
-      const found = rowsUnder(sources(), { columns: viewColumns, filter, rest });
-      const rows = found === undefined || wanted.length === 0 ? [] : await rowsOf(found);
-      const inOrder = rows.toSorted((left, right) => (String(left['id']) < String(right['id']) ? 1 : -1));
-      return pageOf(inOrder, page, ({ id }) => String(id), viewOf);
+      return pageOf(await newest(filter, rowsFor(page), after), page, ({ id }) => String(id), viewOf);
     },
 
     async find(id, accountId) {
@@ -81,7 +73,7 @@ export function openRequestQueries(
 
     sums: (filter) => sumsOf(store, filter),
     durations: (filter) => durationsOf(store, filter),
-    causes: (filter) => causesOf(newest, filter),
+    causes: (filter, limit) => causesOf(store, filter, limit),
     seriesBetween: (filter, bounds) => seriesBetween(store, filter, bounds),
     groups: (filter, by, limit) => groupsOf(store, filter, by, limit),
     seriesOfGroups: (filter, bounds, by, groups) => seriesOfGroups(store, filter, bounds, by, groups),

@@ -1,7 +1,7 @@
 /** Requests together with what they were charged: rows of two services joined by the request's id. */
 import type { ChargeView } from '../../common/domain/admin/ledger.ts';
 import type { Page, PageRequest } from '../../common/domain/admin/pages.ts';
-import type { RequestListFilter, RequestView } from '../../common/domain/admin/requests.ts';
+import type { RequestFilter, RequestView } from '../../common/domain/admin/requests.ts';
 
 import { ledgerQueries, requestQueries } from '../services.ts';
 import { type ConsoleServices, need, nothingHere } from './routing/router.ts';
@@ -14,7 +14,7 @@ export interface ChargedRequest {
 /** One page of requests, each with its charge. */
 export async function chargedRequests(
   services: ConsoleServices,
-  filter: RequestListFilter,
+  filter: RequestFilter,
   page: PageRequest,
 ): Promise<Page<ChargedRequest>> {
   const { rows, next } = await need(services, requestQueries).list(filter, page);

@@ -12,6 +12,8 @@ export interface Dimension {
   readonly value: SQL;
   /** Stored in place of null, and in parts without this dimension. */
   readonly none: SQL;
+  /** Not in the hash of groups without a value, so that groups from before this dimension keep theirs. */
+  readonly later?: true;
 }
 
 /** A column of sums. Every measure is a number whose sum over rows is what is wanted. */
@@ -168,6 +170,9 @@ export function addedWith(schema: string, sums: SumTable, found: SQL): SQL {
       sql`, `,
     );
   const [dimensions, measures] = [list(sums.dimensions), list(sums.measures)];
+  const hashed = sums.dimensions.map(({ name, none, later }) =>
+    later === true ? sql`nullif(${column(name)}, ${none})` : column(name),
+  );
   const sets = sums.measures.map(({ name }) => {
     const measure = column(name);
     return sql`${measure} = coalesce(kept.${measure} + excluded.${measure}, kept.${measure}, excluded.${measure})`;
@@ -175,7 +180,7 @@ export function addedWith(schema: string, sums: SumTable, found: SQL): SQL {
   const [foundHere, groupsAdded, sumsAdded] = ['found', 'groups_added', 'added'].map((part) => partOf(sums, part));
   return sql`
     ${foundHere} as materialized (
-      select *, hashtextextended(concat_ws(E'\\x1f', ${dimensions}), 0) as group_id from (${found}) as found
+      select *, hashtextextended(concat_ws(E'\\x1f', ${sql.join(hashed, sql`, `)}), 0) as group_id from (${found}) as found
     ),
     ${groupsAdded} as (
       insert into ${names.groups} (id, ${dimensions})

@@ -8,9 +8,9 @@ import type {
   LedgerQueries,
   SpendGroup,
 } from '../../../../plugins/common/domain/admin/ledger.ts';
-import type { RequestQueries, RequestView } from '../../../../plugins/common/domain/admin/requests.ts';
+import type { RequestQueries } from '../../../../plugins/common/domain/admin/requests.ts';
 import { type Money, money } from '../../../../plugins/common/domain/money.ts';
-import { groupBy, matches, paged, sumsOf } from './lists.ts';
+import { causeOf, groupBy, matches, paged, sumsOf } from './lists.ts';
 import { dayMs, minuteMs, type World } from './world.ts';
 
 const missing = (what: string) => new GatewayError('not_found', `There is no such ${what}.`, { field: what });
@@ -73,8 +73,6 @@ export function fakeAccounts(world: World): AccountAdmin {
   };
 }
 
-const causeOf = ({ errorCode, errorKind, status }: RequestView) => errorCode ?? errorKind ?? String(status);
-
 export function fakeRequests(world: World): RequestQueries {
   const name = {
     model: 'model',
@@ -86,13 +84,7 @@ export function fakeRequests(world: World): RequestQueries {
   const found = (filter: Parameters<RequestQueries['sums']>[0]) => world.requests.filter((row) => matches(row, filter));
   return {
     written: () => world.requests.length,
-    list: async ({ cause, ...filter }, page) =>
-      paged(
-        found(filter)
-          .filter((row) => cause === undefined || causeOf(row) === cause)
-          .toReversed(),
-        page,
-      ),
+    list: async (filter, page) => paged(found(filter).toReversed(), page),
     async durations(filter) {
       const edges = [0, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 60_000];
       const counts = (values: readonly number[]) =>
@@ -104,13 +96,13 @@ export function fakeRequests(world: World): RequestQueries {
         total: counts(rows.map(({ totalMs }) => totalMs)),
       };
     },
-    async causes(filter) {
+    async causes(filter, limit) {
       const rows = (['upstream_error', 'client_error'] as const).flatMap((result) =>
         [...groupBy(found({ ...filter, result }), causeOf)].map(([cause, some]) => {
           return { result, cause, requests: some.length };
         }),
       );
-      return { rows: rows.sort((left, right) => right.requests - left.requests), cut: [] };
+      return rows.sort((left, right) => right.requests - left.requests).slice(0, limit);
     },
     find: async (id, accountId) =>
       world.requests.find((row) => row.id === id && (accountId === undefined || row.accountId === accountId)),
