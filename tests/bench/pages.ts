@@ -38,7 +38,10 @@ const zone = 'tz=Asia/Kolkata';
 
 const server =
   values.database === undefined
-    ? await startPostgres(['shared_buffers=1GB', 'max_wal_size=8GB', 'jit=off', 'max_parallel_workers_per_gather=0'], true)
+    ? await startPostgres(
+        ['shared_buffers=1GB', 'max_wal_size=8GB', 'jit=off', 'max_parallel_workers_per_gather=0'],
+        true,
+      )
     : serverAt(values.database);
 const house = await startDemo('demo', `schema: ${schema}\nstorage: { database: "${server.url}" }`);
 try {
