@@ -57,7 +57,7 @@ async function measure(gateway: TestConsole, store: Server): Promise<void> {
   const ada = isFilled ? await signedIn(gateway, client) : await clientOf(gateway, client.email);
   const accountId = (await ada.ask('/me')).json.account.id as string;
   if (!isFilled) fill(store, accountId);
-  await fold(gateway, store, isFilled);
+  await fold(gateway, store);
   for (const table of [
     'calls',
     'requests',
@@ -98,15 +98,20 @@ function serverAt(url: string): Server {
 }
 
 /** Goes on where an earlier run was ended. */
-async function fold(gateway: TestConsole, store: Server, isFilled: boolean): Promise<void> {
+async function fold(gateway: TestConsole, store: Server): Promise<void> {
   const { orm } = gateway.gateway.find(database)!;
   store.sql(
     `analyze ${schema}.call_sums, ${schema}.request_sums, ${schema}.call_sums_groups, ${schema}.request_sums_groups`,
   );
+  const today = Math.ceil(Date.now() / dayMs);
+  const lastDays = Array.from({ length: 32 }, (_, ago) => [(today - ago - 1) * dayMs, (today - ago) * dayMs] as const);
   const ofRequests = requestSumsWith(() => sql`${sql.identifier(schema)}.call_requests`);
   for (const sums of [callSums, ofRequests]) {
     const begun = Date.now();
-    if (!isFilled) await rebuildSums(orm, schema, sums);
+    const isSummed = store.sql(
+      `select count(*) from (select from ${schema}.${sums.name} where part = 0 limit 1) as found`,
+    );
+    if (isSummed === '0') await rebuildSums(orm, schema, sums, lastDays);
     await foldSums(orm, schema, sums, Date.now());
     console.log(`${sums.name}: ${((Date.now() - begun) / 1_000).toFixed(0)} s`);
   }

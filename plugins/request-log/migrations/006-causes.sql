@@ -44,6 +44,6 @@ begin
 end
 $body$;
 
--- The next hour makes the other parts of it again.
+-- The next hour makes the other parts again, a few hours at a time; sums by account are kept by eight days too.
 delete from {schema}.request_sums where part > 0;
 update {schema}.request_sums_state set folded = '-infinity';
