@@ -2,10 +2,11 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Span } from '../common/domain/admin/pages.ts';
 import type { RequestFilter } from '../common/domain/admin/requests.ts';
-import type { Row } from './causes.ts';
 import { isSelective, placesOf } from './places.ts';
 import { canMatch, instant, rowsUnder, type sourcesOf, viewColumns } from './queries-sql.ts';
 import type { Store } from './sums.ts';
+
+export type Row = Readonly<Record<string, unknown>>;
 
 /** Spans of one statement. */
 const spansAtOnce = 16;
@@ -78,12 +79,10 @@ export async function readFirst(reader: Reader, filter: RequestFilter, first: Fi
   return rows.slice(0, first.limit);
 }
 
-export const idsIn = (ids: readonly string[]) =>
-  sql`requests.id in (select value::uuid from json_array_elements_text(${JSON.stringify(ids)}::text::json))`;
-
 /** Rows in the order of these ids. */
 export async function rowsWith({ sources, rowsOf }: Reader, filter: RequestFilter, ids: readonly string[]) {
-  const found = rowsUnder(sources(), { columns: viewColumns, filter, rest: sql`and ${idsIn(ids)}` });
+  const rest = sql`and requests.id in (select value::uuid from json_array_elements_text(${JSON.stringify(ids)}::text::json))`;
+  const found = rowsUnder(sources(), { columns: viewColumns, filter, rest });
   const rows = found === undefined || ids.length === 0 ? [] : await rowsOf(found);
   const byId = new Map(rows.map((row) => [String(row['id']), row]));
   return ids.flatMap((id): Row[] => {

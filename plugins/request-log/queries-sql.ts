@@ -17,6 +17,10 @@ export const results: Readonly<Record<RequestResult, SQL>> = {
   ok: sql`outcome = 'complete' and status < 400`,
 };
 
+export const failed = sql`((${results.client_error}) or (${results.upstream_error}))`;
+/** Why a request failed. */
+export const causeOf = sql`coalesce(error_code, error_kind, status::text)`;
+
 /** Rows of requests: a table, and the type that it has for the ids of accounts and keys. */
 interface Source {
   readonly table: SQL;
@@ -56,15 +60,16 @@ export function rowWith(sources: readonly Source[], id: string, accountId: strin
 }
 
 /** Whether there may be rows that a filter means. */
-export function canMatch({ accountId, keyId, model, provider, operation }: Omit<RequestFilter, keyof Span>): boolean {
+export function canMatch(filter: Omit<RequestFilter, keyof Span>): boolean {
+  const { accountId, keyId, model, provider, operation, cause } = filter;
   if ([accountId, keyId].some((id) => id !== undefined && !isUuid(id))) return false;
   // Postgres text cannot hold a NUL and fails on one in a parameter.
-  return ![model, provider, operation].some((text) => text?.includes('\0'));
+  return ![model, provider, operation, cause].some((text) => text?.includes('\0'));
 }
 
 /** The condition of a filter on a source's rows; undefined: no row can match. */
 function conditionOf(filter: RequestFilter, idType: Source['idType']): SQL | undefined {
-  const { accountId, keyId, model, provider, operation, result } = filter;
+  const { accountId, keyId, model, provider, operation, result, cause } = filter;
   if (!canMatch(filter)) return undefined;
   instant(filter.from, 'from');
   instant(filter.until, 'until');
@@ -81,6 +86,7 @@ function conditionOf(filter: RequestFilter, idType: Source['idType']): SQL | und
       sql`operation not in (select value from json_array_elements_text(${JSON.stringify(withoutOperations)}::text::json))`,
     );
   if (result !== undefined) parts.push(results[result]);
+  if (cause !== undefined) parts.push(sql`${failed} and ${causeOf} = ${cause}`);
   return sql.join(parts, sql` and `);
 }
 

@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { firstIdAt } from '../common/kit/arrival.ts';
 import { histogramOf } from '../common/kit/sums/histogram.ts';
 import { keptWith, type SumTable } from '../common/kit/sums/table.ts';
-import { results } from './queries-sql.ts';
+import { causeOf, failed, results } from './queries-sql.ts';
 
 const noId = sql`'00000000-0000-0000-0000-000000000000'::uuid`;
 const noName = sql`''`;
@@ -23,6 +23,7 @@ export const requestSums: SumTable = {
       value: sql`case when ${results.ok} then 'ok' when ${results.client_error} then 'client_error' when ${results.left} then 'left' else 'upstream_error' end`,
       none: noName,
     },
+    { name: 'cause', value: sql`case when ${failed} then ${causeOf} end`, none: noName, later: true },
   ],
   measures: [
     { name: 'requests', sum: sql`count(*)` },
@@ -44,7 +45,7 @@ function givenIn(schema: string, calls: SQL | undefined, span: readonly [number,
     span === undefined
       ? sql``
       : sql`where id >= ${firstIdAt(span[0] - idSlackMs)}::uuid and id < ${firstIdAt(span[1] + idSlackMs)}::uuid`;
-  const columns = sql`model, provider, operation, outcome, status, received_at, first_byte_ms, total_ms`;
+  const columns = sql`model, provider, operation, outcome, status, error_kind, error_code, received_at, first_byte_ms, total_ms`;
   const own = sql`select account_id, key_id, ${columns} from ${sql.identifier(schema)}.requests ${within}`;
   if (calls === undefined) return own;
   return sql`${own} union all select account_id::uuid, key_id::uuid, ${columns} from ${calls} ${within}`;
@@ -56,6 +57,7 @@ export function addRows(schema: string, rows: string): SQL {
   return sql`with added as (
       insert into ${requests} select * from jsonb_populate_recordset(null::${requests}, ${rows}::jsonb)
       on conflict (id) do nothing
-      returning received_at, account_id, key_id, model, provider, operation, status, outcome, first_byte_ms, total_ms
+      returning received_at, account_id, key_id, model, provider, operation, status, outcome, error_kind, error_code,
+        first_byte_ms, total_ms
     ), ${keptWith(schema, requestSums, 'added')} select 1`;
 }

@@ -4,15 +4,13 @@ import type { PageRequest } from '../common/domain/admin/pages.ts';
 import type { RequestFilter, RequestSort } from '../common/domain/admin/requests.ts';
 import { tokenClasses } from '../common/domain/usage.ts';
 import { cursorFor, noSuchPage, pageOf, rowsFor, uuidForm, valuesIn } from '../common/kit/paging.ts';
-import { firstOf, idsIn, type Reader, rowsWith, spansOf } from './first-rows.ts';
-import { canMatch, rowsUnder, viewOf } from './queries-sql.ts';
+import { firstOf, type Reader, rowsWith, spansOf } from './first-rows.ts';
+import { canMatch, viewOf } from './queries-sql.ts';
 
 const mostSorted = 50_000;
 
 interface Sorting extends RequestSort {
   readonly costOf: ((id: SQL) => SQL) | undefined;
-  /** Ids of the only rows that there are to sort. */
-  readonly among: readonly string[] | undefined;
 }
 
 /** What rows are sorted by, as a number that grows towards the end of the list; those without one come last. */
@@ -45,20 +43,17 @@ interface Ranked {
 /** Selects the newest rows of a part of the list, no more than `most`, with this column. */
 type Newest = (column: SQL, most: number) => SQL;
 
-async function partsOf(reader: Reader, filter: RequestFilter, among: Sorting['among']): Promise<readonly Newest[]> {
+async function partsOf(reader: Reader, filter: RequestFilter): Promise<readonly Newest[]> {
   const chunks = await spansOf(reader, filter, { rows: mostSorted, order: 'desc' });
   if (!canMatch(filter)) return [];
-  if (among === undefined)
-    return chunks.map(
-      (spans) => (column, limit) => firstOf(reader, filter, spans, { columns: column, limit, order: 'desc' })!,
-    );
-  const rest = sql`and ${idsIn(among)}`;
-  return [(column) => rowsUnder(reader.sources(), { columns: sql`requests.id as place, ${column}`, filter, rest })!];
+  return chunks.map(
+    (spans) => (column, limit) => firstOf(reader, filter, spans, { columns: column, limit, order: 'desc' })!,
+  );
 }
 
 /** A page in any order. */
 export async function sortedPage(reader: Reader, filter: RequestFilter, sorting: Sorting, page: PageRequest) {
-  const { ranked, sortedOf } = await sortedIds(reader, await partsOf(reader, filter, sorting.among), sorting, page);
+  const { ranked, sortedOf } = await sortedIds(reader, await partsOf(reader, filter), sorting, page);
   const cursors = new Map(ranked.map(({ id, cursor }) => [id, cursor]));
   const rows = await rowsWith(reader, filter, [...cursors.keys()]);
   return { ...pageOf(rows, page, ({ id }) => cursors.get(String(id))!, viewOf), sortedOf };

@@ -4,6 +4,8 @@ import { GatewayError } from '../../core/contract/errors.ts';
 import type { Span } from '../common/domain/admin/pages.ts';
 import type {
   DurationCounts,
+  FailureCause,
+  FailureResult,
   RequestBucket,
   RequestFilter,
   RequestGroup,
@@ -110,6 +112,29 @@ export async function groupsOf({ orm, schema, sums }: Store, filter: RequestFilt
   return largest.map((row) => ({ group: row.group, ...sumsIn({ ...found.get(row.group), ...row }) }));
 }
 
+/** Failures by cause, the most frequent first. */
+export async function causesOf(
+  { orm, schema, sums }: Store,
+  filter: RequestFilter,
+  limit: number,
+): Promise<FailureCause[]> {
+  checkGroups(limit);
+  const query = queryOf(filter, [filter.from, filter.until]);
+  if (query === undefined) return [];
+  const [count] = counts;
+  const rows = await readSums(orm, schema, sums, {
+    ...query,
+    conditions: [...query.conditions, ['cause', null]],
+    by: ['result', 'cause'],
+    measures: [count!],
+    ending: sql`order by sum(requests) desc, "group" limit ${limit}::int`,
+  });
+  return rows.map((row) => {
+    const [result, cause] = JSON.parse(row.group) as [FailureResult, string];
+    return { result, cause, requests: Number(row['requests']) };
+  });
+}
+
 function sumsIn(row: SumsRow | undefined): RequestSums {
   const count = (name: string) => Number(row?.[name] ?? 0);
   return {
@@ -146,7 +171,7 @@ function queryOf(
 
 /** The filter as conditions on the kept sums. */
 export function conditionsOf(filter: Omit<RequestFilter, keyof Span>): Condition[] {
-  const { accountId, keyId, model, provider, operation, result, withoutOperations = [] } = filter;
+  const { accountId, keyId, model, provider, operation, result, cause, withoutOperations = [] } = filter;
   const wanted: [string, string | undefined][] = [
     ['account_id', accountId],
     ['key_id', keyId],
@@ -154,6 +179,7 @@ export function conditionsOf(filter: Omit<RequestFilter, keyof Span>): Condition
     ['provider', provider],
     ['operation', operation],
     ['result', result],
+    ['cause', cause],
   ];
   const conditions = wanted.flatMap(([name, value]): Condition[] => (value === undefined ? [] : [[name, value]]));
   if (withoutOperations.length > 0) conditions.push(['operation', withoutOperations, 'not']);

@@ -1,5 +1,4 @@
 /** Rows of a month for `bench:pages`: calls, requests and movements as a gateway writes them, made by PostgreSQL itself. */
-import { readFileSync } from 'node:fs';
 import type { TestPostgres } from '../helpers/postgres.ts';
 
 const timeoutMs = 800_000;
@@ -46,8 +45,6 @@ export function makeRows(server: Pick<TestPostgres, 'sql'>, schema: string, { ac
   step('calls', callRows);
   step('ledger', ledgerRows);
   step('indices', `drop table random; ${indexes}`);
-  step('sums of calls', sumsIn('plugins/billing/migrations/014-sums.sql', schema));
-  step('sums of requests', sumsIn('plugins/request-log/migrations/004-sums.sql', schema));
 }
 
 /** Each account has two keys and uses four models; a tenth of a model's calls is served by its second provider. */
@@ -93,15 +90,3 @@ const ledgerRows = `insert into ledger (account_id, kind, request_id, amount, re
     select account_id, 'CHARGE', id, -cost, cost, 1000000000000 - cost, created_at from calls where cost > 0 order by id;
   insert into ledger (account_id, kind, reference, amount, funding, balance_after, detail, created_at)
     select account_id::text, 'DEBIT', 'debit ' || n, -1000000, 1000000, 1000000000000, '{"reason": "bench"}', at from random where n % 1000 = 0;`;
-
-/** As a migration makes them of the rows that it finds. */
-function sumsIn(file: string, schema: string): string {
-  const columns = 'model, provider, operation, outcome, status, received_at, first_byte_ms, total_ms';
-  const all = `(select account_id, key_id, ${columns} from "${schema}".requests
-    union all select account_id::uuid, key_id::uuid, ${columns} from "${schema}".call_requests) as requests`;
-  const text = readFileSync(file, 'utf8')
-    .replace('{schema}.requests\n', `${all}\n`)
-    .replaceAll('{schema}', `"${schema}"`);
-  const from = text.indexOf('\nwith ');
-  return text.slice(from, text.indexOf(';', from));
-}

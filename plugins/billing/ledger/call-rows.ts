@@ -101,7 +101,7 @@ export const callRows = sql`
 /** What is summed up of a row: to hand the whole row on would cost more than the sums. */
 export const summed = sql`calls.id, calls.account_id, calls.key_id, calls.model, calls.provider, calls.settled, calls.cost,
   calls.own_cost, calls.absorbed, calls.classes, calls.created_at, calls.operation, calls.outcome, calls.status, calls.first_byte_ms, calls.total_ms,
-  calls.asked_model, calls.last_provider`;
+  calls.error_kind, calls.error_code, calls.asked_model, calls.last_provider`;
 
 /** Adds request facts to call rows that an earlier batch inserted. */
 export function completedRows(table: (name: string) => SQL): SQL {
@@ -116,7 +116,7 @@ export function completedRows(table: (name: string) => SQL): SQL {
 }
 
 const requestValues = sql`account_id::uuid as account_id, key_id::uuid as key_id, coalesce(asked_model, model) as model,
-  coalesce(last_provider, provider) as provider, operation, outcome, status, first_byte_ms, total_ms,
+  coalesce(last_provider, provider) as provider, operation, outcome, status, error_kind, error_code, first_byte_ms, total_ms,
   to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint::float8 / 1000) as received_at`;
 
 /** A part of the statement: the requests that it writes the facts of, as rows of the view. */

@@ -223,13 +223,10 @@ export const requestsQuery = z.object({
     ),
   ...zoneQuery.shape,
 });
-export const operatorRequestsQuery = requestsQuery.extend({ accountId: id.optional(), provider: id.optional() });
-
-/** Filters of lists of rows; the sums do not have all of them. */
-export const operatorRowsQuery = operatorRequestsQuery.extend({
-  cause: id
-    .optional()
-    .describe('A cause of `/admin/monitor/causes`: its failures among the newest 2,000 of each result.'),
+export const operatorRequestsQuery = requestsQuery.extend({
+  accountId: id.optional(),
+  provider: id.optional(),
+  cause: id.optional().describe('Failures with this cause, as `/admin/monitor/causes` names it.'),
 });
 
 /** The order of a list. The CSV files are by time alone. */
@@ -268,13 +265,14 @@ const withoutModels = [
 
 /** The filter of a query, within a span. */
 export function requestFilter(
-  query: Omit<z.output<typeof operatorRequestsQuery>, 'accountId' | 'provider'> & Pick<RequestFilter, 'provider'>,
+  query: Omit<z.output<typeof operatorRequestsQuery>, 'accountId' | 'provider' | 'cause'> &
+    Pick<RequestFilter, 'provider' | 'cause'>,
   span: Span,
   accountId: string | undefined,
 ): RequestFilter {
-  const { keyId, model, provider, operation, result, traffic } = query;
+  const { keyId, model, provider, operation, result, cause, traffic } = query;
   const withoutOperations = operation === undefined && traffic !== 'all' ? withoutModels : undefined;
-  return { ...span, accountId, keyId, model, provider, operation, result, withoutOperations };
+  return { ...span, accountId, keyId, model, provider, operation, result, cause, withoutOperations };
 }
 
 export const bucketQuery = z.object({

@@ -75,8 +75,7 @@ test('the ledger can be asked for of one account, as rows and as CSV', async () 
 test('failures by cause and requests by duration are for operators; a cause narrows the list of requests', async () => {
   const hall = fakeConsole();
   const ask = caller(hall, 'auditor');
-  const { rows, cut } = (await ask('GET /admin/monitor/causes?from=2020-01-01T00:00:00Z')).json;
-  assert.deepEqual(cut, []);
+  const { rows } = (await ask('GET /admin/monitor/causes?from=2020-01-01T00:00:00Z')).json;
   assert.ok(rows.length > 1);
   for (const { cause, result, requests } of rows) {
     const query = `from=2020-01-01T00:00:00Z&limit=500&result=${result}&cause=${encodeURIComponent(cause)}`;

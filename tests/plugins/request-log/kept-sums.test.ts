@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
 import type {
+  FailureCause,
   RequestFilter,
   RequestQueries,
   RequestResult,
@@ -42,6 +43,8 @@ const row = fc.record({
   provider: fc.constantFrom(...providers),
   status: fc.constantFrom(200, 200, 200, 404, 429, 500, 503),
   outcome: fc.constantFrom('complete', 'complete', 'failed', 'client_left'),
+  error_kind: fc.constantFrom('rate_limited', 'upstream_failed', undefined),
+  error_code: fc.constantFrom('rpm', undefined, undefined),
   first_byte_ms: fc.option(
     fc.double({ min: -2, max: 5, noNaN: true }).map((power) => Math.fround(10 ** power)),
     {
@@ -73,6 +76,7 @@ const question = fc.record({
   provider: fc.option(fc.constantFrom(...providers), { nil: undefined }),
   operation: fc.option(fc.constantFrom(...operations), { nil: undefined }),
   result: fc.option(fc.constantFrom('ok', 'client_error', 'upstream_error', 'left'), { nil: undefined }),
+  cause: fc.option(fc.constantFrom('rpm', 'upstream_failed', '503'), { nil: undefined, freq: 2 }),
   without: fc.constantFrom([], ['models'], ['models', 'chat']),
 });
 
@@ -84,6 +88,11 @@ function resultOf({ status, outcome }: Row): RequestResult {
   return status >= 400 ? 'client_error' : 'ok';
 }
 
+function causeOf(each: Row): string | undefined {
+  const isFailure = ['client_error', 'upstream_error'].includes(resultOf(each));
+  return isFailure ? (each.error_code ?? each.error_kind ?? String(each.status)) : undefined;
+}
+
 function means(filter: RequestFilter, each: Row): boolean {
   const at = Date.parse(each.received_at);
   const wanted: [unknown, unknown][] = [
@@ -93,6 +102,7 @@ function means(filter: RequestFilter, each: Row): boolean {
     [filter.provider, each.provider],
     [filter.operation, each.operation],
     [filter.result, resultOf(each)],
+    [filter.cause, causeOf(each)],
   ];
   return (
     at >= filter.from &&
@@ -125,6 +135,22 @@ function checkAgainst(found: RequestSums, rows: readonly Row[], what: string): v
   }
 }
 
+function checkCauses(found: readonly FailureCause[], rows: readonly Row[], what: string): void {
+  const counts = new Map<string, number>();
+  for (const each of rows) {
+    const cause = causeOf(each);
+    const name = `${resultOf(each)} ${cause}`;
+    if (cause !== undefined) counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const told = found.map(({ result, cause, requests }) => [`${result} ${cause}`, requests] as const);
+  assert.deepEqual(told.toSorted(), [...counts].toSorted(), what);
+  assert.deepEqual(
+    found.map(({ requests }) => requests),
+    [...counts.values()].sort((one, other) => other - one),
+    what,
+  );
+}
+
 interface Desk {
   readonly store: TestDatabase;
   readonly queries: RequestQueries;
@@ -147,7 +173,7 @@ async function ask(
   asked: typeof question extends fc.Arbitrary<infer T> ? T : never,
 ) {
   const from = start + (asked.aligned ? Math.floor(asked.from / (24 * hourMs)) * 24 * hourMs : asked.from);
-  const { account: accountId, key: keyId, model, provider, operation, result, without: withoutOperations } = asked;
+  const { account: accountId, key: keyId, model, provider, operation, result, cause } = asked;
   const filter: RequestFilter = {
     from,
     until: from + asked.lasts,
@@ -157,11 +183,17 @@ async function ask(
     provider,
     operation,
     result,
-    withoutOperations,
+    cause,
+    withoutOperations: asked.without,
   };
   const what = JSON.stringify({ ...filter, zone: asked.zone, minutes: asked.minutes });
   checkAgainst(
     await queries.sums(filter),
+    rows.filter((each) => means(filter, each)),
+    what,
+  );
+  checkCauses(
+    await queries.causes(filter, 500),
     rows.filter((each) => means(filter, each)),
     what,
   );
@@ -250,7 +282,7 @@ test('a sum that was changed by hand is found in each part, and made again', asy
   );
   await foldSums(orm, schema, requestSums, start + 5 * 24 * hourMs, 1);
   assert.deepEqual(await checkSums(orm, schema, requestSums), []);
-  for (let part = 0; part < 9; part++) {
+  for (let part = 0; part <= 10; part++) {
     for (const damage of [
       sql`update ${kept} set requests = requests + 1 where ctid = (select min(ctid) from ${kept} where part = ${part}::int)`,
       sql`update ${kept} set total = total * 2 where ctid = (select min(ctid) from ${kept} where part = ${part}::int)`,
@@ -261,11 +293,12 @@ test('a sum that was changed by hand is found in each part, and made again', asy
       assert.ok(found.length > 0, `part ${part}`);
       if (part > 0)
         assert.ok(
-          found.every(({ subject }) => subject.startsWith(`part ${part} 2026-10-2`)),
+          found.every(({ subject }) => subject.startsWith(`part ${part} 2026-10-`)),
           found[0]!.subject,
         );
-      // All of the days are chosen.
-      assert.equal((await checkSums(orm, schema, requestSums, 366)).length, found.length);
+      // All of the days are chosen; sums of eight days are left out.
+      const sampled = (await checkSums(orm, schema, requestSums, 366)).length;
+      assert.equal(sampled, found.filter(({ subject }) => !/^part (9|10) /.test(subject)).length);
       await rebuildSums(orm, schema, requestSums);
       assert.deepEqual(await checkSums(orm, schema, requestSums), []);
     }
@@ -273,7 +306,7 @@ test('a sum that was changed by hand is found in each part, and made again', asy
   await desk.store.close();
 });
 
-test('requests from before sums were kept are in them', async () => {
+test('requests from before sums were kept, and from before their causes were, are in them', async () => {
   const desk = await openDesk();
   const { orm, schema } = desk.store;
   const rows = fc
@@ -282,12 +315,10 @@ test('requests from before sums were kept are in them', async () => {
   await write(desk, rows);
   for (const name of ['request_sums', 'request_sums_groups', 'request_sums_state'])
     await orm.execute(sql`drop table ${sql.identifier(schema)}.${sql.identifier(name)}`);
-  const migration = readFileSync(
-    new URL('../../../plugins/request-log/migrations/004-sums.sql', import.meta.url),
-    'utf8',
-  );
-  for (const statement of migration.replaceAll('{schema}', `"${schema}"`).split(/;$/m))
-    await orm.execute(sql.raw(statement));
+  for (const name of ['004-sums.sql', '006-causes.sql']) {
+    const migration = readFileSync(new URL(`../../../plugins/request-log/migrations/${name}`, import.meta.url), 'utf8');
+    await orm.execute(sql.raw(migration.replaceAll('{schema}', `"${schema}"`)));
+  }
   assert.deepEqual(await checkSums(orm, schema, requestSums), []);
   await write(desk, rows);
   checkAgainst(await desk.queries.sums({ from: start, until: start + days * 24 * hourMs }), rows, 'migrated');

@@ -54,11 +54,11 @@ export interface RequestFilter extends Span {
   readonly withoutOperations?: readonly string[] | undefined;
   /** `ok`: 2xx and 3xx to the end; `client_error`: 4xx; `upstream_error`: 5xx or broken off; `left`: the client disconnected. */
   readonly result?: RequestResult | undefined;
+  /** Only failures with this cause. */
+  readonly cause?: string | undefined;
 }
 
 export interface RequestListFilter extends RequestFilter {
-  /** Only failures with this cause, among the newest that `causes` counts. */
-  readonly cause?: string | undefined;
   /** Newest first without it. */
   readonly sort?: RequestSort | undefined;
 }
@@ -109,13 +109,6 @@ export interface FailureCause {
   readonly requests: number;
 }
 
-export interface FailureCauses {
-  /** The most frequent first. */
-  readonly rows: readonly FailureCause[];
-  /** Results of which only the newest failures were counted, because there are more. */
-  readonly cut: readonly FailureResult[];
-}
-
 export type RequestGroup = 'model' | 'provider' | 'operation' | 'account' | 'key';
 
 /** Rows of the request log; written within a second after the answer's end. */
@@ -124,8 +117,8 @@ export interface RequestQueries {
   find(id: string, accountId: string | undefined): Promise<RequestView | undefined>;
   sums(filter: RequestFilter): Promise<RequestSums>;
   durations(filter: RequestFilter): Promise<DurationCounts>;
-  /** Of the newest 2,000 failures of each result. */
-  causes(filter: RequestFilter): Promise<FailureCauses>;
+  /** The most frequent first. */
+  causes(filter: RequestFilter, limit: number): Promise<readonly FailureCause[]>;
   /** From each of the instants to the next, such as the days of a time zone, empty ones too; at most 1,500. */
   seriesBetween(filter: Omit<RequestFilter, keyof Span>, bounds: readonly number[]): Promise<readonly RequestBucket[]>;
   /** The largest groups first. */

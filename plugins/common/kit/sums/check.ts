@@ -6,6 +6,8 @@ import { foldedOf, foldParts } from './fold.ts';
 import { type Runner, rowsOf } from './rows.ts';
 import {
   addedWith,
+  blockMs,
+  blockParts,
   column,
   dayMs,
   finePart,
@@ -28,10 +30,11 @@ const isFine = sql`part = ${sql.raw(String(finePart))}`;
 const isOther = sql`part <> ${sql.raw(String(finePart))}`;
 const ofFine = sql`part.number = ${sql.raw(String(finePart))}`;
 const ofOthers = sql`part.number <> ${sql.raw(String(finePart))}`;
+const blocks = sql.raw(`(${blockParts.join(', ')})`);
 
 /**
  * Names kept sums that are not those of their rows: part, time, then the dimensions. `days`: of so many days, by chance, in
- * place of all. Sums whose rows were deleted are only compared with one another.
+ * place of all, without the sums of longer steps. Sums whose rows were deleted are only compared with one another.
  */
 export async function checkSums(
   runner: Runner,
@@ -48,7 +51,9 @@ export async function checkSums(
   const at = column('at');
   const fromRows = sql`(select * from ${rows} where ${chosen(sums.at, first)}) as given`;
   const fromFine = sql`(select * from ${kept} where ${isFine} and at < ${instantText(until)}::timestamptz and ${chosen(at, 0)}) as given`;
-  const others = sql`${ofOthers} and (not part.rich or at >= ${instantText(rich)}::timestamptz)`;
+  const short = days === undefined ? sql`true` : sql`part.number not in ${blocks}`;
+  const others = sql`${ofOthers} and ${short} and (not part.rich or at >= ${instantText(rich)}::timestamptz)`;
+  const isShort = days === undefined ? sql`true` : sql`part not in ${blocks}`;
   return [
     ...(await differences(runner, sums, {
       right: grouped(sums, rowShape(sums), fromRows, ofFine),
@@ -56,7 +61,7 @@ export async function checkSums(
     })),
     ...(await differences(runner, sums, {
       right: grouped(sums, keptShape, fromFine, others),
-      kept: sql`select * from ${kept} where ${isOther} and ${chosen(at, 0)}`,
+      kept: sql`select * from ${kept} where ${isOther} and ${isShort} and ${chosen(at, 0)}`,
     })),
   ];
 }
@@ -116,8 +121,11 @@ async function differences(
 }
 
 /** Makes all sums again whose rows are there, one day in each transaction; batches wait for the day that is being made. */
-export async function rebuildSums(orm: Orm, schema: string, sums: SumTable): Promise<void> {
-  for (const day of await daysOf(orm, schema, sums)) await rebuildDay(orm, schema, sums, day);
+export async function rebuildSums(orm: Orm, schema: string, sums: SumTable, days?: readonly Range[]): Promise<void> {
+  const all = days ?? (await daysOf(orm, schema, sums));
+  for (const day of all) await rebuildDay(orm, schema, sums, day);
+  const begins = new Set(all.map(([from]) => Math.floor(from / blockMs) * blockMs));
+  for (const from of begins) await rebuildBlock(orm, schema, sums, [from, from + blockMs]);
 }
 
 function rebuildDay(orm: Orm, schema: string, sums: SumTable, day: Range): Promise<void> {
@@ -127,13 +135,30 @@ function rebuildDay(orm: Orm, schema: string, sums: SumTable, day: Range): Promi
     const { until, rich, rowsFrom } = await foldedOf(transaction, schema, sums);
     const fromRows: Range = [Math.max(day[0], ceiling(rowsFrom)), day[1]];
     const at = column('at');
-    await transaction.execute(sql`delete from ${kept} where ${isOther} and ${within(at, [day])}`);
+    await transaction.execute(
+      sql`delete from ${kept} where ${isOther} and part not in ${blocks} and ${within(at, [day])}`,
+    );
     await transaction.execute(sql`delete from ${kept} where ${isFine} and ${within(at, [fromRows])}`);
     const source = sums.given?.(schema, fromRows) ?? rows;
     const given = sql`(select * from ${source} where ${within(sums.at, [fromRows])}) as given`;
     const made = grouped(sums, rowShape(sums), given, ofFine);
     await transaction.execute(sql`with ${addedWith(schema, sums, made)} select 1`);
     const folded: Range = [day[0], Math.min(day[1], until)];
-    await foldParts(transaction, schema, sums, folded, rich < day[1] ? sql`true` : sql`not part.rich`);
+    const chosen = rich < day[1] ? sql`true` : sql`not part.rich`;
+    await foldParts(transaction, schema, sums, folded, sql`${chosen} and part.number not in ${blocks}`);
+  });
+}
+
+/** The sums of the longest step, made of the fine ones of its days. */
+function rebuildBlock(orm: Orm, schema: string, sums: SumTable, [from, end]: Range): Promise<void> {
+  const { sums: kept, state } = namesOf(schema, sums);
+  return orm.transaction(async (transaction) => {
+    await transaction.execute(sql`select from ${state} for update`);
+    const { until, rich } = await foldedOf(transaction, schema, sums);
+    await transaction.execute(
+      sql`delete from ${kept} where part in ${blocks} and ${within(column('at'), [[from, end]])}`,
+    );
+    const folded: Range = [Math.max(from, rich), Math.min(end, until)];
+    if (folded[0] < folded[1]) await foldParts(transaction, schema, sums, folded, sql`part.number in ${blocks}`);
   });
 }

@@ -8,7 +8,7 @@ import { addedWith, dayMs, finePart, grouped, keptShape, namesOf, type SumTable 
 const hourMs = 3_600_000;
 /** Rows of an hour come within this time after it, nearly all of them. */
 const settledMs = 300_000;
-/** Batches wait while a slice is folded. */
+/** Batches wait while a slice is folded. Where there is much traffic it is an hour, so that it ends within the time of a statement. */
 const sliceMs = 6 * hourMs;
 /** Rows of the fine part in a day: with so many, a month of them is too much for a page. */
 const usualRich = 5_000;
@@ -69,7 +69,7 @@ function foldSlice(
     const first = await firstAfter(transaction, schema, sums, from);
     // Hours without any row are passed at once.
     const begin = first === undefined ? until : Math.max(from, Math.floor(first / hourMs) * hourMs);
-    const end = Math.min(until, begin + sliceMs);
+    const end = Math.min(until, begin + (earlier <= begin ? hourMs : sliceMs));
     if (end <= from) return end;
     const rich = await richFrom(transaction, schema, sums, { end, rich: earlier, richRows });
     await foldParts(transaction, schema, sums, [from, end], sql`not part.rich`);

@@ -2,14 +2,13 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import { instantText } from '../paging.ts';
-import { foldedOf } from './fold.ts';
+import { type Folded, foldedOf } from './fold.ts';
 import { type Runner, rowsOf } from './rows.ts';
 import {
   column,
   type Dimension,
   dayMs,
   dimensionsWithout,
-  fine,
   finePart,
   namesOf,
   type Part,
@@ -48,70 +47,96 @@ export type SumsRow = Readonly<Record<string, string | null>> & { readonly slot:
 
 type Range = readonly [from: number, until: number];
 
-/** Where the sums of a span come from. `quarters` and `days` are of the smallest parts. */
+/** What a span is read from: kept sums of some parts, and rows. */
 interface Sources {
   readonly rows: readonly Range[];
-  readonly fine: readonly Range[];
-  readonly quarters: readonly Range[];
-  readonly days: readonly Range[];
+  readonly kept: readonly Kept[];
 }
+
+type Kept = readonly [part: Part, range: Range];
 
 /** Slots that begin within quarters are read from the rows alone, so their span is bounded. */
 const longestFineMs = 2 * dayMs;
 
-/** Between these two there is a part. */
-type Kept = Range | undefined;
+/** A part, and from when until when it is there. */
+interface Level {
+  readonly part: Part;
+  readonly from: number;
+  readonly until: number;
+  /** Whether its last sum, of a step that is not over, may be read too: it is of what came before `until`. */
+  readonly isOpen: boolean;
+}
 
-/** Whole days and quarters within the bounds, as far as the parts are there, and the rest. */
-function sourcesOf(bounds: readonly number[], quarters: Kept, days: Kept): Sources {
+function sourcesOf(bounds: readonly number[], levels: readonly Level[]): Sources {
   const [first, last] = [bounds[0]!, bounds.at(-1)!];
   const inner = bounds.slice(1, -1);
-  const [low, high] = [ceiling(first, quarterMs), floor(last, quarterMs)];
-  const whole: Sources = { rows: ranges([first, last]), fine: [], quarters: [], days: [] };
-  if (low >= high) return whole;
   if (inner.some((at) => at % quarterMs !== 0)) {
-    if (last - first <= longestFineMs) return whole;
+    if (last - first <= longestFineMs) return { rows: [[first, last]], kept: [] };
     const message = `Buckets that do not begin on a quarter of an hour are for spans of at most ${longestFineMs / dayMs} days.`;
     throw new GatewayError('invalid_request', message, { field: 'bounds' });
   }
-  const canDays = days !== undefined && inner.every((at) => at % dayMs === 0);
-  const [firstDay, lastDay] = canDays
-    ? [Math.max(ceiling(low, dayMs), days[0]), floor(Math.min(high, days[1]), dayMs)]
-    : [low, low];
-  const rest = firstDay < lastDay ? ranges([low, firstDay], [lastDay, high]) : ranges([low, high]);
-  const byQuarters = quarters === undefined ? [] : rest.flatMap((range) => ranges(common(range, quarters)));
-  const fine =
-    quarters === undefined
-      ? rest
-      : rest.flatMap(([from, until]) =>
-          ranges([from, Math.min(until, quarters[0])], [Math.max(from, quarters[1]), until]),
-        );
-  return { rows: ranges([first, low], [high, last]), fine, quarters: byQuarters, days: ranges([firstDay, lastDay]) };
+  const usable = levels.filter(({ part }) => inner.every((at) => at % part.stepMs === 0));
+  const rows: Range[] = [];
+  const kept: Kept[] = [];
+  const cover = ([from, until]: Range, [level, ...finer]: readonly Level[]): void => {
+    if (from >= until) return;
+    if (level === undefined) {
+      rows.push([from, until]);
+      return;
+    }
+    const { part } = level;
+    const low = ceiling(Math.max(from, level.from), part.stepMs);
+    const high = level.isOpen && until >= level.until ? level.until : floor(Math.min(until, level.until), part.stepMs);
+    if (low >= high) {
+      cover([from, until], finer);
+      return;
+    }
+    cover([from, low], finer);
+    kept.push([part, [low, high]]);
+    cover([high, until], finer);
+  };
+  cover([first, last], usable);
+  return { rows, kept };
 }
 
-const common = ([from, until]: Range, [first, last]: Range): Range => [Math.max(from, first), Math.min(until, last)];
 const floor = (at: number, step: number) => Math.floor(at / step) * step;
 const ceiling = (at: number, step: number) => Math.ceil(at / step) * step;
-const ranges = (...all: Range[]) => all.filter(([from, until]) => from < until);
+
+const eachMs = { quarter: quarterMs, hour: 3_600_000, day: dayMs };
 
 /** One row for each slot and group that has anything. */
 export async function readSums(orm: Runner, schema: string, sums: SumTable, query: SumsQuery): Promise<SumsRow[]> {
+  for (let tries = 1; ; tries++) {
+    const folded = await foldedOf(orm, schema, sums);
+    const rows = await readFolded(orm, schema, sums, query, { ...folded, isOpen: tries < mostTries });
+    // Another hour that came to the last sums meanwhile would be counted twice.
+    if (tries === mostTries || (await foldedOf(orm, schema, sums)).until === folded.until) return rows;
+  }
+}
+
+const mostTries = 3;
+
+async function readFolded(
+  orm: Runner,
+  schema: string,
+  sums: SumTable,
+  query: SumsQuery,
+  { until, rich, isOpen }: Pick<Folded, 'until' | 'rich'> & Pick<Level, 'isOpen'>,
+): Promise<SumsRow[]> {
   const { bounds, conditions, by, each, measures, ending = sql`` } = query;
-  const parts = partsFor(new Set([...conditions.map(([name]) => name), ...(by === undefined ? [] : [by].flat())]));
-  const { until, rich } = await foldedOf(orm, schema, sums);
-  const rangeOf = ({ number, rich: isRich }: typeof parts.days): Kept =>
-    number === finePart || (isRich && rich >= until) ? undefined : [isRich ? rich : 0, until];
-  const sources = sourcesOf(
-    bounds,
-    rangeOf(parts.quarters),
-    each === 'quarter' || each === 'hour' ? undefined : rangeOf(parts.days),
-  );
+  const named = new Set([...conditions.map(([name]) => name), ...(by === undefined ? [] : [by].flat())]);
+  const longest = each === undefined ? Number.POSITIVE_INFINITY : eachMs[each];
+  const levels = partsFor(named)
+    .filter((part) => part.stepMs <= longest)
+    .map((part): Level => {
+      const whole = { part, from: Number.NEGATIVE_INFINITY, until: Number.POSITIVE_INFINITY, isOpen: false };
+      return part.number === finePart ? whole : { part, from: part.rich ? rich : 0, until, isOpen };
+    });
+  const sources = sourcesOf(bounds, levels);
   const read = { sums, schema, bounds, conditions, by, each, measures };
   const selects = [
     ...sources.rows.map((range) => selectRows(read, range)),
-    ...sources.fine.map((range) => selectKept(read, fine, range)),
-    ...sources.quarters.map((range) => selectKept(read, parts.quarters, range)),
-    ...sources.days.map((range) => selectKept(read, parts.days, range)),
+    ...(sources.kept.length === 0 ? [] : [selectKept(read, sources.kept, named)]),
   ];
   if (selects.length === 0) return [];
   const totals = measures.map(({ name }) => sql`sum(${column(name)})::text as ${column(name)}`);
@@ -127,11 +152,9 @@ interface Select extends Omit<SumsQuery, 'ending'> {
   readonly schema: string;
 }
 
-const seconds = { quarter: '900', hour: '3600', day: '86400' };
-
 function groupSql({ sums, by, each }: Select, at: SQL, isKept: boolean): SQL {
   if (each !== undefined) {
-    const step = sql.raw(seconds[each]);
+    const step = sql.raw(String(eachMs[each] / 1_000));
     return sql`(floor(extract(epoch from ${at}) / ${step})::bigint * ${step} * 1000)::text`;
   }
   if (by === undefined) return sql`''`;
@@ -153,28 +176,47 @@ function selectRows(select: Select, range: Range): SQL {
     from ${sums.given?.(schema, range) ?? namesOf(schema, sums).rows} where ${sql.join(within, sql` and `)} group by 1, 2`;
 }
 
-/** Sums of each group of dimensions first, so that only these are looked up: the planner would read all groups instead. */
-function selectKept(select: Select, part: Part, range: Range): SQL {
+/** Sums of each group of dimensions first, so that only these are looked up: where they are few, the planner would read all groups. */
+function selectKept(select: Select, kept: readonly Kept[], named: ReadonlySet<string>): SQL {
   const { sums, schema, bounds, conditions, each, measures } = select;
-  const { sums: kept, groups } = namesOf(schema, sums);
+  const { sums: table, groups } = namesOf(schema, sums);
   const at = column('at');
   const chosen = conditions.map((condition) => conditionOf(dimensionOf(sums, condition[0]), false, condition));
   const wanted = sql.join([sql`true`, ...chosen], sql` and `);
-  // Only few groups: found by their ids.
-  const isNarrow = conditions.some(([, values, not]) => values !== null && not === undefined);
-  const others = dimensionsWithout(part).map((name) => sql`${column(name)} = ${dimensionOf(sums, name).none}`);
-  const few = sql.join([wanted, ...others], sql` and `);
-  const narrow = isNarrow ? sql`and group_id = any (array(select id from ${groups} where ${few}))` : sql``;
   const stored = sums.measures.filter(({ name }) => measures.some(({ of }) => of === name));
-  const inner = stored.map(({ name }) => sql`sum(${column(name)}) as ${column(name)}`);
+  const names = sql.join(
+    stored.map(({ name }) => column(name)),
+    sql`, `,
+  );
   const time = each === undefined ? sql`` : sql`, ${groupSql(select, at, true)} as "group"`;
+  const parts = kept.map(
+    ([part, range]) => sql`select ${slotOf(at, bounds)} as slot, group_id ${time}, ${names} from ${table}
+      where part = ${sql.raw(String(part.number))} and ${withinRange(at, range)} ${narrowed(select, part, wanted)}`,
+  );
+  const inner = stored.map(({ name }) => sql`sum(${column(name)}) as ${column(name)}`);
   const group = each === undefined ? groupSql(select, at, true) : sql`"group"`;
   const columns = measures.map(({ name, ofKept }) => sql`${ofKept} as ${column(name)}`);
+  // There are about as many of them as groups.
+  const areMany = (named.has('account_id') || named.has('key_id')) && !isNarrow(conditions);
+  const known = areMany
+    ? sql`join ${groups} as groups on groups.id = sums.group_id`
+    : sql`cross join lateral (select * from ${groups} as known where known.id = sums.group_id offset 0) as groups`;
   return sql`select slot, ${group} as "group", ${sql.join(columns, sql`, `)}
-    from (select ${slotOf(at, bounds)} as slot, group_id ${time}, ${sql.join(inner, sql`, `)} from ${kept}
-      where part = ${sql.raw(String(part.number))} and ${withinRange(at, range)} ${narrow} group by 1, 2 ${each === undefined ? sql`` : sql`, 3`}) as sums
-    cross join lateral (select * from ${groups} as known where known.id = sums.group_id offset 0) as groups
-    where ${wanted} group by 1, 2`;
+    from (select slot, group_id ${each === undefined ? sql`` : sql`, "group"`}, ${sql.join(inner, sql`, `)}
+      from (${sql.join(parts, sql` union all `)}) as parts group by 1, 2 ${each === undefined ? sql`` : sql`, 3`}) as sums
+    ${known} where ${wanted} group by 1, 2`;
+}
+
+/** Few groups, which are found by their ids. */
+const isNarrow = (conditions: readonly Condition[]) => conditions.some(([, values]) => typeof values === 'string');
+
+/** Only groups of a condition. Of a list of values, whether to find each by its id is for the planner to choose. */
+function narrowed({ sums, schema, conditions }: Select, part: Part, wanted: SQL): SQL {
+  const isList = conditions.some(([, values, not]) => values !== null && not === undefined);
+  if (!isList) return sql``;
+  const others = dimensionsWithout(part).map((name) => sql`${column(name)} = ${dimensionOf(sums, name).none}`);
+  const few = sql`select id from ${namesOf(schema, sums).groups} where ${sql.join([wanted, ...others], sql` and `)}`;
+  return isNarrow(conditions) ? sql`and group_id = any (array(${few}))` : sql`and group_id in (${few})`;
 }
 
 const dimensionOf = (sums: SumTable, name: string): Dimension =>

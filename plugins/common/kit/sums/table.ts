@@ -12,6 +12,8 @@ export interface Dimension {
   readonly value: SQL;
   /** Stored in place of null, and in parts without this dimension. */
   readonly none: SQL;
+  /** Not in the hash of groups without a value, so that groups from before this dimension keep theirs. */
+  readonly later?: true;
 }
 
 /** A column of sums. Every measure is a number whose sum over rows is what is wanted. */
@@ -45,22 +47,27 @@ export const finePart = 0;
 export interface Part {
   readonly number: number;
   readonly by: readonly ('account' | 'model' | 'provider')[];
-  readonly days: boolean;
+  readonly stepMs: number;
   /** Kept only from the day on when there was much traffic: before, the fine part has hardly more rows. */
   readonly rich: boolean;
 }
 
+/** Eight days: the longest step. */
+export const blockMs = 8 * dayMs;
+
 /** From those with the fewest rows on. `account`: with its keys. */
 const parts: readonly Part[] = [
-  { number: 1, by: [], days: false, rich: false },
-  { number: 2, by: ['provider'], days: false, rich: true },
-  { number: 3, by: ['model', 'provider'], days: false, rich: true },
-  { number: finePart, by: ['account', 'model', 'provider'], days: false, rich: false },
-  { number: 4, by: [], days: true, rich: false },
-  { number: 5, by: ['provider'], days: true, rich: true },
-  { number: 6, by: ['model', 'provider'], days: true, rich: true },
-  { number: 7, by: ['account'], days: true, rich: true },
-  { number: 8, by: ['account', 'model', 'provider'], days: true, rich: true },
+  { number: 9, by: ['account'], stepMs: blockMs, rich: true },
+  { number: 10, by: ['account', 'model', 'provider'], stepMs: blockMs, rich: true },
+  { number: 4, by: [], stepMs: dayMs, rich: false },
+  { number: 5, by: ['provider'], stepMs: dayMs, rich: true },
+  { number: 6, by: ['model', 'provider'], stepMs: dayMs, rich: true },
+  { number: 7, by: ['account'], stepMs: dayMs, rich: true },
+  { number: 8, by: ['account', 'model', 'provider'], stepMs: dayMs, rich: true },
+  { number: 1, by: [], stepMs: quarterMs, rich: false },
+  { number: 2, by: ['provider'], stepMs: quarterMs, rich: true },
+  { number: 3, by: ['model', 'provider'], stepMs: quarterMs, rich: true },
+  { number: finePart, by: ['account', 'model', 'provider'], stepMs: quarterMs, rich: false },
 ];
 
 const flags = [
@@ -69,16 +76,18 @@ const flags = [
   { flag: 'provider', names: ['provider'] },
 ] as const;
 
-/** The smallest parts that tell these dimensions apart. */
-export function partsFor(dimensions: ReadonlySet<string>): { readonly quarters: Part; readonly days: Part } {
+/** The parts that tell these dimensions apart: of each step the smallest, from the longest step on; the last is the fine part. */
+export function partsFor(dimensions: ReadonlySet<string>): readonly Part[] {
   const needed = parts.filter(({ by }) =>
     flags.every(({ flag, names }) => by.includes(flag) || !names.some((name) => dimensions.has(name))),
   );
-  return { quarters: needed.find(({ days }) => !days)!, days: needed.find(({ days }) => days)! };
+  return needed.filter(
+    ({ number, stepMs }, index) => number === finePart || needed.findIndex((one) => one.stepMs === stepMs) === index,
+  );
 }
 
-/** Part 0 itself. */
-export const fine: Part = parts.find(({ number }) => number === finePart)!;
+/** Parts whose steps are longer than a day. */
+export const blockParts = parts.filter(({ stepMs }) => stepMs === blockMs).map(({ number }) => number);
 
 /** Dimensions that a part does not tell apart. */
 export function dimensionsWithout({ by }: Part): readonly string[] {
@@ -87,8 +96,8 @@ export function dimensionsWithout({ by }: Part): readonly string[] {
 
 const partRows = sql.raw(
   parts
-    .map(({ number, by, days, rich }) => {
-      const step = `interval '${days ? '1 day' : '15 minutes'}'`;
+    .map(({ number, by, stepMs, rich }) => {
+      const step = `interval '${stepMs / 60_000} minutes'`;
       return `(${number}, ${step}, ${rich}, ${flags.map(({ flag }) => by.includes(flag)).join(', ')})`;
     })
     .join(', '),
@@ -147,7 +156,7 @@ export function grouped(sums: SumTable, shape: Shape, source: SQL, chosen: SQL):
   const keys = sql.raw(Array.from({ length: dimensions.length + 2 }, (_, index) => index + 1).join(', '));
   const measures = sums.measures.map((measure) => sql`${shape.sum(measure)} as ${column(measure.name)}`);
   return sql`
-    select part.number as part, date_bin(part.step, ${shape.at}, timestamptz '2000-01-01 00:00:00Z') as at,
+    select part.number as part, date_bin(part.step, ${shape.at}, timestamptz 'epoch') as at,
       ${sql.join([...dimensions, ...measures], sql`, `)}
     from ${source} cross join (values ${partRows}) as part (number, step, rich, by_account, by_model, by_provider)
     where ${chosen} group by ${keys}`;
@@ -168,6 +177,9 @@ export function addedWith(schema: string, sums: SumTable, found: SQL): SQL {
       sql`, `,
     );
   const [dimensions, measures] = [list(sums.dimensions), list(sums.measures)];
+  const hashed = sums.dimensions.map(({ name, none, later }) =>
+    later === true ? sql`nullif(${column(name)}, ${none})` : column(name),
+  );
   const sets = sums.measures.map(({ name }) => {
     const measure = column(name);
     return sql`${measure} = coalesce(kept.${measure} + excluded.${measure}, kept.${measure}, excluded.${measure})`;
@@ -175,7 +187,7 @@ export function addedWith(schema: string, sums: SumTable, found: SQL): SQL {
   const [foundHere, groupsAdded, sumsAdded] = ['found', 'groups_added', 'added'].map((part) => partOf(sums, part));
   return sql`
     ${foundHere} as materialized (
-      select *, hashtextextended(concat_ws(E'\\x1f', ${dimensions}), 0) as group_id from (${found}) as found
+      select *, hashtextextended(concat_ws(E'\\x1f', ${sql.join(hashed, sql`, `)}), 0) as group_id from (${found}) as found
     ),
     ${groupsAdded} as (
       insert into ${names.groups} (id, ${dimensions})

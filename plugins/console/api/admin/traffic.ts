@@ -1,7 +1,7 @@
 /** What operators look at first: traffic in sums, over time and in groups, with revenue and margin; every request. */
 
 import { z } from '@hono/zod-openapi';
-import type { RequestFilter, RequestListFilter } from '../../../common/domain/admin/requests.ts';
+import type { RequestFilter } from '../../../common/domain/admin/requests.ts';
 import { ledgerQueries, requestQueries } from '../../services.ts';
 import { chargedRequest, chargedRequests } from '../charges.ts';
 import { csvAnswer } from '../csv.ts';
@@ -16,7 +16,6 @@ import {
   operatorRequestRow,
   operatorRequestStory,
   operatorRequestsQuery,
-  operatorRowsQuery,
   requestFilter,
   requestSums,
   sortedPage,
@@ -92,13 +91,8 @@ const durations = route(
 const causes = route(
   'get',
   '/admin/monitor/causes',
-  'Failures by cause, the most frequent first, of the newest 2,000 of each result',
-  answers(
-    z.object({
-      rows: z.array(causeRow),
-      cut: z.array(failureResult).describe('Results of which there are more failures than were counted.'),
-    }),
-  ),
+  'Failures by cause, the most frequent first',
+  answers(z.object({ rows: z.array(causeRow) })),
   { query: operatorRequestsQuery },
 );
 const list = route(
@@ -106,9 +100,9 @@ const list = route(
   '/admin/requests',
   'Requests, by default of the last 24 hours',
   answers(sortedPage(operatorRequestRow)),
-  { query: operatorRowsQuery.extend({ ...sortQuery.shape, ...pageQuery.shape }) },
+  { query: operatorRequestsQuery.extend({ ...sortQuery.shape, ...pageQuery.shape }) },
 );
-const csv = route('get', '/admin/requests.csv', 'Requests as CSV', answersCsv, { query: operatorRowsQuery });
+const csv = route('get', '/admin/requests.csv', 'Requests as CSV', answersCsv, { query: operatorRequestsQuery });
 const one = route('get', '/admin/requests/{id}', 'One request from end to end', answers(operatorRequestStory), {
   params: z.object({ id }),
 });
@@ -167,19 +161,18 @@ export function trafficRoutes(services: ConsoleServices) {
       }));
       return { rows };
     })
-    .read(causes, async ({ query }) => {
-      const { rows, cut } = await need(services, requestQueries).causes(filterOf(services, query));
-      return { rows: rows.slice(0, mostCauses), cut: [...cut] };
-    });
+    .read(causes, async ({ query }) => ({
+      rows: [...(await need(services, requestQueries).causes(filterOf(services, query), mostCauses))],
+    }));
 }
 
 export function requestRoutes(services: ConsoleServices) {
   return new Routes(services)
     .list(list, operatorRequestJson, ({ query }, page) =>
-      chargedRequests(services, { ...listFilterOf(services, query), sort: sortOf(query) }, page),
+      chargedRequests(services, { ...filterOf(services, query), sort: sortOf(query) }, page),
     )
     .file(csv, ({ query }) => {
-      const filter = listFilterOf(services, query);
+      const filter = filterOf(services, query);
       need(services, requestQueries);
       return csvAnswer('requests', columns, async (page) =>
         listed(await chargedRequests(services, filter, page), operatorRequestJson),
@@ -199,10 +192,6 @@ export function requestRoutes(services: ConsoleServices) {
 
 function filterOf(services: ConsoleServices, query: z.output<typeof operatorRequestsQuery>): RequestFilter {
   return requestFilter(query, spanOf(query, services.clock.now(), dayMs), query.accountId);
-}
-
-function listFilterOf(services: ConsoleServices, query: z.output<typeof operatorRowsQuery>): RequestListFilter {
-  return { ...filterOf(services, query), cause: query.cause };
 }
 
 async function groupsOf(

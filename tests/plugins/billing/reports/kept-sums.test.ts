@@ -266,14 +266,14 @@ test('the audit names a sum that was changed by hand, and is content once sums w
   await foldSums(orm, schema, callSums, start + 4 * 24 * hourMs, 1);
   const found = async () => (await audit(orm, schema)).violations.filter(({ rule }) => rule === 'M17');
   assert.deepEqual(await found(), []);
-  for (let part = 0; part < 9; part++) {
+  for (let part = 0; part <= 10; part++) {
     const sums = tablesOf(schema)('call_sums');
     await orm.execute(
       sql`update ${sums} set charged = coalesce(charged, 0) + 1 where ctid = (select min(ctid) from ${sums} where part = ${part}::int)`,
     );
     const told = await found();
     assert.equal(told[0]?.what, 'a kept sum is not the sum of its rows');
-    if (part > 0) assert.match(told[0]!.subject, new RegExp(`^part ${part} 2026-10-2\\dT`));
+    if (part > 0) assert.match(told[0]!.subject, new RegExp(`^part ${part} 2026-10-\\d\\dT`));
     await rebuildSums(orm, schema, callSums);
     assert.deepEqual(await found(), []);
   }

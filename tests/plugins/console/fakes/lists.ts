@@ -25,10 +25,15 @@ function resultOf({ status, outcome }: RequestView): RequestResult {
   return status >= 400 ? 'client_error' : 'ok';
 }
 
+/** Of a failure. */
+export const causeOf = ({ errorCode, errorKind, status }: RequestView) => errorCode ?? errorKind ?? String(status);
+
 export function matches(row: RequestView, filter: RequestFilter): boolean {
-  const { from, until, result } = filter;
+  const { from, until, result, cause } = filter;
   if (row.receivedAt < from || row.receivedAt >= until) return false;
   if (result !== undefined && resultOf(row) !== result) return false;
+  const isFailure = ['client_error', 'upstream_error'].includes(resultOf(row));
+  if (cause !== undefined && !(isFailure && causeOf(row) === cause)) return false;
   if (filter.withoutOperations?.includes(row.operation)) return false;
   const names = ['accountId', 'keyId', 'model', 'provider', 'operation'] as const;
   return names.every((name) => filter[name] === undefined || filter[name] === row[name]);

@@ -11,7 +11,7 @@ import type {
 import type { RequestQueries, RequestView } from '../../../../plugins/common/domain/admin/requests.ts';
 import { type Money, money } from '../../../../plugins/common/domain/money.ts';
 import { totalTokens } from '../../../../plugins/common/domain/usage.ts';
-import { groupBy, matches, paged, sumsOf } from './lists.ts';
+import { causeOf, groupBy, matches, paged, sumsOf } from './lists.ts';
 import { dayMs, minuteMs, type World } from './world.ts';
 
 const missing = (what: string) => new GatewayError('not_found', `There is no such ${what}.`, { field: what });
@@ -74,8 +74,6 @@ export function fakeAccounts(world: World): AccountAdmin {
   };
 }
 
-const causeOf = ({ errorCode, errorKind, status }: RequestView) => errorCode ?? errorKind ?? String(status);
-
 export function fakeRequests(world: World): RequestQueries {
   const name = {
     model: 'model',
@@ -87,8 +85,8 @@ export function fakeRequests(world: World): RequestQueries {
   const found = (filter: Parameters<RequestQueries['sums']>[0]) => world.requests.filter((row) => matches(row, filter));
   return {
     written: () => world.requests.length,
-    async list({ cause, sort, ...filter }, page) {
-      const rows = found(filter).filter((row) => cause === undefined || causeOf(row) === cause);
+    async list({ sort, ...filter }, page) {
+      const rows = found(filter);
       if (sort === undefined) return paged(rows.toReversed(), page);
       const value = {
         time: (row: RequestView) => row.receivedAt,
@@ -114,13 +112,13 @@ export function fakeRequests(world: World): RequestQueries {
         total: counts(rows.map(({ totalMs }) => totalMs)),
       };
     },
-    async causes(filter) {
+    async causes(filter, limit) {
       const rows = (['upstream_error', 'client_error'] as const).flatMap((result) =>
         [...groupBy(found({ ...filter, result }), causeOf)].map(([cause, some]) => {
           return { result, cause, requests: some.length };
         }),
       );
-      return { rows: rows.sort((left, right) => right.requests - left.requests), cut: [] };
+      return rows.sort((left, right) => right.requests - left.requests).slice(0, limit);
     },
     find: async (id, accountId) =>
       world.requests.find((row) => row.id === id && (accountId === undefined || row.accountId === accountId)),

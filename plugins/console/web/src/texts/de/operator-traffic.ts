@@ -36,7 +36,6 @@ const texts: Part<'operator'>['traffic'] = {
   causes: {
     title: 'Fehler nach Ursache',
     hint: 'Jede Zahl öffnet ihre Anfragen. Anteile beziehen sich auf alle Fehler mit demselben Ergebnis.',
-    cut: 'Es gibt mehr Fehler, als hier gezählt sind: Je Ergebnis zählen die neuesten 2.000. Jede Zahl öffnet ihre Anfragen.',
     cause: 'Ursache',
     share: 'Anteil',
     none: 'In diesem Zeitraum ist keine Anfrage fehlgeschlagen.',

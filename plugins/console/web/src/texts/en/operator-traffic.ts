@@ -34,7 +34,6 @@ export default {
   causes: {
     title: 'Errors by cause',
     hint: 'Each number opens its requests. Shares are of all errors with the same result.',
-    cut: 'There are more errors than are counted here: these are the newest 2,000 of a result. Each number opens its requests.',
     cause: 'Cause',
     share: 'Share',
     none: 'No request failed in this time.',

@@ -35,7 +35,6 @@ const texts: Part<'operator'>['traffic'] = {
   causes: {
     title: '错误原因',
     hint: '点击数字可查看对应请求。占比按同一结果的全部错误计算。',
-    cut: '错误数量较多，此处每种结果只统计最近 2,000 条。点击数字可查看对应请求。',
     cause: '原因',
     share: '占比',
     none: '这段时间没有失败的请求。',

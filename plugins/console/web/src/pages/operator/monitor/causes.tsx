@@ -11,19 +11,11 @@ import { Loaded, useAnswer } from '../parts/load.tsx';
 import { RowLink } from '../parts/names.tsx';
 import type { CauseRow, FailureCauses } from '../types.ts';
 
-const dayMs = 86_400_000;
-
 export function Causes({ span }: { readonly span: AskedSpan }) {
   const { t } = useTranslation();
-  // It reads rows, so a long span is loaded once and not refreshed.
-  const causes = useAnswer<FailureCauses>('/admin/monitor/causes', span.query, span.ms <= dayMs && 30_000);
-  const cut = causes.data !== undefined && causes.data.cut.length > 0;
+  const causes = useAnswer<FailureCauses>('/admin/monitor/causes', span.query, 30_000);
   return (
-    <Panel
-      flush
-      title={t('operator.traffic.causes.title')}
-      hint={cut ? t('operator.traffic.causes.cut') : t('operator.traffic.causes.hint')}
-    >
+    <Panel flush title={t('operator.traffic.causes.title')} hint={t('operator.traffic.causes.hint')}>
       <Loaded of={causes} height={120}>
         {({ rows }) => <Table rows={rows} span={span} />}
       </Loaded>

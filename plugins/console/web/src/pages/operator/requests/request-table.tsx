@@ -37,8 +37,7 @@ export function RequestList({ query, filters, ofOne = false }: RequestListProps)
           path: '/admin/requests',
           query,
           csv: '/admin/requests.csv',
-          // The sums do not have causes.
-          ...(query['cause'] === undefined ? { sums: '/admin/monitor' } : {}),
+          sums: '/admin/monitor',
           // Sorting anything but times reads many rows.
           refetchMs: (search['sort'] ?? 'time') === 'time' ? 15_000 : false,
         }}
