@@ -105,10 +105,7 @@ function Tools({ filling, known }: { readonly filling: Filling; readonly known: 
   );
 }
 
-const languages = codeLanguages.map((id) => ({
-  id,
-  name: id === 'curl' ? 'curl' : `${languageNames[id]} (OpenAI SDK)`,
-}));
+const languages = codeLanguages.map((id) => ({ id, name: languageNames[id] }));
 
 /** What makes or hears something else is called by programs alone. */
 function Languages({ call, access }: { readonly call: ApiCall; readonly access: Access }) {
