@@ -2,6 +2,8 @@
 
 import asyncio
 import functools
+import io
+import time
 import unittest
 
 from gateway import KEYS, MODEL, ORIGIN, PARAMETERS, TLS_ORIGIN
@@ -73,6 +75,37 @@ class OtherEndpoints(unittest.TestCase):
         config = types.EmbedContentConfig(output_dimensionality=64)
         answer = client().models.embed_content(model="gemini-embedding-001", contents=["a cat", "a dog"], config=config)
         self.assertEqual([len(row.values) for row in answer.embeddings], [64, 64])
+
+
+    def test_files(self):
+        files = client().files
+        kept = files.upload(file=io.BytesIO(b"The word of the day is heron."), config={"mime_type": "text/plain"})
+        self.assertEqual((kept.size_bytes, kept.mime_type, kept.state.name), (29, "text/plain", "ACTIVE"))
+        self.assertIn(kept.name, {file.name for file in files.list()})
+        answer = client().models.generate_content(model=MODEL, contents=["What is the word?", kept])
+        self.assertGreater(answer.usage_metadata.prompt_token_count, 5)
+        files.delete(name=kept.name)
+        with self.assertRaises(errors.ClientError) as caught:
+            files.get(name=kept.name)
+        self.assertEqual(caught.exception.code, 404)
+
+    def test_batch(self):
+        batches = client().batches
+        requests = [{"contents": [{"role": "user", "parts": [{"text": text}]}]} for text in ("Say one", "Say two")]
+        batch = batches.create(model=MODEL, src=requests, config={"display_name": "words"})
+        for _ in range(600):
+            if batch.state.name not in ("JOB_STATE_PENDING", "JOB_STATE_RUNNING"):
+                break
+            time.sleep(0.1)
+            batch = batches.get(name=batch.name)
+        self.assertEqual(batch.state.name, "JOB_STATE_SUCCEEDED")
+        answers = [answer.response.text for answer in batch.dest.inlined_responses]
+        self.assertTrue("Say one" in answers[0] and "Say two" in answers[1], answers)
+        batches.delete(name=batch.name)
+
+    def test_token(self):
+        alpha = genai.Client(api_key=KEYS["good"], http_options=types.HttpOptions(base_url=ORIGIN, api_version="v1alpha"))
+        self.assertTrue(alpha.auth_tokens.create(config={"uses": 1}).name)
 
 
 class Failures(unittest.TestCase):
