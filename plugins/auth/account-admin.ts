@@ -13,6 +13,8 @@ import { type AccountRow, isUuid } from './store.ts';
 
 /** Limit of active keys per account, as users create them freely. */
 const mostKeys = 1_000;
+/** Sums of a project are asked for by the ids of its keys. */
+const mostInProjects = 10_000;
 
 export interface AccountAdminOptions {
   readonly store: AccountAdminStore;
@@ -73,7 +75,22 @@ export function openAccountAdmin({ store, accountService, clock, floor }: Accoun
       return accountService.makeKey(id, terms);
     },
 
+    ...keyProjects(store),
     ...keyChanges(store, accountService, clock),
+  };
+}
+
+function keyProjects(store: AccountAdminStore): Pick<AccountAdmin, 'projects' | 'projectsOf'> {
+  return {
+    async projects(accountId) {
+      const rows = await store.keysInProjects(accountId, mostInProjects + 1);
+      if (rows.length > mostInProjects)
+        throw invalid('accountId', `More than ${mostInProjects} keys are in projects; choose an account.`);
+      const ids = Map.groupBy(rows, ({ project }) => project);
+      return [...ids].map(([project, keys]) => ({ project, keyIds: keys.map(({ id }) => id) }));
+    },
+
+    projectsOf: (keyIds) => store.projectsOf(keyIds),
   };
 }
 
@@ -81,7 +98,7 @@ function keyChanges(
   store: AccountAdminStore,
   accountService: AccountService,
   clock: Clock,
-): Pick<AccountAdmin, 'updateKey' | 'revokeKey'> {
+): Pick<AccountAdmin, 'updateKey' | 'setProject' | 'revokeKey'> {
   const owned = async (accountId: string, keyId: string) => {
     const found = await store.key(accountId, keyId);
     if (found === undefined) throw new GatewayError('not_found', 'There is no such key.', { field: 'key' });
@@ -97,6 +114,12 @@ function keyChanges(
       if (row.expiresAt?.getTime() !== before.expiresAt?.getTime()) checkExpiry(row.expiresAt, clock.now());
       await store.changeKey(before.id, before.hash, row);
       return keyView({ ...before, ...row });
+    },
+
+    async setProject(accountId, keyId, project) {
+      const { id } = await owned(accountId, keyId);
+      await accountService.setProject(id, project);
+      return keyView(await owned(accountId, keyId));
     },
 
     async revokeKey(accountId, keyId) {

@@ -1,5 +1,5 @@
 /** SQL of account administration: accounts and keys page by page, and changes of one of them. */
-import { and, asc, desc, eq, gt, inArray, isNull, lt, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lt, or, type SQL, sql } from 'drizzle-orm';
 import type { Database, Orm } from '../common/domain/database.ts';
 import type { TermsRow } from './key-terms.ts';
 import { type AccountRow, isUuid } from './store.ts';
@@ -29,7 +29,11 @@ export type AccountAdminStore = ReturnType<typeof openAccountAdminStore>;
 
 export function openAccountAdminStore(database: Database) {
   const tables = authTables(database.schema);
-  return { ...accountStatements(database.orm, tables), ...keyStatements(database, tables) };
+  return {
+    ...accountStatements(database.orm, tables),
+    ...keyStatements(database, tables),
+    ...projectStatements(database, tables),
+  };
 }
 
 function accountStatements(orm: Orm, { accounts }: AuthTables) {
@@ -139,9 +143,36 @@ function keyStatements(database: Database, { keys }: AuthTables) {
   };
 }
 
+function projectStatements({ orm }: Database, { keys }: AuthTables) {
+  return {
+    /** Keys in projects, by project. */
+    async keysInProjects(accountId: string | undefined, rows: number): Promise<{ id: string; project: string }[]> {
+      if (accountId !== undefined && !isUuid(accountId)) return [];
+      const owned = accountId === undefined ? undefined : eq(keys.accountId, accountId);
+      const found = await orm
+        .select({ id: keys.id, project: keys.project })
+        .from(keys)
+        .where(and(isNotNull(keys.project), owned))
+        .orderBy(asc(keys.project), asc(keys.id))
+        .limit(rows);
+      return found.map(({ id, project }) => ({ id, project: project! }));
+    },
+
+    async projectsOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+      const known = ids.filter(isUuid);
+      if (known.length === 0) return new Map();
+      const found = await orm
+        .select({ id: keys.id, project: keys.project })
+        .from(keys)
+        .where(and(isNotNull(keys.project), inArray(keys.id, known)));
+      return new Map(found.map(({ id, project }) => [id, project!]));
+    },
+  };
+}
+
 function columnsOf(keys: AuthTables['keys']) {
   const { id, accountId, name, prefix, hash, models, expiresAt, revokedAt, createdAt, lastUsedAt } = keys;
-  const { addresses, limits, capAmount, capEvery } = keys;
+  const { addresses, limits, capAmount, capEvery, project } = keys;
   const who = { id, accountId, name, prefix, hash, createdAt, lastUsedAt, revokedAt };
-  return { ...who, models, expiresAt, addresses, limits, capAmount, capEvery };
+  return { ...who, models, expiresAt, addresses, limits, capAmount, capEvery, project };
 }

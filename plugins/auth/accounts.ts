@@ -5,13 +5,19 @@ import type { Clock, Random } from '../../core/contract/host-tools.ts';
 import type { Account, Accounts } from '../common/domain/accounts.ts';
 import type { KeyTerms } from '../common/domain/admin/accounts.ts';
 import { displayPrefix, hashKey, makeKey } from './key.ts';
-import { invalid, rowOfTerms, validName } from './key-terms.ts';
+import { invalid, rowOfTerms, validName, validProject } from './key-terms.ts';
 import { type AccountRow, isUuid, type KeyRow, type Store } from './store.ts';
 
 interface RevokedKey {
   readonly id: string;
   readonly prefix: string;
   readonly revokedAt: Date;
+}
+
+interface KeyInProject {
+  readonly id: string;
+  readonly prefix: string;
+  readonly project: string | null;
 }
 
 /** What the commands need beyond the service. */
@@ -24,6 +30,8 @@ export interface AccountService extends Accounts {
   /** Creates a key with all possible terms. */
   makeKey(accountId: string, terms: KeyTerms): Promise<{ id: string; key: string; prefix: string }>;
   listKeys(accountId: string | undefined): Promise<KeyRow[]>;
+  /** Of a key by id or by display prefix; undefined: in no project. */
+  setProject(idOrPrefix: string, project: string | undefined): Promise<KeyInProject>;
   /** By id or by display prefix; `not_found`, or `conflict` if a prefix matches several. */
   revokeKey(idOrPrefix: string): Promise<RevokedKey>;
 }
@@ -76,18 +84,24 @@ export function openAccounts({ store, pepper, clock, random }: AccountDependenci
 
     listKeys: (accountId) => store.listKeys(accountId),
 
+    async setProject(idOrPrefix, text) {
+      const project = validProject(text);
+      return store.setProject((await keyNamed(store, idOrPrefix)).id, project);
+    },
+
     async revokeKey(idOrPrefix) {
-      const found = await store.findKeys(idOrPrefix);
-      if (found.length === 0) throw new GatewayError('not_found', `There is no key "${idOrPrefix}".`, { field: 'key' });
-      if (found.length > 1)
-        throw new GatewayError('conflict', `Several keys begin with "${idOrPrefix}"; name one by its id.`, {
-          field: 'key',
-        });
-      const { id, hash } = found[0]!;
+      const { id, hash } = await keyNamed(store, idOrPrefix);
       const { prefix, revokedAt } = await store.revokeKey(id, hash, today());
       return { id, prefix, revokedAt };
     },
   };
+}
+
+async function keyNamed(store: Store, idOrPrefix: string): Promise<{ readonly id: string; readonly hash: string }> {
+  const [found, ...others] = await store.findKeys(idOrPrefix);
+  if (found === undefined) throw new GatewayError('not_found', `There is no key "${idOrPrefix}".`, { field: 'key' });
+  if (others.length === 0) return found;
+  throw new GatewayError('conflict', `Several keys begin with "${idOrPrefix}"; name one by its id.`, { field: 'key' });
 }
 
 export const noAccount = (nameOrId: string) =>

@@ -51,6 +51,7 @@ export function keyCommands(host: Host, accountService: AccountService): Command
       options: {
         '--account <name>': 'account that the key belongs to, by name or id',
         '--name <name>': 'what the key is for',
+        '--project <name>': 'project that the key belongs to: its spending is summed up with that of the others',
         '--models <list>': 'models the key may call, separated by commas; without it all',
         '--expires <when>': 'date such as 2030-01-31 or duration such as 30d; without it never',
         '--addresses <list>': 'addresses and ranges it may be used from, separated by commas; without it anywhere',
@@ -65,6 +66,19 @@ export function keyCommands(host: Host, accountService: AccountService): Command
       summary: 'Lists keys by their prefix, never in full.',
       options: { '--account <name>': 'only the keys of this account' },
       run: (values) => listKeys(accountService, text(values, 'account')),
+    },
+    {
+      name: 'keys project',
+      summary: 'Puts a key into a project, with all that it has spent; without a name takes it out.',
+      arguments: ['<key>', '[project]'],
+      run: async (values) => {
+        const changed = await accountService.setProject(text(values, 'key') ?? '', text(values, 'project'));
+        const { prefix, project } = changed;
+        return {
+          json: changed,
+          text: `Key ${prefix}… is in ${project === null ? 'no project' : `project "${project}"`}.`,
+        };
+      },
     },
     {
       name: 'keys revoke',
@@ -185,6 +199,7 @@ async function createKey(host: Host, accountService: AccountService, values: Val
   const cap = text(values, 'cap');
   const terms = {
     name,
+    project: text(values, 'project'),
     models,
     expiresAt: expiresAt?.getTime(),
     addresses,
@@ -245,6 +260,7 @@ async function listKeys(accountService: AccountService, owner: string | undefine
     `${row.prefix}…`,
     row.account,
     row.name,
+    row.project ?? '',
     row.models?.join(',') ?? 'all',
     boundsOf(row),
     row.revokedAt === null ? day(row.expiresAt, 'never') : `revoked ${day(row.revokedAt, '')}`,
@@ -253,7 +269,7 @@ async function listKeys(accountService: AccountService, owner: string | undefine
   ]);
   return {
     json: rows,
-    text: table(['KEY', 'ACCOUNT', 'NAME', 'MODELS', 'BOUNDS', 'EXPIRES', 'LAST USED', 'ID'], lines),
+    text: table(['KEY', 'ACCOUNT', 'NAME', 'PROJECT', 'MODELS', 'BOUNDS', 'EXPIRES', 'LAST USED', 'ID'], lines),
   };
 }
 

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { KeyCap } from '../common/domain/accounts.ts';
-import type { KeyTerms } from '../common/domain/admin/accounts.ts';
+import { type KeyTerms, noProject } from '../common/domain/admin/accounts.ts';
 import { money } from '../common/domain/money.ts';
 import type { Limits } from '../common/domain/plans.ts';
 import { addressProblem } from './addresses.ts';
@@ -25,6 +25,7 @@ export interface TermsRow {
   limits: Limits | null;
   capAmount: bigint | null;
   capEvery: string | null;
+  project: string | null;
 }
 
 /** Validates terms and converts them to a row. Throws invalid_request that names the field. */
@@ -41,14 +42,16 @@ export function rowOfTerms(terms: KeyTerms): TermsRow {
     limits: validLimits(terms.limits),
     capAmount: cap?.amount ?? null,
     capEvery: cap?.every ?? null,
+    project: validProject(terms.project),
   };
 }
 
 /** The terms of a row, for views. */
 export function termsOfRow(row: TermsRow): KeyTerms {
-  const { name, models, expiresAt, addresses, limits } = row;
+  const { name, models, expiresAt, addresses, limits, project } = row;
   return {
     name,
+    ...(project === null ? {} : { project }),
     ...(models === null ? {} : { models }),
     ...(expiresAt === null ? {} : { expiresAt: expiresAt.getTime() }),
     ...(addresses === null ? {} : { addresses }),
@@ -73,6 +76,14 @@ export function validName(text: string, field: string): string {
   if (name === '' || name.length > maxNameLength || /\p{Cc}/u.test(name))
     throw invalid(field, `A ${field} has 1 to ${maxNameLength} characters and none that control the terminal.`);
   return name;
+}
+
+/** Throws invalid_request. */
+export function validProject(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  const project = validName(text, 'project');
+  if (project === noProject) throw invalid('project', `"${noProject}" stands for keys without a project.`);
+  return project;
 }
 
 function validModels(models: readonly string[]): string[] {

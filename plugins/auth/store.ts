@@ -147,6 +147,7 @@ function keyReads({ orm }: Database, { accounts, keys }: AuthTables) {
           revokedAt: keys.revokedAt,
           createdAt: keys.createdAt,
           lastUsedAt: keys.lastUsedAt,
+          project: keys.project,
           ...restrictions,
         })
         .from(keys)
@@ -168,6 +169,20 @@ function keyStatements(database: Database, { keys }: AuthTables) {
 
     findKeys: (idOrPrefix: string): Promise<{ id: string; hash: string }[]> =>
       orm.select({ id: keys.id, hash: keys.hash }).from(keys).where(byIdOrPrefix(idOrPrefix)),
+
+    /** What callers may do does not change, so that it is not announced. */
+    async setProject(
+      id: string,
+      project: string | null,
+    ): Promise<{ id: string; prefix: string; project: string | null }> {
+      const { prefix } = keys;
+      const [row] = await orm
+        .update(keys)
+        .set({ project })
+        .where(eq(keys.id, id))
+        .returning({ id: keys.id, prefix, project: keys.project });
+      return row!;
+    },
 
     /** Revokes once, and announces it by `hash`; a second revocation keeps the first time. */
     revokeKey: (id: string, hash: string, at: Date): Promise<{ prefix: string; revokedAt: Date }> =>

@@ -31,6 +31,7 @@ export function authTables(schema: string) {
     limits: jsonb('limits').$type<Limits>(),
     capAmount: bigint('cap_amount', { mode: 'bigint' }),
     capEvery: text('cap_every'),
+    project: text('project'),
   });
   const settings = space.table('auth_settings', {
     name: text('name').primaryKey(),

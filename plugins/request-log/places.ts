@@ -10,8 +10,8 @@ import { conditionsOf, type Store } from './sums.ts';
 const slackMs = 1_000;
 
 /** Whether rows that the filter means may be rare: those of all traffic and of an account are found by an index. */
-export function isSelective({ keyId, model, provider, operation, result, cause }: RequestFilter): boolean {
-  return [keyId, model, provider, operation, result, cause].some((value) => value !== undefined);
+export function isSelective({ keyId, keys, model, provider, operation, result, cause }: RequestFilter): boolean {
+  return [keyId, keys, model, provider, operation, result, cause].some((value) => value !== undefined);
 }
 
 export interface Places {

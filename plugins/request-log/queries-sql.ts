@@ -69,7 +69,7 @@ export function canMatch(filter: Omit<RequestFilter, keyof Span>): boolean {
 
 /** The condition of a filter on a source's rows; undefined: no row can match. */
 function conditionOf(filter: RequestFilter, idType: Source['idType']): SQL | undefined {
-  const { accountId, keyId, model, provider, operation, result, cause } = filter;
+  const { accountId, keyId, keys, model, provider, operation, result, cause } = filter;
   if (!canMatch(filter)) return undefined;
   instant(filter.from, 'from');
   instant(filter.until, 'until');
@@ -77,6 +77,10 @@ function conditionOf(filter: RequestFilter, idType: Source['idType']): SQL | und
   const type = sql.raw(idType);
   if (accountId !== undefined) parts.push(sql`account_id = ${accountId.toLowerCase()}::${type}`);
   if (keyId !== undefined) parts.push(sql`key_id = ${keyId.toLowerCase()}::${type}`);
+  if (keys !== undefined) {
+    const chosen = sql`key_id in (select value::${type} from json_array_elements_text(${JSON.stringify(keys.ids)}::text::json))`;
+    parts.push(keys.not === true ? sql`(${chosen}) is not true` : chosen);
+  }
   if (model !== undefined) parts.push(sql`model = ${model}`);
   if (provider !== undefined) parts.push(sql`provider = ${provider}`);
   if (operation !== undefined) parts.push(sql`operation = ${operation}`);

@@ -13,7 +13,14 @@ import type {
 } from '../common/domain/admin/requests.ts';
 import type { Database } from '../common/domain/database.ts';
 import { countsBetween, percentilesIn } from '../common/kit/sums/histogram.ts';
-import { type Condition, type ReadMeasure, readSums, type SumsQuery, type SumsRow } from '../common/kit/sums/read.ts';
+import {
+  type Condition,
+  keysCondition,
+  type ReadMeasure,
+  readSums,
+  type SumsQuery,
+  type SumsRow,
+} from '../common/kit/sums/read.ts';
 import type { SumTable } from '../common/kit/sums/table.ts';
 import { canMatch, instant } from './queries-sql.ts';
 import { requestSums } from './request-sums.ts';
@@ -171,7 +178,7 @@ function queryOf(
 
 /** The filter as conditions on the kept sums. */
 export function conditionsOf(filter: Omit<RequestFilter, keyof Span>): Condition[] {
-  const { accountId, keyId, model, provider, operation, result, cause, withoutOperations = [] } = filter;
+  const { accountId, keyId, keys, model, provider, operation, result, cause, withoutOperations = [] } = filter;
   const wanted: [string, string | undefined][] = [
     ['account_id', accountId],
     ['key_id', keyId],
@@ -183,7 +190,7 @@ export function conditionsOf(filter: Omit<RequestFilter, keyof Span>): Condition
   ];
   const conditions = wanted.flatMap(([name, value]): Condition[] => (value === undefined ? [] : [[name, value]]));
   if (withoutOperations.length > 0) conditions.push(['operation', withoutOperations, 'not']);
-  return conditions;
+  return [...conditions, ...keysCondition(keys)];
 }
 
 function checkGroups(limit: number): void {

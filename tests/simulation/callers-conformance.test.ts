@@ -70,6 +70,7 @@ function sorted(value: unknown): unknown {
 function script(chance: Chance, length: number): Step[] {
   const drawTerms = () => ({
     name: `name ${chance.below(9)}`,
+    project: chance.oneIn(3) ? 'web' : null,
     models: chance.oneIn(3) ? ['small'] : null,
     expiresAt: chance.oneIn(2) ? new Date(1_800_000_000_000 + chance.below(9_000)) : null,
     addresses: chance.oneIn(4) ? ['192.0.2.1'] : null,

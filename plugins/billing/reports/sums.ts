@@ -13,7 +13,7 @@ import type { Span } from '../../common/domain/admin/pages.ts';
 import { type Money, money } from '../../common/domain/money.ts';
 import { usageClasses } from '../../common/domain/usage.ts';
 import { instantText } from '../../common/kit/paging.ts';
-import { type Condition, type ReadMeasure, readSums, type SumsRow } from '../../common/kit/sums/read.ts';
+import { type Condition, keysCondition, type ReadMeasure, readSums, type SumsRow } from '../../common/kit/sums/read.ts';
 import { column } from '../../common/kit/sums/table.ts';
 import { callSums } from '../ledger/call-sums.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
@@ -106,14 +106,15 @@ export async function spendTable(runner: Runner, schema: string, query: SpendTab
   }));
 }
 
-function conditionsOf({ accountId, keyId, model, provider }: Omit<ChargeFilter, keyof Span>): Condition[] {
+function conditionsOf({ accountId, keyId, keys, model, provider }: Omit<ChargeFilter, keyof Span>): Condition[] {
   const wanted = [
     ['account_id', accountId],
     ['key_id', keyId],
     ['model', model],
     ['provider', provider],
   ] as const;
-  return wanted.flatMap(([name, value]): Condition[] => (value === undefined ? [] : [[name, value]]));
+  const named = wanted.flatMap(([name, value]): Condition[] => (value === undefined ? [] : [[name, value]]));
+  return [...named, ...keysCondition(keys)];
 }
 
 const none: SpendSums = { requests: 0, cost: money(0n), ownCost: money(0n), ownCostUnknown: 0, usage: {} };

@@ -1,15 +1,17 @@
 /** Traffic and money over time, stacked by model, key, account or vendor: the charts of clients and of operators. */
 import { z } from '@hono/zod-openapi';
+import { type KeySet, noProject } from '../../common/domain/admin/accounts.ts';
 import type { SpendSums } from '../../common/domain/admin/ledger.ts';
 import type { RequestFilter, RequestGroup, RequestSums } from '../../common/domain/admin/requests.ts';
 import { totalTokens } from '../../common/domain/usage.ts';
 import { ledgerQueries, requestQueries } from '../services.ts';
+import { keysByProject } from './projects.ts';
 import {
   bucketQuery,
   bucketsOf,
   operations,
   operatorRequestsQuery,
-  requestFilter,
+  requestFilterIn,
   requestsQuery,
 } from './request-rows.ts';
 import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
@@ -40,22 +42,28 @@ type Bucket = z.infer<typeof bucket>;
 
 const mostGroups = 12;
 const usualGroups = 6;
-const own = route('get', '/usage/activity', 'Own requests over time by model, key or operation', answers(activity), {
-  query: requestsQuery.extend({
-    ...bucketQuery.shape,
-    by: z.enum(['model', 'key', 'operation']),
-    limit: countInput(1, mostGroups).optional(),
-  }),
-});
+const own = route(
+  'get',
+  '/usage/activity',
+  'Own requests over time by model, key, project or operation',
+  answers(activity),
+  {
+    query: requestsQuery.extend({
+      ...bucketQuery.shape,
+      by: z.enum(['model', 'key', 'project', 'operation']),
+      limit: countInput(1, mostGroups).optional(),
+    }),
+  },
+);
 const everybodys = route(
   'get',
   '/admin/monitor/activity',
-  'Traffic over time by model, upstream, account, key or operation',
+  'Traffic over time by model, upstream, account, key, project or operation',
   answers(activity),
   {
     query: operatorRequestsQuery.extend({
       ...bucketQuery.shape,
-      by: z.enum(operations),
+      by: z.enum([...operations, 'project']),
       limit: countInput(1, mostGroups).optional(),
     }),
   },
@@ -65,19 +73,29 @@ export function activityRoutes(services: ConsoleServices) {
   return new Routes(services)
     .read(own, async ({ query, c }) => {
       const span = spanOfDays(query, services.clock.now(), 30);
-      return activityOf(services, requestFilter(query, span, await ownAccount(services, c)), query);
+      return activityOf(services, await requestFilterIn(services, query, span, await ownAccount(services, c)), query);
     })
-    .read(everybodys, ({ query }) => {
-      const filter = requestFilter(query, spanOf(query, services.clock.now(), dayMs), query.accountId);
+    .read(everybodys, async ({ query }) => {
+      const filter = await requestFilterIn(
+        services,
+        query,
+        spanOf(query, services.clock.now(), dayMs),
+        query.accountId,
+      );
       return activityOf(services, filter, query);
     });
 }
 
 type Asked = z.output<typeof bucketQuery> & {
-  readonly by: RequestGroup;
+  readonly by: RequestGroup | 'project';
   readonly limit?: number | undefined;
   readonly tz?: string | undefined;
 };
+
+interface Stacked {
+  readonly group: string;
+  readonly series: Bucket[];
+}
 
 async function activityOf(
   services: ConsoleServices,
@@ -85,47 +103,118 @@ async function activityOf(
   query: Asked,
 ): Promise<z.infer<typeof activity>> {
   const { tz, bucketMs, bounds } = bucketsOf(filter, query);
-  const names = await largestOf(services, filter, query.by, query.limit ?? usualGroups);
-  const queries = need(services, requestQueries);
-  const ledger = services.find(ledgerQueries);
-  const charges = ledger === undefined ? undefined : chargeFilter(filter);
-  const byCharge = query.by === 'operation' ? undefined : query.by;
-  const [all, ofGroups, spend, spendOfGroups] = await Promise.all([
-    queries.seriesBetween(filter, bounds),
-    names.length === 0 ? [] : queries.seriesOfGroups(filter, bounds, query.by, names),
-    charges && ledger?.spendBetween(charges, bounds),
-    charges && byCharge && ledger?.spendOfGroups(charges, bounds, byCharge, names),
+  const { by, limit = usualGroups } = query;
+  const stacked =
+    by === 'project'
+      ? stackedByProject(services, filter, bounds, limit)
+      : stackedBy(services, filter, bounds, by, limit);
+  const [all, groups] = await Promise.all([seriesOf(services, filter, bounds), stacked]);
+  return { tz, bucketMs, at: bounds.slice(0, -1).map(iso), all, groups };
+}
+
+async function seriesOf(services: ConsoleServices, filter: RequestFilter, bounds: readonly number[]) {
+  const charges = chargeFilter(filter);
+  const [all, spend] = await Promise.all([
+    need(services, requestQueries).seriesBetween(filter, bounds),
+    charges && services.find(ledgerQueries)?.spendBetween(charges, bounds),
   ]);
-  const at = bounds.slice(0, -1);
+  return all.map((sums, index) => bucketOf(sums, spend?.[index]));
+}
+
+async function stackedBy(
+  services: ConsoleServices,
+  filter: RequestFilter,
+  bounds: readonly number[],
+  by: RequestGroup,
+  limit: number,
+): Promise<Stacked[]> {
+  const names = await largestOf(services, filter, by, limit);
+  const charges = chargeFilter(filter);
+  const byCharge = by === 'operation' ? undefined : by;
+  const [ofGroups, spendOfGroups] = await Promise.all([
+    names.length === 0 ? [] : need(services, requestQueries).seriesOfGroups(filter, bounds, by, names),
+    charges && byCharge && services.find(ledgerQueries)?.spendOfGroups(charges, bounds, byCharge, names),
+  ]);
   const counted = new Map(ofGroups.map((sums) => [keyOf(sums), sums]));
   const charged = spendOfGroups && new Map(spendOfGroups.map((sums) => [keyOf(sums), sums]));
-  return {
-    tz,
-    bucketMs,
-    at: at.map(iso),
-    all: all.map((sums, index) => bucketOf(sums, spend?.[index])),
-    groups: names.map((group) => ({
+  return names.map((group) => ({
+    group,
+    series: bounds.slice(0, -1).map((start) => {
+      const key = keyOf({ at: start, group });
+      return bucketOf(counted.get(key), charged && (charged.get(key) ?? 'none'));
+    }),
+  }));
+}
+
+/** The most keys by which projects are put in order. */
+const mostKeys = 500;
+
+/** Medians cannot be added, so each project has a series of its own. */
+async function stackedByProject(
+  services: ConsoleServices,
+  filter: RequestFilter,
+  bounds: readonly number[],
+  limit: number,
+): Promise<Stacked[]> {
+  const projects = await keysByProject(services, filter.accountId);
+  const names = (await largestProjects(services, filter, projects)).slice(0, limit);
+  return Promise.all(
+    names.map(async (group) => ({
       group,
-      series: at.map((start) => {
-        const key = keyOf({ at: start, group });
-        return bucketOf(counted.get(key), charged && (charged.get(key) ?? 'none'));
-      }),
+      // Where one project is asked for, its keys are all that there are.
+      series: await seriesOf(services, { ...filter, keys: filter.keys ?? projects.get(group) }, bounds),
     })),
+  );
+}
+
+/** By the sums of their keys, in the order of `largestOf`. Requests without a key are in no project. */
+async function largestProjects(
+  services: ConsoleServices,
+  filter: RequestFilter,
+  projects: ReadonlyMap<string, KeySet>,
+): Promise<string[]> {
+  const projectOf = new Map(
+    [...projects].flatMap(([project, { ids, not }]) => (not ? [] : ids.map((id) => [id, project]))),
+  );
+  const [all, { byNumber, byCost }] = await Promise.all([
+    need(services, requestQueries).sums(filter),
+    sizesOf(services, filter, 'key', mostKeys),
+  ]);
+  const sizes = new Map<string, { cost: bigint; requests: number }>();
+  const add = (key: string, cost: bigint, requests: number) => {
+    const project = projectOf.get(key) ?? noProject;
+    const before = sizes.get(project) ?? { cost: 0n, requests: 0 };
+    sizes.set(project, { cost: before.cost + cost, requests: before.requests + requests });
   };
+  for (const { group, cost } of byCost) add(group, cost, 0);
+  for (const { group, requests } of byNumber) add(group, 0n, requests);
+  const withoutKey = all.requests - byNumber.reduce((sum, { requests }) => sum + requests, 0);
+  if (withoutKey > 0 && byNumber.length < mostKeys) add('', 0n, withoutKey);
+  return [...sizes]
+    .sort(
+      ([, one], [, other]) =>
+        Number(other.cost > one.cost) - Number(other.cost < one.cost) || other.requests - one.requests,
+    )
+    .map(([project]) => project);
 }
 
 const keyOf = ({ at, group }: { readonly at: number; readonly group: string }) => `${at} ${group}`;
 
 /** What costs most comes first; calls that cost nothing, or have no ledger, by their number. */
 async function largestOf(services: ConsoleServices, filter: RequestFilter, by: RequestGroup, limit: number) {
+  const { byNumber, byCost } = await sizesOf(services, filter, by, limit);
+  const names = [...byCost.filter(({ cost }) => cost > 0n), ...byNumber].map(({ group }) => group);
+  return [...new Set(names)].filter((name) => name !== '').slice(0, limit);
+}
+
+async function sizesOf(services: ConsoleServices, filter: RequestFilter, by: RequestGroup, limit: number) {
   const wanted = chargeFilter(filter);
   const ledger = services.find(ledgerQueries);
   const [byNumber, byCost = []] = await Promise.all([
     need(services, requestQueries).groups(filter, by, limit),
     by === 'operation' || wanted === undefined ? undefined : ledger?.spend(wanted, by, limit),
   ]);
-  const names = [...byCost.filter(({ cost }) => cost > 0n), ...byNumber].map(({ group }) => group);
-  return [...new Set(names)].filter((name) => name !== '').slice(0, limit);
+  return { byNumber, byCost };
 }
 
 /** `none`: charges are known, and there was none. */

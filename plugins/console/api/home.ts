@@ -5,6 +5,7 @@ import type { RequestFilter } from '../../common/domain/admin/requests.ts';
 import type { PoolView } from '../../common/domain/ledger.ts';
 import { money } from '../../common/domain/money.ts';
 import { ledgerQueries, pool, requestQueries } from '../services.ts';
+import { projectsOf } from './charges.ts';
 import { bucketsOf, requestFilter, requestJson, requestRow } from './request-rows.ts';
 import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
@@ -129,6 +130,8 @@ async function errorsOf(services: ConsoleServices, filter: RequestFilter) {
   const pages = await Promise.all(
     (['client_error', 'upstream_error'] as const).map((result) => requests.list({ ...filter, result }, { limit: 5 })),
   );
-  const rows = pages.flatMap((page) => page.rows).sort((left, right) => right.receivedAt - left.receivedAt);
-  return rows.slice(0, 5).map((row) => requestJson({ row, charge: undefined }));
+  const found = pages.flatMap((page) => page.rows).sort((left, right) => right.receivedAt - left.receivedAt);
+  const rows = found.slice(0, 5);
+  const projects = await projectsOf(services, rows);
+  return rows.map((row) => requestJson({ row, project: projects.get(row.keyId ?? ''), charge: undefined }));
 }

@@ -22,6 +22,7 @@ import { fileRoutes } from './files/files.ts';
 import { homeRoutes } from './home.ts';
 import { keyRoutes } from './keys.ts';
 import { meRoutes } from './me.ts';
+import { projectRoutes } from './projects.ts';
 import { documentOf } from './routing/document.ts';
 import { guard, renderError } from './routing/guard.ts';
 import { type ConsoleServices, refuseInvalid, type Setting } from './routing/router.ts';
@@ -43,6 +44,7 @@ const topics = [
   batchRoutes,
   walletRoutes,
   paymentRoutes,
+  projectRoutes,
   trafficRoutes,
   alertRoutes,
   requestRoutes,

@@ -3,6 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import type { KeyTerms, KeyView } from '../../common/domain/admin/accounts.ts';
 import { accountAdmin, ledgerQueries } from '../services.ts';
+import { projectInput } from './projects.ts';
 import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import {
@@ -35,6 +36,7 @@ export const keyRow = z
   .object({
     id: z.string(),
     name: z.string(),
+    project: z.string().nullable(),
     prefix: z.string(),
     models: z.array(z.string()).nullable().describe('null: every model of the plan.'),
     addresses: z.array(z.string()).nullable().describe('Addresses and ranges it may be used from; null: anywhere.'),
@@ -50,6 +52,7 @@ export const keyRow = z
 const terms = z
   .strictObject({
     name: z.string().trim().min(1).max(100),
+    project: projectInput.nullish(),
     models: z.array(z.string().min(1).max(200)).min(1).max(1_000).nullish(),
     addresses: z.array(z.string().min(1).max(60)).min(1).max(100).nullish(),
     limits: limits.nullish(),
@@ -59,10 +62,11 @@ const terms = z
   .openapi('KeyTerms');
 
 export function keyJson(view: KeyView): z.infer<typeof keyRow> {
-  const { id, name, prefix, models, addresses, limits, cap } = view;
+  const { id, name, project, prefix, models, addresses, limits, cap } = view;
   return {
     id,
     name,
+    project: project ?? null,
     prefix,
     models: models === undefined ? null : [...models],
     addresses: addresses === undefined ? null : [...addresses],
@@ -81,9 +85,10 @@ const ownKeyJson = ({ row, spent }: { readonly row: KeyView; readonly spent: str
 });
 
 function termsOf(body: z.output<typeof terms>): KeyTerms {
-  const { name, models, addresses, limits, cap, expiresAt } = body;
+  const { name, project, models, addresses, limits, cap, expiresAt } = body;
   return {
     name,
+    project: project ?? undefined,
     models: models ?? undefined,
     addresses: addresses ?? undefined,
     // Through JSON, so that undefined members become absent ones.

@@ -10,7 +10,8 @@ import {
   requestSorts,
 } from '../../common/domain/admin/requests.ts';
 import type { ChargedRequest } from './charges.ts';
-import { nothingHere } from './routing/router.ts';
+import { keysOfProject, projectQuery } from './projects.ts';
+import { type ConsoleServices, nothingHere } from './routing/router.ts';
 import { countInput, id, instant, instantInput, iso, pageOf, usage, usd, usdOrNull, usdText } from './schemas.ts';
 import { boundsOf, bucketMinutesOf, usualZone, zoneQuery } from './time-zone.ts';
 
@@ -23,6 +24,7 @@ const requestFields = {
   operation: z.string(),
   protocol: z.string().nullable(),
   keyId: z.string().nullable(),
+  project: z.string().nullable().describe('That its key is in now.'),
   model: z.string().nullable(),
   streamed: z.boolean(),
   status: z.number(),
@@ -56,13 +58,14 @@ export const operatorRequestRow = z
   })
   .openapi('OperatorRequest');
 
-export function requestJson({ row, charge }: ChargedRequest): z.infer<typeof requestRow> {
+export function requestJson({ row, project, charge }: ChargedRequest): z.infer<typeof requestRow> {
   return {
     id: row.id,
     receivedAt: iso(row.receivedAt),
     operation: row.operation,
     protocol: row.protocol ?? null,
     keyId: row.keyId ?? null,
+    project: project ?? null,
     model: row.model ?? null,
     streamed: row.streamed,
     status: row.status,
@@ -83,9 +86,10 @@ export function requestJson({ row, charge }: ChargedRequest): z.infer<typeof req
   };
 }
 
-export function operatorRequestJson({ row, charge }: ChargedRequest): z.infer<typeof operatorRequestRow> {
+export function operatorRequestJson(request: ChargedRequest): z.infer<typeof operatorRequestRow> {
+  const { row, charge } = request;
   return {
-    ...requestJson({ row, charge }),
+    ...requestJson(request),
     accountId: row.accountId ?? null,
     provider: row.provider ?? charge?.provider ?? null,
     upstreamModel: row.upstreamModel ?? null,
@@ -212,6 +216,7 @@ export const requestsQuery = z.object({
   from: instantInput.optional(),
   until: instantInput.optional(),
   keyId: id.optional(),
+  ...projectQuery.shape,
   model: id.optional(),
   operation: id.optional(),
   result: z.enum(results).optional(),
@@ -263,16 +268,25 @@ const withoutModels = [
   'openapi',
 ] as const;
 
-/** The filter of a query, within a span. */
-export function requestFilter(
-  query: Omit<z.output<typeof operatorRequestsQuery>, 'accountId' | 'provider' | 'cause'> &
-    Pick<RequestFilter, 'provider' | 'cause'>,
-  span: Span,
-  accountId: string | undefined,
-): RequestFilter {
+type FilterQuery = Omit<z.output<typeof operatorRequestsQuery>, 'accountId' | 'provider' | 'project' | 'cause'> &
+  Pick<RequestFilter, 'provider' | 'cause'>;
+
+/** The filter of a query without a project, within a span. */
+export function requestFilter(query: FilterQuery, span: Span, accountId: string | undefined): RequestFilter {
   const { keyId, model, provider, operation, result, cause, traffic } = query;
   const withoutOperations = operation === undefined && traffic !== 'all' ? withoutModels : undefined;
   return { ...span, accountId, keyId, model, provider, operation, result, cause, withoutOperations };
+}
+
+/** The filter of a query, with the keys of its project. */
+export async function requestFilterIn(
+  services: ConsoleServices,
+  query: FilterQuery & { readonly project?: string | undefined },
+  span: Span,
+  accountId: string | undefined,
+): Promise<RequestFilter> {
+  const keys = await keysOfProject(services, query.project, accountId);
+  return { ...requestFilter(query, span, accountId), keys };
 }
 
 export const bucketQuery = z.object({

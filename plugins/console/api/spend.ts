@@ -10,9 +10,9 @@ import { usdText } from './schemas.ts';
 
 /** The filter for charges; undefined where it names something that charges do not have, such as an operation. */
 export function chargeFilter(filter: RequestFilter): ChargeFilter | undefined {
-  const { from, until, accountId, keyId, model, provider, operation, result, cause } = filter;
+  const { from, until, accountId, keyId, keys, model, provider, operation, result, cause } = filter;
   if (operation !== undefined || cause !== undefined || (result !== undefined && result !== 'ok')) return undefined;
-  return { from, until, accountId, keyId, model, provider };
+  return { from, until, accountId, keyId, keys, model, provider };
 }
 
 export interface MoneyJson {

@@ -10,7 +10,7 @@ import {
   bucketQuery,
   bucketsOf,
   chargeJson,
-  requestFilter,
+  requestFilterIn,
   requestJson,
   requestRow,
   requestStory,
@@ -61,6 +61,7 @@ const columns = [
   'operation',
   'model',
   'keyId',
+  'project',
   'status',
   'outcome',
   'firstByteMs',
@@ -104,9 +105,10 @@ export function usageRoutes(services: ConsoleServices) {
       );
     })
     .read(one, async ({ param: { id }, c }) => {
-      const { row, charge } = await chargedRequest(services, id, await ownAccount(services, c));
+      const found = await chargedRequest(services, id, await ownAccount(services, c));
+      const { row, charge } = found;
       return {
-        request: requestJson({ row, charge }),
+        request: requestJson(found),
         dropped: [...row.dropped],
         charge: charge === undefined ? null : chargeJson(charge),
         attempts: (charge?.attempts ?? []).map(attemptJson),
@@ -121,5 +123,5 @@ async function ownFilter(
   query: z.output<typeof requestsQuery>,
 ): Promise<RequestFilter> {
   const span = spanOfDays(query, services.clock.now(), 30);
-  return requestFilter(query, span, await ownAccount(services, c));
+  return requestFilterIn(services, query, span, await ownAccount(services, c));
 }

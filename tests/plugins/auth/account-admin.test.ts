@@ -208,6 +208,41 @@ test('keys are listed newest first, of one account or of all, page by page, also
   await store.close();
 });
 
+test('keys with one name are a project, of one account or of all, also once they are revoked', async () => {
+  const { desk, account, part, store } = await openDesk();
+  const [acme, other] = [await account('acme'), await account('other')];
+  const made = async (accountId: string, project?: string) =>
+    (await desk.createKey(accountId, { name: 'a key', project })).id;
+  const [web, also, none, theirs] = [
+    await made(acme, ' web '),
+    await made(acme, 'web'),
+    await made(acme),
+    await made(other, 'web'),
+  ];
+  const projects = async (accountId?: string) =>
+    (await desk.projects(accountId)).map(({ project, keyIds }) => [project, keyIds.toSorted()]);
+  assert.deepEqual(await projects(acme), [['web', [web, also].toSorted()]]);
+  assert.deepEqual(await projects(), [['web', [web, also, theirs].toSorted()]]);
+  await desk.revokeKey(acme, also);
+  assert.equal((await desk.setProject(acme, also, 'old')).project, 'old');
+  assert.equal((await desk.setProject(acme, web, undefined)).project, undefined);
+  assert.deepEqual(await projects(acme), [['old', [also]]]);
+  assert.deepEqual(
+    [...(await desk.projectsOf([web, also, none, theirs, 'nonsense']))].toSorted(),
+    [
+      [also, 'old'],
+      [theirs, 'web'],
+    ].toSorted(),
+  );
+  await assert.rejects(desk.setProject(acme, theirs, 'mine'), { kind: 'not_found' });
+  for (const project of ['-', '', 'a\u0007', 'x'.repeat(101)])
+    await assert.rejects(desk.setProject(acme, web, project), { kind: 'invalid_request', field: 'project' }, project);
+  const command = part.commands!.find(({ name }) => name === 'keys project')!;
+  assert.match((await command.run({ key: web, project: 'shop' })).text ?? '', /is in project "shop"/);
+  assert.match((await command.run({ key: web })).text ?? '', /is in no project/);
+  await store.close();
+});
+
 test('terms that cannot be are refused by field, and nothing is made', async () => {
   const { desk, account, store } = await openDesk();
   const id = await account('acme');

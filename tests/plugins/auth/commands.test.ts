@@ -138,7 +138,7 @@ test('a new key works, is shown once, and carries its models and its end', async
   assert.equal(JSON.stringify(list).includes(created.key), false);
   assert.match(
     list.text,
-    /^KEY +ACCOUNT +NAME +MODELS +BOUNDS +EXPIRES +LAST USED +ID\nsk-gw-\w{8}… +acme +laptop +one,two/,
+    /^KEY +ACCOUNT +NAME +PROJECT +MODELS +BOUNDS +EXPIRES +LAST USED +ID\nsk-gw-\w{8}… +acme +laptop +one,two/,
   );
 });
 

@@ -75,7 +75,7 @@ test('an operator credits an account once, and its owner sees it at once', async
 });
 
 test('a key is made, calls, and the call is found with its price and formula', async () => {
-  const made = await ada.ask('/keys', { body: { name: 'laptop', limits: { rpm: 100 } } });
+  const made = await ada.ask('/keys', { body: { name: 'laptop', project: 'web', limits: { rpm: 100 } } });
   assert.equal(made.status, 200, made.text);
   key = made.json;
   assert.equal((await call(key.key)).status, 200);
@@ -122,11 +122,22 @@ test('home page, sums, series and models include that call', async () => {
   assert.equal(ofModel.at(-1).requests, 1);
   assert.equal(ofModel.at(-1).cost, sums.cost);
   assert.equal(ofModel.at(-1).tokens, sums.tokens);
+  const byProject = (await ada.ask('/usage/activity?by=project')).json;
+  assert.deepEqual(byProject.groups, [{ group: 'web', series: byProject.all }], 'its key is in this project');
+  assert.equal(byProject.all.at(-1).cost, sums.cost);
+  assert.deepEqual((await ada.ask('/usage/sums?project=web')).json.cost, sums.cost);
+  const rowsOf = async (path: string) => (await ada.ask(path)).json.rows.length;
+  assert.deepEqual([await rowsOf('/usage?project=web'), await rowsOf('/usage?project=-')], [1, 0]);
+  assert.equal((await boss.ask('/admin/monitor?project=web')).json.cost, sums.cost);
+  assert.equal((await boss.ask('/admin/monitor?project=other')).json.requests, 0);
+  assert.deepEqual((await boss.ask('/admin/projects')).json.rows, [{ project: 'web', keys: 1 }]);
   const model = (await ada.ask('/models')).json.rows.find(({ id }: { id: string }) => id === 'gpt-5.4-mini');
   assert.equal(model.lastHour.requests, 1);
   assert.ok(model.prices.lines.some((line: { class: string }) => line.class === 'input'));
   const csv = (await ada.ask('/usage.csv')).text.trimEnd().split('\r\n');
   assert.equal(csv.length, 2);
+  assert.match(csv[0]!, /,project,/);
+  assert.match(csv[1]!, /,web,/);
 });
 
 test('everybody sees models with prices and how they have worked, and nothing else', async () => {

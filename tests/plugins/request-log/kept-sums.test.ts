@@ -23,6 +23,7 @@ import { addRows, requestSums } from '../../../plugins/request-log/request-sums.
 import { openDatabase, type TestDatabase, testOnServer } from '../../helpers/database.ts';
 import { fakeHost, requestIdAt, setUp } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
+import { isAmong } from '../console/fakes/lists.ts';
 
 const hourMs = 3_600_000;
 const start = Date.UTC(2026, 9, 20);
@@ -72,6 +73,11 @@ const question = fc.record({
   aligned: fc.boolean(),
   account: fc.option(fc.constantFrom(...accounts), { nil: undefined }),
   key: fc.option(fc.constantFrom(...keys), { nil: undefined }),
+  /** Those of a project, or of none. */
+  keys: fc.option(
+    fc.record({ ids: fc.subarray(keys.flatMap((id) => id ?? [])), not: fc.constantFrom(undefined, true as const) }),
+    { nil: undefined },
+  ),
   model: fc.option(fc.constantFrom(...models), { nil: undefined }),
   provider: fc.option(fc.constantFrom(...providers), { nil: undefined }),
   operation: fc.option(fc.constantFrom(...operations), { nil: undefined }),
@@ -108,6 +114,7 @@ function means(filter: RequestFilter, each: Row): boolean {
     at >= filter.from &&
     at < filter.until &&
     wanted.every(([asked, is]) => asked === undefined || asked === is) &&
+    (filter.keys === undefined || isAmong(each.key_id, filter.keys)) &&
     filter.withoutOperations?.includes(each.operation) !== true
   );
 }
@@ -173,12 +180,13 @@ async function ask(
   asked: typeof question extends fc.Arbitrary<infer T> ? T : never,
 ) {
   const from = start + (asked.aligned ? Math.floor(asked.from / (24 * hourMs)) * 24 * hourMs : asked.from);
-  const { account: accountId, key: keyId, model, provider, operation, result, cause } = asked;
+  const { account: accountId, key: keyId, keys, model, provider, operation, result, cause } = asked;
   const filter: RequestFilter = {
     from,
     until: from + asked.lasts,
     accountId,
     keyId,
+    keys,
     model,
     provider,
     operation,

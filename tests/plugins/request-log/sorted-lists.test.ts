@@ -136,6 +136,26 @@ test('a list comes in every order, whatever the length of its pages, with what h
       }
 });
 
+test('the requests of some keys, and those of no other, are listed and summed up, in every order', async () => {
+  const ofKeys = rows.filter((row) => row.key_id === key).length;
+  const sort = { by: 'tokens', order: 'desc' } as const;
+  for (const [keys, wanted] of [
+    [{ ids: [key] }, ofKeys],
+    [{ ids: [key, randomUUID()] }, ofKeys],
+    [{ ids: [key], not: true }, rows.length - ofKeys],
+    [{ ids: [] }, 0],
+    [{ ids: [], not: true }, rows.length],
+  ] as const) {
+    const filter = { ...whole, keys };
+    const found = [await listed(filter, 130), await listed({ ...filter, sort }, 130)];
+    assert.deepEqual(
+      found.map(({ length }) => length),
+      [wanted, wanted],
+    );
+    assert.equal((await queries.sums(filter)).requests, wanted, JSON.stringify(keys));
+  }
+});
+
 test('a cursor of another order, and one that is made up, are refused', async () => {
   const sort = { by: 'cost', order: 'desc' } as const;
   const made = Buffer.from(JSON.stringify(["1'", rows[0]!.id])).toString('base64url');

@@ -18,6 +18,8 @@ export interface AccountView {
 /** Permissions of a key; absent members: no limit. */
 export interface KeyTerms {
   readonly name: string;
+  /** The keys with one name are a project; undefined: in none. */
+  readonly project?: string | undefined;
   readonly models?: readonly string[] | undefined;
   readonly expiresAt?: number | undefined;
   /** Addresses and CIDR ranges it may be used from. */
@@ -26,6 +28,20 @@ export interface KeyTerms {
   readonly limits?: Limits | undefined;
   /** Spending limits per calendar period (UTC); `ever`: in total. */
   readonly cap?: KeyCap | undefined;
+}
+
+/** In place of a project's name: the keys that are in none. */
+export const noProject = '-';
+
+export interface Project {
+  readonly project: string;
+  readonly keyIds: readonly string[];
+}
+
+/** These keys, or any other and requests without a key. */
+export interface KeySet {
+  readonly ids: readonly string[];
+  readonly not?: true | undefined;
 }
 
 export interface KeyView extends KeyTerms {
@@ -62,7 +78,13 @@ export interface AccountAdmin {
     terms: KeyTerms,
   ): Promise<{ readonly id: string; readonly key: string; readonly prefix: string }>;
   updateKey(accountId: string, keyId: string, terms: KeyTerms): Promise<KeyView>;
+  /** undefined: out of its project. Also of a key that is revoked, since what it has spent stays. */
+  setProject(accountId: string, keyId: string, project: string | undefined): Promise<KeyView>;
   revokeKey(accountId: string, keyId: string): Promise<KeyView>;
+  /** Of one account, or of all, by name; revoked keys are in it. Throws invalid_request if more than 10,000 keys are in projects. */
+  projects(accountId: string | undefined): Promise<readonly Project[]>;
+  /** The projects of these keys, by their ids; at most 500. */
+  projectsOf(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 
 export const accountAdmin = defineService<AccountAdmin>('account admin');

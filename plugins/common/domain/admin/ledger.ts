@@ -2,6 +2,7 @@
 import { defineService } from '../../../../core/contract/contract.ts';
 import type { Attempt } from '../calls.ts';
 import type { Money } from '../money.ts';
+import type { KeySet } from './accounts.ts';
 import type { Page, PageRequest, Span } from './pages.ts';
 
 // ---------------------------------------------------------------------------------------------------------------- money
@@ -47,6 +48,7 @@ export interface ChargeView {
 export interface ChargeFilter extends Span {
   readonly accountId?: string | undefined;
   readonly keyId?: string | undefined;
+  readonly keys?: KeySet | undefined;
   readonly model?: string | undefined;
   readonly provider?: string | undefined;
 }

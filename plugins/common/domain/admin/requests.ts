@@ -1,6 +1,7 @@
 /** The service that queries the request log. */
 
 import { defineService } from '../../../../core/contract/contract.ts';
+import type { KeySet } from './accounts.ts';
 import type { Page, PageRequest, Span } from './pages.ts';
 
 export interface RequestView {
@@ -47,6 +48,7 @@ export interface TimelineEntry {
 export interface RequestFilter extends Span {
   readonly accountId?: string | undefined;
   readonly keyId?: string | undefined;
+  readonly keys?: KeySet | undefined;
   readonly model?: string | undefined;
   readonly provider?: string | undefined;
   readonly operation?: string | undefined;

@@ -1,6 +1,7 @@
 /** Reads sums: whole quarters and days from the kept ones, what a span has of quarters at its ends from the rows themselves. */
 import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { KeySet } from '../../domain/admin/accounts.ts';
 import { instantText } from '../paging.ts';
 import { type Folded, foldedOf } from './fold.ts';
 import { type Runner, rowsOf } from './rows.ts';
@@ -19,6 +20,10 @@ import {
 
 /** A condition on one dimension; `null`: the rows that have a value there. */
 export type Condition = readonly [dimension: string, values: string | null | readonly string[], not?: 'not'];
+
+/** The keys of a filter as a condition on the dimension `key_id`. */
+export const keysCondition = (keys: KeySet | undefined): readonly Condition[] =>
+  keys === undefined ? [] : [keys.not === true ? ['key_id', keys.ids, 'not'] : ['key_id', keys.ids]];
 
 /** What is read, from kept sums and from rows: both give numbers that can be added. */
 export interface ReadMeasure {

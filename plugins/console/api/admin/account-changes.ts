@@ -8,6 +8,7 @@ import type { PlanTerms } from '../../../common/domain/plans.ts';
 import { accountAdmin, accounts, ledger, ledgerQueries, plans, pool } from '../../services.ts';
 import { balanceOf } from '../home.ts';
 import { keyJson, keyRow } from '../keys.ts';
+import { projectInput } from '../projects.ts';
 import { noRequest } from '../request-rows.ts';
 import { type ConsoleServices, need, referenceOf } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
@@ -82,6 +83,16 @@ const enable = route('post', '/admin/accounts/{id}/enable', 'Admit the calls of 
   params: one,
   body: withReason,
 });
+const setProject = route(
+  'post',
+  '/admin/accounts/{id}/keys/{keyId}/project',
+  'Put a key into a project, with all that it has spent; null takes it out',
+  answers(keyRow),
+  {
+    params: one.extend({ keyId: id }),
+    body: takes(z.strictObject({ project: projectInput.nullable(), reason: reasonInput })),
+  },
+);
 const revoke = route('delete', '/admin/accounts/{id}/keys/{keyId}', "Revoke an account's key", answers(keyRow), {
   params: one.extend({ keyId: id }),
   body: withReason,
@@ -124,6 +135,10 @@ export function accountChangeRoutes(services: ConsoleServices) {
     })
     .action(disable, ({ param, json }) => setDisabled(services, param.id, json.reason, true))
     .action(enable, ({ param, json }) => setDisabled(services, param.id, json.reason, false))
+    .action(setProject, ({ param: { id, keyId: subject }, json: { project, reason } }) => {
+      const run = async () => keyJson(await need(services, accountAdmin).setProject(id, subject, project ?? undefined));
+      return { action: 'account.key.project', subject, reason: `${project ?? 'none'}: ${reason}`, run };
+    })
     .action(revoke, ({ param: { id, keyId: subject }, json: { reason } }) => {
       const run = async () => keyJson(await need(services, accountAdmin).revokeKey(id, subject));
       return { action: 'account.key.revoke', subject, reason, run };

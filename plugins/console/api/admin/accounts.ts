@@ -14,7 +14,7 @@ import {
   operatorRequestJson,
   operatorRequestRow,
   operatorRequestsQuery,
-  requestFilter,
+  requestFilterIn,
   sortedPage,
   sortOf,
   sortQuery,
@@ -153,7 +153,11 @@ export function accountRoutes(services: ConsoleServices) {
     .list(requests, operatorRequestJson, async ({ param, query }, page) => {
       const { id: accountId } = await knownAccount(services, param.id);
       const span = spanOfDays(query, services.clock.now(), 30);
-      return chargedRequests(services, { ...requestFilter(query, span, accountId), sort: sortOf(query) }, page);
+      return chargedRequests(
+        services,
+        { ...(await requestFilterIn(services, query, span, accountId)), sort: sortOf(query) },
+        page,
+      );
     })
     .list(tasks, operatorTaskJson, async ({ param, query, c }, page) => {
       const { id } = await knownAccount(services, param.id);

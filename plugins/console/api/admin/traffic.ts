@@ -16,7 +16,7 @@ import {
   operatorRequestRow,
   operatorRequestStory,
   operatorRequestsQuery,
-  requestFilter,
+  requestFilterIn,
   requestSums,
   sortedPage,
   sortOf,
@@ -113,6 +113,7 @@ const columns = [
   'id',
   'accountId',
   'keyId',
+  'project',
   'operation',
   'model',
   'provider',
@@ -134,12 +135,12 @@ const columns = [
 export function trafficRoutes(services: ConsoleServices) {
   return new Routes(services)
     .read(sums, async ({ query }) => {
-      const filter = filterOf(services, query);
+      const filter = await filterOf(services, query);
       const [all, spend] = await Promise.all([need(services, requestQueries).sums(filter), spendOf(services, filter)]);
       return { ...sumsJson(all), ...spend, from: iso(filter.from), until: iso(filter.until) };
     })
     .read(series, async ({ query }) => {
-      const filter = filterOf(services, query);
+      const filter = await filterOf(services, query);
       const { tz, bucketMs, bounds } = bucketsOf(filter, query);
       const [buckets, spend] = await Promise.all([
         need(services, requestQueries).seriesBetween(filter, bounds),
@@ -149,10 +150,12 @@ export function trafficRoutes(services: ConsoleServices) {
       return { tz, bucketMs, rows };
     })
     .read(groups, async ({ query }) => ({
-      rows: await groupsOf(services, filterOf(services, query), query.by, query.limit ?? 20),
+      rows: await groupsOf(services, await filterOf(services, query), query.by, query.limit ?? 20),
     }))
     .read(durations, async ({ query }) => {
-      const { edges, firstByte, total } = await need(services, requestQueries).durations(filterOf(services, query));
+      const { edges, firstByte, total } = await need(services, requestQueries).durations(
+        await filterOf(services, query),
+      );
       const rows = edges.map((fromMs, index) => ({
         fromMs,
         untilMs: edges[index + 1] ?? null,
@@ -162,26 +165,27 @@ export function trafficRoutes(services: ConsoleServices) {
       return { rows };
     })
     .read(causes, async ({ query }) => ({
-      rows: [...(await need(services, requestQueries).causes(filterOf(services, query), mostCauses))],
+      rows: [...(await need(services, requestQueries).causes(await filterOf(services, query), mostCauses))],
     }));
 }
 
 export function requestRoutes(services: ConsoleServices) {
   return new Routes(services)
-    .list(list, operatorRequestJson, ({ query }, page) =>
-      chargedRequests(services, { ...filterOf(services, query), sort: sortOf(query) }, page),
+    .list(list, operatorRequestJson, async ({ query }, page) =>
+      chargedRequests(services, { ...(await filterOf(services, query)), sort: sortOf(query) }, page),
     )
-    .file(csv, ({ query }) => {
-      const filter = filterOf(services, query);
+    .file(csv, async ({ query }) => {
+      const filter = await filterOf(services, query);
       need(services, requestQueries);
       return csvAnswer('requests', columns, async (page) =>
         listed(await chargedRequests(services, filter, page), operatorRequestJson),
       );
     })
     .read(one, async ({ param: { id } }) => {
-      const { row, charge } = await chargedRequest(services, id, undefined);
+      const found = await chargedRequest(services, id, undefined);
+      const { row, charge } = found;
       return {
-        request: operatorRequestJson({ row, charge }),
+        request: operatorRequestJson(found),
         dropped: [...row.dropped],
         story: row.story.map((line) => ({ ...line })),
         charge: charge === undefined ? null : { ...chargeJson(charge), ownCost: usdOrNull(charge.ownCost) },
@@ -190,8 +194,8 @@ export function requestRoutes(services: ConsoleServices) {
     });
 }
 
-function filterOf(services: ConsoleServices, query: z.output<typeof operatorRequestsQuery>): RequestFilter {
-  return requestFilter(query, spanOf(query, services.clock.now(), dayMs), query.accountId);
+function filterOf(services: ConsoleServices, query: z.output<typeof operatorRequestsQuery>): Promise<RequestFilter> {
+  return requestFilterIn(services, query, spanOf(query, services.clock.now(), dayMs), query.accountId);
 }
 
 async function groupsOf(

@@ -24,6 +24,7 @@ import { foldSums } from '../../../../plugins/common/kit/sums/fold.ts';
 import { boundsOf } from '../../../../plugins/console/api/time-zone.ts';
 import { openDatabase, type TestDatabase, testOnServer } from '../../../helpers/database.ts';
 import { runsOf } from '../../../helpers/histories.ts';
+import { isAmong } from '../../console/fakes/lists.ts';
 import { closeEngine, lineOf } from '../world.ts';
 
 after(closeEngine);
@@ -64,6 +65,11 @@ const question = fc.record({
   minutes: fc.constantFrom(15, 60, 180, 1_440, 10_080),
   accountId: fc.option(fc.constantFrom(...accounts), { nil: undefined }),
   keyId: fc.option(fc.constantFrom('key-1', 'key-2'), { nil: undefined }),
+  /** Those of a project, or of none. */
+  keys: fc.option(
+    fc.record({ ids: fc.subarray(['key-1', 'key-2', 'key-3']), not: fc.constantFrom(undefined, true as const) }),
+    { nil: undefined },
+  ),
   model: fc.option(fc.constantFrom(...models), { nil: undefined }),
   provider: fc.option(fc.constantFrom(...providers), { nil: undefined }),
 });
@@ -104,13 +110,14 @@ function sumsOf(calls: readonly Call[]): SpendSums {
 }
 
 const means =
-  ({ from, until, accountId, keyId, model, provider }: ChargeFilter) =>
+  ({ from, until, accountId, keyId, keys: some, model, provider }: ChargeFilter) =>
   (each: Call) =>
     each.charged &&
     start + each.at >= from &&
     start + each.at < until &&
     (accountId === undefined || each.account === accountId) &&
     (keyId === undefined || each.key === keyId) &&
+    (some === undefined || isAmong(each.key, some)) &&
     (model === undefined || each.model === model) &&
     (provider === undefined || each.provider === provider);
 
@@ -143,7 +150,7 @@ async function askTable(
   const keyIds = keyId === undefined ? undefined : [keyId, 'another'];
   const models = model === undefined ? undefined : [model, 'another'];
   const cells = await spendTable(orm, schema, { accountId, keyIds, models, bounds, by: ['model', 'key'] });
-  const { provider: _, ...byCaller } = filter;
+  const { provider: _, keys: _keys, ...byCaller } = filter;
   const wanted = bounds.slice(0, -1).flatMap((from, slot) => {
     const within = calls.filter(means({ ...byCaller, from, until: bounds[slot + 1]! }));
     const groups = Map.groupBy(within, (each) => JSON.stringify([each.model, each.key ?? '']));

@@ -1,6 +1,7 @@
 /** Paging, sums and percentiles over arrays, as the real services do them in SQL. */
 
 import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { KeySet } from '../../../../plugins/common/domain/admin/accounts.ts';
 import type { Page, PageRequest } from '../../../../plugins/common/domain/admin/pages.ts';
 import type {
   Percentiles,
@@ -34,10 +35,14 @@ export function matches(row: RequestView, filter: RequestFilter): boolean {
   if (result !== undefined && resultOf(row) !== result) return false;
   const isFailure = ['client_error', 'upstream_error'].includes(resultOf(row));
   if (cause !== undefined && !(isFailure && causeOf(row) === cause)) return false;
+  if (filter.keys !== undefined && !isAmong(row.keyId, filter.keys)) return false;
   if (filter.withoutOperations?.includes(row.operation)) return false;
   const names = ['accountId', 'keyId', 'model', 'provider', 'operation'] as const;
   return names.every((name) => filter[name] === undefined || filter[name] === row[name]);
 }
+
+export const isAmong = (keyId: string | undefined, { ids, not }: KeySet): boolean =>
+  (keyId !== undefined && ids.includes(keyId)) !== (not ?? false);
 
 export function sumsOf(rows: readonly RequestView[]): RequestSums {
   const results = { ok: 0, client_error: 0, upstream_error: 0, left: 0 };

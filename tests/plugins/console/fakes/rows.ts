@@ -11,7 +11,7 @@ import type {
 import type { RequestQueries, RequestView } from '../../../../plugins/common/domain/admin/requests.ts';
 import { type Money, money } from '../../../../plugins/common/domain/money.ts';
 import { totalTokens } from '../../../../plugins/common/domain/usage.ts';
-import { causeOf, groupBy, matches, paged, sumsOf } from './lists.ts';
+import { causeOf, groupBy, isAmong, matches, paged, sumsOf } from './lists.ts';
 import { dayMs, minuteMs, type World } from './world.ts';
 
 const missing = (what: string) => new GatewayError('not_found', `There is no such ${what}.`, { field: what });
@@ -69,6 +69,17 @@ export function fakeAccounts(world: World): AccountAdmin {
         lastUsedAt,
         revokedAt,
       })),
+    setProject: async (accountId, keyId, project) => changeKey(accountId, keyId, (key) => ({ ...key, project })),
+    async projects(accountId) {
+      const keys = world.keys.filter((key) => accountId === undefined || key.accountId === accountId);
+      return [...groupBy(keys, ({ project }) => project)]
+        .map(([project, some]) => ({ project, keyIds: some.map(({ id }) => id) }))
+        .sort((left, right) => left.project.localeCompare(right.project));
+    },
+    projectsOf: async (keyIds) =>
+      new Map(
+        world.keys.flatMap(({ id, project }) => (project !== undefined && keyIds.includes(id) ? [[id, project]] : [])),
+      ),
     revokeKey: async (accountId, keyId) =>
       changeKey(accountId, keyId, (key) => ({ ...key, revokedAt: key.revokedAt ?? world.now() })),
   };
@@ -147,13 +158,14 @@ export function fakeRequests(world: World): RequestQueries {
 }
 
 export function fakeMoney(world: World): LedgerQueries {
-  const found = ({ from, until, accountId, keyId, model }: ChargeFilter) =>
+  const found = ({ from, until, accountId, keyId, keys, model }: ChargeFilter) =>
     world.charges.filter(
       (row) =>
         row.at >= from &&
         row.at < until &&
         (accountId === undefined || row.accountId === accountId) &&
         (keyId === undefined || row.keyId === keyId) &&
+        (keys === undefined || isAmong(row.keyId, keys)) &&
         (model === undefined || row.model === model),
     );
   const names: Record<Parameters<LedgerQueries['spend']>[1], (row: ChargeView) => string | undefined> = {

@@ -133,10 +133,11 @@ function addKeys(world: World, account: AccountView): void {
     const id = world.nextId('key');
     return { id, name, prefix: `sk-${id.slice(-6)}`, revokedAt: undefined, ...base, ...more };
   };
-  world.keys.push(key('laptop'));
+  world.keys.push(key('laptop', { project: account.id === clientAccount ? 'web shop' : undefined }));
   if (account.id !== clientAccount) return;
   world.keys.push(
     key('build server', {
+      project: 'builds',
       models: ['gpt-5.4-mini', 'claude-haiku-4-5'],
       addresses: ['203.0.113.0/24'],
       limits: { rpm: 60 },

@@ -8,6 +8,7 @@ import { before, type SpanName, startOf } from '../../../../plugins/console/web/
 const row: KeyRow = {
   id: 'k1',
   name: 'build server',
+  project: 'web',
   prefix: 'sk-abc',
   models: ['a', 'b'],
   addresses: ['10.0.0.0/8'],
@@ -21,13 +22,14 @@ const row: KeyRow = {
 };
 
 test('a key that is opened and saved unchanged keeps its terms', () => {
-  const { name, models, addresses, limits, cap, expiresAt } = row;
-  assert.deepEqual(termsOf(fieldsOf(row), 0), { name, models, addresses, limits, cap, expiresAt });
+  const { name, project, models, addresses, limits, cap, expiresAt } = row;
+  assert.deepEqual(termsOf(fieldsOf(row), 0), { name, project, models, addresses, limits, cap, expiresAt });
 });
 
 test('an empty form means no bound', () => {
   assert.deepEqual(termsOf({ ...fieldsOf(undefined), name: ' mine ' }, 0), {
     name: 'mine',
+    project: null,
     models: null,
     addresses: null,
     limits: null,

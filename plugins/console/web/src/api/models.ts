@@ -1,5 +1,5 @@
 /** The models that can be called and one's keys, asked once for all parts that need them. */
-import { queryOptions } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { get } from './client.ts';
 import type { KeyRow, ModelRow, Page, PublicModel, PublicStatus } from './types.ts';
 
@@ -25,5 +25,11 @@ export const statusQuery = queryOptions({
 /** One's own keys, for their names. */
 export const keysQuery = queryOptions({
   queryKey: ['keys', 'all'],
-  queryFn: () => get<Page<KeyRow>>('/keys', { limit: 200 }),
+  queryFn: () => get<Page<KeyRow>>('/keys', { limit: 500 }),
 });
+
+/** By name. */
+export function useOwnProjects(): string[] {
+  const rows = useQuery(keysQuery).data?.rows ?? [];
+  return [...new Set(rows.flatMap(({ project }) => project ?? []))].sort((one, other) => one.localeCompare(other));
+}

@@ -15,6 +15,7 @@ type Times = {
   readonly from: string;
   readonly until?: string;
   readonly tz: string;
+  readonly project?: string;
 };
 
 export interface AskedSpan {

@@ -24,6 +24,7 @@ export function useKeyColumns(actions: Actions): readonly Column<KeyRow>[] {
       ),
     }),
     textColumn('prefix', t('client.keys.key'), { cell: (row) => <Code className="nowrap">{`${row.prefix}…`}</Code> }),
+    textColumn('project', t('shell.project.name'), { minor: true }),
     { key: 'state', title: t('client.keys.state'), cell: (row) => <State row={row} /> },
     { key: 'terms', title: t('client.keys.terms'), cell: (row) => <Terms row={row} /> },
     timeColumn('lastUsedAt', t('client.keys.lastUsed'), { relative: true, absent: t('shell.never') }),

@@ -1,11 +1,22 @@
 /** The form of a key's terms, for a new key and for one that is changed. */
-import { Button, Fieldset, Group, MultiSelect, NumberInput, Select, Stack, TagsInput, TextInput } from '@mantine/core';
+import {
+  Autocomplete,
+  Button,
+  Fieldset,
+  Group,
+  MultiSelect,
+  NumberInput,
+  Select,
+  Stack,
+  TagsInput,
+  TextInput,
+} from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/client.ts';
-import { modelsQuery } from '../../api/models.ts';
+import { modelsQuery, useOwnProjects } from '../../api/models.ts';
 import type { KeyRow, KeyTerms } from '../../api/types.ts';
 import { ErrorState } from '../../parts/states.tsx';
 import { fieldsOf, isAmount, termsOf } from './key-terms.ts';
@@ -32,6 +43,7 @@ export function KeyForm({ row, button, onSend }: KeyFormProps) {
   const { t } = useTranslation();
   const form = useKeyForm(row);
   const models = useQuery(modelsQuery).data?.rows.map(({ id }) => id) ?? [];
+  const projects = useOwnProjects();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const submit = form.onSubmit(async (fields) => {
@@ -40,7 +52,8 @@ export function KeyForm({ row, button, onSend }: KeyFormProps) {
     try {
       await onSend(termsOf(fields, Date.now()));
     } catch (failure) {
-      if (failure instanceof ApiError && failure.field === 'name') form.setFieldError('name', failure.message);
+      const field = failure instanceof ApiError ? failure.field : undefined;
+      if (field === 'name' || field === 'project') form.setFieldError(field, (failure as ApiError).message);
       else setError(failure);
     } finally {
       setBusy(false);
@@ -55,6 +68,14 @@ export function KeyForm({ row, button, onSend }: KeyFormProps) {
           maxLength={100}
           data-autofocus
           {...form.getInputProps('name')}
+        />
+        <Autocomplete
+          label={t('shell.project.name')}
+          description={t('shell.project.hint')}
+          placeholder={t('shell.project.none')}
+          data={projects}
+          maxLength={100}
+          {...form.getInputProps('project')}
         />
         <Expiry form={form} />
         <MultiSelect

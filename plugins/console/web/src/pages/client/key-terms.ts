@@ -7,6 +7,7 @@ type Expiry = 'never' | '7' | '30' | '90' | '365' | 'date';
 /** As the fields hold it. */
 export interface KeyFields {
   readonly name: string;
+  readonly project: string;
   readonly models: string[];
   readonly addresses: string[];
   readonly expiry: Expiry;
@@ -26,6 +27,7 @@ const dayMs = 86_400_000;
 export function fieldsOf(row: KeyRow | undefined): KeyFields {
   return {
     name: row?.name ?? '',
+    project: row?.project ?? '',
     models: [...(row?.models ?? [])],
     addresses: [...(row?.addresses ?? [])],
     expiry: row === undefined || row.expiresAt === null ? 'never' : 'date',
@@ -45,6 +47,7 @@ export function termsOf(fields: KeyFields, now: number): KeyTerms {
   const amount = fields.capAmount.trim();
   return {
     name: fields.name.trim(),
+    project: fields.project.trim() || null,
     models: fields.models.length === 0 ? null : fields.models,
     addresses: fields.addresses.length === 0 ? null : fields.addresses,
     limits: given.length === 0 ? null : Object.fromEntries(given.map((name) => [name, fields[name]])),

@@ -7,6 +7,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { askAgain } from '../../api/again.ts';
 import { send } from '../../api/client.ts';
+import { keysQuery } from '../../api/models.ts';
 import type { KeyRow, KeyTerms, NewKey } from '../../api/types.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { DataTable, listKey } from '../../parts/data-table.tsx';
@@ -51,7 +52,7 @@ export default function Keys() {
 
 function useKeysChanged() {
   const queries = useQueryClient();
-  return () => askAgain(queries, listKey('/keys'));
+  return () => Promise.all([askAgain(queries, listKey('/keys')), askAgain(queries, keysQuery.queryKey)]);
 }
 
 /** Terms → the key, once → how to set a client up with it. Then the key is forgotten. */

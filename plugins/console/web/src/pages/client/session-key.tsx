@@ -38,6 +38,7 @@ export function SessionKey({ value, onChange }: SessionKeyProps) {
     setProblem(undefined);
     const terms: KeyTerms = {
       name: t('client.playground.keyName'),
+      project: null,
       models: null,
       addresses: null,
       limits: null,

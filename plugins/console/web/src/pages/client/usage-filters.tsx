@@ -2,11 +2,12 @@
 import { Button, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
-import { keysQuery, modelsQuery } from '../../api/models.ts';
+import { keysQuery, modelsQuery, useOwnProjects } from '../../api/models.ts';
+import { projectChoices } from '../../parts/project.ts';
 import { useSearchState } from '../../parts/search-state.ts';
 
 interface Choice {
-  readonly name: 'keyId' | 'model' | 'result';
+  readonly name: 'keyId' | 'project' | 'model' | 'result';
   readonly label: string;
   readonly placeholder: string;
   readonly data: readonly { readonly value: string; readonly label: string }[];
@@ -15,29 +16,7 @@ interface Choice {
 export function UsageFilters() {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
-  const keys = useQuery(keysQuery).data?.rows ?? [];
-  const models = useQuery(modelsQuery).data?.rows ?? [];
-  const results = ['ok', 'client_error', 'upstream_error', 'left'] as const;
-  const choices: readonly Choice[] = [
-    {
-      name: 'keyId',
-      label: t('client.usage.key'),
-      placeholder: t('client.usage.allKeys'),
-      data: keys.map(({ id, name }) => ({ value: id, label: name })),
-    },
-    {
-      name: 'model',
-      label: t('client.usage.model'),
-      placeholder: t('client.usage.allModels'),
-      data: models.map(({ id }) => ({ value: id, label: id })),
-    },
-    {
-      name: 'result',
-      label: t('client.usage.result'),
-      placeholder: t('client.result.all'),
-      data: results.map((value) => ({ value, label: t(`client.result.${value}`) })),
-    },
-  ];
+  const choices = useChoices();
   return (
     <>
       {choices.map(({ name, label, placeholder, data }) => (
@@ -59,11 +38,49 @@ export function UsageFilters() {
           size="xs"
           variant="subtle"
           color="gray"
-          onClick={() => change({ keyId: undefined, model: undefined, result: undefined })}
+          onClick={() => change(Object.fromEntries(choices.map(({ name }) => [name, undefined])))}
         >
           {t('shell.clearFilters')}
         </Button>
       )}
     </>
   );
+}
+
+function useChoices(): readonly Choice[] {
+  const { t } = useTranslation();
+  const keys = useQuery(keysQuery).data?.rows ?? [];
+  const projects = useOwnProjects();
+  const models = useQuery(modelsQuery).data?.rows ?? [];
+  const results = ['ok', 'client_error', 'upstream_error', 'left'] as const;
+  return [
+    {
+      name: 'keyId',
+      label: t('client.usage.key'),
+      placeholder: t('client.usage.allKeys'),
+      data: keys.map(({ id, name }) => ({ value: id, label: name })),
+    },
+    ...(projects.length === 0
+      ? []
+      : [
+          {
+            name: 'project' as const,
+            label: t('shell.project.name'),
+            placeholder: t('shell.project.all'),
+            data: projectChoices(projects, t('shell.project.none')),
+          },
+        ]),
+    {
+      name: 'model',
+      label: t('client.usage.model'),
+      placeholder: t('client.usage.allModels'),
+      data: models.map(({ id }) => ({ value: id, label: id })),
+    },
+    {
+      name: 'result',
+      label: t('client.usage.result'),
+      placeholder: t('client.result.all'),
+      data: results.map((value) => ({ value, label: t(`client.result.${value}`) })),
+    },
+  ];
 }

@@ -4,13 +4,14 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { get } from '../../api/client.ts';
 import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
-import { keysQuery } from '../../api/models.ts';
+import { keysQuery, useOwnProjects } from '../../api/models.ts';
 import type { RequestRow, UsageSums } from '../../api/types.ts';
 import { ActivityPanel, type Metric } from '../../parts/activity.tsx';
 import { DataTable, listKey } from '../../parts/data-table.tsx';
 import { chartNumber, countText, durationText, meanUsd, moneyText, shareText } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
+import { projectName } from '../../parts/project.ts';
 import { useSearchState } from '../../parts/search-state.ts';
 import { type AskedSpan, SpanPicker, useSpan } from '../../parts/span.tsx';
 import { EmptyState } from '../../parts/states.tsx';
@@ -25,8 +26,8 @@ export default function Usage() {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
   const span = useSpan('30d');
-  const { keyId, model, result } = search;
-  const filter = { keyId, model, result };
+  const { keyId, project, model, result } = search;
+  const filter = { keyId, project, model, result };
   const columns = useRequestColumns();
   useLiveRefresh('balance', listKey('/usage'));
   return (
@@ -70,6 +71,8 @@ function Activity({ filter, span }: { readonly filter: Filter; readonly span: As
   const { t } = useTranslation();
   const keys = useQuery(keysQuery);
   const metrics = useMetrics(useSums({ ...span.query, ...filter }), useSums({ ...span.previous, ...filter }));
+  const hasProjects = useOwnProjects().length > 0;
+  const by = (['model', 'key', 'project', 'operation'] as const).filter((name) => name !== 'project' || hasProjects);
   const keyName = (id: string) => keys.data?.rows.find((key) => key.id === id)?.name ?? id;
   return (
     <ActivityPanel
@@ -77,8 +80,11 @@ function Activity({ filter, span }: { readonly filter: Filter; readonly span: As
       query={filter}
       span={span}
       metrics={metrics}
-      by={(['model', 'key', 'operation'] as const).map((value) => ({ value, label: t(`client.usage.by.${value}`) }))}
-      nameOf={(by, group) => (by === 'key' ? keyName(group) : group)}
+      by={by.map((value) => ({ value, label: t(`client.usage.by.${value}`) }))}
+      nameOf={(name, group) => {
+        if (name === 'project') return projectName(group, t('shell.project.none'));
+        return name === 'key' ? keyName(group) : group;
+      }}
       refetchMs={useLiveInterval(30_000)}
     />
   );

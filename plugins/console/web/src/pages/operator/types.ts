@@ -33,4 +33,5 @@ export type AccountRow = RowOf<Answer<Admin['accounts']['$get']>>;
 export type AccountDetail = Answer<Admin['accounts'][':id']['$get']>;
 export type Account = AccountDetail['account'];
 export type AccountKey = RowOf<Answer<Admin['accounts'][':id']['keys']['$get']>>;
+export type ProjectRow = RowOf<Answer<Admin['projects']['$get']>>;
 export type Person = RowOf<Answer<Admin['people']['$get']>>;

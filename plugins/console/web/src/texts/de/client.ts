@@ -94,7 +94,7 @@ const texts: Words<typeof en> = {
   usage: {
     title: 'Nutzung',
     hint: 'Jeder Aufruf mit seinen Kosten. Öffnen Sie eine Zeile, um zu sehen, wie sie zustande kommen.',
-    by: { model: 'Modell', key: 'Schlüssel', operation: 'Operation' },
+    by: { model: 'Modell', key: 'Schlüssel', project: 'Projekt', operation: 'Operation' },
     period: 'Zeitraum',
     key: 'Schlüssel',
     allKeys: 'Alle Schlüssel',

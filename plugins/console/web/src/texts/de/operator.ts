@@ -69,6 +69,7 @@ const texts: Part<'operator'> = {
     account: 'Konto',
     key: 'Schlüssel',
     model: 'Modell',
+    project: 'Projekt',
     provider: 'Upstream',
     operation: 'Operation',
     result: 'Ergebnis',

@@ -64,6 +64,12 @@ const texts: Part<'shell'> = {
   never: 'Nie',
   clearFilters: 'Filter zurücksetzen',
   columns: 'Spalten',
+  project: {
+    name: 'Projekt',
+    none: 'Kein Projekt',
+    all: 'Alle Projekte',
+    hint: 'Schlüssel mit demselben Projekt werden zusammengezählt.',
+  },
   sort: {
     by: 'Sortieren nach',
     bound:

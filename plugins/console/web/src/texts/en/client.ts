@@ -91,7 +91,7 @@ export default {
   usage: {
     title: 'Usage',
     hint: 'Every call with its cost. Open a row to see how the cost is made up.',
-    by: { model: 'Model', key: 'Key', operation: 'Operation' },
+    by: { model: 'Model', key: 'Key', project: 'Project', operation: 'Operation' },
     period: 'Period',
     key: 'Key',
     allKeys: 'Every key',

@@ -68,6 +68,7 @@ export default {
     account: 'Account',
     key: 'Key',
     model: 'Model',
+    project: 'Project',
     provider: 'Upstream',
     operation: 'Operation',
     result: 'Result',

@@ -62,6 +62,12 @@ export default {
   never: 'Never',
   clearFilters: 'Clear filters',
   columns: 'Columns',
+  project: {
+    name: 'Project',
+    none: 'No project',
+    all: 'Every project',
+    hint: 'Keys with the same project are summed up together.',
+  },
   sort: {
     by: 'Sort by',
     bound:

@@ -94,7 +94,7 @@ const texts: Words<typeof en> = {
   usage: {
     title: '利用状況',
     hint: 'すべての呼び出しと料金です。行を開くと料金の計算が分かります。',
-    by: { model: 'モデル', key: 'キー', operation: '操作' },
+    by: { model: 'モデル', key: 'キー', project: 'プロジェクト', operation: '操作' },
     period: '期間',
     key: 'キー',
     allKeys: 'すべてのキー',

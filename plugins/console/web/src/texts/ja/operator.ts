@@ -69,6 +69,7 @@ const texts: Part<'operator'> = {
     account: 'アカウント',
     key: 'キー',
     model: 'モデル',
+    project: 'プロジェクト',
     provider: 'アップストリーム',
     operation: '操作',
     result: '結果',

@@ -64,6 +64,12 @@ const texts: Part<'shell'> = {
   never: 'なし',
   clearFilters: '絞り込みを解除',
   columns: '列',
+  project: {
+    name: 'プロジェクト',
+    none: 'プロジェクトなし',
+    all: 'すべてのプロジェクト',
+    hint: '同じプロジェクトのキーはまとめて集計されます。',
+  },
   sort: {
     by: '並べ替え',
     bound:

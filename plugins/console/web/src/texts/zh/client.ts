@@ -88,7 +88,7 @@ const texts: Words<typeof en> = {
   usage: {
     title: '用量',
     hint: '每次调用及其费用。打开一行即可查看费用的构成。',
-    by: { model: '模型', key: '密钥', operation: '操作' },
+    by: { model: '模型', key: '密钥', project: '项目', operation: '操作' },
     period: '时段',
     key: '密钥',
     allKeys: '所有密钥',

@@ -69,6 +69,7 @@ const texts: Part<'operator'> = {
     account: '账户',
     key: '密钥',
     model: '模型',
+    project: '项目',
     provider: '上游',
     operation: '操作',
     result: '结果',

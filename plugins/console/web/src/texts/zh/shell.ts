@@ -64,6 +64,7 @@ const texts: Part<'shell'> = {
   never: '从未',
   clearFilters: '清除筛选',
   columns: '列',
+  project: { name: '项目', none: '无项目', all: '所有项目', hint: '同一项目的密钥合并统计。' },
   sort: {
     by: '排序',
     bound: '仅对此时间段内最新的 {{rows}} 行排序，更早的未包含。缩短时间段或添加筛选条件即可查看全部。',

@@ -1,7 +1,7 @@
 /** The keys of one account; an operator can revoke them. */
 
-import { Text } from '@mantine/core';
-import { IconKey } from '@tabler/icons-react';
+import { ActionIcon, Autocomplete, Text } from '@mantine/core';
+import { IconEdit, IconKey } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
@@ -12,12 +12,15 @@ import { EmptyState } from '../../../parts/states.tsx';
 import { Act, useActs } from '../parts/act.tsx';
 import { AllRowsCsv } from '../parts/all-rows-csv.tsx';
 import { Word } from '../parts/badges.tsx';
+import { answerKey } from '../parts/load.tsx';
 import { RowLink } from '../parts/names.tsx';
+import { useProjects } from '../parts/projects.tsx';
 import type { AccountKey } from '../types.ts';
 
 const csvColumns = [
   'id',
   'name',
+  'project',
   'prefix',
   'models',
   'addresses',
@@ -34,7 +37,8 @@ export function AccountKeys({ id }: { readonly id: string }) {
   const acts = useActs();
   const [revoked, setRevoked] = useState<AccountKey>();
   const path = `/admin/accounts/${encodeURIComponent(id)}/keys`;
-  const columns = useColumns();
+  const [moved, setMoved] = useState<AccountKey>();
+  const columns = useColumns(acts ? setMoved : undefined);
   const revoke = useDangerColumn<AccountKey>(
     t('operator.people.accounts.revoke'),
     setRevoked,
@@ -55,6 +59,7 @@ export function AccountKeys({ id }: { readonly id: string }) {
           />
         }
       />
+      {moved !== undefined && <ProjectDialog of={moved} path={path} onClose={() => setMoved(undefined)} />}
       {revoked !== undefined && (
         <Act
           opened
@@ -74,7 +79,7 @@ export function AccountKeys({ id }: { readonly id: string }) {
   );
 }
 
-function useColumns(): Column<AccountKey>[] {
+function useColumns(onProject: ((key: AccountKey) => void) | undefined): Column<AccountKey>[] {
   const { t } = useTranslation();
   return [
     textColumn('name', t('operator.column.name'), {
@@ -84,12 +89,61 @@ function useColumns(): Column<AccountKey>[] {
         </RowLink>
       ),
     }),
+    textColumn('project', t('operator.column.project'), {
+      beside: onProject && ((key) => <ProjectButton of={key} onClick={() => onProject(key)} />),
+    }),
     prefixColumn(t('operator.column.prefix')),
     { key: 'state', title: t('operator.column.state'), cell: (key) => <KeyWord of={key} /> },
     { key: 'bounds', title: t('operator.people.accounts.keyLimits'), minor: true, cell: (key) => <Bounds of={key} /> },
     timeColumn('lastUsedAt', t('operator.column.lastUse'), { relative: true }),
     timeColumn('createdAt', t('operator.column.created'), { minor: true }),
   ];
+}
+
+function ProjectButton({ of: { name }, onClick }: { readonly of: AccountKey; readonly onClick: () => void }) {
+  const { t } = useTranslation();
+  const label = t('operator.people.accounts.projectTitle', { name });
+  return (
+    <ActionIcon size="xs" variant="subtle" color="gray" aria-label={label} title={label} onClick={onClick}>
+      <IconEdit size={13} />
+    </ActionIcon>
+  );
+}
+
+interface ProjectDialogProps {
+  readonly of: AccountKey;
+  /** Of the account's keys. */
+  readonly path: string;
+  readonly onClose: () => void;
+}
+
+function ProjectDialog({ of: { id, name, project }, path, onClose }: ProjectDialogProps) {
+  const { t } = useTranslation();
+  const [text, setText] = useState(project ?? '');
+  const wanted = text.trim() || null;
+  return (
+    <Act
+      opened
+      onClose={onClose}
+      title={t('operator.people.accounts.projectTitle', { name })}
+      text={t('operator.people.accounts.projectText')}
+      action={t('operator.people.accounts.projectAction')}
+      stale={[listKey(path), answerKey('/admin/projects')]}
+      act={async (reason) => {
+        await send('POST', `${path}/${encodeURIComponent(id)}/project`, { project: wanted, reason });
+        return t('operator.people.accounts.projectDone', { name, project: wanted ?? t('shell.project.none') });
+      }}
+    >
+      <Autocomplete
+        label={t('operator.column.project')}
+        data={[...useProjects()]}
+        maxLength={100}
+        data-autofocus
+        value={text}
+        onChange={setText}
+      />
+    </Act>
+  );
 }
 
 function KeyWord({ of: { revokedAt, expiresAt } }: { readonly of: AccountKey }) {

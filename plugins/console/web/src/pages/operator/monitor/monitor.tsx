@@ -9,12 +9,15 @@ import { chartNumber, countText, durationText, shareText } from '../../../parts/
 import { Money } from '../../../parts/money.tsx';
 import { OnSight } from '../../../parts/on-sight.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
+import { projectName, spanOfProject } from '../../../parts/project.ts';
+import { useSearchState } from '../../../parts/search-state.ts';
 import { type AskedSpan, SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
 import { alertsPath } from '../alerts/alert-texts.ts';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { shortId, useAccountNames } from '../parts/names.tsx';
+import { ProjectFilter, useProjects } from '../parts/projects.tsx';
 import { isNegative, percentOf } from '../sums/usd.ts';
 import type { Alert, DurationRow, GroupName, MonitorSeries, Page as PageOf, Monitor as Sums } from '../types.ts';
 import { rateText } from './bucket-label.ts';
@@ -28,7 +31,8 @@ const spanNames = ['15m', '1h', 'today', '24h', '7d', '30d'] as const;
 
 export default function Monitor() {
   const { t } = useTranslation();
-  const span = useSpan('1h');
+  const [search] = useSearchState();
+  const span = spanOfProject(useSpan('1h'), search['project']);
   const every = useLiveInterval(10_000);
   useMonitorRefresh();
   const sums = useAnswer<Sums>('/admin/monitor', span.query, every);
@@ -38,7 +42,7 @@ export default function Monitor() {
     30_000,
   );
   const durations = useAnswer<{ rows: readonly DurationRow[] }>('/admin/monitor/durations', span.query, 30_000);
-  const { tz: _zone, ...times } = span.query;
+  const { tz: _zone, project: _project, ...times } = span.query;
   const hasAlerts = has(useMe(), 'alerts');
   const alerts = useAnswer<PageOf<Alert>>(alertsPath, { ...times, limit: 100 }, 30_000, hasAlerts).data?.rows ?? [];
   return (
@@ -52,6 +56,7 @@ export default function Monitor() {
         </>
       }
     >
+      <ProjectFilter />
       {sums.data?.requests === 0 && <Nothing />}
       <Activity sums={sums.data} span={span} />
       <Loaded of={sums} height={96}>
@@ -97,8 +102,9 @@ function Activity({ sums, span }: { readonly sums: Sums | undefined; readonly sp
   const before = useAnswer<Sums>('/admin/monitor', span.previous).data;
   const names = useAccountNames();
   const withAccounts = has(useMe(), 'accounts');
-  const by = (['model', 'provider', 'account', 'operation'] as const).filter(
-    (name) => name !== 'account' || withAccounts,
+  const hasProjects = useProjects().length > 0;
+  const by = (['model', 'provider', 'account', 'project', 'operation'] as const).filter(
+    (name) => (name !== 'account' || withAccounts) && (name !== 'project' || hasProjects),
   );
   return (
     <ActivityPanel
@@ -107,7 +113,10 @@ function Activity({ sums, span }: { readonly sums: Sums | undefined; readonly sp
       span={span}
       metrics={useMetrics(sums, before, span)}
       by={by.map((value) => ({ value, label: t(`operator.column.${value}`) }))}
-      nameOf={(name, group) => (name === 'account' ? (names?.get(group) ?? shortId(group)) : group)}
+      nameOf={(name, group) => {
+        if (name === 'project') return projectName(group, t('shell.project.none'));
+        return name === 'account' ? (names?.get(group) ?? shortId(group)) : group;
+      }}
       refetchMs={30_000}
     />
   );
@@ -171,7 +180,10 @@ function useMetrics(now: Sums | undefined, before: Sums | undefined, span: Asked
       label: t('operator.traffic.monitor.spend'),
       value: now && <Money of={now.cost} />,
       change: [amount(now), amount(before)],
-      to: { to: '/admin/money', search: { tab: 'ledger', kind: 'CHARGE', ...span.search } },
+      // The ledger does not know projects.
+      ...(span.query.project === undefined
+        ? { to: { to: '/admin/money', search: { tab: 'ledger', kind: 'CHARGE', ...span.search } } }
+        : {}),
     },
   ];
 }

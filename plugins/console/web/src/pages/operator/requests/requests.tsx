@@ -5,6 +5,7 @@ import { Page } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { TextFilter } from '../parts/filters.tsx';
+import { ProjectFilter } from '../parts/projects.tsx';
 import { OpenById } from './open-by-id.tsx';
 import { RecordButton, RunningRecordings } from './recordings.tsx';
 import { RequestList } from './request-table.tsx';
@@ -18,7 +19,7 @@ export default function Requests() {
   const span = useSpan('24h');
   const [search] = useSearchState();
   const withAccounts = has(useMe(), 'accounts');
-  const names = ['model', 'provider', 'operation', 'accountId', 'keyId', 'result', 'cause'] as const;
+  const names = ['model', 'provider', 'operation', 'accountId', 'keyId', 'project', 'result', 'cause'] as const;
   const filters = Object.fromEntries(names.map((name) => [name, search[name]]));
   return (
     <Page
@@ -41,6 +42,7 @@ export default function Requests() {
             <SeenFilter name="provider" label={t('operator.column.provider')} span={span.query} />
             <SeenFilter name="operation" label={t('operator.column.operation')} span={span.query} />
             {withAccounts && <AccountFilter />}
+            <ProjectFilter />
             {search['keyId'] !== undefined && <TextFilter name="keyId" label={t('operator.traffic.requests.keyId')} />}
             {search['cause'] !== undefined && <TextFilter name="cause" label={t('operator.traffic.causes.cause')} />}
             <OpenById />

@@ -1,0 +1,49 @@
+/** Projects: keys that carry one name. What they spend is summed up by their ids, as they are in it now. */
+import { z } from '@hono/zod-openapi';
+import { type KeySet, noProject } from '../../common/domain/admin/accounts.ts';
+import { accountAdmin } from '../services.ts';
+import { type ConsoleServices, need } from './routing/router.ts';
+import { Routes, route } from './routing/routes.ts';
+import { answers, id } from './schemas.ts';
+
+export const projectInput = z.string().trim().min(1).max(100);
+export const projectQuery = z.object({
+  project: projectInput
+    .optional()
+    .describe(`Of the keys that are in this project now; "${noProject}": of keys in none, and without a key.`),
+});
+
+const list = route(
+  'get',
+  '/admin/projects',
+  'Projects by name, of one account or of all',
+  answers(z.object({ rows: z.array(z.object({ project: z.string(), keys: z.number() })) })),
+  { query: z.object({ accountId: id.optional() }) },
+);
+
+export function projectRoutes(services: ConsoleServices) {
+  return new Routes(services).read(list, async ({ query }) => {
+    const projects = await need(services, accountAdmin).projects(query.accountId);
+    return { rows: projects.map(({ project, keyIds }) => ({ project, keys: keyIds.length })) };
+  });
+}
+
+/** Every project and, last, what is in none. */
+export async function keysByProject(
+  services: ConsoleServices,
+  accountId: string | undefined,
+): Promise<ReadonlyMap<string, KeySet>> {
+  const projects = await need(services, accountAdmin).projects(accountId);
+  const sets = projects.map(({ project, keyIds }): [string, KeySet] => [project, { ids: keyIds }]);
+  return new Map([...sets, [noProject, { ids: projects.flatMap(({ keyIds }) => keyIds), not: true }]]);
+}
+
+/** The keys of a project; undefined: it was not asked for. */
+export async function keysOfProject(
+  services: ConsoleServices,
+  project: string | undefined,
+  accountId: string | undefined,
+): Promise<KeySet | undefined> {
+  if (project === undefined) return undefined;
+  return (await keysByProject(services, accountId)).get(project) ?? { ids: [] };
+}

@@ -1,0 +1,22 @@
+/** Projects in filters and charts: what is in none has a name of its own there. */
+import type { AskedSpan } from './span.tsx';
+
+const noProject = '-';
+
+/** A project as people read it. */
+export const projectName = (project: string, none: string): string => (project === noProject ? none : project);
+
+export const projectChoices = (projects: readonly string[], none: string) =>
+  [...projects, noProject].map((value) => ({ value, label: projectName(value, none) }));
+
+/** The span of one project alone: in questions, in those about the time before, and in addresses of other pages. */
+export function spanOfProject(span: AskedSpan, project: string | undefined): AskedSpan {
+  if (project === undefined) return span;
+  const { query, previous, search } = span;
+  return {
+    ...span,
+    query: { ...query, project },
+    previous: { ...previous, project },
+    search: { ...search, project },
+  };
+}

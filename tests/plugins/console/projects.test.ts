@@ -1,0 +1,124 @@
+/** Projects: whatever keys are in them, their sums, series and rows are those of their keys, and together they are all. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { formatUsd, money, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { caller } from './caller.ts';
+import { type FakeConsole, fakeConsole } from './fake-console.ts';
+import { clientAccount } from './fakes/world.ts';
+
+const names = ['web', 'shop', 'a b/c', '=1+1'];
+const assignment = fc.record({
+  projects: fc.array(fc.option(fc.constantFrom(...names), { nil: undefined }), { minLength: 14, maxLength: 14 }),
+  /** Which key of its account a request has; the last: none. */
+  keys: fc.array(fc.nat({ max: 3 }), { minLength: 7, maxLength: 23 }),
+  ofClient: fc.boolean(),
+});
+
+/** Puts each key into its project, and each request, with its charge, under one of the keys of its account. */
+function assign(hall: FakeConsole, { projects, keys }: typeof assignment extends fc.Arbitrary<infer T> ? T : never) {
+  const { world } = hall;
+  for (const [index, key] of world.keys.entries())
+    world.keys[index] = { ...key, project: projects[index % projects.length] };
+  for (const [index, row] of world.requests.entries()) {
+    const own = world.keys.filter(({ accountId }) => accountId === row.accountId);
+    const chosen = keys[index % keys.length]!;
+    const keyId = chosen === 3 ? undefined : own[chosen % own.length]!.id;
+    world.requests[index] = { ...row, keyId };
+    const place = world.charges.findIndex(({ requestId }) => requestId === row.id);
+    if (place >= 0) world.charges[place] = { ...world.charges[place]!, keyId: keyId ?? '' };
+  }
+}
+
+interface Bucket {
+  readonly requests: number;
+  readonly cost: string;
+}
+const totalOf = (series: readonly Bucket[]) => ({
+  requests: series.reduce((sum, { requests }) => sum + requests, 0),
+  cost: series.reduce((sum, { cost }) => sum + parseUsd(cost), 0n),
+});
+
+test('sums by project are those of the rows of its keys, whatever keys are in it, and nothing is in two', async () => {
+  await fc.assert(
+    fc.asyncProperty(assignment, async (given) => {
+      const hall = fakeConsole();
+      assign(hall, given);
+      const { ofClient } = given;
+      const ask = caller(hall, ofClient ? 'client' : 'operator');
+      const from = new Date(hall.clock.now() - 5 * 86_400_000).toISOString();
+      const span = `from=${from}&traffic=all`;
+      const [base, sums] = ofClient ? ['/usage', '/usage/sums'] : ['/admin/monitor', '/admin/monitor'];
+      const projectOf = new Map(hall.world.keys.map(({ id, project }) => [id, project ?? '-']));
+      const rows = hall.world.requests.filter(
+        ({ receivedAt, accountId }) => receivedAt >= Date.parse(from) && (!ofClient || accountId === clientAccount),
+      );
+      const ids = Map.groupBy(rows, ({ keyId }) => projectOf.get(keyId ?? '') ?? '-');
+      const charges = hall.world.charges.filter(
+        ({ at, accountId }) => at >= Date.parse(from) && (!ofClient || accountId === clientAccount),
+      );
+      const costs = Map.groupBy(charges, ({ keyId }) => projectOf.get(keyId) ?? '-');
+      const expected = new Map(
+        [...ids].map(([project, { length }]) => {
+          const cost = (costs.get(project) ?? []).reduce((sum, charge) => sum + charge.cost, 0n);
+          return [project, { requests: length, cost }];
+        }),
+      );
+      const { groups, all } = (await ask(`GET ${base}/activity?${span}&by=project`)).json;
+      const stacked = groups as { group: string; series: Bucket[] }[];
+      assert.deepEqual(new Map(stacked.map(({ group, series }) => [group, totalOf(series)])), expected);
+      assert.deepEqual(
+        stacked.map(({ group }) => expected.get(group)!.cost),
+        [...expected.values()].map(({ cost }) => cost).toSorted((one, other) => Number(other - one)),
+        'what costs most comes first',
+      );
+      for (const [index, bucket] of (all as Bucket[]).entries())
+        assert.deepEqual(totalOf(stacked.map(({ series }) => series[index]!)), totalOf([bucket]));
+      for (const project of [...names, '-']) {
+        const named = `${span}&project=${encodeURIComponent(project)}`;
+        const wanted = expected.get(project) ?? { requests: 0, cost: 0n };
+        const found = (await ask(`GET ${sums}?${named}`)).json;
+        assert.deepEqual([found.requests, found.cost], [wanted.requests, formatUsd(money(wanted.cost))], project);
+        const alone = (await ask(`GET ${base}/activity?${named}&by=project`)).json;
+        const group = stacked.filter((one) => one.group === project);
+        assert.deepEqual(alone.groups, group, 'one project is the same alone as beside the others');
+        const list = await ask(`GET ${ofClient ? '/usage' : '/admin/requests'}?${named}&limit=500`);
+        const listed = list.json.rows as { id: string; project: string | null }[];
+        const own = (ids.get(project) ?? []).map(({ id }) => id).toReversed();
+        assert.deepEqual(
+          listed.map(({ id }) => id),
+          own.slice(0, 500),
+        );
+        for (const row of listed) assert.equal(row.project ?? '-', project);
+      }
+    }),
+    { numRuns: 25, endOnFailure: true },
+  );
+});
+
+test('an operator moves a key with a reason that the audit log keeps; an auditor does not, and "-" is no name', async () => {
+  const hall = fakeConsole();
+  const ask = caller(hall, 'operator');
+  const [key] = hall.world.keys;
+  const path = `POST /admin/accounts/${clientAccount}/keys/${key!.id}/project`;
+  assert.equal((await ask(path, { project: 'moved', reason: 'a new team' })).json.project, 'moved');
+  const projects = (await ask(`GET /admin/projects?accountId=${clientAccount}`)).json.rows;
+  assert.deepEqual(projects, [
+    { project: 'builds', keys: 1 },
+    { project: 'moved', keys: 1 },
+  ]);
+  const [row] = (await ask('GET /admin/audit')).json.rows;
+  assert.deepEqual(
+    [row.action, row.subject, row.reason, row.result],
+    ['account.key.project', key!.id, 'moved: a new team', 'done'],
+  );
+  assert.equal((await ask(path, { project: null, reason: 'the team is gone' })).json.project, null);
+  for (const body of [
+    { project: 'x' },
+    { reason: 'r' },
+    { project: '', reason: 'r' },
+    { project: 'x'.repeat(101), reason: 'r' },
+  ])
+    assert.equal((await ask(path, body)).status, 400, JSON.stringify(body));
+  assert.equal((await caller(hall, 'auditor')(path, { project: 'x', reason: 'r' })).status, 403);
+});
