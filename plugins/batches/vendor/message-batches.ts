@@ -43,7 +43,7 @@ export const messageBatches: BatchApi = {
   },
 };
 
-/** Only the ids of its lines tell whose batch it is, and they show when it has ended. */
+/** Only the ids of its lines identify its owner, and the vendor returns them once it has ended. */
 async function find(wire: Wire, order: VendorOrder, isOther: (id: string) => Promise<boolean>): Promise<Found> {
   let isUndecided = false;
   for await (const batch of listed(wire)) {

@@ -153,7 +153,7 @@ test('a batch of messages', { timeout: 280_000 }, async (context) => {
     delete: ['after'],
   });
   world.serve();
-  // The vendor shows whose batch it is when it has ended.
+  // The vendor returns the ids of the lines, which identify the owner, once the batch has ended.
   const ending = setInterval(() => {
     for (const batch of world.vendor.batches.values())
       if (batch.state === 'running') world.vendor.end(batch, 'completed');

@@ -85,7 +85,7 @@ test('an order whose answer is lost is found by its lines, also beside a batch o
   world.vendor.end(other, 'completed');
   const before = world.vendor.made;
   world.vendor.pollsUntilEnd = 3;
-  // The vendor shows whose batch it is when it has ended.
+  // The vendor returns the ids of the lines, which identify the owner, once the batch has ended.
   const ending = setInterval(() => {
     for (const batch of world.vendor.batches.values())
       if (batch.state === 'running') world.vendor.end(batch, 'completed');
