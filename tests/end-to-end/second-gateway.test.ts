@@ -89,8 +89,9 @@ test('every endpoint needs a key, the model list too, as bearer or x-api-key and
   const { key } = await alt.customer({ plan: 'payg' });
   for (const { method, path, keyless } of running[1]!.gateway.endpoints) {
     if (keyless === true) continue;
-    // Some parameters are found by their form: `:file_id(^file-[0-9a-z]+$)`.
-    const named = path.replace(/:\w+\(\^([\w-]+)\[.*?\)/g, '$1x').replace(/:\w+/g, 'x');
+    // Some parameters are found by their form: `:file_id(^file-[0-9a-z]+$)`. Two colons are a colon in the address.
+    const form = /::|:\w+\(\^([\w-]*)(?:\[|\.).*?\)|:\w+/g;
+    const named = path.replace(form, (part, prefix = '') => (part === '::' ? ':' : `${prefix}x`));
     const url = alt.origin + named.replace('*', 'x');
     assert.deepEqual(await shape(await fetch(url, { method })), [401, 'INVALID_API_KEY'], `${method} ${path}`);
   }
