@@ -264,6 +264,9 @@ const withoutModels = [
   'tasks',
   'video-tasks',
   'uploads',
+  'upload-pieces',
+  'batches',
+  'realtime-secrets',
   'usage',
   'openapi',
 ] as const;
