@@ -19,7 +19,7 @@ export function endpointsOf(tools: EndpointTools): Endpoint[] {
   ];
 }
 
-/** Clients of Google whose version is `v1` call the address of chat's. */
+/** Google's clients with the version `v1` call the same address as chat's clients. */
 function isGoogle({ endpoints }: EndpointTools, { request }: Exchange): boolean {
   return endpoints.includes(contentEndpoint) && dialectOf(request) === 'gemini';
 }

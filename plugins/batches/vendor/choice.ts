@@ -25,7 +25,7 @@ export const apiOf = (protocol: string): BatchApi | undefined => apis.find((api)
 
 type Finder = Pick<Host, 'find'>;
 
-/** The first target of the model whose vendor makes batches itself, in the protocol of the lines; undefined: there is none. */
+/** The model's first target with native batches in the protocol of the lines; undefined: there is none. */
 export function chooseVendor(host: Finder, endpoint: string, model: string | undefined): VendorChoice | undefined {
   const api = apis.find(({ takes }) => takes(endpoint));
   const entry = model === undefined ? undefined : host.find(catalog)?.find(model);

@@ -9,7 +9,7 @@ const mostPages = 20;
 /** Clocks differ. */
 const slackSeconds = 600;
 
-/** One for each protocol whose lines such batches may have. */
+/** One for each protocol that the lines of such batches may have. */
 export function fileBatches(protocol: string, path: string): BatchApi {
   return {
     protocol,

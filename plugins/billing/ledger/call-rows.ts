@@ -170,7 +170,7 @@ async function forgetSlice(
   return next;
 }
 
-/** Removes the timelines of batches whose requests all arrived before the id `until`. They are in the order of their batches. */
+/** Removes the timelines of batches in which all requests arrived before the id `until`. They are in the order of their batches. */
 async function forgetTimelines(orm: Database['orm'], table: ReturnType<typeof tablesOf>, until: string): Promise<void> {
   const timelines = table('call_timelines');
   for (let removed = slice; removed === slice; ) {

@@ -34,7 +34,7 @@ const blocks = sql.raw(`(${blockParts.join(', ')})`);
 
 /**
  * Names kept sums that are not those of their rows: part, time, then the dimensions. `days`: of so many days, by chance, in
- * place of all, without the sums of longer steps. Sums whose rows were deleted are only compared with one another.
+ * place of all, without the sums of longer steps. Sums of deleted rows are only compared with one another.
  */
 export async function checkSums(
   runner: Runner,

@@ -86,7 +86,7 @@ export function partsFor(dimensions: ReadonlySet<string>): readonly Part[] {
   );
 }
 
-/** Parts whose steps are longer than a day. */
+/** Parts with steps of more than a day. */
 export const blockParts = parts.filter(({ stepMs }) => stepMs === blockMs).map(({ number }) => number);
 
 /** Dimensions that a part does not tell apart. */

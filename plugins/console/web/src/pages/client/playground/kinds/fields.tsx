@@ -12,7 +12,7 @@ interface LongTextProps {
   readonly placeholder?: string;
 }
 
-/** A text whose length is bounded as the model's is. */
+/** A text with the model's bound on its length. */
 export function LongText({ label, value, onChange, most, placeholder }: LongTextProps) {
   const { t, i18n } = useTranslation();
   return (
