@@ -1,4 +1,4 @@
-/** `npm run test:histories`: the test files with random histories, at their full length and with the time that they need. */
+/** `npm run test:histories`: the test files with random histories, at their full length, with the time that they need and new seeds. */
 import { spawn } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 
@@ -8,6 +8,6 @@ const files = globSync('tests/**/*.test.ts').filter((file) =>
 const flags = ['--import', './tests/helpers/quick-start.ts', '--test', '--test-concurrency=2', '--test-timeout=900000'];
 const child = spawn(process.execPath, [...flags, ...files.toSorted()], {
   stdio: 'inherit',
-  env: { ...process.env, TEST_HISTORIES: 'whole' },
+  env: { TEST_SEED: 'random', ...process.env, TEST_HISTORIES: 'whole' },
 });
 child.once('exit', (code) => process.exit(code ?? 1));

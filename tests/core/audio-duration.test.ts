@@ -1,10 +1,10 @@
 /** Durations of audio files from their headers: each container, and bytes that are none. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { audioSeconds as secondsOf, sourceOf } from '../../plugins/common/audio/duration.ts';
 import { AudioFrames } from '../../plugins/common/audio/frames.ts';
 import { mp3Silence, wavTone } from '../../plugins/sandbox/endpoints/tones.ts';
+import { fc } from '../helpers/properties.ts';
 
 const audioSeconds = (bytes: Uint8Array) => secondsOf(sourceOf(bytes));
 const near = (actual: number | undefined, expected: number) =>

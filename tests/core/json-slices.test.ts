@@ -1,12 +1,12 @@
 /** Large JSON in slices: the same as in one go, never more work in one slice than stated, and an end at the bounds. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { GatewayError } from '../../core/contract/errors.ts';
 import { parseAhead, readBody } from '../../core/json/request-body.ts';
 import { BoundError } from '../../core/json/scanner.ts';
 import { defaultSizes, parseInSlices, type SliceOptions } from '../../core/json/slices.ts';
 import { DepthError, scanObject } from '../../core/json/splice.ts';
+import { fc } from '../helpers/properties.ts';
 
 const mebi = 2 ** 20;
 const none = async () => {};

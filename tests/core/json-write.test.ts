@@ -1,8 +1,8 @@
 /** JSON written in slices: the same text as JSON.stringify writes, and no slice with more work than is allowed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { writeInSlices } from '../../core/json/write.ts';
+import { fc } from '../helpers/properties.ts';
 
 const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
 

@@ -4,10 +4,10 @@ import { spawn } from 'node:child_process';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DrizzleQueryError } from 'drizzle-orm';
-import fc from 'fast-check';
 import { markPassing } from '../../core/contract/errors.ts';
 import { maskSecrets } from '../../core/contract/secret.ts';
 import { createLog, describeError } from '../../core/gateway/log.ts';
+import { fc } from '../helpers/properties.ts';
 
 const secrets = [
   'sk-gw-2ZipLQ8AXdWMZ3pre9oyXm8ZQkWn2S1hb5ogJvsJHS03NiQ1e',

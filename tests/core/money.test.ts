@@ -1,7 +1,6 @@
 /** Money's arithmetic: golden vectors, a naive oracle, and the properties that charges rest on. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   cost,
   costBound,
@@ -25,6 +24,7 @@ import {
   type Usage,
   usageClasses,
 } from '../../plugins/common/domain/usage.ts';
+import { fc } from '../helpers/properties.ts';
 
 /** The sum by the book: every class at its own or its stand-in's price, times ratio, rounded once, half up. */
 function oracle(usage: Usage, price: Price, ratio: Ratio): bigint {

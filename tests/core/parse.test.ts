@@ -1,10 +1,10 @@
 /** Names with escape sequences are read rightly, whatever names were read before. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { parseJson } from '../../core/json/parse.ts';
 import { readBody } from '../../core/json/request-body.ts';
 import { parseInSlices } from '../../core/json/slices.ts';
+import { fc } from '../helpers/properties.ts';
 
 const quotable = new Set(['"', '\\']);
 

@@ -1,10 +1,10 @@
 /** The ratio on a price: plan × model × account, exact, and the lowest that any plan comes to. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { formatRatio, isLess, parseRatio, type Ratio } from '../../plugins/common/domain/money.ts';
 import type { PlanTerms } from '../../plugins/common/domain/plans.ts';
 import { lowestRatio, planRatio, ratioOf } from '../../plugins/common/domain/price-ratio.ts';
+import { fc } from '../helpers/properties.ts';
 
 const ratio = fc.integer({ min: 1, max: 20_000_000 }).map((millionths) => parseRatio((millionths / 1e6).toFixed(6)));
 const factor = fc.option(ratio, { nil: undefined });

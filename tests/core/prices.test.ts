@@ -1,7 +1,6 @@
 /** The price book: golden vectors, an oracle in fractions that knows nothing of how tiers are laid over one another, and properties. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { cost, costBound, formatUsd, parseRatio, parseUsd, type Ratio } from '../../plugins/common/domain/money.ts';
 import {
   changesFrom,
@@ -13,6 +12,7 @@ import {
   versionAt,
 } from '../../plugins/common/domain/prices.ts';
 import { type Price, promptTokens, tokenClasses, type Usage, usageClasses } from '../../plugins/common/domain/usage.ts';
+import { fc } from '../helpers/properties.ts';
 
 const usd = (classes: Record<string, string>): Price =>
   Object.fromEntries(Object.entries(classes).map(([name, text]) => [name, parseUsd(text)]));

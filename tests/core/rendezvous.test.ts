@@ -1,8 +1,8 @@
 /** Rendezvous hashing: even shares, weights, and that only the sessions of a place that goes are moved. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { affinity, seedOf, weightedAffinity } from '../../plugins/common/kit/rendezvous.ts';
+import { fc } from '../helpers/properties.ts';
 
 const sessions = Array.from({ length: 6_000 }, (_, index) => seedOf(`session ${index}`));
 

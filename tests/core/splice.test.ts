@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   applyEdits,
   type Changes,
@@ -10,6 +9,7 @@ import {
   isObjectAt,
   scanObject,
 } from '../../core/json/splice.ts';
+import { fc } from '../helpers/properties.ts';
 
 const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
 const key = fc.oneof(

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { UpstreamError } from '../../core/contract/errors.ts';
 import { FrameReader, formatFrame, keepAliveFrame, parseFrame, type SseEvent } from '../../plugins/common/kit/sse.ts';
+import { fc } from '../helpers/properties.ts';
 
 interface Read {
   readonly frames: Buffer[];

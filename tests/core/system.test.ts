@@ -1,8 +1,8 @@
 /** Request ids are UUIDs of version 7: well-formed, sorted by time, and different from each other. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { systemRandom, uuidMaker } from '../../core/gateway/system.ts';
+import { fc } from '../helpers/properties.ts';
 
 const pattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { after, before as begin, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import fc from 'fast-check';
 import { runsOf } from '../helpers/histories.ts';
+import { fc } from '../helpers/properties.ts';
 import { before, type Counts, costOf, streamed, whole } from './hedging.ts';
 import { type House, modelAt, startHouse } from './house.ts';
 

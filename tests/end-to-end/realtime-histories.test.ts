@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import fc from 'fast-check';
 import { cost } from '../../plugins/common/domain/money.ts';
 import { runsOf } from '../helpers/histories.ts';
+import { fc } from '../helpers/properties.ts';
 import { type House, startHouse, until } from './house.ts';
 import { type Talk, talk } from './sockets.ts';
 

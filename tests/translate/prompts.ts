@@ -1,6 +1,7 @@
 /** Random prompts of what two or more protocols have words for. */
-import fc from 'fast-check';
+
 import type { Part, Prompt, Tool, ToolCallPart, Turn } from '../../plugins/common/canonical/prompt.ts';
+import { fc } from '../helpers/properties.ts';
 import { pdf, png } from '../matrix/scenarios.ts';
 
 const word = fc.string({ minLength: 1, maxLength: 24 }).map((text) => `${text.replaceAll(/\s+/g, ' ')}w`);

@@ -1,9 +1,9 @@
 /** Tools whose schema combines others at its root: messages and responses upstreams get one object. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { JsonObject } from '../../core/json/json.ts';
 import { plainRoot } from '../../plugins/common/encoding/schemas.ts';
+import { fc } from '../helpers/properties.ts';
 import type { Family } from '../helpers/recordings.ts';
 import { worded } from './wording.ts';
 

@@ -1,13 +1,13 @@
 /** A prompt that goes through two protocols is the same prompt, but for what the losses tell. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { EncodedRequest } from '../../plugins/common/canonical/codec.ts';
 import { DroppedParameters } from '../../plugins/common/canonical/dropped-parameters.ts';
 import type { Part, Prompt, Turn } from '../../plugins/common/canonical/prompt.ts';
 import type { Protocol } from '../../plugins/common/wire/protocols.ts';
 import { protocols } from '../../plugins/protocol-convert/protocols/index.ts';
+import { fc } from '../helpers/properties.ts';
 import { targetFor } from '../plugins/protocol-convert/harness.ts';
 import { prompts } from './prompts.ts';
 

@@ -1,7 +1,6 @@
 /** Alerts about money: amounts are exact from the ledger to the message. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { configSchema, problemsOf, rulesOf } from '../../../plugins/alerts/config.ts';
 import { marginOf, moneyKinds, spikeOf } from '../../../plugins/alerts/kinds/money.ts';
 import { messageOf, shownValue } from '../../../plugins/alerts/message.ts';
@@ -9,6 +8,7 @@ import { AlertRows } from '../../../plugins/alerts/rows.ts';
 import { verdictOf } from '../../../plugins/alerts/state.ts';
 import { type Money, money, parseUsd, zero } from '../../../plugins/common/domain/money.ts';
 import { openDatabase } from '../../helpers/database.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const usdOf = (text: string | number | undefined): Money => parseUsd(String(text));
 const amount = fc.bigInt({ min: 0n, max: 10n ** 21n }).map(money);

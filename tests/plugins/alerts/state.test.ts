@@ -1,8 +1,8 @@
 /** When alerts begin, are repeated and end: examples, and what holds for every history of values. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { type AlertState, advance, type Verdict, verdictOf } from '../../../plugins/alerts/state.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const pace = { forMs: 60_000, quietMs: 120_000, repeatMs: 600_000 };
 

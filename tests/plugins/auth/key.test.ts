@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { createSecretKey, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { Random } from '../../../core/contract/host-tools.ts';
 import { networkOf } from '../../../plugins/auth/failures.ts';
 import { displayPrefix, hashKey, isWellFormed, makeKey } from '../../../plugins/auth/key.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const random: Random = { bytes: randomBytes, fraction: Math.random };
 const fixed = (bytes: Uint8Array): Random => ({ bytes: () => Buffer.from(bytes), fraction: () => 0 });

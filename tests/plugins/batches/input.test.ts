@@ -1,9 +1,9 @@
 /** The input of a batch, cut anywhere: each line is found where it stands, and what is wrong is named by its line. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { InputLine } from '../../../plugins/batches/batch.ts';
 import { readInput } from '../../../plugins/batches/input.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const endpoint = '/v1/embeddings';
 const line = (custom_id: unknown, body: unknown = { model: 'm' }) =>

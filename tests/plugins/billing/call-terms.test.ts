@@ -1,12 +1,12 @@
 /** What is set aside for a call: against whatever its answer can come to. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { type HoldRules, termsOf } from '../../../plugins/billing/reservations/call-terms.ts';
 import { boundOf, chargeFor } from '../../../plugins/billing/reservations/charge.ts';
 import { parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
 import { plan } from '../../../plugins/common/domain/plans.ts';
 import { flatBook } from '../../../plugins/common/domain/prices.ts';
+import { fc } from '../../helpers/properties.ts';
 import { newCall } from './world.ts';
 
 const price = {

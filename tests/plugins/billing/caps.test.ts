@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import fc from 'fast-check';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import { type CapShare, Caps, type KeySpend } from '../../../plugins/billing/reservations/caps.ts';
 import { caller, type KeyCap } from '../../../plugins/common/domain/accounts.ts';
 import { type Authorization, authorization, authorizations } from '../../../plugins/common/domain/ledger.ts';
 import { money, zero } from '../../../plugins/common/domain/money.ts';
 import { type FakeExchange, fakeHost, okAnswer } from '../../helpers/fakes.ts';
+import { fc } from '../../helpers/properties.ts';
 import {
   answer,
   attemptOf,

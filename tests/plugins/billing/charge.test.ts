@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import fc from 'fast-check';
 import { boundOf, chargeFor } from '../../../plugins/billing/reservations/charge.ts';
 import type { Terms } from '../../../plugins/billing/reservations/terms.ts';
 import { caller } from '../../../plugins/common/domain/accounts.ts';
@@ -11,6 +10,7 @@ import type { Model } from '../../../plugins/common/domain/models.ts';
 import { one, parseRatio, parseUsd, timesRatio } from '../../../plugins/common/domain/money.ts';
 import { flatBook, PriceVersion } from '../../../plugins/common/domain/prices.ts';
 import { tokenClasses, type Usage } from '../../../plugins/common/domain/usage.ts';
+import { fc } from '../../helpers/properties.ts';
 import {
   answer,
   attemptOf,

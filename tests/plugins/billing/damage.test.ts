@@ -4,9 +4,9 @@ import { appendFileSync, cpSync, readdirSync, readFileSync, rmSync, truncateSync
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import fc from 'fast-check';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import { runsOf } from '../../helpers/histories.ts';
+import { fc } from '../../helpers/properties.ts';
 import {
   answer,
   closeEngine,

@@ -1,7 +1,6 @@
 /** Which grant pays what, what may be spent at a moment, and where periods begin and end. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   allocate,
   bindingWindow,
@@ -11,6 +10,7 @@ import {
 } from '../../../plugins/billing/grants/balances.ts';
 import { calendarAnchors, periodAt, periodNames, windowNames } from '../../../plugins/billing/grants/periods.ts';
 import { money } from '../../../plugins/common/domain/money.ts';
+import { fc } from '../../helpers/properties.ts';
 import { NaiveAccount } from './pool-oracle.ts';
 
 const hourMs = 3_600_000;

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import fc from 'fast-check';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import { type Attempt, usageReport } from '../../../plugins/common/domain/calls.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
 import { cost, costBound, money } from '../../../plugins/common/domain/money.ts';
 import type { FakeExchange } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
+import { fc } from '../../helpers/properties.ts';
 import { closeEngine, enter, meterOf, newCall, newWorld, price, report, send, type World } from './world.ts';
 
 after(closeEngine);

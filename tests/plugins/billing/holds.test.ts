@@ -1,11 +1,11 @@
 /** The list of open holds: oldest first, whatever leaves it, and nothing that left stays reachable. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { type Hold, newHold } from '../../../plugins/billing/reservations/hold.ts';
 import { OpenHolds } from '../../../plugins/billing/reservations/open-holds.ts';
 import { money, one, oneTool } from '../../../plugins/common/domain/money.ts';
 import { flatBook } from '../../../plugins/common/domain/prices.ts';
+import { fc } from '../../helpers/properties.ts';
 
 function holdAt(sequence: number): Hold {
   const account = { id: `${sequence}`, accountId: 'alice', keyId: 'k' };

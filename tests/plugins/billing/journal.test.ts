@@ -6,7 +6,6 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import fc from 'fast-check';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { Journal } from '../../../plugins/billing/journal/journal.ts';
 import { takeLock } from '../../../plugins/billing/journal/lock.ts';
@@ -21,6 +20,7 @@ import {
 import { replay } from '../../../plugins/billing/journal/recovery.ts';
 import { type Files, nodeFiles, scanSegment } from '../../../plugins/billing/journal/segments.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
+import { fc } from '../../helpers/properties.ts';
 import { diskFull, type Faults, failingFiles, lineOf, temporaryDirectory } from './world.ts';
 
 const progress = (output: number): JournalRecord => ({ kind: 'PROGRESS', id: 'r', output });

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'drizzle-orm';
-import fc from 'fast-check';
 import { audit } from '../../../plugins/billing/audit/audit.ts';
 import type { JournalRecord } from '../../../plugins/billing/journal/records.ts';
 import { applyBatch } from '../../../plugins/billing/ledger/batch.ts';
@@ -16,6 +15,7 @@ import { ledgerPage, type StatementRow } from '../../../plugins/billing/reports/
 import { money } from '../../../plugins/common/domain/money.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
 import { runsOf } from '../../helpers/histories.ts';
+import { fc } from '../../helpers/properties.ts';
 import { type OldHold, OldLedger, type OldLine } from './old-ledger.ts';
 import { closeEngine, lineOf, temporaryDirectory } from './world.ts';
 

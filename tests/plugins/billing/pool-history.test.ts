@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import fc from 'fast-check';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import { calendarAnchors, periodAt } from '../../../plugins/billing/grants/periods.ts';
 import { attempts, usageReport } from '../../../plugins/common/domain/calls.ts';
@@ -12,6 +11,7 @@ import { cost, costBound, money } from '../../../plugins/common/domain/money.ts'
 import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
 import type { FakeExchange } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
+import { fc } from '../../helpers/properties.ts';
 import { NaiveAccount } from './pool-oracle.ts';
 import { checkStatement } from './statement.ts';
 import { closeEngine, enter, meterOf, newCall, newWorld, price, report, send, type World } from './world.ts';

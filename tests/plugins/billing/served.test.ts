@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import fc from 'fast-check';
 import { ledgerQueries } from '../../../plugins/common/domain/admin/ledger.ts';
 import { usageReport } from '../../../plugins/common/domain/calls.ts';
 import { type ServedPrice, serveWithoutAttempt } from '../../../plugins/common/domain/ledger.ts';
 import { cost, type Money, money } from '../../../plugins/common/domain/money.ts';
 import type { FakeExchange } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
+import { fc } from '../../helpers/properties.ts';
 import { answer, closeEngine, enter, newCall, newWorld, price, report, send, type World } from './world.ts';
 
 after(closeEngine);

@@ -1,10 +1,10 @@
 /** Calls that a crash interrupts: those of which a byte may have left are charged an estimate, and of the others nothing is. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import fc from 'fast-check';
 import { attempts } from '../../../plugins/common/domain/calls.ts';
 import type { FakeExchange } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
+import { fc } from '../../helpers/properties.ts';
 import { answer, attemptOf, closeEngine, enter, newCall, newWorld, send, type World } from './world.ts';
 
 after(closeEngine);

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import fc from 'fast-check';
 import type { Outcome } from '../../../core/contract/contract.ts';
 import { attemptNotes, judge } from '../../../plugins/billing/reservations/outcome.ts';
 import { share } from '../../../plugins/billing/reservations/written-off.ts';
 import { type Attempt, usageReport } from '../../../plugins/common/domain/calls.ts';
 import { cost, parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
 import { flatBook, PriceVersion, versionAt } from '../../../plugins/common/domain/prices.ts';
+import { fc } from '../../helpers/properties.ts';
 import { attemptOf, closeEngine, enter, newCall, newWorld, price, report, send } from './world.ts';
 
 after(closeEngine);

@@ -1,13 +1,13 @@
 /** Llama and Mistral by InvokeModel: what their prompts hold, what is refused, and what is charged where nothing is counted. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import fc from 'fast-check';
 import { CompletionUsageMeter } from '../../../plugins/bedrock/completions.ts';
 import { llama, llama4 } from '../../../plugins/bedrock/llama.ts';
 import { mistralText } from '../../../plugins/bedrock/mistral.ts';
 import { DroppedParameters } from '../../../plugins/common/canonical/dropped-parameters.ts';
 import { dialectNames } from '../../end-to-end/dialects.ts';
 import { type House, modelAt, startHouse } from '../../end-to-end/house.ts';
+import { fc } from '../../helpers/properties.ts';
 import { clients } from '../../matrix/clients/index.ts';
 import type { Ask } from '../../matrix/scenario.ts';
 import { type BedrockStandIn, model as converse, identity, plugins, region, startBedrock } from './bedrock-stand-in.ts';

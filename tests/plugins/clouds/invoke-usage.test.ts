@@ -1,7 +1,6 @@
 /** Whatever a stream of InvokeModel counts, and however it is cut: its usage is read, from its events or from its metrics. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { claude } from '../../../plugins/bedrock/claude.ts';
 import { CompletionUsageMeter } from '../../../plugins/bedrock/completions.ts';
 import { llama } from '../../../plugins/bedrock/llama.ts';
@@ -12,6 +11,7 @@ import type { Usage } from '../../../plugins/common/domain/usage.ts';
 import type { Framing } from '../../../plugins/common/wire/protocols.ts';
 import type { UsageMeter } from '../../../plugins/common/wire/usage-meter.ts';
 import { MessagesUsageMeter } from '../../../plugins/protocol-convert/protocols/messages/usage-meter.ts';
+import { fc } from '../../helpers/properties.ts';
 import type { Play, PlayUsage } from '../../matrix/scenario.ts';
 import { event } from './event-messages.ts';
 import { chunksOf, metricsOf, models } from './invoke-formats.ts';

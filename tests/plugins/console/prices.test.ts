@@ -1,11 +1,11 @@
 /** Versions of prices in the console: past, current and future ones, and the next change. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { cost, formatUsd, one, parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
 import { type PriceBook, PriceVersion, priceFor, versionAt } from '../../../plugins/common/domain/prices.ts';
 import { nextChange, sheetOf, versionsOf } from '../../../plugins/console/api/price-sheet.ts';
 import { priceQueries } from '../../../plugins/console/services.ts';
+import { fc } from '../../helpers/properties.ts';
 import { caller } from './caller.ts';
 import { fakeConsole } from './fake-console.ts';
 

@@ -1,8 +1,8 @@
 /** Projects: whatever keys are in them, their sums, series and rows are those of their keys, and together they are all. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { formatUsd, money, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { fc } from '../../helpers/properties.ts';
 import { caller } from './caller.ts';
 import { type FakeConsole, fakeConsole } from './fake-console.ts';
 import { clientAccount } from './fakes/world.ts';

@@ -1,11 +1,11 @@
 /** What an order would cost: exact where all is known, else from the lowest to the highest, and never below what is charged. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { cost, formatUsd, one, parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
 import { type MediaTable, PriceVersion, priceFor } from '../../../plugins/common/domain/prices.ts';
 import type { Price } from '../../../plugins/common/domain/usage.ts';
 import { type OrderQuery, quoteOf } from '../../../plugins/console/api/catalog/quote.ts';
+import { fc } from '../../helpers/properties.ts';
 import { caller } from './caller.ts';
 import { fakeConsole } from './fake-console.ts';
 

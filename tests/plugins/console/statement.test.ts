@@ -1,9 +1,9 @@
 /** The wallet's ledger over HTTP and as CSV, for any history on the whole demo gateway: its lines add up like a bank statement's. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import fc from 'fast-check';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { runsOf } from '../../helpers/histories.ts';
+import { fc } from '../../helpers/properties.ts';
 import type { Browser } from './browser.ts';
 import { operatorOf, startDemo, type TestConsole } from './house.ts';
 

@@ -1,10 +1,10 @@
 /** Counting attempts: never more than allowed in a window, never without a bound. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { Devices, SignInAttempts } from '../../../plugins/console/people/devices.ts';
 import { Throttle } from '../../../plugins/console/people/throttle.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
+import { fc } from '../../helpers/properties.ts';
 
 test('within a window no more than allowed pass, whenever they come', () => {
   fc.assert(

@@ -1,7 +1,6 @@
 /** Days and hours of time zones: short and long days, zones with half hours, and spans that begin anywhere. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   boundsOf,
   bucketMinutesOf,
@@ -9,6 +8,7 @@ import {
   startOfDay,
   zoneInput,
 } from '../../../plugins/console/api/time-zone.ts';
+import { fc } from '../../helpers/properties.ts';
 import { caller } from './caller.ts';
 import { fakeConsole } from './fake-console.ts';
 

@@ -1,8 +1,8 @@
 /** Speech and transcriptions: relayed byte for byte, metered by characters, tokens or seconds, broken answers, bad forms. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import fc from 'fast-check';
 import { mp3Silence, wavTone } from '../../../plugins/sandbox/endpoints/tones.ts';
+import { fc } from '../../helpers/properties.ts';
 import { type House, openHouse } from './setup.ts';
 
 let house: House;

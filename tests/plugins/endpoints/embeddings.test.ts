@@ -1,7 +1,7 @@
 /** Embeddings in two protocols: relayed byte for byte, converted, metered and charged exactly, refused with the field. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import fc from 'fast-check';
+import { fc } from '../../helpers/properties.ts';
 import { type House, openHouse } from './setup.ts';
 
 let house: House;

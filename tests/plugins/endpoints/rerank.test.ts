@@ -1,7 +1,7 @@
 /** Reranks in three shapes: relayed, converted among each other, charged by searches or tokens; moderations beside them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import fc from 'fast-check';
+import { fc } from '../../helpers/properties.ts';
 import { type House, openHouse } from './setup.ts';
 
 let houses: Record<'cohere' | 'jina' | 'voyage', House>;

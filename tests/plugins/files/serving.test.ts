@@ -1,8 +1,8 @@
 /** Heads, ranges and conditions of a file's answer. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { servingOf } from '../../../plugins/files/serving.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const now = 1_800_000_000_000;
 const file = { id: `file_${'ab'.repeat(16)}`, mediaType: 'video/mp4', bytes: 1000, expiresAt: now + 3_600_000 };

@@ -4,12 +4,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import fc from 'fast-check';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { systemRandom } from '../../../core/gateway/system.ts';
 import type { KeyedCall } from '../../../plugins/idempotency/key.ts';
 import { readOrMakeOwner } from '../../../plugins/idempotency/owner.ts';
 import { runsOf } from '../../helpers/histories.ts';
+import { fc } from '../../helpers/properties.ts';
 import { callOf, enter, type Node, newKey, openShop, type Shop, toldOf } from './nodes.ts';
 
 let shop: Shop;

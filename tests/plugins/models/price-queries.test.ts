@@ -1,11 +1,11 @@
 /** The catalogue and its prices as people look at them, and what a request would cost. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { priceQueries } from '../../../plugins/common/domain/admin/prices.ts';
 import { catalog } from '../../../plugins/common/domain/models.ts';
 import { cost, parseRatio, parseUsd, timesRatio } from '../../../plugins/common/domain/money.ts';
 import { priceFor } from '../../../plugins/common/domain/prices.ts';
+import { fc } from '../../helpers/properties.ts';
 import { models, start } from './helpers.ts';
 
 test('every model of the catalogue is told with its prices, unpriced ones without, orphans not at all', async () => {

@@ -1,13 +1,13 @@
 /** The multiplier: plan × model, exact, never below the minimum, fixed before the money is held. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { catalog, type Model, model } from '../../../plugins/common/domain/models.ts';
 import { cost, formatRatio, parseRatio, type Ratio } from '../../../plugins/common/domain/money.ts';
 import { type PlanTerms, plan, plans } from '../../../plugins/common/domain/plans.ts';
 import { multipliers, priceRatio } from '../../../plugins/common/domain/price-ratio.ts';
 import plugin from '../../../plugins/multiplier/index.ts';
 import { fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const terms = (name: string, multiplier?: string): PlanTerms => ({
   name,

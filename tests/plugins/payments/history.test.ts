@@ -1,9 +1,9 @@
 /** Random histories of payments, refunds and disputes, of events that come twice, late or never, against plain sums. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { FakeStripe, SignedEvent } from '../../helpers/fake-stripe.ts';
 import { runsOf } from '../../helpers/histories.ts';
+import { fc } from '../../helpers/properties.ts';
 import { openTill, type Till } from './till.ts';
 
 const dayMs = 24 * 3_600_000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import { fc } from '../../helpers/properties.ts';
 import { recording } from '../../helpers/recordings.ts';
 import { cutAt, readBody, relay, streamAnswer, wholeAnswer } from './harness.ts';
 

@@ -1,11 +1,11 @@
 /** What is metered where a vendor's counters, its total and its cost do not agree. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { UsageReport } from '../../../plugins/common/domain/calls.ts';
 import type { Model } from '../../../plugins/common/domain/models.ts';
 import { flatBook } from '../../../plugins/common/domain/prices.ts';
 import { totalTokens } from '../../../plugins/common/domain/usage.ts';
+import { fc } from '../../helpers/properties.ts';
 import { readBody, relay, streamAnswer, wholeAnswer } from './harness.ts';
 
 const paths = { chat: '/v1/chat/completions', responses: '/v1/responses' } as const;

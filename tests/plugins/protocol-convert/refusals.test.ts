@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { toGatewayError, UpstreamRefusal } from '../../../core/contract/errors.ts';
 import { maskSecrets } from '../../../core/contract/secret.ts';
 import { retryAfterMs } from '../../../plugins/common/kit/retry-after.ts';
 import { maxScrubbedBytes, scrubBytes, scrubText } from '../../../plugins/common/kit/scrub.ts';
 import { classify } from '../../../plugins/common/kit/upstream-errors.ts';
+import { fc } from '../../helpers/properties.ts';
 import { relay, wholeAnswer } from './harness.ts';
 
 const now = Date.parse('2026-11-20T12:00:00Z');

@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import fc from 'fast-check';
 import { systemRandom } from '../../../core/gateway/system.ts';
 import { isSealed } from '../../../plugins/common/canonical/sealed-text.ts';
 import { Sealer } from '../../../plugins/protocol-convert/translate/seal.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const sealer = await Sealer.open('/nonexistent', 'a secret of the tests', systemRandom);
 

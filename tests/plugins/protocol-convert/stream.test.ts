@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { parseFrame } from '../../../plugins/common/kit/sse.ts';
+import { fc } from '../../helpers/properties.ts';
 import { recording } from '../../helpers/recordings.ts';
 import { type Asked, cutAt, host, type Relayed, readBody, relay, Source, streamAnswer } from './harness.ts';
 

@@ -1,8 +1,8 @@
 /** How many writes a translated stream costs: never more than its upstream took. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { names, type ProtocolName, wordsOf } from '../../bench/words.ts';
+import { fc } from '../../helpers/properties.ts';
 import { cutAt, relay, Source } from './harness.ts';
 
 interface Written {

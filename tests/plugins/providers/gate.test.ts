@@ -1,8 +1,8 @@
 /** The bound on requests under way at a provider, and the queue before it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { type Alarm, Gate, type GateRules } from '../../../plugins/providers/gate.ts';
+import { fc } from '../../helpers/properties.ts';
 
 interface Stage {
   readonly gate: Gate;

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
-import fc from 'fast-check';
 import { localUpstreams, type Providers, providers } from '../../../plugins/common/domain/upstreams.ts';
 import plugin from '../../../plugins/providers/index.ts';
 import { type FakeHost, fakeHost, setUp } from '../../helpers/fakes.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const speaks = { chat: 'https://vendor.example/v1/' };
 

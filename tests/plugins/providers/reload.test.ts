@@ -1,11 +1,11 @@
 /** Providers that change while the gateway serves: keys that stay keep their names and rests, and nothing else sees a change before its time. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { upstreamAdmin } from '../../../plugins/common/domain/admin/upstreams.ts';
 import { type Providers, providers } from '../../../plugins/common/domain/upstreams.ts';
 import plugin from '../../../plugins/providers/index.ts';
 import { fakeHost, prepare, setUp } from '../../helpers/fakes.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const speaks = { chat: 'https://vendor.example/v1' };
 

@@ -1,7 +1,6 @@
 /** Counters in a real Redis: the same decisions as in memory, in a cluster too, and a share of the limits when they are away. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import fc from 'fast-check';
 import type { Exchange } from '../../../core/contract/contract.ts';
 import { CountedLimiter } from '../../../plugins/rate-limit/counted.ts';
 import type { Receipt } from '../../../plugins/rate-limit/decide.ts';
@@ -12,6 +11,7 @@ import { returnAtEnd } from '../../../plugins/rate-limit/slots.ts';
 import { type OpenedCounters, openCounters } from '../../../plugins/storage/counters.ts';
 import { watchDelay } from '../../helpers/delay.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
+import { fc } from '../../helpers/properties.ts';
 import { hasRedis, startRedis, startRedisCluster, type TestRedis } from '../../helpers/redis.ts';
 
 /** Defines nothing on a machine without a server; CI installs one. */

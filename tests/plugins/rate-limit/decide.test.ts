@@ -1,7 +1,6 @@
 /** The limiter's arithmetic: what it admits, what it gives back, how long it makes wait. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   type Cost,
   decide,
@@ -11,6 +10,7 @@ import {
   resetMs,
   settle,
 } from '../../../plugins/rate-limit/decide.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const minuteMs = 60_000;
 const rate = (limit: number, units = 1, periodMs = minuteMs): Cost => ({ limit, periodMs, units });

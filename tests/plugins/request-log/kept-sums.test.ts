@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import fc from 'fast-check';
 import type {
   FailureCause,
   RequestFilter,
@@ -23,6 +22,7 @@ import { addRows, requestSums } from '../../../plugins/request-log/request-sums.
 import { openDatabase, type TestDatabase, testOnServer } from '../../helpers/database.ts';
 import { fakeHost, requestIdAt, setUp } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
+import { fc } from '../../helpers/properties.ts';
 import { isAmong } from '../console/fakes/lists.ts';
 
 const hourMs = 3_600_000;

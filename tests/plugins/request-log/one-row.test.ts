@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { type SQL, sql } from 'drizzle-orm';
-import fc from 'fast-check';
 import type { PluginInstance } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { rowsOf } from '../../../plugins/billing/ledger/sql.ts';
@@ -18,6 +17,7 @@ import { firstIdAt } from '../../../plugins/common/kit/arrival.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { type FakeExchange, type FakeHost, okAnswer, requestIdAt, setUp } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
+import { fc } from '../../helpers/properties.ts';
 import { attemptOf, closeEngine, newCall, newWorld, report, send, type World } from '../billing/world.ts';
 
 after(closeEngine);

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import fc from 'fast-check';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { caller } from '../../../plugins/common/domain/accounts.ts';
 import { attempts, call, usageReport } from '../../../plugins/common/domain/calls.ts';
@@ -13,6 +12,7 @@ import requestLog from '../../../plugins/request-log/index.ts';
 import { beatMs, RowQueue } from '../../../plugins/request-log/queue.ts';
 import { openDatabase } from '../../helpers/database.ts';
 import { fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
+import { fc } from '../../helpers/properties.ts';
 
 test('each exchange leaves one row and one line, whatever its end', async () => {
   const store = await openDatabase();

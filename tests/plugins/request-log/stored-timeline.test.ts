@@ -1,9 +1,9 @@
 /** The text of a stored timeline: what JSON would say of its events, whatever values they have. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { defineEvent, type EventValue, maxTimelineEvents } from '../../../plugins/common/domain/timeline.ts';
 import { storable, storedTimeline } from '../../../plugins/request-log/timeline.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const kind = defineEvent('stored-timeline.said', (...values: EventValue[]) => values.join(' '));
 const event = (at: number, values: readonly EventValue[] | (() => readonly EventValue[] | undefined)) => ({

@@ -1,8 +1,8 @@
 /** The circuit breaker: when it opens, how long, who may test it, and when it closes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { Breaker, type BreakerRules, type Pass } from '../../../plugins/route/breaker.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const rules: BreakerRules = { failures: 5, share: 0.5, openMs: 2_000, maxOpenMs: 60_000 };
 /** Always the longest time. */

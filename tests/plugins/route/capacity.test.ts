@@ -1,11 +1,11 @@
 /** A provider that takes only so many requests at once: who waits, who goes on, and that no place is ever lost. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { upstreamAdmin } from '../../../plugins/common/domain/admin/upstreams.ts';
 import type { TimelineEvent } from '../../../plugins/common/domain/timeline.ts';
 import { wordsIn } from '../../helpers/fakes.ts';
+import { fc } from '../../helpers/properties.ts';
 import {
   type Bench,
   bench,

@@ -1,12 +1,12 @@
 /** The target that answers soonest: who is known, who is not, who is busy, and that the slower ones are still asked at times. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { Provider } from '../../../plugins/common/domain/upstreams.ts';
 import type { Candidate } from '../../../plugins/route/candidates.ts';
 import { type ChoiceInput, orderCandidates } from '../../../plugins/route/choice.ts';
 import { TargetHealth } from '../../../plugins/route/health.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
+import { fc } from '../../helpers/properties.ts';
 import { bench, credentials, modelWith, ok, unreachable } from './helpers.ts';
 
 const { random } = fakeHost();

@@ -1,7 +1,6 @@
 /** Which requests may have a second attempt, how many of them, and which of two attempts a request goes on with. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { Answer } from '../../../core/contract/message.ts';
 import { type Call, type Conversation, call, conversation, pinned } from '../../../plugins/common/domain/calls.ts';
 import type { Model } from '../../../plugins/common/domain/models.ts';
@@ -11,6 +10,7 @@ import type { HedgedAttempt } from '../../../plugins/route/hedged-attempt.ts';
 import { chooseAttempt, combineFailures } from '../../../plugins/route/race.ts';
 import type { Failure } from '../../../plugins/route/verdict.ts';
 import { fakeExchange, okAnswer } from '../../helpers/fakes.ts';
+import { fc } from '../../helpers/properties.ts';
 import { modelWith } from './helpers.ts';
 
 function clockAt(start = 0) {

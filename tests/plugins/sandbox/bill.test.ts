@@ -1,11 +1,11 @@
 /** The vendor's bill, its measure and its cache memory. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { Bill } from '../../../plugins/sandbox/bill.ts';
 import { PromptCache } from '../../../plugins/sandbox/cache.ts';
 import { addText, newModelRequest } from '../../../plugins/sandbox/script/model-request.ts';
 import { cutText, piecesOf, textOfLength, tokensOf } from '../../../plugins/sandbox/script/tokens.ts';
+import { fc } from '../../helpers/properties.ts';
 import { openai, vendorFor } from './clients.ts';
 
 const entry = {

@@ -1,9 +1,9 @@
 /** Values that fit JSON schemas. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { z } from 'zod';
 import { sampleOf } from '../../../plugins/sandbox/script/sample.ts';
+import { fc } from '../../helpers/properties.ts';
 
 test('references, branches, constants and unions are followed', () => {
   const schema = {

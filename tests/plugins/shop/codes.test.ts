@@ -4,11 +4,11 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import fc from 'fast-check';
 import { pool } from '../../../plugins/common/domain/ledger.ts';
 import { hashCode, makeCode, prefixOf, readCode } from '../../../plugins/shop/code.ts';
 import { testOnServer } from '../../helpers/database.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
+import { fc } from '../../helpers/properties.ts';
 import { codeOf, makeCodes, openStall, redeem, statuses, usd } from './stall.ts';
 
 test('redeem race: 100 parallel redemptions of a single-use code on two processes credit once', async () => {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eq, sql } from 'drizzle-orm';
 import { bigint, integer, jsonb, pgSchema, text, timestamp } from 'drizzle-orm/pg-core';
-import fc from 'fast-check';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
+import { fc } from '../../helpers/properties.ts';
 
 async function withDatabase(work: (database: TestDatabase) => Promise<void>, pool = 5): Promise<void> {
   const database = await openDatabase({ pool });

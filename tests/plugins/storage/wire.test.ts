@@ -1,7 +1,6 @@
 /** The wire protocol's messages: cut anywhere, and refused when they are none. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   AnswerScanner,
   closedName,
@@ -17,6 +16,7 @@ import {
   sync,
   welcome,
 } from '../../../plugins/storage/embedded/wire.ts';
+import { fc } from '../../helpers/properties.ts';
 
 export const startup = opening(196_608, 'user\0postgres\0\0');
 

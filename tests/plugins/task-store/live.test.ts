@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import fc from 'fast-check';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { Live } from '../../../plugins/task-store/engine/live.ts';
 import { errorFrame } from '../../../plugins/task-store/orders/shapes/index.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const megabyte = 2 ** 20;
 

@@ -1,13 +1,13 @@
 /** Forms with files: what clients write is read, what is written here others read, and nothing else passes for a form. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   boundaryIn,
   type FormMember,
   readMultipart,
   writeMultipart,
 } from '../../../plugins/common/kit/forms/multipart.ts';
+import { fc } from '../../helpers/properties.ts';
 import { refusal } from './orders.ts';
 
 const name = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }).filter((text) => !/[\r\n\0]/.test(text));

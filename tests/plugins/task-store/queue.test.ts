@@ -1,8 +1,8 @@
 /** The queue: each task ends once and is charged or given back once, whatever vendors and nodes do. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { runsOf } from '../../helpers/histories.ts';
+import { fc } from '../../helpers/properties.ts';
 import {
   type House,
   imagePrice,

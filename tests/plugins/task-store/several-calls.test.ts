@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import fc from 'fast-check';
 import { money } from '../../../plugins/common/domain/money.ts';
 import { rowsOf } from '../../../plugins/task-store/engine/sql.ts';
 import { runsOf } from '../../helpers/histories.ts';
+import { fc } from '../../helpers/properties.ts';
 import {
   type House,
   imagePrice,

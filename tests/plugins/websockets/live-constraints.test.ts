@@ -1,8 +1,8 @@
 /** What a token fixes of a live session's settings, in whatever case the client writes them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { constrained, pathsIn, resumes } from '../../../plugins/websockets/live/constraints.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const message = (setup: object) => ({ data: Buffer.from(JSON.stringify({ setup })), isBinary: false });
 const made = (asked: object, setup: object | undefined, fieldMask?: string) => {

@@ -1,11 +1,11 @@
 /** What realtime events are charged by: for any counters that a vendor may send, every token is counted once, in one class. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { cost } from '../../../plugins/common/domain/money.ts';
 import { totalTokens } from '../../../plugins/common/domain/usage.ts';
 import { RealtimeDialect } from '../../../plugins/websockets/realtime/realtime.ts';
 import { responseUsage, transcriptionUsage } from '../../../plugins/websockets/realtime/usage.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const count = fc.nat(100_000);
 const price = {

@@ -1,8 +1,8 @@
 /** What an upstream's connection is sent of a turn: nothing of a conversation is lost, added or sent to another one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { type KnownConversation, turnMessage } from '../../../plugins/websockets/upstream/turn-message.ts';
+import { fc } from '../../helpers/properties.ts';
 
 interface Item {
   readonly type: string;

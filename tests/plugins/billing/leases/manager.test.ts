@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { money } from '../../../../plugins/common/domain/money.ts';
 import { runsOf } from '../../../helpers/histories.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { FakeNode, type Fault, newTown, type Town } from './fake-node.ts';
 import { LeaseModel } from './lease-model.ts';
 

@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import fc from 'fast-check';
 import { applyDueTerms } from '../../../../plugins/billing/grants/terms.ts';
 import type { JournalRecord } from '../../../../plugins/billing/journal/records.ts';
 import type { LeaseRequest } from '../../../../plugins/billing/leases/share.ts';
@@ -15,6 +14,7 @@ import { sqlStore } from '../../../../plugins/billing/ledger/store.ts';
 import { money } from '../../../../plugins/common/domain/money.ts';
 import { openDatabase, type TestDatabase, testOnServer } from '../../../helpers/database.ts';
 import { runsOf } from '../../../helpers/histories.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { lineOf } from '../world.ts';
 import { LeaseModel } from './lease-model.ts';
 

@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import fc from 'fast-check';
 import { audit } from '../../../../plugins/billing/audit/audit.ts';
 import type { JournalRecord } from '../../../../plugins/billing/journal/records.ts';
 import { applyBatch } from '../../../../plugins/billing/ledger/batch.ts';
@@ -24,6 +23,7 @@ import { foldSums } from '../../../../plugins/common/kit/sums/fold.ts';
 import { boundsOf } from '../../../../plugins/console/api/time-zone.ts';
 import { openDatabase, type TestDatabase, testOnServer } from '../../../helpers/database.ts';
 import { runsOf } from '../../../helpers/histories.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { isAmong } from '../../console/fakes/lists.ts';
 import { closeEngine, lineOf } from '../world.ts';
 

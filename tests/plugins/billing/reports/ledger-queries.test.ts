@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import fc from 'fast-check';
 import type { GatewayError } from '../../../../core/contract/errors.ts';
 import packageFile from '../../../../package.json' with { type: 'json' };
 import {
@@ -15,6 +14,7 @@ import type { Page, PageRequest, Span } from '../../../../plugins/common/domain/
 import { pool } from '../../../../plugins/common/domain/ledger.ts';
 import { flatBook } from '../../../../plugins/common/domain/prices.ts';
 import { runsOf } from '../../../helpers/histories.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { answer, attemptOf, closeEngine, enter, newCall, newWorld, price, send, usd, type World } from '../world.ts';
 
 after(closeEngine);

@@ -1,9 +1,9 @@
 /** What a chart draws: an axis that people would write, labels that fit, and no line through times without a value. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { labelled, runsOf, stepsTo } from '../../../../plugins/console/web/src/parts/chart-scale.ts';
 import { countText, pointText } from '../../../../plugins/console/web/src/parts/format.ts';
+import { fc } from '../../../helpers/properties.ts';
 
 test('an axis has few round steps, and reaches what is drawn', () => {
   assert.deepEqual(stepsTo(8).steps, [0, 2, 4, 6, 8]);

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { marksOf, offsetOf } from '../../../../plugins/console/web/src/pages/operator/config/lint.ts';
 import { placeAt } from '../../../../plugins/console/web/src/pages/operator/config/place.ts';
 import { listStep, type SchemaNode } from '../../../../plugins/console/web/src/pages/operator/config/schema.ts';
 import { meaningAt, suggestionsAt } from '../../../../plugins/console/web/src/pages/operator/config/suggest.ts';
+import { fc } from '../../../helpers/properties.ts';
 
 const schema = JSON.parse(readFileSync('config/schema.json', 'utf8')) as SchemaNode;
 const main = readFileSync('config/main.yaml', 'utf8');

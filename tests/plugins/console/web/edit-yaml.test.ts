@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { isMap, isScalar, type Node, parse, parseDocument } from 'yaml';
 import {
   type FormValue,
@@ -15,6 +14,7 @@ import {
   namesAt,
   valueAt,
 } from '../../../../plugins/console/web/src/pages/operator/config/forms/layers.ts';
+import { fc } from '../../../helpers/properties.ts';
 
 const read = (name: string) => readFileSync(new URL(`../../../../config/${name}`, import.meta.url), 'utf8');
 const shipped = ['main.yaml', 'shared.yaml', 'models.yaml', 'alt.yaml', 'demo.yaml', 'sandbox.yaml'].map(read);

@@ -1,7 +1,6 @@
 /** Amounts, counts and times as the pages write them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   countdownText,
   countText,
@@ -12,6 +11,7 @@ import {
   moneyText,
   shareText,
 } from '../../../../plugins/console/web/src/parts/format.ts';
+import { fc } from '../../../helpers/properties.ts';
 
 test('from one dollar on an amount has cents, below it four significant digits', () => {
   const cases: Record<string, string> = {

@@ -1,8 +1,8 @@
 /** What models write becomes blocks and spans; whatever they write, nothing of it is lost or runs. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { blocksOf, spansOf } from '../../../../plugins/console/web/src/parts/markdown-blocks.ts';
+import { fc } from '../../../helpers/properties.ts';
 
 test('headings, lists, code, quotes, tables and paragraphs are told apart', () => {
   const text = [

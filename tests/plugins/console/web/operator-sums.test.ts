@@ -1,7 +1,6 @@
 /** The small sums behind the operator's pages. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { formatUsd, parseUsd } from '../../../../plugins/common/domain/money.ts';
 import { bucketLabel, rateText } from '../../../../plugins/console/web/src/pages/operator/monitor/bucket-label.ts';
 import { toCsv } from '../../../../plugins/console/web/src/pages/operator/sums/rows-csv.ts';
@@ -25,6 +24,7 @@ import {
   plainRatio,
   sum,
 } from '../../../../plugins/console/web/src/pages/operator/sums/usd.ts';
+import { fc } from '../../../helpers/properties.ts';
 
 const amount = fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }).map(formatUsd);
 

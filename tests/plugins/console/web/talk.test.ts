@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { codeOf } from '../../../../plugins/console/web/src/calls/code.ts';
 import {
   callOf,
@@ -18,6 +17,7 @@ import {
   TalkError,
   type Turn,
 } from '../../../../plugins/console/web/src/pages/client/playground/chat/talk.ts';
+import { fc } from '../../../helpers/properties.ts';
 
 const asked = (protocol: ProtocolName, messages: readonly Message[], parameters: Parameters = {}, system = '') =>
   callOf(protocol, { model: 'm', system, messages, parameters });

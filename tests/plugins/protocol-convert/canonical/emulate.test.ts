@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { Part } from '../../../../plugins/common/canonical/prompt.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { assertLegal, eventsOf, replyOf } from './collect-events.ts';
 
 const textOf = (parts: readonly Part[]) => parts.map((part) => (part.kind === 'text' ? part.text : '')).join('');

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { ReplyEvents } from '../../../../plugins/common/canonical/events.ts';
 import type { ToolCallPart } from '../../../../plugins/common/canonical/prompt.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { assertLegal, eventsOf, replyOf } from './collect-events.ts';
 
 const callsOf = (tell: (events: ReplyEvents) => void) =>

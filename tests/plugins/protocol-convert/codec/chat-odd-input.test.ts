@@ -1,9 +1,9 @@
 /** Whatever JSON comes: upstream chunks become legal events, client requests are read or refused by name. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../../core/json/json.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { collect, decode, encode, encodeStream, replyContext, streamEvents } from './chat-harness.ts';
 
 const odd = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom('', null, 'a', 0, [], {}));

@@ -1,9 +1,9 @@
 /** A Prompt that was worded as a chat request and read again has lost what was named, and nothing else. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { JsonObject } from '../../../../core/json/json.ts';
 import type { Part, Prompt, TextPart, Tool, Turn } from '../../../../plugins/common/canonical/prompt.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { decode, encode } from './chat-harness.ts';
 
 const word = fc.string({ minLength: 1, maxLength: 12, unit: 'grapheme' });

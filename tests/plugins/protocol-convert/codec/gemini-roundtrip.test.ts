@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { Prompt } from '../../../../plugins/common/canonical/prompt.ts';
 import { geminiCodec } from '../../../../plugins/protocol-convert/protocols/gemini/codec.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { decode, encode } from './gemini-harness.ts';
 
 const word = fc.stringMatching(/^[a-z]{1,8}$/);

@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import { createGoogleGenerativeAI } from '@ai-sdk/google';
 import { GoogleGenAI } from '@google/genai';
 import { streamText } from 'ai';
-import fc from 'fast-check';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { Event } from '../../../../plugins/common/canonical/reply.ts';
 import { geminiCodec } from '../../../../plugins/protocol-convert/protocols/gemini/codec.ts';
 import { decodeSlot } from '../../../../plugins/protocol-convert/protocols/gemini/signatures.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { recording, recordings } from '../../../helpers/recordings.ts';
 import {
   askThoughts,

@@ -1,10 +1,10 @@
 /** Requests of the messages protocol, read, worded and read again, for any conversation and any settings. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { JsonObject } from '../../../../core/json/json.ts';
 import type { Prompt } from '../../../../plugins/common/canonical/prompt.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { decoded, word } from './messages-harness.ts';
 import { marksIn } from './messages-samples.ts';
 

@@ -1,11 +1,11 @@
 /** Requests that are worded and read again: recordings and random prompts lose only what is said to be lost. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { EncodedRequest } from '../../../../plugins/common/canonical/codec.ts';
 import type { OpaqueState, Part, Prompt, Turn } from '../../../../plugins/common/canonical/prompt.ts';
 import { efforts } from '../../../../plugins/common/domain/traits.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { recordings } from './responses-helpers.ts';
 import { decode, encode, png, refusal, system } from './responses-samples.ts';
 

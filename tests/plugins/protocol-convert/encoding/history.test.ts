@@ -1,7 +1,6 @@
 /** Histories: results beside their calls, roles in turn, nothing empty, and no words lost. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { Part, ToolCallPart, ToolResultPart, Turn } from '../../../../plugins/common/canonical/prompt.ts';
 import {
   callsById,
@@ -11,6 +10,7 @@ import {
   pairedTurns,
   withoutEmpty,
 } from '../../../../plugins/common/encoding/history.ts';
+import { fc } from '../../../helpers/properties.ts';
 
 const text = (words: string): Part => ({ kind: 'text', text: words });
 const call = (id: string, name = 'tool'): ToolCallPart => ({ kind: 'tool-call', id, name, input: '{}' });

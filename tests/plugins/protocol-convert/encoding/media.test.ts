@@ -1,7 +1,6 @@
 /** Media: types by content, data URLs however they are written. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   audioFormat,
   bytesSource,
@@ -14,6 +13,7 @@ import {
   sniffMediaType,
   urlSource,
 } from '../../../../plugins/common/encoding/media.ts';
+import { fc } from '../../../helpers/properties.ts';
 
 const base64 = (latin1: string) => Buffer.from(latin1, 'latin1').toString('base64');
 const png = base64('\x89PNG\r\n\x1a\n\0\0\0\rIHDR rest of it');

@@ -1,9 +1,9 @@
 /** Reasoning: efforts and budgets, each in terms of the other, within what a model takes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { type Effort, efforts } from '../../../../plugins/common/domain/traits.ts';
 import { budgetOf, effortOf, nearestEffort } from '../../../../plugins/common/encoding/reasoning.ts';
+import { fc } from '../../../helpers/properties.ts';
 
 test('a budget counts as the effort that would have asked for it', () => {
   const pairs: [number, Effort][] = [

@@ -1,7 +1,6 @@
 /** JSON Schemas for tools and answers: what each protocol takes, and nothing said that it does not. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { subschemas } from '../../../../plugins/common/encoding/schema-walk.ts';
 import {
   closedSchema,
@@ -11,6 +10,7 @@ import {
   rootObject,
   withoutConst,
 } from '../../../../plugins/common/encoding/schemas.ts';
+import { fc } from '../../../helpers/properties.ts';
 
 type Schema = Record<string, unknown>;
 const object = (properties: Schema, more: Schema = {}): Schema => ({ type: 'object', properties, ...more });

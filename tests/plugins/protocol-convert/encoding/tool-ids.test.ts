@@ -1,8 +1,8 @@
 /** Ids of tool calls: legal where they go, the same for the same call, different for different ones. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { legalCallId, madeCallId } from '../../../../plugins/common/encoding/tool-ids.ts';
+import { fc } from '../../../helpers/properties.ts';
 
 const rules = { messages: /^[a-zA-Z0-9_-]{1,64}$/, any: /^[\x21-\x7e]{1,64}$/, nine: /^[a-zA-Z0-9]{9}$/ } as const;
 const forms = ['messages', 'any', 'nine'] as const;

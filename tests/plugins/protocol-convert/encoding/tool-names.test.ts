@@ -1,8 +1,8 @@
 /** Tool names: legal at the upstream, never shared by two tools, and found again on the way back. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { type NameLimits, ToolNamer } from '../../../../plugins/common/encoding/tool-names.ts';
+import { fc } from '../../../helpers/properties.ts';
 
 const plain: NameLimits = { allowed: /[a-zA-Z0-9_-]/, maxLength: 64 };
 const dotted: NameLimits = { allowed: /[a-zA-Z0-9_.:-]/, first: /[a-zA-Z_]/, maxLength: 64 };

@@ -1,8 +1,8 @@
 /** Frames that are recognised by the one before are metered as if each was searched. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { RepeatedFrame, textBytes, textPattern } from '../../../../plugins/protocol-convert/request/fast-scan.ts';
+import { fc } from '../../../helpers/properties.ts';
 
 const pattern = textPattern('content', 'arguments');
 

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import plugin from '../../../../plugins/request-log/index.ts';
 import { openDatabase, type TestDatabase } from '../../../helpers/database.ts';
 import { prepare } from '../../../helpers/fakes.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { alice, bob, startStage } from './stage.ts';
 
 const everything = { bodies: { of: [{}] } };

@@ -1,10 +1,10 @@
 /** Masking: no secret comes through, however it stands there, and all else does. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { TextExcerpt } from '../../../../plugins/request-log/bodies/excerpt.ts';
 import { maskBody } from '../../../../plugins/request-log/bodies/mask.ts';
 import { Secrets } from '../../../../plugins/request-log/bodies/secrets.ts';
+import { fc } from '../../../helpers/properties.ts';
 
 const usual = new Secrets({ names: ['pet name'], emails: true, cards: true });
 

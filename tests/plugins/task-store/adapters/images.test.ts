@@ -1,10 +1,10 @@
 /** What each image vendor is asked, and how its answers are read. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { UpstreamRefusal } from '../../../../core/contract/errors.ts';
 import type { MediaAdapter, Order, Step } from '../../../../plugins/common/media/adapters.ts';
 import { ownAdapters } from '../../../../plugins/task-store/adapters/index.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { imageOrder, png, refusal, shown, shownBytes, targetWith, without } from '../orders.ts';
 
 const adapters = new Map(ownAdapters.map((each) => [each.name, each]));

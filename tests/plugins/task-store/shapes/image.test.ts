@@ -1,8 +1,8 @@
 /** The image task and the official image answer: every bound of the interface, and every state as clients read it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { imageAnswer, imageTask } from '../../../../plugins/task-store/orders/shapes/index.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { png, read, refusal, task } from '../orders.ts';
 
 const body = { model: 'm', prompt: 'A cat' };

@@ -1,9 +1,9 @@
 /** The video task and the OpenAI videos shape: every bound of the interface, and every state as clients read it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { Task } from '../../../../plugins/task-store/contract.ts';
 import { openaiVideos, videoTask } from '../../../../plugins/task-store/orders/shapes/index.ts';
+import { fc } from '../../../helpers/properties.ts';
 import { png, read, refusal, task, videoOrder } from '../orders.ts';
 
 const url = 'https://example.com/a.png';
