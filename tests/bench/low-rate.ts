@@ -1,7 +1,7 @@
 /**
  * `npm run bench:rate -- [--rate 200] [--seconds 10] [--pairs 2] [--against DIRECTORY]`: the main gateway with the embedded database at a
- * steady low rate, and at rest: statements and transactions a second, and processor time of the gateway and all its child
- * processes. With another checkout to compare with, the two take turns, and each pair gives its own ratio.
+ * steady low rate, and at rest: statements and transactions a second, processor time of the gateway and all its child
+ * processes, and how long 99 of 100 calls take, beside a bare forwarder at the same rate. With another checkout to compare with, the two take turns, and each pair gives its own ratio.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -40,18 +40,20 @@ interface Spent {
 interface Measured {
   readonly idle: Spent;
   readonly loaded: Spent;
-  readonly calls: number;
+  /** How long each call took, in rising order. */
+  readonly latenciesMs: readonly number[];
 }
 
 const vendor = await startSlowVendor();
 
 for (let pair = 1; pair <= Number(values.pairs); pair += 1) {
+  tellLatencies(`bare forwarder, ${pair}`, await bareLatenciesMs());
   const own = await measure(here);
   tell(`this checkout, ${pair}`, own);
   if (values.against === undefined) continue;
   const other = await measure(resolve(values.against));
   tell(`${values.against}, ${pair}`, other);
-  const each = ({ loaded, calls }: Measured) => allOf(loaded) / calls;
+  const each = ({ loaded, latenciesMs }: Measured) => allOf(loaded) / latenciesMs.length;
   const quotient = (over: number, under: number) => (over / under).toFixed(2);
   console.log(
     `pair ${pair}: processor time of a call, other ÷ this, ${quotient(each(other), each(own))}; at rest, ${quotient(allOf(other.idle), allOf(own.idle))}`,
@@ -71,13 +73,27 @@ async function measure(root: string): Promise<Measured> {
   await pause(2_000);
   const idle = await spent(child, () => pause(seconds * 1_000));
   await load(port, key, warmSeconds);
-  let calls = 0;
+  let latenciesMs: number[] = [];
   const loaded = await spent(child, async () => {
-    calls = await load(port, key, seconds);
+    latenciesMs = await load(port, key, seconds);
   });
   child.disconnect();
   await once(child, 'exit');
-  return { idle, loaded, calls };
+  return { idle, loaded, latenciesMs };
+}
+
+async function bareLatenciesMs(): Promise<number[]> {
+  const { port: vendorPort } = vendor.address() as AddressInfo;
+  const child = fork(join(import.meta.dirname, 'bare.ts'), [String(vendorPort)], {
+    execArgv: ['--max-semi-space-size=64'],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }];
+  await load(port, 'none', warmSeconds);
+  const latenciesMs = await load(port, 'none', seconds);
+  child.disconnect();
+  await once(child, 'exit');
+  return latenciesMs;
 }
 
 async function spent(child: ChildProcess, work: () => Promise<unknown>): Promise<Spent> {
@@ -118,8 +134,8 @@ function processorMsOf(id: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-/** So many calls a second, evenly spread, however long each takes. Resolves with their number when all are answered. */
-async function load(port: number, key: string, forSeconds: number): Promise<number> {
+/** So many calls a second, evenly spread, however long each takes. Resolves with the time that each took, in rising order. */
+async function load(port: number, key: string, forSeconds: number): Promise<number[]> {
   const agent = new Agent({ keepAlive: true });
   const body = JSON.stringify({
     model: 'bench-chat',
@@ -132,29 +148,38 @@ async function load(port: number, key: string, forSeconds: number): Promise<numb
     'content-length': Buffer.byteLength(body),
   };
   const ask = () =>
-    new Promise<void>((done, fail) => {
+    new Promise<number>((done, fail) => {
+      const asked = performance.now();
       const target = { port, host: '127.0.0.1', method: 'POST', path: '/v1/chat/completions', agent, headers };
       request(target, (reply) => {
         if (reply.statusCode !== 200) fail(new Error(`status ${reply.statusCode}`));
-        reply.resume().on('end', done);
+        reply.resume().on('end', () => done(performance.now() - asked));
       })
         .on('error', fail)
         .end(body);
     });
   const begun = performance.now();
-  const pending: Promise<void>[] = [];
+  const pending: Promise<number>[] = [];
   for (const total = rate * forSeconds; pending.length < total; await pause(2)) {
     const due = Math.min(total, Math.floor(((performance.now() - begun) / 1_000) * rate));
     while (pending.length < due) pending.push(ask());
   }
-  await Promise.all(pending);
+  const latenciesMs = await Promise.all(pending);
   agent.destroy();
-  return pending.length;
+  return latenciesMs.sort((left, right) => left - right);
 }
 
-function tell(name: string, { idle, loaded, calls }: Measured): void {
+function tellLatencies(name: string, latenciesMs: readonly number[]): void {
+  const [half, most] = [0.5, 0.99].map((part) => latenciesMs[Math.floor(part * latenciesMs.length)]!.toFixed(1));
+  console.log(
+    `\n${name}: ${latenciesMs.length} calls in ${seconds} s, half within ${half} ms, 99 of 100 within ${most} ms`,
+  );
+}
+
+function tell(name: string, { idle, loaded, latenciesMs }: Measured): void {
   const second = (count: number) => (count / seconds).toFixed(1);
-  console.log(`\n${name}: ${calls} calls in ${seconds} s`);
+  const calls = latenciesMs.length;
+  tellLatencies(name, latenciesMs);
   console.log(`  statements a second: ${second(loaded.statements)}, at rest ${second(idle.statements)}`);
   console.log(`  transactions a second: ${second(loaded.transactions)}, at rest ${second(idle.transactions)}`);
   const each = (milliseconds: number) => (milliseconds / calls).toFixed(2);
