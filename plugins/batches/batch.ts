@@ -50,18 +50,14 @@ export interface Batch {
   readonly expiresAt: number;
 }
 
-/** As it stands in the settings. */
+/** As they stand in the settings: these addresses name the model, which the bodies of their lines do not. */
 export const contentEndpoint = '/v1beta/models/{model}:generateContent';
-const contentPath = /^\/v1beta\/models\/([^/]+):generateContent$/;
-
-/** The address of lines that generate content; it names the model, which their bodies do not. */
-export function contentEndpointOf(model: string): string {
-  return contentEndpoint.replace('{model}', () => encodeURIComponent(model));
-}
+export const embeddingEndpoint = '/v1beta/models/{model}:embedContent';
+const modelPath = /^\/v1beta\/models\/([^/]+):(?:generateContent|embedContent)$/;
 
 /** The model that the address of the lines names; undefined: their bodies name it. */
 export function modelInEndpoint(endpoint: string): string | undefined {
-  const name = contentPath.exec(endpoint)?.[1];
+  const name = modelPath.exec(endpoint)?.[1];
   return name === undefined ? undefined : decodeURIComponent(name);
 }
 

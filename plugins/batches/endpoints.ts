@@ -3,7 +3,7 @@ import type { Endpoint, Exchange } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { type Dialect, dialectOf, renderError } from '../common/kit/dialects.ts';
-import { type Batch, type BatchDialect, contentEndpoint } from './batch.ts';
+import { type Batch, type BatchDialect, modelInEndpoint } from './batch.ts';
 import { chatOrder, messagesLines } from './create.ts';
 import { describeGoogle, googleEndpoints, listGoogle } from './google/endpoints.ts';
 import { accountOf, cancel, type EndpointTools, found, json, newId, place, placeLines, removeEnded } from './orders.ts';
@@ -15,13 +15,13 @@ export function endpointsOf(tools: EndpointTools): Endpoint[] {
   return [
     ...chatEndpoints(tools),
     ...(tools.endpoints.includes('/v1/messages') ? messagesEndpoints(tools) : []),
-    ...(tools.endpoints.includes(contentEndpoint) ? googleEndpoints(tools) : []),
+    ...googleEndpoints(tools),
   ];
 }
 
 /** Google's clients with the version `v1` call the same address as chat's clients. */
 function isGoogle({ endpoints }: EndpointTools, { request }: Exchange): boolean {
-  return endpoints.includes(contentEndpoint) && dialectOf(request) === 'gemini';
+  return endpoints.some(modelInEndpoint) && dialectOf(request) === 'gemini';
 }
 
 function base(dialect: Dialect) {
@@ -146,7 +146,7 @@ function originOf({ request }: Exchange): string {
 async function orderFile(tools: EndpointTools, exchange: Exchange): Promise<Batch> {
   const order = chatOrder(
     exchange.request,
-    tools.endpoints.filter((path) => path !== contentEndpoint),
+    tools.endpoints.filter((path) => modelInEndpoint(path) === undefined),
   );
   const file = await tools.files().find(accountOf(exchange), order.inputFile);
   if (file === undefined)

@@ -13,7 +13,7 @@ import { uploadedFiles } from '../common/domain/stored-files.ts';
 import { providers, target } from '../common/domain/upstreams.ts';
 import { DueWatch } from '../common/kit/due-watch.ts';
 import { openBatchAdmin } from './admin.ts';
-import { contentEndpoint } from './batch.ts';
+import { contentEndpoint, embeddingEndpoint, modelInEndpoint } from './batch.ts';
 import { endpointsOf } from './endpoints.ts';
 import { LineRows } from './line-rows.ts';
 import { BatchRows } from './rows.ts';
@@ -38,6 +38,7 @@ const addresses = [
   '/v1/embeddings',
   '/v1/moderations',
   contentEndpoint,
+  embeddingEndpoint,
 ] as const;
 
 const configSchema = z.strictObject({
@@ -134,7 +135,7 @@ async function setUpBatches(host: Host, config: Config): Promise<PluginInstance<
     openBatchAdmin({
       rows,
       files,
-      endpoints: config.endpoints.filter((path) => path !== contentEndpoint),
+      endpoints: config.endpoints.filter((path) => modelInEndpoint(path) === undefined),
       limits,
       wake,
     }),

@@ -113,6 +113,42 @@ test('lines of a file are answered in a file', async () => {
   await files.get({ name: source.name! });
 });
 
+test('embeddings are ordered as a list and as a file', async () => {
+  const { files, batches } = client();
+  const embedding = 'gemini-embedding-001';
+  const billed = await demo.billed();
+  const placed = await batches.createEmbeddings({
+    model: embedding,
+    src: { inlinedRequests: { contents: ['one', 'two'], config: { outputDimensionality: 64 } } },
+    config: { displayName: 'words' },
+  });
+  assert.deepEqual([placed.displayName, placed.model], ['words', `models/${embedding}`]);
+  const listed = await ended(placed);
+  assert.equal(listed.state, 'JOB_STATE_SUCCEEDED');
+  const vectors = listed.dest!.inlinedEmbedContentResponses!.map(({ response }) => response!.embedding!.values!);
+  assert.deepEqual(
+    vectors.map(({ length }) => length),
+    [64, 64],
+  );
+  assert.notDeepEqual(vectors[0], vectors[1]);
+  const line = { key: 'a', request: { content: { parts: [{ text: 'one' }] }, outputDimensionality: 64 } };
+  const file = new Blob([`${JSON.stringify(line)}\n`], { type: 'application/jsonl' });
+  const source = await files.upload({ file });
+  const kept = await ended(await batches.createEmbeddings({ model: embedding, src: { fileName: source.name! } }));
+  const address = `${demo.origin}/download/v1beta/${kept.dest!.fileName}:download?alt=media`;
+  const result = (await (await fetch(address, { headers: keyHeaders(demo.keys.good) })).json()) as {
+    key: string;
+    response: { embedding: { values: number[] } };
+  };
+  assert.deepEqual([result.key, result.response.embedding.values], ['a', vectors[0]]);
+  assert.equal(await demo.billed(), billed + 3);
+  await assert.rejects(
+    batches.createEmbeddings({ model: embedding, src: { inlinedRequests: { contents: [] } } }),
+    hasStatus(400),
+  );
+  for (const { name } of [listed, kept]) await batches.delete({ name: name! });
+});
+
 test('lists have pages, of batches of this protocol alone', async () => {
   const { batches } = client();
   const names: string[] = [];

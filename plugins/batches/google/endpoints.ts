@@ -6,17 +6,26 @@ import { caller } from '../../common/domain/accounts.ts';
 import { catalog } from '../../common/domain/models.ts';
 import type { UploadedFiles } from '../../common/domain/stored-files.ts';
 import { dialectOf, renderError } from '../../common/kit/dialects.ts';
-import { type Batch, contentEndpointOf } from '../batch.ts';
+import type { Batch } from '../batch.ts';
 import { accountOf, type EndpointTools, idOf, json, newId, noSuchBatch, placeLines, removeEnded } from '../orders.ts';
-import { googleOrder, linesOfFile, linesOfRequests } from './order.ts';
+import {
+  endpointOf,
+  googleOrder,
+  type LineTerms,
+  linesOfFile,
+  linesOfRequests,
+  type OrderKind,
+  orderKinds,
+} from './order.ts';
 import { googleBatch } from './shapes.ts';
 
 const versions = ['v1beta', 'v1', 'v1alpha'] as const;
 /** An order by file is read to its end before it is answered; results are sent to slow clients. */
 const timeoutMs = 3_600_000;
-const orderMethod = ':batchGenerateContent';
 
 export function googleEndpoints(tools: EndpointTools): Endpoint[] {
+  const kinds = orderKinds.filter(({ endpoint }) => tools.endpoints.includes(endpoint));
+  if (kinds.length === 0) return [];
   return versions.flatMap((version) => {
     const described = version === 'v1beta';
     const common = {
@@ -27,14 +36,16 @@ export function googleEndpoints(tools: EndpointTools): Endpoint[] {
     } satisfies Partial<Endpoint>;
     const one = `/${version}/batches/:id`;
     const changing: Endpoint[] = [
-      {
-        ...common,
-        method: 'POST',
-        path: `/${version}/models/:model(^.+$):${orderMethod}`,
-        body: 'json',
-        describes: described ? [orderDescription] : [],
-        handle: (exchange) => order(tools, exchange),
-      },
+      ...kinds.map(
+        (kind): Endpoint => ({
+          ...common,
+          method: 'POST',
+          path: `/${version}/models/:model(^.+$)::${kind.method}`,
+          body: 'json',
+          describes: described ? [describeOrder(kind)] : [],
+          handle: (exchange) => order(tools, exchange, kind),
+        }),
+      ),
       {
         ...common,
         method: 'POST',
@@ -72,28 +83,28 @@ export function googleEndpoints(tools: EndpointTools): Endpoint[] {
   });
 }
 
-const orderDescription = {
-  summary: 'Orders a batch of requests.',
-  path: `/v1beta/models/{model}${orderMethod}`,
+const describeOrder = ({ method, summary }: OrderKind) => ({
+  summary,
+  path: `/v1beta/models/{model}:${method}`,
   body: { types: ['application/json'], required: ['batch'] },
-};
+});
 const pageParameters = { pageSize: 'Batches of a page.', pageToken: 'The `nextPageToken` of the page before.' };
 
-async function order(tools: EndpointTools, exchange: Exchange): Promise<Answer> {
+async function order(tools: EndpointTools, exchange: Exchange, kind: OrderKind): Promise<Answer> {
   const { request } = exchange;
-  const model = modelFor(tools, exchange, request.params['model'] ?? '');
+  const terms: LineTerms = { kind, model: modelFor(tools, exchange, request.params['model'] ?? '') };
   const { displayName, source } = googleOrder(request);
   const isFile = typeof source === 'string';
   const opened = isFile ? await openSource(tools, exchange, source) : undefined;
   try {
     const lines =
       opened === undefined
-        ? linesOfRequests(source as readonly unknown[], model, tools.limits)
-        : linesOfFile(opened.body, model, tools.limits);
+        ? linesOfRequests(source as readonly unknown[], terms, tools.limits)
+        : linesOfFile(opened.body, terms, tools.limits);
     const batch = await placeLines(tools, exchange, lines, {
       id: newId(tools, ''),
       dialect: 'gemini',
-      endpoint: contentEndpointOf(model),
+      endpoint: endpointOf(terms),
       metadata: { displayName, results: isFile ? 'file' : 'inline' },
       outputLifetimeMs: undefined,
     });

@@ -3,13 +3,49 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import type { ClientRequest } from '../../../core/contract/message.ts';
 import { isObject, type JsonObject, objectOf, tryParse } from '../../../core/json/json.ts';
 import { invalid, readBody } from '../../../core/json/request-body.ts';
-import { contentEndpointOf } from '../batch.ts';
+import { contentEndpoint, embeddingEndpoint } from '../batch.ts';
 import { type InputLimits, linesOf } from '../input.ts';
 
 interface GoogleOrder {
   readonly displayName: string;
   /** Requests, or the name of a file. */
   readonly source: readonly unknown[] | string;
+}
+
+/** A kind of order, by the method of a model that it calls. */
+export interface OrderKind {
+  readonly method: string;
+  readonly summary: string;
+  /** As it stands in the settings. */
+  readonly endpoint: typeof contentEndpoint | typeof embeddingEndpoint;
+  /** What a request must have. */
+  readonly required: string;
+}
+
+export const orderKinds: readonly OrderKind[] = [
+  {
+    method: 'batchGenerateContent',
+    summary: 'Orders a batch of requests.',
+    endpoint: contentEndpoint,
+    required: 'contents',
+  },
+  {
+    method: 'asyncBatchEmbedContent',
+    summary: 'Orders a batch of embeddings.',
+    endpoint: embeddingEndpoint,
+    required: 'content',
+  },
+];
+
+/** What the lines of an order share. */
+export interface LineTerms {
+  readonly kind: OrderKind;
+  readonly model: string;
+}
+
+/** The address that lines call. */
+export function endpointOf({ kind, model }: LineTerms): string {
+  return kind.endpoint.replace('{model}', () => encodeURIComponent(model));
 }
 
 /** What an id of a line may have: its number, and its key or metadata. */
@@ -50,7 +86,7 @@ function member(object: JsonObject, camel: string, snake: string): unknown {
 /** Lines of the requests in an order. */
 export async function* linesOfRequests(
   requests: readonly unknown[],
-  model: string,
+  terms: LineTerms,
   { lines: most }: InputLimits,
 ): AsyncGenerator<Uint8Array> {
   if (requests.length > most) throw tooMany(most);
@@ -59,14 +95,14 @@ export async function* linesOfRequests(
     const { request, metadata } = objectOf(entry) ?? {};
     if (metadata !== undefined && metadata !== null && !isObject(metadata))
       throw invalid(`"${field}.metadata" must be an object.`, `${field}.metadata`);
-    yield lineOf({ number: index + 1, mark: metadata ?? undefined, request, model, field });
+    yield lineOf({ number: index + 1, mark: metadata ?? undefined, request, ...terms, field });
   }
 }
 
 /** Lines of the file that an order names. */
 export async function* linesOfFile(
   body: AsyncIterable<Uint8Array>,
-  model: string,
+  terms: LineTerms,
   { lines: most, lineBytes }: InputLimits,
 ): AsyncGenerator<Uint8Array> {
   let number = 0;
@@ -81,29 +117,30 @@ export async function* linesOfFile(
     if (!isObject(json)) throw invalid(`The ${field} is not a JSON object.`, field);
     const { key, request } = json;
     if (key !== undefined && typeof key !== 'string') throw invalid(`"key" in the ${field} must be a text.`, field);
-    yield lineOf({ number, mark: key, request, model, field });
+    yield lineOf({ number, mark: key, request, ...terms, field });
   }
   if (number === 0) throw invalid('The file has no line.', 'batch.inputConfig.fileName');
 }
 
-interface Line {
+interface Line extends LineTerms {
   readonly number: number;
   readonly mark: string | JsonObject | undefined;
   readonly request: unknown;
-  readonly model: string;
   readonly field: string;
 }
 
-function lineOf({ number, mark, request, model, field }: Line): Uint8Array {
+function lineOf({ number, mark, request, field, ...terms }: Line): Uint8Array {
   const { model: own, ...body } = objectOf(request) ?? { model: null };
   if (own === null) throw invalid(`"request" of ${field} must be an object.`, field);
+  const { model } = terms;
   if (own !== undefined && own !== model && own !== `models/${model}`)
     throw invalid(`"request.model" of ${field} must be the model of the batch, or absent.`, field);
-  if (body['contents'] === undefined) throw invalid(`"request.contents" of ${field} is missing.`, field);
+  const { required } = terms.kind;
+  if (body[required] === undefined) throw invalid(`"request.${required}" of ${field} is missing.`, field);
   const text = mark === undefined ? '' : ` ${JSON.stringify(mark)}`;
   if (text.length > longestMark || text.includes('\\u0000'))
     throw invalid(`The key or metadata of ${field} must be shorter than ${longestMark} characters.`, field);
-  const line = { custom_id: `${number}${text}`, method: 'POST', url: contentEndpointOf(model), body };
+  const line = { custom_id: `${number}${text}`, method: 'POST', url: endpointOf(terms), body };
   return Buffer.from(`${JSON.stringify(line)}\n`);
 }
 

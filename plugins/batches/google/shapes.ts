@@ -17,7 +17,15 @@ export function googleBatch(batch: Batch, output: object | undefined): JsonObjec
       error: { code: 3, message: line == null ? message : `Line ${line}: ${message}` },
     };
   }
-  return { ...operation, done: true, response: { '@type': `${types}.BatchGenerateContentResponse`, ...output } };
+  const { response } = namesOf(batch);
+  return { ...operation, done: true, response: { '@type': `${types}.${response}`, ...output } };
+}
+
+/** Of the messages in an operation. */
+function namesOf({ endpoint }: Batch) {
+  return endpoint.endsWith(':embedContent')
+    ? { metadata: 'EmbedContentBatch', response: 'AsyncBatchEmbedContentResponse' }
+    : { metadata: 'GenerateContentBatch', response: 'BatchGenerateContentResponse' };
 }
 
 const nameOf = ({ id }: Batch) => `batches/${id}`;
@@ -27,7 +35,7 @@ function metadataOf(batch: Batch, output: object | undefined): object {
   const done = counts.succeeded + counts.errored + counts.cancelled + counts.expired;
   const times = [createdAt, startedAt ?? 0, finishingAt ?? 0, endedAt ?? 0, cancelAt ?? 0];
   return {
-    '@type': `${types}.GenerateContentBatch`,
+    '@type': `${types}.${namesOf(batch).metadata}`,
     model: `models/${modelInEndpoint(batch.endpoint) ?? ''}`,
     displayName: metadata?.['displayName'] ?? '',
     ...(output === undefined ? {} : { output }),

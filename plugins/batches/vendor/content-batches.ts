@@ -1,6 +1,5 @@
 /** Batches of generateContent: requests are uploaded as a file, the batch is an operation of a model, results are a file. */
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json/json.ts';
-import { modelInEndpoint } from '../batch.ts';
 import type { BatchApi, Found, VendorOrder, VendorResult, VendorResults, VendorState } from './api.ts';
 import { markOf } from './ids.ts';
 import { badAnswer, VendorRefusal, type Wire } from './wire.ts';
@@ -9,7 +8,7 @@ const mostPages = 20;
 
 export const contentBatches: BatchApi = {
   protocol: 'gemini',
-  takes: (endpoint) => modelInEndpoint(endpoint) !== undefined,
+  takes: (endpoint) => endpoint.endsWith(':generateContent'),
   auth: { header: 'x-goog-api-key', value: '{key}' },
   passedHeaders: [],
   mostLines: 100_000,
