@@ -1,4 +1,5 @@
-/** A batch and its lines, as the plugin's parts share them. Types. */
+/** A batch and its lines, as the plugin's parts share them. */
+import { contentEndpoint } from '../common/domain/admin/batches.ts';
 import type { Money } from '../common/domain/money.ts';
 
 export type BatchDialect = 'chat' | 'messages' | 'gemini';
@@ -50,8 +51,6 @@ export interface Batch {
   readonly expiresAt: number;
 }
 
-/** As it stands in the settings. */
-export const contentEndpoint = '/v1beta/models/{model}:generateContent';
 const contentPath = /^\/v1beta\/models\/([^/]+):generateContent$/;
 
 /** The address of lines that generate content; it names the model, which their bodies do not. */

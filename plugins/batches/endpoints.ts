@@ -2,8 +2,9 @@
 import type { Endpoint, Exchange } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
+import { contentEndpoint } from '../common/domain/admin/batches.ts';
 import { type Dialect, dialectOf, renderError } from '../common/kit/dialects.ts';
-import { type Batch, type BatchDialect, contentEndpoint } from './batch.ts';
+import type { Batch, BatchDialect } from './batch.ts';
 import { chatOrder, messagesLines } from './create.ts';
 import { describeGoogle, googleEndpoints, listGoogle } from './google/endpoints.ts';
 import { accountOf, cancel, type EndpointTools, found, json, newId, place, placeLines, removeEnded } from './orders.ts';
