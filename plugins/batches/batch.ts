@@ -1,4 +1,4 @@
-/** A batch and its lines, as the plugin's parts share them. Types. */
+/** A batch and its lines, as the plugin's parts share them. */
 import type { Money } from '../common/domain/money.ts';
 
 export type BatchDialect = 'chat' | 'messages' | 'gemini';
@@ -50,9 +50,6 @@ export interface Batch {
   readonly expiresAt: number;
 }
 
-/** As they stand in the settings: these addresses name the model, which the bodies of their lines do not. */
-export const contentEndpoint = '/v1beta/models/{model}:generateContent';
-export const embeddingEndpoint = '/v1beta/models/{model}:embedContent';
 const modelPath = /^\/v1beta\/models\/([^/]+):(?:generateContent|embedContent)$/;
 
 /** The model that the address of the lines names; undefined: their bodies name it. */

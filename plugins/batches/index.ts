@@ -2,7 +2,7 @@
 import { definePlugin, type Host, type PluginInstance, upstreamRequest } from '../../core/contract/contract.ts';
 import { count, duration, size, z } from '../../core/contract/schema.ts';
 import { caller, keyring } from '../common/domain/accounts.ts';
-import { batchAdmin } from '../common/domain/admin/batches.ts';
+import { batchAdmin, batchEndpoints } from '../common/domain/admin/batches.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { batchStatistics } from '../common/domain/admin/stored-work.ts';
 import { call, keyedCalls } from '../common/domain/calls.ts';
@@ -13,7 +13,8 @@ import { uploadedFiles } from '../common/domain/stored-files.ts';
 import { providers, target } from '../common/domain/upstreams.ts';
 import { DueWatch } from '../common/kit/due-watch.ts';
 import { openBatchAdmin } from './admin.ts';
-import { contentEndpoint, embeddingEndpoint, modelInEndpoint } from './batch.ts';
+import { AllBatchRows } from './all-rows.ts';
+import { modelInEndpoint } from './batch.ts';
 import { endpointsOf } from './endpoints.ts';
 import { LineRows } from './line-rows.ts';
 import { BatchRows } from './rows.ts';
@@ -31,21 +32,12 @@ const longestSleepMs = 10_000;
 const cleanIntervalMs = 3_600_000;
 
 const positive = (most: number) => count().refine((value) => value >= 1 && value <= most, `must be from 1 to ${most}`);
-const addresses = [
-  '/v1/chat/completions',
-  '/v1/responses',
-  '/v1/messages',
-  '/v1/embeddings',
-  '/v1/moderations',
-  contentEndpoint,
-  embeddingEndpoint,
-] as const;
 
 const configSchema = z.strictObject({
   endpoints: z
-    .array(z.enum(addresses))
+    .array(z.enum(batchEndpoints))
     .min(1)
-    .default([...addresses])
+    .default([...batchEndpoints])
     .describe('Addresses that lines may call; those that the gateway does not offer are left out.'),
   lines: positive(100_000).prefault(50_000).describe('Lines of a batch at most.'),
   line: size()
@@ -134,6 +126,8 @@ async function setUpBatches(host: Host, config: Config): Promise<PluginInstance<
     batchAdmin,
     openBatchAdmin({
       rows,
+      allRows: new AllBatchRows(store),
+      vendorRows: new VendorRows(store),
       files,
       endpoints: config.endpoints.filter((path) => modelInEndpoint(path) === undefined),
       limits,

@@ -43,6 +43,7 @@ export default definePlugin<ConsoleConfig>({
       services.shopAdmin,
       services.taskAdmin,
       services.uploadedFiles,
+      services.fileAdmin,
       services.batchAdmin,
       services.upstreamAdmin,
       services.upstreamProbes,

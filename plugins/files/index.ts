@@ -12,11 +12,13 @@ import {
 import type { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { accounts } from '../common/domain/accounts.ts';
+import { fileAdmin } from '../common/domain/admin/files.ts';
 import { fileStatistics } from '../common/domain/admin/stored-work.ts';
 import { database } from '../common/domain/database.ts';
 import { files, uploadedFiles } from '../common/domain/stored-files.ts';
 import { envelope } from '../common/kit/error-envelope.ts';
 import { checkedExpiry, originFor, signedPath } from './address.ts';
+import { openFileAdmin } from './admin.ts';
 import type { ByteStore } from './bytes.ts';
 import { commandsOf } from './commands.ts';
 import { configSchema, type FilesConfig } from './config.ts';
@@ -35,7 +37,7 @@ const answerTimeoutMs = 3_600_000;
 export default definePlugin<FilesConfig>({
   name: 'files',
   config: configSchema,
-  services: { requires: [database], optional: [accounts], provides: [files, uploadedFiles, fileStatistics] },
+  services: { requires: [database], optional: [accounts], provides: [files, uploadedFiles, fileAdmin, fileStatistics] },
   setup: (host, config) => setUpFiles(host, config),
 });
 
@@ -51,8 +53,10 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
   const keeper = keeperOf(host, config, directory, { rows, store, incoming });
   let listening = 'http://127.0.0.1';
   const origin = (asked?: string) => (config.origin === '' ? originFor(asked, listening) : config.origin);
-  const rooms = { files: keeper, rows: new UploadRows(db), store };
+  const uploads = new UploadRows(db);
+  const rooms = { files: keeper, rows: uploads, store };
   host.provide(uploadedFiles, uploadsOf(host, config, directory, origin, rooms));
+  host.provide(fileAdmin, openFileAdmin({ rows, uploads, clock: host.clock }));
   host.provide(fileStatistics, { keptBytes: () => rows.keptBytes() });
   host.provide(files, {
     ensureRoom: (accountId) => keeper.ensureRoom(accountId),

@@ -96,6 +96,15 @@ export class FileRows {
     return Number(row!.bytes);
   }
 
+  /** Of one account, with files that are being deleted. */
+  async storedBytes(accountId: string): Promise<number> {
+    const [row] = await rowsOf<{ bytes: string }>(
+      this.#orm,
+      sql`select bytes::text as bytes from ${this.#table('file_usage')} where account_id = ${accountId}`,
+    );
+    return Number(row?.bytes ?? 0);
+  }
+
   /** Throws if `bytes` more do not fit: forbidden for the account's limit, overloaded for the gateway's. */
   async ensureRoom(accountId: string, bytes: number, limits: RoomLimits, runner: Runner = this.#orm): Promise<void> {
     const rows = await rowsOf<{ own: string; everything: string }>(

@@ -1,11 +1,13 @@
 /** SQL of uploaded files: found, listed and removed one by one. */
 import { type SQL, sql } from 'drizzle-orm';
+import type { FileAdmin, OwnedFile } from '../common/domain/admin/files.ts';
 import type { Database } from '../common/domain/database.ts';
 import type { UploadedFile, UploadQuery } from '../common/domain/stored-files.ts';
 import { instant, rowsOf } from './rows.ts';
 
 interface Row {
   readonly id: string;
+  readonly account_id: string;
   readonly name: string;
   readonly purpose: string;
   readonly media_type: string;
@@ -19,6 +21,14 @@ interface TaskFile {
   readonly id: string;
   readonly number: number;
   readonly bytes: number;
+}
+
+type Filter = Parameters<FileAdmin['list']>[0];
+
+export interface UploadPage {
+  readonly limit: number;
+  /** The file behind which it begins. */
+  readonly after: Pick<UploadedFile, 'createdAt' | 'id'> | undefined;
 }
 
 export class UploadRows {
@@ -45,6 +55,27 @@ export class UploadRows {
     return this.#select(sql`account_id = ${accountId} ${ofPurpose} ${behind}`, now, ending);
   }
 
+  async findAny(id: string, now: number): Promise<OwnedFile | undefined> {
+    const [file] = await this.#select(sql`id = ${id}`, now, sql``);
+    return file;
+  }
+
+  /** Of all accounts, newest first. */
+  async listAll(filter: Filter, page: UploadPage, now: number): Promise<OwnedFile[]> {
+    return (await rowsOf<Row>(this.#database.orm, this.statement(filter, page, now))).map(fileOf);
+  }
+
+  statement({ accountId, purpose }: Filter, { limit, after }: UploadPage, now: number): SQL {
+    const which = [
+      sql`true`,
+      ...(accountId === undefined ? [] : [sql`account_id = ${accountId}`]),
+      ...(purpose === undefined ? [] : [sql`purpose = ${purpose}`]),
+      ...(after === undefined ? [] : [sql`(created_at, id) < (${instant(after.createdAt)}, ${after.id})`]),
+    ];
+    const ending = sql`order by created_at desc, id desc limit ${limit}::int`;
+    return this.#selection(sql.join(which, sql` and `), now, ending);
+  }
+
   /** Files of a task without a name, by their numbers. */
   async ofTask(accountId: string, taskId: string, now: number): Promise<TaskFile[]> {
     const rows = await rowsOf<Pick<Row, 'id' | 'bytes'> & { number: number }>(
@@ -66,27 +97,32 @@ export class UploadRows {
     return rows.length === 1;
   }
 
-  async #select(which: SQL, now: number, ending: SQL): Promise<UploadedFile[]> {
-    const rows = await rowsOf<Row>(
-      this.#database.orm,
-      sql`select id, name, purpose, media_type, bytes::text as bytes,
-          (extract(epoch from created_at) * 1000)::bigint::text as created_ms,
-          (extract(epoch from sweep_at) * 1000)::bigint::text as sweep_ms
-        from ${this.#files} where ${which} and purpose is not null and state = 'kept' and sweep_at > ${instant(now)}
-        ${ending}`,
-    );
-    return rows.map((row) => ({
-      id: row.id,
-      name: row.name,
-      purpose: row.purpose,
-      mediaType: row.media_type,
-      bytes: Number(row.bytes),
-      createdAt: Number(row.created_ms),
-      expiresAt: Number(row.sweep_ms),
-    }));
+  async #select(which: SQL, now: number, ending: SQL): Promise<OwnedFile[]> {
+    return (await rowsOf<Row>(this.#database.orm, this.#selection(which, now, ending))).map(fileOf);
+  }
+
+  #selection(which: SQL, now: number, ending: SQL): SQL {
+    return sql`select id, account_id, name, purpose, media_type, bytes::text as bytes,
+        (extract(epoch from created_at) * 1000)::bigint::text as created_ms,
+        (extract(epoch from sweep_at) * 1000)::bigint::text as sweep_ms
+      from ${this.#files} where ${which} and purpose is not null and state = 'kept' and sweep_at > ${instant(now)}
+      ${ending}`;
   }
 
   get #files(): SQL {
     return sql`${sql.identifier(this.#database.schema)}.files`;
   }
+}
+
+function fileOf(row: Row): OwnedFile {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    name: row.name,
+    purpose: row.purpose,
+    mediaType: row.media_type,
+    bytes: Number(row.bytes),
+    createdAt: Number(row.created_ms),
+    expiresAt: Number(row.sweep_ms),
+  };
 }

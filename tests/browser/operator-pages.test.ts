@@ -22,6 +22,8 @@ before(async () => {
     'codes',
     'prices',
     'tasks',
+    'files',
+    'batches',
   ];
   const account = `accounts/${accounts[0]!.id}`;
   paths = [
@@ -33,6 +35,9 @@ before(async () => {
     'prices?quote=yes',
     'prices?open=claude-sonnet-5',
     'money?tab=ledger',
+    'files?open=file-questionsjsonl',
+    'batches?open=batch_native',
+    'batches?open=batch_wrong',
   ];
 });
 after(() => stage?.stop());
@@ -51,7 +56,16 @@ for (const part of [0, 1, 2])
 
 test('pages are shown in Chinese too, with no text missing', { skip: cannotRun }, async () => {
   const page = await stage.page('operator', { locale: 'zh-CN' });
-  for (const path of ['monitor', 'upstreams', 'alerts', 'money', 'codes', 'people']) {
+  for (const path of [
+    'monitor',
+    'upstreams',
+    'alerts',
+    'files',
+    'batches?open=batch_native',
+    'money',
+    'codes',
+    'people',
+  ]) {
     await page.goto(`/console/admin/${path}`);
     const title = (await page.getByRole('heading', { level: 1 }).textContent())!;
     assert.match(title, /\p{Script=Han}/u, path);

@@ -213,6 +213,6 @@ test('every page of the operator is reached from the sidebar', { skip: cannotRun
     all.map((link) => (link as unknown as { getAttribute(name: string): string }).getAttribute('href')),
   );
   const names = ['monitor', 'requests', 'upstreams', 'accounts', 'people', 'plans', 'codes', 'prices', 'tasks'];
-  for (const name of [...names, 'money', 'nodes', 'config', 'audit', 'tokens'])
+  for (const name of [...names, 'files', 'batches', 'money', 'nodes', 'config', 'audit', 'tokens'])
     assert.ok(paths.includes(`/console/admin/${name}`), name);
 });

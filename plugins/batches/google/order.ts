@@ -3,7 +3,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import type { ClientRequest } from '../../../core/contract/message.ts';
 import { isObject, type JsonObject, objectOf, tryParse } from '../../../core/json/json.ts';
 import { invalid, readBody } from '../../../core/json/request-body.ts';
-import { contentEndpoint, embeddingEndpoint } from '../batch.ts';
+import { contentEndpoint, embeddingEndpoint } from '../../common/domain/admin/batches.ts';
 import { type InputLimits, linesOf } from '../input.ts';
 
 interface GoogleOrder {

@@ -5,9 +5,11 @@ import { activityRoutes } from './activity.ts';
 import { accountChangeRoutes } from './admin/account-changes.ts';
 import { accountRoutes } from './admin/accounts.ts';
 import { alertRoutes } from './admin/alerts.ts';
+import { operatorBatchRoutes } from './admin/batches.ts';
 import { bodyRoutes, recordingRoutes } from './admin/bodies.ts';
 import { codeRoutes } from './admin/codes.ts';
 import { configRoutes } from './admin/config.ts';
+import { operatorFileRoutes } from './admin/files.ts';
 import { auditRoutes, moneyRoutes, tokenRoutes } from './admin/operations.ts';
 import { peopleRoutes } from './admin/people.ts';
 import { accessWith, pluginPageRoutes } from './admin/plugin-pages.ts';
@@ -57,6 +59,8 @@ const topics = [
   codeRoutes,
   priceRoutes,
   operatorTaskRoutes,
+  operatorFileRoutes,
+  operatorBatchRoutes,
   moneyRoutes,
   auditRoutes,
   tokenRoutes,

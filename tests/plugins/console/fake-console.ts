@@ -5,6 +5,7 @@ import { type Accounts, accounts } from '../../../plugins/common/domain/accounts
 import { accountAdmin } from '../../../plugins/common/domain/admin/accounts.ts';
 import { alertAdmin } from '../../../plugins/common/domain/admin/alerts.ts';
 import { batchAdmin } from '../../../plugins/common/domain/admin/batches.ts';
+import { fileAdmin } from '../../../plugins/common/domain/admin/files.ts';
 import { ledgerQueries } from '../../../plugins/common/domain/admin/ledger.ts';
 import { priceQueries } from '../../../plugins/common/domain/admin/prices.ts';
 import { recordedBodies } from '../../../plugins/common/domain/admin/recorded-bodies.ts';
@@ -87,7 +88,9 @@ function provideDesks(host: FakeHost, world: World): void {
   host.provide(shop, trade.shop);
   host.provide(shopAdmin, trade.desk);
   host.provide(taskAdmin, fakeTasks(world, clientAccount));
-  host.provide(uploadedFiles, fakeFiles(world, clientAccount));
+  const uploads = fakeFiles(world, clientAccount);
+  host.provide(uploadedFiles, uploads.files);
+  host.provide(fileAdmin, uploads.admin);
   host.provide(batchAdmin, fakeBatches(world, clientAccount));
   host.provide(upstreamAdmin, fakeUpstreams());
   host.provide(upstreamProbes, fakeProbes());

@@ -1,4 +1,7 @@
-/** Files and batches of a client in the console of a whole gateway: listed, downloaded, checked, ordered, cancelled, deleted. */
+/**
+ * Files and batches in the console of a whole gateway: a client's own are listed, downloaded, checked, ordered, cancelled and
+ * deleted; operators see those of all accounts, and cancel and delete with a reason.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -6,13 +9,14 @@ import type { Browser } from './browser.ts';
 import { clientOf, operatorOf, startDemo, type TestConsole } from './house.ts';
 
 let house: TestConsole;
+let boss: Browser;
 let ada: Browser;
 let eve: Browser;
 let accountId: string;
 let key: string;
 before(async () => {
   house = await startDemo('demo');
-  const boss = await operatorOf(house);
+  boss = await operatorOf(house);
   ada = await clientOf(house, 'ada@example.test');
   eve = await clientOf(house, 'eve@example.test');
   accountId = (await ada.ask('/me')).json.account.id;
@@ -150,6 +154,65 @@ test('a batch is cancelled once by its own account', async () => {
   assert.equal(batch.outcome, 'cancelled');
   assert.equal(batch.succeeded + batch.errored + batch.cancelled, batch.total);
   assert.notEqual(batch.cancelAt, null);
+});
+
+test('operators see files of all accounts, and delete one with a reason that the audit log keeps', async () => {
+  const [one, other] = [await upload('of ada'), await upload('of ada too')];
+  const { rows } = (await boss.ask('/admin/files?limit=2')).json;
+  assert.deepEqual(
+    rows.map((row: { id: string; accountId: string; bytes: number }) => [row.id, row.accountId, row.bytes]),
+    [
+      [other, accountId, 10],
+      [one, accountId, 6],
+    ],
+  );
+  const { next } = (await boss.ask('/admin/files?limit=1')).json;
+  assert.equal((await boss.ask(`/admin/files?limit=1&after=${next}`)).json.rows[0].id, one);
+  assert.deepEqual((await boss.ask('/admin/files?accountId=nothing')).json.rows, []);
+  assert.deepEqual((await boss.ask('/admin/files?purpose=vision')).json.rows, []);
+  const file = (await boss.ask(`/admin/files/${one}`)).json;
+  assert.deepEqual([file.name, file.purpose], ['in put.jsonl', 'batch']);
+  assert.ok(file.accountBytes >= 16);
+  const body = { reason: 'personal data' };
+  assert.equal((await ada.ask(`/admin/files/${one}`, { method: 'DELETE', body })).status, 403);
+  assert.equal((await boss.ask(`/admin/files/${one}`, { method: 'DELETE', body: {} })).status, 400);
+  assert.equal((await boss.ask(`/admin/files/${one}`, { method: 'DELETE', body })).status, 200);
+  assert.equal((await boss.ask(`/admin/files/${one}`, { method: 'DELETE', body })).status, 404);
+  assert.equal((await boss.ask(`/admin/files/${one}`)).status, 404);
+  assert.equal((await ada.ask(`/files/${one}/content`)).status, 404);
+  const { rows: audit } = (await boss.ask(`/admin/audit?subject=${one}`)).json;
+  assert.deepEqual(
+    audit.map((row: Record<string, string>) => [row['action'], row['reason'], row['result']]),
+    [
+      ['file.delete', 'personal data', 'not_found'],
+      ['file.delete', 'personal data', 'done'],
+    ],
+  );
+});
+
+test('operators see batches of all accounts with what each is, and cancel one with a reason', async () => {
+  const id = await order(await upload(Array.from({ length: 400 }, (_, index) => line(`${index}`)).join('\n')));
+  const open = (await boss.ask('/admin/batches?limit=1')).json.rows[0];
+  assert.deepEqual(
+    [open.id, open.accountId, open.outcome, open.cost, open.succeeded],
+    [id, accountId, null, null, null],
+  );
+  assert.equal((await boss.ask('/admin/batches/unknown/cancel', { body: { reason: 'none' } })).status, 404);
+  assert.equal((await ada.ask(`/admin/batches/${id}/cancel`, { body: { reason: 'mine' } })).status, 403);
+  assert.equal((await boss.ask(`/admin/batches/${id}/cancel`, { body: {} })).status, 400);
+  assert.equal((await boss.ask(`/admin/batches/${id}/cancel`, { body: { reason: 'too costly' } })).status, 200);
+  const batch = await ended(id);
+  const story = (await boss.ask(`/admin/batches/${id}`)).json;
+  assert.deepEqual(story, { ...batch, accountId, vendor: null });
+  const { rows } = (await boss.ask('/admin/batches?state=cancelled&endpoint=/v1/chat/completions')).json;
+  assert.deepEqual(
+    [rows[0].id, rows[0].cost, rows[0].succeeded, rows[0].cancelled],
+    [id, batch.cost, batch.succeeded, batch.cancelled],
+  );
+  assert.equal((await boss.ask('/admin/batches?state=failed')).json.rows[0].outcome, 'failed');
+  assert.deepEqual((await boss.ask('/admin/batches?endpoint=/v1/embeddings')).json.rows, []);
+  const [audit] = (await boss.ask(`/admin/audit?subject=${id}`)).json.rows;
+  assert.deepEqual([audit.action, audit.reason, audit.result], ['batch.cancel', 'too costly', 'done']);
 });
 
 const nano = (usd: string) => {

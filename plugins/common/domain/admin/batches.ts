@@ -42,7 +42,92 @@ export interface BatchView {
   readonly expiresAt: number;
 }
 
+/** These addresses name the model, which the bodies of their lines do not. */
+export const contentEndpoint = '/v1beta/models/{model}:generateContent';
+export const embeddingEndpoint = '/v1beta/models/{model}:embedContent';
+/** Addresses that lines of batches may call. */
+export const batchEndpoints = [
+  '/v1/chat/completions',
+  '/v1/responses',
+  '/v1/messages',
+  '/v1/embeddings',
+  '/v1/moderations',
+  contentEndpoint,
+  embeddingEndpoint,
+] as const;
+
+/** The words for where a batch stands, and how one ended. */
+export const batchStates = [
+  'validating',
+  'running',
+  'finishing',
+  'completed',
+  'failed',
+  'cancelled',
+  'expired',
+] as const;
+
+/** A vendor's own batch that makes the lines. */
+interface VendorBatchView {
+  readonly provider: string;
+  /** The vendor's name of the model, and the client's. */
+  readonly model: string;
+  readonly asked: string;
+  readonly protocol: string;
+  readonly credential: string | undefined;
+  readonly state: 'preparing' | 'uploading' | 'ordering' | 'running' | 'reading' | 'ended';
+  /** Lines of the order; 0 until it is made. */
+  readonly lines: number;
+  /** The vendor's id of the batch. */
+  readonly vendorId: string | undefined;
+  readonly orderedAt: number | undefined;
+  /** Whether the vendor was asked to cancel it. */
+  readonly cancelSent: boolean;
+  /** How the vendor ended it. */
+  readonly result: 'completed' | 'cancelled' | 'expired' | undefined;
+}
+
+/** A batch in a list of all accounts. */
+export interface OwnedBatch
+  extends Pick<
+    BatchView,
+    | 'id'
+    | 'keyId'
+    | 'endpoint'
+    | 'state'
+    | 'outcome'
+    | 'total'
+    | 'cost'
+    | 'createdAt'
+    | 'endedAt'
+    | 'cancelAt'
+    | 'expiresAt'
+  > {
+  readonly accountId: string;
+  /** Undefined, as the cost is, until it has ended: lines of many batches are too many to count. */
+  readonly counts: BatchView['counts'] | undefined;
+  /** That makes the lines by its own batch API; undefined: they are made as calls. */
+  readonly provider: string | undefined;
+}
+
+/** One batch of any account. */
+export interface BatchStory {
+  readonly accountId: string;
+  readonly batch: BatchView;
+  readonly vendor: VendorBatchView | undefined;
+}
+
 export interface BatchAdmin {
+  /** Of all accounts, newest first. */
+  listAll(
+    filter: {
+      readonly accountId?: string | undefined;
+      readonly state?: (typeof batchStates)[number] | undefined;
+      readonly endpoint?: (typeof batchEndpoints)[number] | undefined;
+    },
+    page: PageRequest,
+  ): Promise<Page<OwnedBatch>>;
+  findAny(id: string): Promise<BatchStory | undefined>;
   /** Newest first. */
   list(accountId: string, page: PageRequest): Promise<Page<BatchView>>;
   find(accountId: string, id: string): Promise<BatchView | undefined>;

@@ -25,7 +25,7 @@ const fault = z.object({
   message: z.string(),
   field: z.string().nullable(),
 });
-const batchRow = z
+export const batchRow = z
   .object({
     id: z.string(),
     keyId: z.string(),
@@ -88,7 +88,7 @@ const faultJson = ({ line, code, message, param }: BatchView['errors'][number]):
   field: param,
 });
 
-function batchJson(view: BatchView): z.infer<typeof batchRow> {
+export function batchJson(view: BatchView): z.infer<typeof batchRow> {
   const { id, keyId, endpoint, state, total, counts, inputFile } = view;
   return {
     id,

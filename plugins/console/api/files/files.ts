@@ -7,7 +7,7 @@ import { Routes, route } from '../routing/routes.ts';
 import { answers, done, id, instant, iso, pageOf, pageQuery, pageRequest } from '../schemas.ts';
 import { streamOf } from '../stream.ts';
 
-const fileRow = z
+export const fileRow = z
   .object({
     id: z.string(),
     name: z.string(),
@@ -56,6 +56,6 @@ export function fileRoutes(services: ConsoleServices) {
     });
 }
 
-function fileJson({ id, name, purpose, bytes, createdAt, expiresAt }: UploadedFile): z.infer<typeof fileRow> {
+export function fileJson({ id, name, purpose, bytes, createdAt, expiresAt }: UploadedFile): z.infer<typeof fileRow> {
   return { id, name, purpose, bytes, createdAt: iso(createdAt), expiresAt: iso(expiresAt) };
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { batchAdmin } from '../../../../plugins/common/domain/admin/batches.ts';
 import { ledgerQueries } from '../../../../plugins/common/domain/admin/ledger.ts';
 import type { Trouble } from './stand-in.ts';
 import { callCost, chatLine, type House, lineCost, lineOwn, startHouse } from './world.ts';
@@ -54,6 +55,15 @@ test('a batch that is cancelled is cancelled at its vendor, and what was made un
   const id = await world.client.order([chatLine('one'), chatLine('two', '[late]'), chatLine('three', '[left out]')]);
   while (!world.vendor.steps.includes('get')) await pause(20);
   assert.ok((await world.held()) > 3n * lineCost, 'the money of all lines is set aside');
+  const admin = world.gateway.find(batchAdmin)!;
+  const before = (await admin.findAny(id))!;
+  assert.equal(before.batch.held, await world.held());
+  const { orderedAt, credential, ...standing } = before.vendor!;
+  assert.ok(Math.abs(Date.now() - orderedAt!) < 60_000 && credential !== undefined);
+  assert.deepEqual(standing, {
+    ...{ provider: 'vendor', model: 'real', asked: 'm', protocol: 'chat', state: 'running', lines: 3 },
+    ...{ vendorId: [...world.vendor.batches.keys()][0], cancelSent: false, result: undefined },
+  });
   await world.client.cancel(id);
   const batch = await world.client.ended(id);
   assert.equal(batch.status, 'cancelled');
@@ -62,6 +72,13 @@ test('a batch that is cancelled is cancelled at its vendor, and what was made un
   assert.equal(batch.lines.get('two')!.error!.code, 'batch_cancelled');
   assert.equal(batch.lines.get('three')!.error!.code, 'batch_cancelled');
   await world.settled(lineCost, 1);
+  const { vendor } = (await admin.findAny(id))!;
+  assert.deepEqual([vendor!.state, vendor!.cancelSent, vendor!.result], ['ended', true, 'cancelled']);
+  const { rows } = await admin.listAll({ accountId: world.account.id }, { limit: 5 });
+  assert.deepEqual(
+    rows.map((row) => [row.id, row.provider, row.cost, row.counts?.cancelled]),
+    [[id, 'vendor', lineCost, 2]],
+  );
 });
 
 test('a batch that expires here, or at its vendor, has what was made; the rest is named', async () => {

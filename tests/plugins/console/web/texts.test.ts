@@ -21,8 +21,8 @@ async function textsOf(code: string): Promise<Map<string, string>> {
   // English is there from the start.
   const first = code === 'en' ? 'en.ts' : `${code}/index.ts`;
   const texts = (await load(first)) as { client: object };
-  const playground = code === 'en' ? await load('en/playground.ts') : {};
-  const client = { ...texts.client, ...playground };
+  const later = code === 'en' ? await Promise.all(['en/playground.ts', 'en/files.ts'].map(load)) : [];
+  const client = Object.assign({}, texts.client, ...later);
   return flat({ ...texts, client, operator: await load(`${code}/operator.ts`) });
 }
 

@@ -17,6 +17,7 @@ import { bytesText } from '../../parts/format.ts';
 import { Page, Panel } from '../../parts/page.tsx';
 import type { Column } from '../../parts/rows-table.tsx';
 import { EmptyState } from '../../parts/states.tsx';
+import './file-texts.ts';
 
 export default function Files() {
   const { t } = useTranslation();
@@ -30,13 +31,13 @@ export default function Files() {
   };
   return (
     <Page
-      title={t('client.files.title')}
+      title={t('client.filesTitle')}
       hint={t('client.files.hint')}
-      actions={withBatches && <TextLink to="/batches">{t('client.batches.title')}</TextLink>}
+      actions={withBatches && <TextLink to="/batches">{t('client.batchesTitle')}</TextLink>}
     >
       <Panel flush>
         <DataTable
-          label={t('client.files.title')}
+          label={t('client.filesTitle')}
           path="/files"
           columns={useColumns(setRemoved)}
           rowKey={({ id }) => id}

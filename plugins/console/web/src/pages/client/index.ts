@@ -41,13 +41,13 @@ export const clientPages: readonly PageEntry[] = [
   {
     path: '/files',
     load: () => import('./files.tsx'),
-    link: { text: () => i18next.t('client.files.title'), icon: IconFile },
+    link: { text: () => i18next.t('client.filesTitle'), icon: IconFile },
     needs: ['files'],
   },
   {
     path: '/batches',
     load: () => import('./batches/batches.tsx'),
-    link: { text: () => i18next.t('client.batches.title'), icon: IconStack2 },
+    link: { text: () => i18next.t('client.batchesTitle'), icon: IconStack2 },
     needs: ['files', 'batches'],
   },
   {

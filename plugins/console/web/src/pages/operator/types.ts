@@ -22,6 +22,10 @@ export type Recordings = Answer<Admin['recordings']['$get']>;
 export type Recording = RowOf<Recordings>;
 export type Alert = RowOf<Answer<Admin['alerts']['$get']>>;
 export type AlertSink = RowOf<Answer<Admin['alerts']['sinks']['$get']>>;
+export type OperatorFile = RowOf<Answer<Admin['files']['$get']>>;
+export type OperatorFileDetail = Answer<Admin['files'][':id']['$get']>;
+export type OperatorBatch = RowOf<Answer<Admin['batches']['$get']>>;
+export type OperatorBatchStory = Answer<Admin['batches'][':id']['$get']>;
 export type OperatorTask = RowOf<Answer<Admin['tasks']['$get']>>;
 
 export type Upstream = RowOf<Answer<Admin['upstreams']['$get']>>;

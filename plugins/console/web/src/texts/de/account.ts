@@ -111,6 +111,8 @@ const texts: Words<typeof en> = {
     noLedger: 'Noch keine Buchungen',
     noLedgerHint: 'Hier erscheint, was dazukommt und abgeht.',
   },
+  filesTitle: 'Dateien',
+  batchesTitle: 'Batches',
   playgroundTitle: 'Playground',
   profile: {
     title: 'Profil',

@@ -4,7 +4,6 @@ import type { Words } from '../en.ts';
 
 const texts: Words<typeof en> = {
   files: {
-    title: 'Dateien',
     hint: 'Dateien, die Sie hochgeladen haben, und Ergebnisse von Batches. Jede wird bei Ablauf gelöscht.',
     none: 'Keine Dateien',
     noneHint: 'Laden Sie eine mit POST /v1/files hoch, oder bestellen Sie einen Batch.',
@@ -33,7 +32,6 @@ const texts: Words<typeof en> = {
       cancelled: 'Abgebrochen',
       expired: 'Abgelaufen',
     },
-    title: 'Batches',
     hint: 'Viele Anfragen in einer Datei, ausgeführt innerhalb eines Tages. Jede Zeile wird wie jeder Aufruf berechnet.',
     none: 'Keine Batches',
     noneHint: 'Erstellen Sie einen aus einer Datei mit einer Anfrage je Zeile.',

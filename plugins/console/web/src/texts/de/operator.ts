@@ -2,6 +2,7 @@
 import type { Part } from '../en.ts';
 import alerts from './operator-alerts.ts';
 import config from './operator-config.ts';
+import files from './operator-files.ts';
 import people from './operator-people.ts';
 import sales from './operator-sales.ts';
 import traffic from './operator-traffic.ts';
@@ -56,6 +57,8 @@ const texts: Part<'operator'> = {
     prices: 'Preise',
     requests: 'Anfragen',
     tasks: 'Aufgaben',
+    files: 'Dateien',
+    batches: 'Batches',
     money: 'Geld',
     nodes: 'Knoten',
     people: 'Personen',
@@ -117,6 +120,7 @@ const texts: Part<'operator'> = {
     ratioWrong: 'Eine Zahl über null wie 0.85, mit höchstens sechs Nachkommastellen.',
   },
   traffic,
+  ...files,
   alerts,
   sales,
   people,

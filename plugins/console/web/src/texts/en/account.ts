@@ -108,6 +108,8 @@ export default {
     noLedger: 'No movements yet',
     noLedgerHint: 'What comes and goes is listed here.',
   },
+  filesTitle: 'Files',
+  batchesTitle: 'Batches',
   playgroundTitle: 'Playground',
   profile: {
     title: 'Profile',

@@ -1,7 +1,6 @@
 /** English texts of files and batches. */
 export default {
   files: {
-    title: 'Files',
     hint: 'Files that you uploaded, and results of batches. Each is deleted at its expiry.',
     none: 'No files',
     noneHint: 'Upload one with POST /v1/files, or order a batch.',
@@ -30,7 +29,6 @@ export default {
       cancelled: 'Cancelled',
       expired: 'Expired',
     },
-    title: 'Batches',
     hint: 'Many requests in one file, made within a day. Each line is charged like any call.',
     none: 'No batches',
     noneHint: 'Create one from a file with a request on each line.',

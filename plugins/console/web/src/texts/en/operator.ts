@@ -1,6 +1,7 @@
 /** English texts of the operator's pages. */
 import alerts from './operator-alerts.ts';
 import config from './operator-config.ts';
+import files from './operator-files.ts';
 import people from './operator-people.ts';
 import sales from './operator-sales.ts';
 import traffic from './operator-traffic.ts';
@@ -55,6 +56,8 @@ export default {
     prices: 'Prices',
     requests: 'Requests',
     tasks: 'Tasks',
+    files: 'Files',
+    batches: 'Batches',
     money: 'Money',
     nodes: 'Nodes',
     people: 'People',
@@ -116,6 +119,7 @@ export default {
     ratioWrong: 'Write a number above zero such as 0.85, with at most six decimals.',
   },
   traffic,
+  ...files,
   alerts,
   sales,
   people,

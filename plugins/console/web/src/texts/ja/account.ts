@@ -110,6 +110,8 @@ const texts: Words<typeof en> = {
     noLedger: '取引はまだありません',
     noLedgerHint: '入出金がここに表示されます。',
   },
+  filesTitle: 'ファイル',
+  batchesTitle: 'バッチ',
   playgroundTitle: 'プレイグラウンド',
   profile: {
     title: 'プロフィール',

@@ -4,7 +4,6 @@ import type { Words } from '../en.ts';
 
 const texts: Words<typeof en> = {
   files: {
-    title: 'ファイル',
     hint: 'アップロードしたファイルと、バッチの結果です。期限になると削除されます。',
     none: 'ファイルはありません',
     noneHint: 'POST /v1/files でアップロードするか、バッチを作成してください。',
@@ -33,7 +32,6 @@ const texts: Words<typeof en> = {
       cancelled: 'キャンセル済み',
       expired: '期限切れ',
     },
-    title: 'バッチ',
     hint: '多数のリクエストを 1 つのファイルにまとめ、1 日以内に実行します。各行は通常の呼び出しと同じく課金されます。',
     none: 'バッチはありません',
     noneHint: '1 行に 1 リクエストのファイルから作成します。',

@@ -2,6 +2,7 @@
 import type { Part } from '../en.ts';
 import alerts from './operator-alerts.ts';
 import config from './operator-config.ts';
+import files from './operator-files.ts';
 import people from './operator-people.ts';
 import sales from './operator-sales.ts';
 import traffic from './operator-traffic.ts';
@@ -56,6 +57,8 @@ const texts: Part<'operator'> = {
     prices: '価格',
     requests: 'リクエスト',
     tasks: 'タスク',
+    files: 'ファイル',
+    batches: 'バッチ',
     money: 'お金',
     nodes: 'ノード',
     people: 'ユーザー',
@@ -117,6 +120,7 @@ const texts: Part<'operator'> = {
     ratioWrong: '0.85 のような 0 より大きい数を、小数点以下 6 桁までで入力してください。',
   },
   traffic,
+  ...files,
   alerts,
   sales,
   people,

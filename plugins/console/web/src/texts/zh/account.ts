@@ -110,6 +110,8 @@ const texts: Words<typeof en> = {
     noLedger: '还没有变动',
     noLedgerHint: '收支会列在这里。',
   },
+  filesTitle: '文件',
+  batchesTitle: '批处理',
   playgroundTitle: '试验场',
   profile: {
     title: '个人资料',

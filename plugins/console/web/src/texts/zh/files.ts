@@ -4,7 +4,6 @@ import type { Words } from '../en.ts';
 
 const texts: Words<typeof en> = {
   files: {
-    title: '文件',
     hint: '您上传的文件以及批处理的结果。每个文件到期后会被删除。',
     none: '没有文件',
     noneHint: '用 POST /v1/files 上传，或创建一个批处理。',
@@ -33,7 +32,6 @@ const texts: Words<typeof en> = {
       cancelled: '已取消',
       expired: '已过期',
     },
-    title: '批处理',
     hint: '把许多请求放在一个文件中，一天之内完成。每一行与普通调用同样计费。',
     none: '没有批处理',
     noneHint: '用每行一个请求的文件创建。',

@@ -2,6 +2,7 @@
 import type { Part } from '../en.ts';
 import alerts from './operator-alerts.ts';
 import config from './operator-config.ts';
+import files from './operator-files.ts';
 import people from './operator-people.ts';
 import sales from './operator-sales.ts';
 import traffic from './operator-traffic.ts';
@@ -56,6 +57,8 @@ const texts: Part<'operator'> = {
     prices: '价格',
     requests: '请求',
     tasks: '任务',
+    files: '文件',
+    batches: '批处理',
     money: '资金',
     nodes: '节点',
     people: '人员',
@@ -117,6 +120,7 @@ const texts: Part<'operator'> = {
     ratioWrong: '请填写大于零的数，例如 0.85，最多六位小数。',
   },
   traffic,
+  ...files,
   alerts,
   sales,
   people,

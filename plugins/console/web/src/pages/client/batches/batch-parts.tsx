@@ -4,10 +4,14 @@ import { useTranslation } from 'react-i18next';
 import type { BatchRow } from '../../../api/types.ts';
 import { Meter } from '../../../parts/bars.tsx';
 import { countText } from '../../../parts/format.ts';
+import '../file-texts.ts';
 
-export const madeOf = ({ succeeded, errored }: BatchRow) => succeeded + errored;
+type Counted = Pick<BatchRow, 'succeeded' | 'errored' | 'total' | 'outcome'>;
+type Standing = Pick<BatchRow, 'state' | 'outcome' | 'cancelAt'>;
 
-export function Done({ batch }: { readonly batch: BatchRow }) {
+export const madeOf = ({ succeeded, errored }: Pick<Counted, 'succeeded' | 'errored'>) => succeeded + errored;
+
+export function Done({ batch }: { readonly batch: Counted }) {
   const { t, i18n } = useTranslation();
   if (batch.total === 0) return '–';
   const [made, total] = [madeOf(batch), batch.total].map((count) => countText(count, i18n.language));
@@ -21,7 +25,7 @@ export function Done({ batch }: { readonly batch: BatchRow }) {
 }
 
 /** Success is plain text: colour marks states that need attention. */
-export function BatchState({ batch: { state, outcome, cancelAt } }: { readonly batch: BatchRow }) {
+export function BatchState({ batch: { state, outcome, cancelAt } }: { readonly batch: Standing }) {
   const { t } = useTranslation();
   const word = outcome ?? (cancelAt === null ? state : 'cancelling');
   if (word === 'completed' || word === 'ended')

@@ -26,10 +26,10 @@ export default function Batches() {
   );
   const id = search['open'];
   return (
-    <Page title={t('client.batches.title')} hint={t('client.batches.hint')} actions={create}>
+    <Page title={t('client.batchesTitle')} hint={t('client.batches.hint')} actions={create}>
       <Panel flush>
         <DataTable
-          label={t('client.batches.title')}
+          label={t('client.batchesTitle')}
           path="/batches"
           columns={useColumns()}
           rowKey={(row) => row.id}

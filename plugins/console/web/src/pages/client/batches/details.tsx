@@ -75,7 +75,7 @@ function BatchFiles({ batch: { id, inputFile, outputFile, errorFile } }: { reado
   return (
     <Stack gap={6}>
       <Text fz="sm" fw={600}>
-        {t('client.files.title')}
+        {t('client.filesTitle')}
       </Text>
       {files.map(
         ([title, file, name]) =>

@@ -17,6 +17,8 @@ import { Loaded } from './load.tsx';
 /** Where a list's own texts are: its title and introduction, and what is said when it is empty. */
 type ListTexts =
   | 'operator.alerts'
+  | 'operator.batches'
+  | 'operator.files'
   | 'operator.people.accounts'
   | 'operator.people.audit'
   | 'operator.people.people'

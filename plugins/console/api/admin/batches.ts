@@ -1,0 +1,122 @@
+/** Batches of all accounts. */
+import { z } from '@hono/zod-openapi';
+import { type BatchStory, batchEndpoints, batchStates, type OwnedBatch } from '../../../common/domain/admin/batches.ts';
+import { batchAdmin } from '../../services.ts';
+import { batchJson, batchRow } from '../files/batches.ts';
+import { type ConsoleServices, need, nothingHere } from '../routing/router.ts';
+import { Routes, route } from '../routing/routes.ts';
+import {
+  answers,
+  done,
+  id,
+  instant,
+  iso,
+  isoOrNull,
+  pageOf,
+  pageQuery,
+  reasonInput,
+  takes,
+  usdOrNull,
+} from '../schemas.ts';
+
+const { id: batchId, keyId, endpoint, state, outcome, total, cost } = batchRow.shape;
+const { createdAt, endedAt, cancelAt, expiresAt } = batchRow.shape;
+const count = z.number().nullable().describe('null until it has ended; one batch alone is counted before.');
+const operatorBatchRow = z
+  .object({
+    ...{ id: batchId, accountId: z.string(), keyId, endpoint, state, outcome, total },
+    ...{ succeeded: count, errored: count, cancelled: count, expired: count },
+    cost: cost.describe('null: not known of all lines, or it has not ended.'),
+    provider: z.string().nullable().describe('Makes the lines by its own batch API; null: they are made as calls.'),
+    ...{ createdAt, endedAt, cancelAt, expiresAt },
+  })
+  .openapi('OperatorBatch');
+const vendorBatch = z.object({
+  provider: z.string(),
+  model: z.string(),
+  asked: z.string().describe("The client's name of the model."),
+  protocol: z.string(),
+  credential: z.string().nullable(),
+  state: z.enum(['preparing', 'uploading', 'ordering', 'running', 'reading', 'ended']),
+  lines: z.number().describe('0 until the order is made.'),
+  vendorId: z.string().nullable().describe("The vendor's id of the batch."),
+  orderedAt: instant.nullable(),
+  cancelSent: z.boolean().describe('The vendor was asked to cancel it.'),
+  result: z.enum(['completed', 'cancelled', 'expired']).nullable().describe('How the vendor ended it.'),
+});
+const batchStory = batchRow
+  .extend({ accountId: z.string(), vendor: vendorBatch.nullable().describe('null: its lines are made as calls.') })
+  .openapi('OperatorBatchStory');
+const params = z.object({ id });
+
+const list = route(
+  'get',
+  '/admin/batches',
+  "Everybody's batches, the newest first",
+  answers(pageOf(operatorBatchRow)),
+  {
+    query: pageQuery.extend({
+      accountId: id.optional(),
+      state: z.enum(batchStates).optional(),
+      endpoint: z.enum(batchEndpoints).optional(),
+    }),
+  },
+);
+const one = route('get', '/admin/batches/{id}', 'One batch, with what a vendor makes of it', answers(batchStory), {
+  params,
+});
+const cancel = route('post', '/admin/batches/{id}/cancel', 'Cancel a batch of an account', answers(done), {
+  params,
+  body: takes(z.strictObject({ reason: reasonInput })),
+});
+
+export function operatorBatchRoutes(services: ConsoleServices) {
+  const batches = () => need(services, batchAdmin);
+  const found = async (batch: string): Promise<BatchStory> => {
+    const story = await batches().findAny(batch);
+    if (story === undefined) throw nothingHere('batch');
+    return story;
+  };
+  return new Routes(services)
+    .list(list, operatorBatchJson, ({ query: { accountId, state, endpoint } }, page) =>
+      batches().listAll({ accountId, state, endpoint }, page),
+    )
+    .read(one, async ({ param }) => batchStoryJson(await found(param.id)))
+    .action(cancel, ({ param: { id: subject }, json: { reason } }) => {
+      const run = async () => batches().cancel((await found(subject)).accountId, subject);
+      return { action: 'batch.cancel', subject, reason, run };
+    });
+}
+
+function operatorBatchJson(view: OwnedBatch): z.infer<typeof operatorBatchRow> {
+  const { id, accountId, keyId, endpoint, state, total, counts } = view;
+  return {
+    ...{ id, accountId, keyId, endpoint, state, total },
+    outcome: view.outcome ?? null,
+    succeeded: counts?.succeeded ?? null,
+    errored: counts?.errored ?? null,
+    cancelled: counts?.cancelled ?? null,
+    expired: counts?.expired ?? null,
+    cost: usdOrNull(view.cost),
+    provider: view.provider ?? null,
+    createdAt: iso(view.createdAt),
+    endedAt: isoOrNull(view.endedAt),
+    cancelAt: isoOrNull(view.cancelAt),
+    expiresAt: iso(view.expiresAt),
+  };
+}
+
+function batchStoryJson({ accountId, batch, vendor }: BatchStory): z.infer<typeof batchStory> {
+  return { ...batchJson(batch), accountId, vendor: vendor === undefined ? null : vendorJson(vendor) };
+}
+
+function vendorJson(view: NonNullable<BatchStory['vendor']>): z.infer<typeof vendorBatch> {
+  const { provider, model, asked, protocol, state, lines, cancelSent } = view;
+  return {
+    ...{ provider, model, asked, protocol, state, lines, cancelSent },
+    credential: view.credential ?? null,
+    vendorId: view.vendorId ?? null,
+    orderedAt: isoOrNull(view.orderedAt),
+    result: view.result ?? null,
+  };
+}

@@ -1,0 +1,59 @@
+/** Uploaded files of all accounts. Their bytes are not shown: they are clients' content. */
+import { z } from '@hono/zod-openapi';
+import type { OwnedFile } from '../../../common/domain/admin/files.ts';
+import { fileAdmin } from '../../services.ts';
+import { fileJson, fileRow } from '../files/files.ts';
+import { type ConsoleServices, need, nothingHere } from '../routing/router.ts';
+import { Routes, route } from '../routing/routes.ts';
+import { answers, done, id, pageOf, pageQuery, reasonInput, takes } from '../schemas.ts';
+
+const operatorFileRow = fileRow.extend({ accountId: z.string(), mediaType: z.string() }).openapi('OperatorFile');
+const params = z.object({ id });
+
+const list = route(
+  'get',
+  '/admin/files',
+  "Everybody's uploaded files, the newest first",
+  answers(pageOf(operatorFileRow)),
+  {
+    query: pageQuery.extend({ accountId: id.optional(), purpose: id.optional() }),
+  },
+);
+const one = route(
+  'get',
+  '/admin/files/{id}',
+  'One uploaded file, with the space that its account uses',
+  answers(
+    operatorFileRow.extend({
+      accountBytes: z.number().describe('Of all files of its account in the store, generated ones among them.'),
+    }),
+  ),
+  { params },
+);
+const remove = route('delete', '/admin/files/{id}', 'Delete a file of an account', answers(done), {
+  params,
+  body: takes(z.strictObject({ reason: reasonInput })),
+});
+
+export function operatorFileRoutes(services: ConsoleServices) {
+  const files = () => need(services, fileAdmin);
+  return new Routes(services)
+    .list(list, operatorFileJson, ({ query: { accountId, purpose } }, page) =>
+      files().list({ accountId, purpose }, page),
+    )
+    .read(one, async ({ param }) => {
+      const file = await files().find(param.id);
+      if (file === undefined) throw nothingHere('file');
+      return { ...operatorFileJson(file), accountBytes: await files().storedBytes(file.accountId) };
+    })
+    .action(remove, ({ param: { id: subject }, json: { reason } }) => {
+      const run = async () => {
+        if (!(await files().remove(subject))) throw nothingHere('file');
+      };
+      return { action: 'file.delete', subject, reason, run };
+    });
+}
+
+function operatorFileJson(file: OwnedFile): z.infer<typeof operatorFileRow> {
+  return { ...fileJson(file), accountId: file.accountId, mediaType: file.mediaType };
+}
