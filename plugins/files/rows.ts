@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
-import type { FileOwner, KeptFile } from '../common/domain/stored-files.ts';
+import { type FileOwner, type KeptFile, nameTaken } from '../common/domain/stored-files.ts';
 
 type Runner = Pick<Orm, 'execute'>;
 
@@ -13,7 +13,12 @@ export interface NewFile {
   readonly mediaType: string;
   readonly bytes: number;
   /** Of uploads. */
-  readonly named?: { readonly name: string; readonly purpose: string; readonly mostFiles: number };
+  readonly named?: {
+    readonly name: string;
+    readonly chosenName: string | undefined;
+    readonly purpose: string;
+    readonly mostFiles: number;
+  };
 }
 
 export interface RoomLimits {
@@ -138,19 +143,26 @@ export class FileRows {
       const other = await this.findOfTask(file.owner, now, transaction);
       if (other !== undefined) return other;
       await this.ensureRoom(accountId, file.bytes, limits, transaction);
-      if (file.named !== undefined) await this.#ensureCount(accountId, file.named.mostFiles, transaction);
+      if (file.named !== undefined) await this.#ensureNamed(accountId, file.named, now, transaction);
       await transaction.execute(sql`${this.#markGone(now)} where ${same}`);
       await transaction.execute(
         sql`insert into ${this.#files}
-            (id, account_id, task_id, number, state, media_type, bytes, created_at, sweep_at, name, purpose)
+            (id, account_id, task_id, number, state, media_type, bytes, created_at, sweep_at, name, purpose, chosen_name)
           values (${file.id}, ${accountId}, ${taskId}, ${number}, 'writing', ${file.mediaType}, ${file.bytes},
-            ${instant(now)}, ${instant(now + writingMs)}, ${file.named?.name ?? null}, ${file.named?.purpose ?? null})`,
+            ${instant(now)}, ${instant(now + writingMs)}, ${file.named?.name ?? null}, ${file.named?.purpose ?? null},
+            ${file.named?.chosenName ?? null})`,
       );
       return undefined;
     });
   }
 
-  async #ensureCount(accountId: string, mostFiles: number, runner: Runner): Promise<void> {
+  async #ensureNamed(
+    accountId: string,
+    { chosenName, mostFiles }: NonNullable<NewFile['named']>,
+    now: number,
+    runner: Runner,
+  ): Promise<void> {
+    if (chosenName !== undefined) await this.#ensureFree(accountId, chosenName, now, runner);
     const [row] = await rowsOf<{ files: number }>(
       runner,
       sql`select count(*)::int as files from ${this.#files}
@@ -161,6 +173,13 @@ export class FileRows {
       code: 'too_many_files',
       shouldRetry: false,
     });
+  }
+
+  async #ensureFree(accountId: string, chosenName: string, now: number, runner: Runner): Promise<void> {
+    const same = sql`account_id = ${accountId} and chosen_name = ${chosenName} and state <> 'gone'`;
+    await runner.execute(sql`${this.#markGone(now)} where ${same} and state = 'kept' and sweep_at <= ${instant(now)}`);
+    const rows = await rowsOf(runner, sql`select 1 from ${this.#files} where ${same}`);
+    if (rows.length > 0) throw nameTaken(chosenName);
   }
 
   /** Marks the bytes as stored. false: the row was superseded or removed, and the caller must delete the bytes. */

@@ -9,6 +9,7 @@ interface Row {
   readonly id: string;
   readonly account_id: string;
   readonly name: string;
+  readonly chosen_name: string | null;
   readonly purpose: string;
   readonly media_type: string;
   readonly bytes: string;
@@ -39,7 +40,9 @@ export class UploadRows {
   }
 
   async find(accountId: string, id: string, now: number): Promise<UploadedFile | undefined> {
-    const [file] = await this.#select(sql`account_id = ${accountId} and id = ${id}`, now, sql``);
+    const chosen = /^files\/(.+)$/.exec(id)?.[1];
+    const which = chosen === undefined ? sql`id = ${id}` : sql`chosen_name = ${chosen}`;
+    const [file] = await this.#select(sql`account_id = ${accountId} and ${which}`, now, sql``);
     return file;
   }
 
@@ -102,7 +105,7 @@ export class UploadRows {
   }
 
   #selection(which: SQL, now: number, ending: SQL): SQL {
-    return sql`select id, account_id, name, purpose, media_type, bytes::text as bytes,
+    return sql`select id, account_id, name, chosen_name, purpose, media_type, bytes::text as bytes,
         (extract(epoch from created_at) * 1000)::bigint::text as created_ms,
         (extract(epoch from sweep_at) * 1000)::bigint::text as sweep_ms
       from ${this.#files} where ${which} and purpose is not null and state = 'kept' and sweep_at > ${instant(now)}
@@ -119,6 +122,7 @@ function fileOf(row: Row): OwnedFile {
     id: row.id,
     accountId: row.account_id,
     name: row.name,
+    chosenName: row.chosen_name ?? undefined,
     purpose: row.purpose,
     mediaType: row.media_type,
     bytes: Number(row.bytes),

@@ -41,7 +41,7 @@ export interface UploadTools {
   readonly random: Random;
 }
 
-const idFormat = /^file-[0-9a-f]{32}$/;
+const idFormat = /^(?:file-[0-9a-f]{32}|files\/[a-z0-9-]{1,40})$/;
 
 export class Uploads implements UploadedFiles {
   readonly mostBytes: number;
@@ -99,7 +99,7 @@ export class Uploads implements UploadedFiles {
     id = this.newId(),
   ): Promise<UploadedFile> {
     const { files } = this.#tools;
-    const { name, purpose, mediaType, lifetimeMs = this.#options.retentionMs } = details;
+    const { name, chosenName, purpose, mediaType, lifetimeMs = this.#options.retentionMs } = details;
     const retentionMs = Math.min(lifetimeMs, this.#options.retentionMs);
     try {
       if (received.bytes === 0)
@@ -107,10 +107,10 @@ export class Uploads implements UploadedFiles {
       const kept = await files.store(
         { mediaType, bytes: received.bytes, content: { path: received.path } },
         { accountId, taskId: id, number: 0 },
-        { id, named: { name, purpose, mostFiles: this.#options.mostFiles } },
+        { id, named: { name, chosenName, purpose, mostFiles: this.#options.mostFiles } },
         retentionMs,
       );
-      return { ...kept, name, purpose, createdAt: kept.expiresAt - retentionMs };
+      return { ...kept, name, chosenName, purpose, createdAt: kept.expiresAt - retentionMs };
     } finally {
       await received.discard();
     }
@@ -133,12 +133,13 @@ export class Uploads implements UploadedFiles {
   }
 
   async remove(accountId: string, fileId: string): Promise<boolean> {
-    return idFormat.test(fileId) && (await this.#tools.rows.remove(accountId, fileId, this.#tools.clock.now()));
+    const file = await this.find(accountId, fileId);
+    return file !== undefined && (await this.#tools.rows.remove(accountId, file.id, this.#tools.clock.now()));
   }
 
   async open(accountId: string, fileId: string, span?: Span) {
     const file = await this.find(accountId, fileId);
-    return file && (await this.#tools.store.open(fileId, span ?? { first: 0, last: file.bytes - 1 }));
+    return file && (await this.#tools.store.open(file.id, span ?? { first: 0, last: file.bytes - 1 }));
   }
 
   async answer(accountId: string, fileId: string, exchange: Exchange): Promise<Answer> {

@@ -1,7 +1,7 @@
 /** Files in the forms of three protocols: their objects, lists, and what an upload may ask for. Pure. */
 import { GatewayError } from '../../core/contract/errors.ts';
 import { invalid } from '../../core/json/request-body.ts';
-import type { UploadDetails, UploadedFile, UploadQuery } from '../common/domain/stored-files.ts';
+import { fileIdOf, type UploadDetails, type UploadedFile, type UploadQuery } from '../common/domain/stored-files.ts';
 import type { Dialect } from '../common/kit/dialects.ts';
 import type { UploadForm } from './form.ts';
 
@@ -24,10 +24,9 @@ export function shapeOf(dialect: Dialect, origin: string): FileShape {
   return dialect === 'messages' ? messagesShape : chatShape;
 }
 
-/** The id of the file that a path names; Google's names have no prefix, and may end in a method. */
+/** What a path names a file by; it may end in a method. */
 export function fileIdIn(name: string): string {
-  const bare = name.replace(/:download$/, '');
-  return /^[0-9a-f]{32}$/.test(bare) ? `file-${bare}` : bare;
+  return fileIdOf(name.replace(/:download$/, ''));
 }
 
 const chatShape: FileShape = {
@@ -119,8 +118,8 @@ export function googleShape(origin: string): FileShape {
         after: token === '' ? undefined : fileIdIn(token),
       };
     },
-    one: ({ id, bytes, createdAt, expiresAt, name, mediaType, purpose }) => {
-      const ownName = `files/${id.slice('file-'.length)}`;
+    one: ({ id, bytes, createdAt, expiresAt, name, chosenName, mediaType, purpose }) => {
+      const ownName = `files/${chosenName ?? id.slice('file-'.length)}`;
       const created = new Date(createdAt).toISOString();
       return {
         name: ownName,

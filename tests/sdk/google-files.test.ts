@@ -76,6 +76,34 @@ test('a file of 20 MB comes in several pieces, from a path', async () => {
   await client().files.delete({ name: file.name! });
 });
 
+test('a name that the client has chosen finds the file, for its account alone and once at a time', async () => {
+  const { files, models } = client();
+  const has = (status: number, words: RegExp) => (error: unknown) =>
+    error instanceof ApiError && error.status === status && words.test(error.message);
+  const file = new Blob(['# One'], { type: 'text/markdown' });
+  const made = await files.upload({ file, config: { name: 'my-notes-1', displayName: 'notes.md' } });
+  assert.deepEqual([made.name, made.uri], ['files/my-notes-1', `${demo.origin}/v1beta/files/my-notes-1`]);
+  assert.deepEqual(await files.get({ name: 'my-notes-1' }), made);
+  assert.equal((await download(made)).toString(), '# One');
+  await assert.rejects(files.upload({ file, config: { name: 'files/my-notes-1' } }), has(409, /my-notes-1/));
+  const others = client('v1beta', demo.keys.narrow);
+  await assert.rejects(others.files.get({ name: 'my-notes-1' }), has(404, /no such file/));
+  const own = await others.files.upload({
+    file: new Blob(['# Two']),
+    config: { name: 'my-notes-1', mimeType: 'text/plain' },
+  });
+  assert.equal(own.name, made.name);
+  await others.files.delete({ name: own.name! });
+  const contents = createUserContent([createPartFromUri(made.uri!, 'text/markdown'), 'What is in it?']);
+  assert.ok((await models.generateContent({ model: 'gpt-5.4-mini', contents })).text);
+  for (const name of ['Notes', '-notes', 'notes-', 'a'.repeat(41), 'a_b', '0'.repeat(32)])
+    await assert.rejects(files.upload({ file, config: { name } }), has(400, /file\.name/));
+  await files.delete({ name: made.name! });
+  await assert.rejects(files.get({ name: made.name! }), has(404, /no such file/));
+  const again = await files.upload({ file, config: { name: 'my-notes-1' } });
+  await files.delete({ name: again.name! });
+});
+
 test('lists have pages, which the client follows', async () => {
   const { files } = client();
   const names: string[] = [];
@@ -213,8 +241,6 @@ test('what is wrong with an upload is said, and nothing is kept', async () => {
   assert.equal((await begin({ 'x-goog-upload-header-content-type': 'nonsense' })).status, 400);
   assert.equal((await begin({ 'x-goog-upload-protocol': 'other' })).status, 400);
   assert.equal((await begin({ 'x-goog-upload-command': 'query' })).status, 400);
-  const named = client().files.upload({ file: new Blob(['x'], { type: 'text/plain' }), config: { name: 'mine' } });
-  await assert.rejects(named, (error: ApiError) => error.status === 422);
   assert.equal((await fetch(`${demo.origin}/upload/v1beta/files`, { method: 'POST' })).status, 401);
   for await (const _ of await client().files.list()) assert.fail('a file was kept');
 });

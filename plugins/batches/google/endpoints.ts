@@ -4,7 +4,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import { catalog } from '../../common/domain/models.ts';
-import type { UploadedFiles } from '../../common/domain/stored-files.ts';
+import { fileIdOf, type UploadedFiles } from '../../common/domain/stored-files.ts';
 import { dialectOf, renderError } from '../../common/kit/dialects.ts';
 import type { Batch } from '../batch.ts';
 import { accountOf, type EndpointTools, idOf, json, newId, noSuchBatch, placeLines, removeEnded } from '../orders.ts';
@@ -127,8 +127,8 @@ function modelFor({ host }: EndpointTools, exchange: Exchange, model: string): s
 }
 
 async function openSource(tools: EndpointTools, exchange: Exchange, name: string) {
-  const id = /^files\/(?:file-)?([0-9a-f]{32})$/.exec(name)?.[1];
-  const opened = id === undefined ? undefined : await tools.files().open(accountOf(exchange), `file-${id}`);
+  const id = /^files\/(.+)$/.exec(name)?.[1];
+  const opened = id === undefined ? undefined : await tools.files().open(accountOf(exchange), fileIdOf(id));
   if (opened !== undefined) return opened;
   throw new GatewayError('not_found', 'There is no such file.', {
     field: 'batch.inputConfig.fileName',

@@ -1,6 +1,7 @@
 /** The services that store files: produced ones, and those that clients upload. */
 
 import { defineService, type Exchange } from '../../../core/contract/contract.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import type { UpstreamNetwork } from '../../../core/contract/network.ts';
 
@@ -54,8 +55,33 @@ export interface Files {
 }
 export const files = defineService<Files>('files');
 
+/** A name that a client may choose for a file: Google's rule for the part of `File.name` behind `files/`. */
+const chosenNameFormat = /^(?!-)[a-z0-9-]{1,40}(?<!-)$/;
+/** As the gateway names files. */
+const ownNameFormat = /^(?:file-)?([0-9a-f]{32})$/;
+
+export function mayBeChosen(name: string): boolean {
+  return chosenNameFormat.test(name) && !ownNameFormat.test(name);
+}
+
+/** What `UploadedFiles` finds a file by, from its name behind `files/`: its id, or the name that its client has chosen. */
+export function fileIdOf(name: string): string {
+  const own = ownNameFormat.exec(name)?.[1];
+  return own === undefined ? `files/${name}` : `file-${own}`;
+}
+
+export function nameTaken(chosenName: string): GatewayError {
+  return new GatewayError('conflict', `This account has a file "files/${chosenName}" already.`, {
+    field: 'file.name',
+    code: 'file_exists',
+    shouldRetry: false,
+  });
+}
+
 export interface UploadedFile extends KeptFile {
   readonly name: string;
+  /** By which its client finds it, beside the id. */
+  readonly chosenName?: string | undefined;
   /** `batch`, `batch_output`, `user_data` and others. */
   readonly purpose: string;
   readonly createdAt: number;
@@ -72,6 +98,8 @@ export interface ReceivedFile {
 
 export interface UploadDetails {
   readonly name: string;
+  /** Taken by another file of the account: it is refused as a conflict. */
+  readonly chosenName?: string | undefined;
   readonly purpose: string;
   readonly mediaType: string;
   /** How long it is kept at most; absent: as long as files may be. */
@@ -100,7 +128,7 @@ export interface UploadPieces {
   remove(accountId: string, uploadId: string): Promise<void>;
 }
 
-/** Errors are GatewayErrors. */
+/** Errors are GatewayErrors. A file is found by its id, or by `files/` and the name that its client has chosen. */
 export interface UploadedFiles {
   /** Largest file that is taken. */
   readonly mostBytes: number;

@@ -6,7 +6,7 @@ import { asBuffer, isObject, type JsonObject, textOf, tryParseBytes } from '../.
 import { parseAhead, type RequestBody, slicedAboveBytes } from '../../../core/json/request-body.ts';
 import { applyEdits, type Edit, findMember, findPlace, scanObject } from '../../../core/json/splice.ts';
 import { caller } from '../../common/domain/accounts.ts';
-import { bytesOf, type UploadedFile, type UploadedFiles } from '../../common/domain/stored-files.ts';
+import { bytesOf, fileIdOf, type UploadedFile, type UploadedFiles } from '../../common/domain/stored-files.ts';
 import { mediaTypeOfName, truerType } from '../../common/kit/media-types.ts';
 import { sniffBytes } from '../../common/kit/sniff.ts';
 import type { VendorId } from '../../common/wire/protocols.ts';
@@ -27,13 +27,13 @@ const mostValues = 1_000_000;
 const signs = ['"file-', '"fileUri"', '"file_uri"'];
 const idFormat = /^file-[0-9a-f]{32}$/;
 /** Google's form: the name, or the address on whatever host the client calls the gateway by. */
-const addressFormat = /(?:^|\/v\d+[a-z0-9]*\/)files\/(?:file-)?([0-9a-f]{32})$/;
+const addressFormat = /(?:^|\/v\d+[a-z0-9]*\/)files\/([a-z0-9-]{1,40})$/;
 
 /** The id of a kept file in either form; undefined: it is no such id. */
 function idIn(text: string): string | undefined {
   if (idFormat.test(text)) return text;
   const name = addressFormat.exec(text)?.[1];
-  return name === undefined ? undefined : `file-${name}`;
+  return name === undefined ? undefined : fileIdOf(name);
 }
 
 /** What has the form of a kept file's id or address, and where it stands. */
@@ -63,8 +63,8 @@ export class KeptFiles {
   }
 
   /**
-   * The request with the files; undefined: it has no id of the form of kept files. Unknown ids stay as they are, unknown
-   * addresses are refused: a vendor would fetch them.
+   * The request with the files; undefined: it has no id of the form of kept files. Unknown ids and chosen names stay as they
+   * are, unknown addresses of the gateway's own ids are refused: a vendor would fetch them.
    */
   insert(exchange: Exchange, body: RequestBody): Promise<RequestBody> | undefined {
     const bytes = asBuffer(body.bytes);
@@ -111,7 +111,7 @@ export class KeptFiles {
     return ids.flatMap((one) => {
       const file = found.get(one.fileId);
       if (file !== undefined) return [{ field: one.field, file }];
-      if (one.id !== one.fileId) throw notFound(one);
+      if (one.id !== one.fileId && idFormat.test(one.fileId)) throw notFound(one);
       return [];
     });
   }

@@ -5,7 +5,13 @@ import type { Answer } from '../../../core/contract/message.ts';
 import { isObject, type JsonObject, objectOf, textOf, tryParse } from '../../../core/json/json.ts';
 import { invalid } from '../../../core/json/request-body.ts';
 import { caller } from '../../common/domain/accounts.ts';
-import { pieceUnitBytes, type UploadDetails, type UploadedFile } from '../../common/domain/stored-files.ts';
+import {
+  mayBeChosen,
+  nameTaken,
+  pieceUnitBytes,
+  type UploadDetails,
+  type UploadedFile,
+} from '../../common/domain/stored-files.ts';
 import { mediaTypeIn, readPartStream } from '../../common/kit/forms/form-stream.ts';
 import { boundaryIn } from '../../common/kit/forms/multipart.ts';
 import { cleanName } from '../form.ts';
@@ -45,6 +51,8 @@ async function beginSession(exchange: Exchange, { files, sessions }: ResumableTo
     mediaType: headers['x-goog-upload-header-content-type'],
     name: headers['x-goog-upload-file-name'],
   });
+  if (details.chosenName !== undefined && (await files.find(accountId, `files/${details.chosenName}`)) !== undefined)
+    throw nameTaken(details.chosenName);
   const secret = await sessions.begin({ accountId, keyId, fileId: files.newId(), ...details, bytes });
   const address = `${files.origin(headers['host'])}${request.path}/${secret}`;
   return {
@@ -124,19 +132,24 @@ async function metadataIn(body: AsyncIterable<Uint8Array>): Promise<JsonObject> 
 type Given = { readonly mediaType: string | undefined; readonly name: string | undefined };
 
 function detailsOf(file: JsonObject, given: Given): UploadDetails {
-  if (file['name'] !== undefined && file['name'] !== '')
-    throw new GatewayError('unsupported', 'The gateway names files itself: leave the field "file.name" out.', {
-      field: 'file.name',
-      shouldRetry: false,
-    });
   const displayName = textIn(file, 'displayName', 'display_name') ?? given.name ?? '';
   const mediaType = given.mediaType ?? textIn(file, 'mimeType', 'mime_type') ?? anyType;
   if (!typeFormat.test(mediaType)) throw invalid('The media type of the file is not valid.', 'file.mimeType');
   return {
     name: cleanName(displayName),
+    chosenName: chosenNameIn(file),
     mediaType: mediaType.split(';')[0]!.trim().toLowerCase(),
     purpose: 'user_data',
   };
+}
+
+function chosenNameIn(file: JsonObject): string | undefined {
+  const name = (textIn(file, 'name') ?? '').replace(/^files\//, '');
+  if (name === '' || mayBeChosen(name)) return name || undefined;
+  throw invalid(
+    'The field "file.name" must be "files/" and at most 40 small letters, digits and dashes, without a dash at an end.',
+    'file.name',
+  );
 }
 
 function textIn(file: JsonObject, ...names: string[]): string | undefined {

@@ -127,10 +127,10 @@ class Upload {
   }
 
   #keep(received: Parameters<UploadedFiles['keep']>[1]): Promise<UploadedFile> {
-    const { accountId, fileId, name, mediaType, bytes: announced = received.bytes } = this.#session;
+    const { accountId, fileId, name, chosenName, mediaType, bytes: announced = received.bytes } = this.#session;
     if (announced !== received.bytes)
       throw refusedAt(0, `${received.bytes} of the announced ${announced} bytes have come: the upload cannot end.`);
-    return this.#files.keep(accountId, received, { name, mediaType, purpose: 'user_data' }, fileId);
+    return this.#files.keep(accountId, received, { name, chosenName, mediaType, purpose: 'user_data' }, fileId);
   }
 }
 

@@ -15,6 +15,7 @@ export interface UploadSession {
   readonly keyId: string;
   readonly fileId: string;
   readonly name: string;
+  readonly chosenName?: string | undefined;
   readonly mediaType: string;
   /** As announced. */
   readonly bytes: number | undefined;
@@ -25,6 +26,7 @@ interface Row {
   readonly key_id: string;
   readonly file_id: string;
   readonly name: string;
+  readonly chosen_name: string | null;
   readonly media_type: string;
   readonly bytes: string | null;
 }
@@ -41,12 +43,12 @@ export class UploadSessions {
   }
 
   /** Resolves with its secret, of which only a digest is kept. */
-  async begin({ accountId, keyId, fileId, name, mediaType, bytes }: UploadSession): Promise<string> {
+  async begin({ accountId, keyId, fileId, name, chosenName, mediaType, bytes }: UploadSession): Promise<string> {
     const secret = this.#random.bytes(32).toString('hex');
     const made = (await this.#database.orm.execute(sql`
-      insert into ${this.#table} (digest, account_id, key_id, file_id, name, media_type, bytes, expires_at)
-      select ${digestOf(secret)}, ${accountId}, ${keyId}, ${fileId}, ${name}, ${mediaType}, ${bytes ?? null}::bigint,
-        ${this.#in(sessionLifetimeMs)}
+      insert into ${this.#table} (digest, account_id, key_id, file_id, name, chosen_name, media_type, bytes, expires_at)
+      select ${digestOf(secret)}, ${accountId}, ${keyId}, ${fileId}, ${name}, ${chosenName ?? null}, ${mediaType},
+        ${bytes ?? null}::bigint, ${this.#in(sessionLifetimeMs)}
       where (select count(*) from ${this.#table} where account_id = ${accountId} and expires_at > ${this.#in(0)})
         < ${mostSessions}::int
       returning digest`)) as unknown as unknown[];
@@ -61,7 +63,7 @@ export class UploadSessions {
   async find(secret: string): Promise<UploadSession | undefined> {
     if (!secretFormat.test(secret)) return undefined;
     const [row] = (await this.#database.orm.execute(sql`
-      select account_id, key_id, file_id, name, media_type, bytes::text as bytes from ${this.#table}
+      select account_id, key_id, file_id, name, chosen_name, media_type, bytes::text as bytes from ${this.#table}
       where digest = ${digestOf(secret)} and expires_at > ${this.#in(0)}`)) as unknown as Row[];
     return (
       row && {
@@ -69,6 +71,7 @@ export class UploadSessions {
         keyId: row.key_id,
         fileId: row.file_id,
         name: row.name,
+        chosenName: row.chosen_name ?? undefined,
         mediaType: row.media_type,
         bytes: row.bytes === null ? undefined : Number(row.bytes),
       }
