@@ -3,10 +3,10 @@
 import { renamed } from '../../core/contract/renamed.ts';
 import { count, durationOrOff, z } from '../../core/contract/schema.ts';
 import { headersSchema } from '../common/domain/headers-schema.ts';
-import { limitsSchema, type ModelKind, modelKinds } from '../common/domain/models.ts';
+import { type ModelKind, modelKinds } from '../common/domain/models.ts';
 import { ratio } from '../common/domain/money-schema.ts';
 import type { PriceBook } from '../common/domain/prices.ts';
-import { traitsSchema } from '../common/domain/traits.ts';
+import { limitsSchema, traitsSchema } from '../common/domain/traits.ts';
 import type { UsageClass } from '../common/domain/usage.ts';
 import { lacks, priceSchema } from './price-config.ts';
 

@@ -191,6 +191,25 @@ test('documents are ranked, and a text is judged', { skip: cannotRun }, async ()
   await page.getByRole('textbox', { name: 'Text' }).fill('A text about violence');
   await run();
   await page.getByRole('heading', { name: 'Flagged' }).waitFor();
+  await page.getByRole('columnheader', { name: 'Score', exact: true }).waitFor();
+  assert.equal(await rows.filter({ hasText: /^violence0\.970$/ }).count(), 1);
+});
+
+test('where a vendor states flags alone, no score is shown', { skip: cannotRun }, async () => {
+  await page.route('**/v1/moderations', async (route) => {
+    const answer = await route.fetch();
+    const body = (await answer.json()) as { results: { category_scores?: object }[] };
+    for (const result of body.results) delete result.category_scores;
+    await route.fulfill({ response: answer, json: body });
+  });
+  await page.getByRole('textbox', { name: 'Text' }).fill('Another text about violence');
+  await run();
+  const rows = page.locator('table tbody tr');
+  await rows.filter({ hasText: /^violenceFlagged$/ }).waitFor();
+  assert.equal(await page.getByRole('columnheader', { name: 'Score', exact: true }).count(), 0);
+  assert.doesNotMatch((await page.locator('table tbody').textContent())!, /\d/);
+  assert.match((await rows.filter({ hasText: /^violenceFlagged$/ }).getAttribute('class'))!, /\bbad\b/);
+  await page.unroute('**/v1/moderations');
 });
 
 test('a refusal is told in the language of the reader', { skip: cannotRun }, async () => {
@@ -214,3 +233,14 @@ for (const model of [
     const findings = await findingsOf(page, `${stage.origin}/console/playground?model=${model}`);
     assert.equal([...findings, ...stage.complaints].join('\n'), '');
   });
+
+test('the details of a model name its voices and formats', { skip: cannotRun }, async () => {
+  const english = await stage.page(firstLook);
+  await english.goto(`${stage.origin}/console/models?open=tts-1`);
+  const drawer = english.getByRole('dialog');
+  await drawer.getByText('mp3, opus, aac, flac, wav, pcm', { exact: true }).waitFor();
+  assert.match((await drawer.textContent())!, /Voicesalloy, ash, coral, .*Formatsmp3/);
+  await english.goto(`${stage.origin}/console/models?open=omni-moderation-latest`);
+  await drawer.getByText('omni-moderation-latest', { exact: true }).waitFor();
+  assert.doesNotMatch((await drawer.textContent())!, /Voices|Formats/);
+});

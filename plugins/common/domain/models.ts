@@ -1,10 +1,9 @@
 /** The model catalogue: entries, their targets, and the ratios on their prices. */
 
 import { defineContextKey, defineService } from '../../../core/contract/contract.ts';
-import { z } from '../../../core/contract/schema.ts';
 import type { Ratio } from './money.ts';
 import type { PriceBook } from './prices.ts';
-import type { Traits } from './traits.ts';
+import type { ModelLimits, Traits } from './traits.ts';
 import type { Provider, TargetStrategy } from './upstreams.ts';
 
 /** One way to serve a model. */
@@ -50,36 +49,6 @@ export const modelKinds = [
   'realtime',
 ] as const;
 export type ModelKind = (typeof modelKinds)[number];
-
-const most = () => z.int().min(1).max(1_000_000).optional();
-
-const words = () => z.array(z.string().min(1).max(40)).min(1).max(100).optional();
-
-/** What a vendor documents of a model beside its tokens; shown to people, and the bounds of the console's playground. */
-export const limitsSchema = z.strictObject({
-  prompt: most().describe('Longest prompt or spoken text, in characters.'),
-  images: most().describe('Most images of one request.'),
-  references: most().describe('Most images that are given to it.'),
-  seconds: most().describe('Longest video.'),
-  size: z
-    .string()
-    .regex(/^\d{1,5}x\d{1,5}$/, 'must be a size such as 3840x2160')
-    .optional()
-    .describe('Largest size, as width x height.'),
-  resolutions: z
-    .array(z.string().min(1).max(20))
-    .min(1)
-    .max(20)
-    .optional()
-    .describe('Resolutions; default: those of `traits`.'),
-  qualities: words().describe('Qualities of images.'),
-  voices: words().describe('Voices of a model that speaks.'),
-  formats: words().describe('Formats of its answers: of sound, or of transcriptions.'),
-});
-export type ModelLimits = z.output<typeof limitsSchema> & {
-  /** Whether it makes nothing without an image; by its traits. */
-  readonly needsImage?: boolean;
-};
 
 export interface Model {
   readonly id: string;

@@ -1,4 +1,7 @@
-/** Traits: which parameters a model at an upstream accepts, and in which form; used to encode translated requests. */
+/**
+ * Traits: which parameters a model at an upstream accepts, and in which form; used to encode translated requests. Limits: what
+ * its vendor documents beside them.
+ */
 import { z } from '../../../core/contract/schema.ts';
 
 /** Ways in which protocols ask for reasoning. `none`: the model does not reason, or its effort cannot be set. */
@@ -170,3 +173,33 @@ export function mergeTraits(provider: Traits | undefined, model: Traits | undefi
   if (model === undefined) return provider ?? {};
   return provider === undefined ? model : { ...provider, ...model };
 }
+
+const most = () => z.int().min(1).max(1_000_000).optional();
+
+const words = () => z.array(z.string().min(1).max(40)).min(1).max(100).optional();
+
+/** What a vendor documents of a model beside its tokens; shown to people, and the bounds of the console's playground. */
+export const limitsSchema = z.strictObject({
+  prompt: most().describe('Longest prompt or spoken text, in characters.'),
+  images: most().describe('Most images of one request.'),
+  references: most().describe('Most images that are given to it.'),
+  seconds: most().describe('Longest video.'),
+  size: z
+    .string()
+    .regex(/^\d{1,5}x\d{1,5}$/, 'must be a size such as 3840x2160')
+    .optional()
+    .describe('Largest size, as width x height.'),
+  resolutions: z
+    .array(z.string().min(1).max(20))
+    .min(1)
+    .max(20)
+    .optional()
+    .describe('Resolutions; default: those of `traits`.'),
+  qualities: words().describe('Qualities of images.'),
+  voices: words().describe('Voices of a model that speaks.'),
+  formats: words().describe('Formats of its answers: of sound, or of transcriptions.'),
+});
+export type ModelLimits = z.output<typeof limitsSchema> & {
+  /** Whether it makes nothing without an image; by its traits. */
+  readonly needsImage?: boolean;
+};

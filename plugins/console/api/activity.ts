@@ -1,11 +1,10 @@
 /** Traffic and money over time, stacked by model, key, account or vendor: the charts of clients and of operators. */
 import { z } from '@hono/zod-openapi';
-import { type KeySet, noProject } from '../../common/domain/admin/accounts.ts';
 import type { SpendSums } from '../../common/domain/admin/ledger.ts';
 import type { RequestFilter, RequestGroup, RequestSums } from '../../common/domain/admin/requests.ts';
 import { totalTokens } from '../../common/domain/usage.ts';
 import { ledgerQueries, requestQueries } from '../services.ts';
-import { keysByProject } from './projects.ts';
+import { keysByProject, projectSizes } from './projects.ts';
 import {
   bucketQuery,
   bucketsOf,
@@ -17,7 +16,7 @@ import {
 import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import { answers, countInput, dayMs, instant, iso, spanOf, usd, usdOrNull } from './schemas.ts';
-import { chargeFilter } from './spend.ts';
+import { chargeFilter, sizesOf } from './spend.ts';
 import { spanOfDays } from './time-zone.ts';
 
 const bucket = z.object({
@@ -146,9 +145,6 @@ async function stackedBy(
   }));
 }
 
-/** The most keys by which projects are put in order. */
-const mostKeys = 500;
-
 /** Medians cannot be added, so each project has a series of its own. */
 async function stackedByProject(
   services: ConsoleServices,
@@ -157,7 +153,13 @@ async function stackedByProject(
   limit: number,
 ): Promise<Stacked[]> {
   const projects = await keysByProject(services, filter.accountId);
-  const names = (await largestProjects(services, filter, projects)).slice(0, limit);
+  const names = [...(await projectSizes(services, filter, projects))]
+    .sort(
+      ([, one], [, other]) =>
+        Number(other.cost > one.cost) - Number(other.cost < one.cost) || other.requests - one.requests,
+    )
+    .map(([project]) => project)
+    .slice(0, limit);
   return Promise.all(
     names.map(async (group) => ({
       group,
@@ -167,37 +169,6 @@ async function stackedByProject(
   );
 }
 
-/** By the sums of their keys, in the order of `largestOf`. Requests without a key are in no project. */
-async function largestProjects(
-  services: ConsoleServices,
-  filter: RequestFilter,
-  projects: ReadonlyMap<string, KeySet>,
-): Promise<string[]> {
-  const projectOf = new Map(
-    [...projects].flatMap(([project, { ids, not }]) => (not ? [] : ids.map((id) => [id, project]))),
-  );
-  const [all, { byNumber, byCost }] = await Promise.all([
-    need(services, requestQueries).sums(filter),
-    sizesOf(services, filter, 'key', mostKeys),
-  ]);
-  const sizes = new Map<string, { cost: bigint; requests: number }>();
-  const add = (key: string, cost: bigint, requests: number) => {
-    const project = projectOf.get(key) ?? noProject;
-    const before = sizes.get(project) ?? { cost: 0n, requests: 0 };
-    sizes.set(project, { cost: before.cost + cost, requests: before.requests + requests });
-  };
-  for (const { group, cost } of byCost) add(group, cost, 0);
-  for (const { group, requests } of byNumber) add(group, 0n, requests);
-  const withoutKey = all.requests - byNumber.reduce((sum, { requests }) => sum + requests, 0);
-  if (withoutKey > 0 && byNumber.length < mostKeys) add('', 0n, withoutKey);
-  return [...sizes]
-    .sort(
-      ([, one], [, other]) =>
-        Number(other.cost > one.cost) - Number(other.cost < one.cost) || other.requests - one.requests,
-    )
-    .map(([project]) => project);
-}
-
 const keyOf = ({ at, group }: { readonly at: number; readonly group: string }) => `${at} ${group}`;
 
 /** What costs most comes first; calls that cost nothing, or have no ledger, by their number. */
@@ -205,16 +176,6 @@ async function largestOf(services: ConsoleServices, filter: RequestFilter, by: R
   const { byNumber, byCost } = await sizesOf(services, filter, by, limit);
   const names = [...byCost.filter(({ cost }) => cost > 0n), ...byNumber].map(({ group }) => group);
   return [...new Set(names)].filter((name) => name !== '').slice(0, limit);
-}
-
-async function sizesOf(services: ConsoleServices, filter: RequestFilter, by: RequestGroup, limit: number) {
-  const wanted = chargeFilter(filter);
-  const ledger = services.find(ledgerQueries);
-  const [byNumber, byCost = []] = await Promise.all([
-    need(services, requestQueries).groups(filter, by, limit),
-    by === 'operation' || wanted === undefined ? undefined : ledger?.spend(wanted, by, limit),
-  ]);
-  return { byNumber, byCost };
 }
 
 /** `none`: charges are known, and there was none. */

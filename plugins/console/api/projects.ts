@@ -1,10 +1,12 @@
 /** Projects: keys that carry one name. What they spend is summed up by their ids, as they are in it now. */
 import { z } from '@hono/zod-openapi';
 import { type KeySet, noProject } from '../../common/domain/admin/accounts.ts';
-import { accountAdmin } from '../services.ts';
+import type { RequestFilter } from '../../common/domain/admin/requests.ts';
+import { accountAdmin, requestQueries } from '../services.ts';
 import { type ConsoleServices, need } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import { answers, id } from './schemas.ts';
+import { sizesOf } from './spend.ts';
 
 export const projectInput = z.string().trim().min(1).max(100);
 export const projectQuery = z.object({
@@ -46,4 +48,33 @@ export async function keysOfProject(
 ): Promise<KeySet | undefined> {
   if (project === undefined) return undefined;
   return (await keysByProject(services, accountId)).get(project) ?? { ids: [] };
+}
+
+/** The most keys by which projects are compared. */
+const mostKeys = 500;
+
+/** Requests and cost of each project that has any, by the sums of its keys. Requests without a key are in no project. */
+export async function projectSizes(
+  services: ConsoleServices,
+  filter: RequestFilter,
+  projects: ReadonlyMap<string, KeySet>,
+): Promise<ReadonlyMap<string, { readonly cost: bigint; readonly requests: number }>> {
+  const projectOf = new Map(
+    [...projects].flatMap(([project, { ids, not }]) => (not ? [] : ids.map((id) => [id, project]))),
+  );
+  const [all, { byNumber, byCost }] = await Promise.all([
+    need(services, requestQueries).sums(filter),
+    sizesOf(services, filter, 'key', mostKeys),
+  ]);
+  const sizes = new Map<string, { cost: bigint; requests: number }>();
+  const add = (key: string, cost: bigint, requests: number) => {
+    const project = projectOf.get(key) ?? noProject;
+    const before = sizes.get(project) ?? { cost: 0n, requests: 0 };
+    sizes.set(project, { cost: before.cost + cost, requests: before.requests + requests });
+  };
+  for (const { group, cost } of byCost) add(group, cost, 0);
+  for (const { group, requests } of byNumber) add(group, 0n, requests);
+  const withoutKey = all.requests - byNumber.reduce((sum, { requests }) => sum + requests, 0);
+  if (withoutKey > 0 && byNumber.length < mostKeys) add('', 0n, withoutKey);
+  return sizes;
 }

@@ -1,11 +1,10 @@
 /** Money beside counts: what the requests of a filter cost, altogether and over time. */
 import type { ChargeFilter, SpendSums } from '../../common/domain/admin/ledger.ts';
-import type { RequestFilter } from '../../common/domain/admin/requests.ts';
+import type { RequestFilter, RequestGroup } from '../../common/domain/admin/requests.ts';
 import { money } from '../../common/domain/money.ts';
 import { totalTokens } from '../../common/domain/usage.ts';
-
-import { ledgerQueries } from '../services.ts';
-import type { ConsoleServices } from './routing/router.ts';
+import { ledgerQueries, requestQueries } from '../services.ts';
+import { type ConsoleServices, need } from './routing/router.ts';
 import { usdText } from './schemas.ts';
 
 /** The filter for charges; undefined where it names something that charges do not have, such as an operation. */
@@ -56,4 +55,15 @@ export async function spendBetween(
   if (ledger === undefined || wanted === undefined || filter.from >= filter.until)
     return bounds.slice(1).map(() => unknown);
   return (await ledger.spendBetween(wanted, bounds)).map(moneyJson);
+}
+
+/** The largest groups by their number of requests, and by what they cost. */
+export async function sizesOf(services: ConsoleServices, filter: RequestFilter, by: RequestGroup, limit: number) {
+  const wanted = chargeFilter(filter);
+  const ledger = services.find(ledgerQueries);
+  const [byNumber, byCost = []] = await Promise.all([
+    need(services, requestQueries).groups(filter, by, limit),
+    by === 'operation' || wanted === undefined ? undefined : ledger?.spend(wanted, by, limit),
+  ]);
+  return { byNumber, byCost };
 }

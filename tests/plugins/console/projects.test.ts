@@ -30,6 +30,11 @@ function assign(hall: FakeConsole, { projects, keys }: typeof assignment extends
   }
 }
 
+interface Listed {
+  readonly group: string;
+  readonly requests: number;
+  readonly cost: string;
+}
 interface Bucket {
   readonly requests: number;
   readonly cost: string;
@@ -72,6 +77,19 @@ test('sums by project are those of the rows of its keys, whatever keys are in it
         [...expected.values()].map(({ cost }) => cost).toSorted((one, other) => Number(other - one)),
         'what costs most comes first',
       );
+      if (!ofClient) {
+        const table = (await ask(`GET ${base}/groups?${span}&by=project`)).json.rows as Listed[];
+        assert.deepEqual(
+          new Map(table.map(({ group, requests, cost }) => [group, { requests, cost: parseUsd(cost) }])),
+          expected,
+        );
+        const counts = table.map(({ requests }) => requests);
+        assert.deepEqual(
+          counts,
+          counts.toSorted((one, other) => other - one),
+          'what has most requests comes first',
+        );
+      }
       for (const [index, bucket] of (all as Bucket[]).entries())
         assert.deepEqual(totalOf(stacked.map(({ series }) => series[index]!)), totalOf([bucket]));
       for (const project of [...names, '-']) {
@@ -81,6 +99,13 @@ test('sums by project are those of the rows of its keys, whatever keys are in it
         assert.deepEqual([found.requests, found.cost], [wanted.requests, formatUsd(money(wanted.cost))], project);
         const alone = (await ask(`GET ${base}/activity?${named}&by=project`)).json;
         const group = stacked.filter((one) => one.group === project);
+        if (!ofClient) {
+          const rows = (await ask(`GET ${base}/groups?${named}&by=project`)).json.rows as Listed[];
+          assert.deepEqual(
+            rows.map((row) => [row.group, row.requests]),
+            group.map((one) => [project, totalOf(one.series).requests]),
+          );
+        }
         assert.deepEqual(alone.groups, group, 'one project is the same alone as beside the others');
         const list = await ask(`GET ${ofClient ? '/usage' : '/admin/requests'}?${named}&limit=500`);
         const listed = list.json.rows as { id: string; project: string | null }[];

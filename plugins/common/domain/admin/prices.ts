@@ -1,9 +1,10 @@
 /** The service that lists prices and quotes requests. */
 
 import { defineService } from '../../../../core/contract/contract.ts';
-import type { ModelKind, ModelLimits } from '../models.ts';
+import type { ModelKind } from '../models.ts';
 import type { Money } from '../money.ts';
 import type { PriceBook } from '../prices.ts';
+import type { ModelLimits } from '../traits.ts';
 
 export interface PricedModel {
   readonly id: string;

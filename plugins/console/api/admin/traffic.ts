@@ -5,6 +5,7 @@ import type { RequestFilter } from '../../../common/domain/admin/requests.ts';
 import { ledgerQueries, requestQueries } from '../../services.ts';
 import { chargedRequest, chargedRequests } from '../charges.ts';
 import { csvAnswer } from '../csv.ts';
+import { keysByProject, projectSizes } from '../projects.ts';
 import {
   bucketQuery,
   bucketsOf,
@@ -75,10 +76,13 @@ const series = route(
 const groups = route(
   'get',
   '/admin/monitor/groups',
-  'Traffic in groups, the largest first',
+  'Traffic in groups, the largest first; of projects at most 50',
   answers(z.object({ rows: z.array(requestSums.extend({ ...moneySums, group: z.string() })) })),
   {
-    query: operatorRequestsQuery.extend({ by: z.enum(operations), limit: countInput(1, 500).optional() }),
+    query: operatorRequestsQuery.extend({
+      by: z.enum([...operations, 'project']),
+      limit: countInput(1, 500).optional(),
+    }),
   },
 );
 const durations = route(
@@ -108,6 +112,8 @@ const one = route('get', '/admin/requests/{id}', 'One request from end to end', 
 });
 
 const mostCauses = 100;
+const mostProjects = 50;
+const projectsAtOnce = 4;
 const columns = [
   'receivedAt',
   'id',
@@ -201,9 +207,10 @@ function filterOf(services: ConsoleServices, query: z.output<typeof operatorRequ
 async function groupsOf(
   services: ConsoleServices,
   filter: RequestFilter,
-  by: (typeof operations)[number],
+  by: (typeof operations)[number] | 'project',
   limit: number,
 ) {
+  if (by === 'project') return groupsByProject(services, filter, Math.min(limit, mostProjects));
   const wanted = chargeFilter(filter);
   const [rows, spend] = await Promise.all([
     need(services, requestQueries).groups(filter, by, limit),
@@ -211,4 +218,25 @@ async function groupsOf(
   ]);
   const costs = new Map(spend?.map((group) => [group.group, group]));
   return rows.map((row) => ({ ...sumsJson(row), group: row.group, ...moneyJson(costs.get(row.group)) }));
+}
+
+/** Percentiles cannot be added, so each project is asked for by itself, a few at once. */
+async function groupsByProject(services: ConsoleServices, filter: RequestFilter, limit: number) {
+  const projects = await keysByProject(services, filter.accountId);
+  const sizes = await projectSizes(services, filter, projects);
+  const names = [...sizes]
+    .sort(([, one], [, other]) => other.requests - one.requests)
+    .map(([project]) => project)
+    .slice(0, limit);
+  const rows = [];
+  for (let from = 0; from < names.length; from += projectsAtOnce) {
+    const some = names.slice(from, from + projectsAtOnce).map(async (group) => {
+      // Where one project is asked for, its keys are all that there are.
+      const own = { ...filter, keys: filter.keys ?? projects.get(group) };
+      const [sums, spend] = await Promise.all([need(services, requestQueries).sums(own), spendOf(services, own)]);
+      return { ...sumsJson(sums), group, ...spend };
+    });
+    rows.push(...(await Promise.all(some)));
+  }
+  return rows;
 }

@@ -97,7 +97,7 @@ function Facts({ model }: { readonly model: ModelRow }) {
     [t('client.models.output'), tokens(model.maxOutputTokens)],
     ...limitsOf(model.limits),
   ] as const;
-  return <FactList facts={facts} />;
+  return <FactList facts={facts} labelWidth={180} />;
 }
 
 function Lines({ of }: { readonly of: readonly PriceLine[] }) {

@@ -10,7 +10,7 @@ export type Group = RowOf<Answer<Admin['monitor']['groups']['$get']>>;
 export type DurationRow = RowOf<Answer<Admin['monitor']['durations']['$get']>>;
 export type FailureCauses = Answer<Admin['monitor']['causes']['$get']>;
 export type CauseRow = RowOf<FailureCauses>;
-export type GroupName = 'model' | 'provider' | 'operation' | 'account' | 'key';
+export type GroupName = 'model' | 'provider' | 'operation' | 'account' | 'key' | 'project';
 
 export type OperatorRequest = RowOf<Answer<Admin['requests']['$get']>>;
 export type OperatorStory = Answer<Admin['requests'][':id']['$get']>;

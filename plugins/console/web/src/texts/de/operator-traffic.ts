@@ -29,6 +29,7 @@ const texts: Part<'operator'>['traffic'] = {
     byProvider: 'Nach Upstream',
     byOperation: 'Nach Operation',
     byAccount: 'Nach Konto',
+    byProject: 'Nach Projekt',
     empty: 'Keine Anfragen in diesem Zeitraum',
     emptyHint:
       'Sobald jemand dieses Gateway aufruft, erscheinen hier Zahlen. Erweitern Sie den Zeitraum oder machen Sie den ersten Aufruf selbst, mit einem Schlüssel Ihres eigenen Kontos.',

@@ -95,6 +95,8 @@ const texts: Part<'shell'> = {
     seconds: 'Längstes Video (Sekunden)',
     size: 'Größtes Format',
     resolutions: 'Auflösungen',
+    voices: 'Stimmen',
+    formats: 'Formate',
   },
   modality: { text: 'Text', image: 'Bild', document: 'Dokument', audio: 'Audio', video: 'Video' },
   grantKind: { plan: 'Tarif', 'top-up': 'Aufladung', promotion: 'Aktion', code: 'Code', refund: 'Erstattung' },

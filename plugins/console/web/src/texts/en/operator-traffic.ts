@@ -27,6 +27,7 @@ export default {
     byProvider: 'By upstream',
     byOperation: 'By operation',
     byAccount: 'By account',
+    byProject: 'By project',
     empty: 'No request in this time',
     emptyHint:
       'As soon as somebody calls this gateway, the figures stand here. Widen the time, or make the first call yourself with a key of your own account.',

@@ -93,6 +93,8 @@ export default {
     seconds: 'Longest video (seconds)',
     size: 'Largest size',
     resolutions: 'Resolutions',
+    voices: 'Voices',
+    formats: 'Formats',
   },
   modality: { text: 'text', image: 'image', document: 'document', audio: 'audio', video: 'video' },
   grantKind: { plan: 'plan', 'top-up': 'top-up', promotion: 'promotion', code: 'code', refund: 'refund' },

@@ -29,6 +29,7 @@ const texts: Part<'operator'>['traffic'] = {
     byProvider: 'アップストリーム別',
     byOperation: '操作別',
     byAccount: 'アカウント別',
+    byProject: 'プロジェクト別',
     empty: 'この期間にリクエストはありません',
     emptyHint:
       'ゲートウェイが呼び出されると数字が表示されます。期間を広げるか、自分のアカウントのキーで最初の呼び出しを行ってください。',

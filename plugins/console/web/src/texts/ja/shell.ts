@@ -95,6 +95,8 @@ const texts: Part<'shell'> = {
     seconds: '動画の最大長（秒）',
     size: '最大サイズ',
     resolutions: '解像度',
+    voices: '声',
+    formats: '形式',
   },
   modality: { text: 'テキスト', image: '画像', document: '文書', audio: '音声', video: '動画' },
   grantKind: { plan: 'プラン', 'top-up': 'チャージ', promotion: 'キャンペーン', code: 'コード', refund: '返金' },

@@ -29,6 +29,7 @@ const texts: Part<'operator'>['traffic'] = {
     byProvider: '按上游',
     byOperation: '按操作',
     byAccount: '按账户',
+    byProject: '按项目',
     empty: '这段时间没有请求',
     emptyHint: '一有人调用网关，数字就会出现在这里。可以放宽时间范围，或者用自己账户的密钥发起第一次调用。',
   },

@@ -89,6 +89,8 @@ const texts: Part<'shell'> = {
     seconds: '视频最长时长（秒）',
     size: '最大尺寸',
     resolutions: '分辨率',
+    voices: '音色',
+    formats: '格式',
   },
   modality: { text: '文本', image: '图像', document: '文档', audio: '音频', video: '视频' },
   grantKind: { plan: '套餐', 'top-up': '充值', promotion: '赠送', code: '兑换码', refund: '退款' },

@@ -1,10 +1,11 @@
-/** Traffic by model, upstream, account or operation; every count opens its requests. */
+/** Traffic by model, upstream, account, project or operation; every count opens its requests. */
 
 import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Meter } from '../../../parts/bars.tsx';
 import { knownColumn, moneyColumn } from '../../../parts/columns.tsx';
 import { countText, durationText, shareText } from '../../../parts/format.ts';
+import { projectName } from '../../../parts/project.ts';
 import type { Column } from '../../../parts/rows-table.tsx';
 import type { AskedSpan } from '../../../parts/span.tsx';
 import { CsvTable } from '../parts/csv-table.tsx';
@@ -19,7 +20,14 @@ interface GroupsTableProps {
 }
 
 /** Under which name the list of requests takes a group. */
-const filterOf = { model: 'model', provider: 'provider', operation: 'operation', account: 'accountId', key: 'keyId' };
+const filterOf = {
+  model: 'model',
+  provider: 'provider',
+  operation: 'operation',
+  account: 'accountId',
+  key: 'keyId',
+  project: 'project',
+};
 
 export function GroupsTable({ by, span, label }: GroupsTableProps) {
   const { t } = useTranslation();
@@ -52,13 +60,6 @@ export function GroupsTable({ by, span, label }: GroupsTableProps) {
 function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): Column<Group>[] {
   const { t, i18n } = useTranslation();
   const most = Math.max(1, ...rows.map(({ requests }) => requests));
-  const titles = {
-    model: 'model',
-    provider: 'provider',
-    operation: 'operation',
-    account: 'account',
-    key: 'key',
-  } as const;
   const search = (group: string, result?: string) => ({
     ...span.search,
     [filterOf[by]]: group,
@@ -67,8 +68,13 @@ function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): Col
   const counts: Column<Group>[] = [
     {
       key: by,
-      title: t(`operator.column.${titles[by]}`),
-      cell: ({ group }) => (by === 'account' ? <AccountLink id={group} /> : <Text fz="sm">{group || '–'}</Text>),
+      title: t(`operator.column.${by}`),
+      cell: ({ group }) =>
+        by === 'account' ? (
+          <AccountLink id={group} />
+        ) : (
+          <Text fz="sm">{by === 'project' ? projectName(group, t('shell.project.none')) : group || '–'}</Text>
+        ),
       plain: ({ group }) => group,
     },
     {

@@ -240,13 +240,18 @@ function Others({ sums, span }: FiguresProps) {
 function Groups({ span }: { readonly span: AskedSpan }) {
   const { t } = useTranslation();
   const me = useMe();
-  const names: readonly GroupName[] = has(me, 'accounts')
-    ? ['model', 'provider', 'account', 'operation']
-    : ['model', 'provider', 'operation'];
+  const hasProjects = useProjects().length > 0;
+  const names: readonly GroupName[] = [
+    ...(['model', 'provider'] as const),
+    ...(has(me, 'accounts') ? (['account'] as const) : []),
+    ...(hasProjects ? (['project'] as const) : []),
+    'operation',
+  ];
   const title = {
     model: t('operator.traffic.monitor.byModel'),
     provider: t('operator.traffic.monitor.byProvider'),
     account: t('operator.traffic.monitor.byAccount'),
+    project: t('operator.traffic.monitor.byProject'),
     operation: t('operator.traffic.monitor.byOperation'),
     key: t('operator.column.key'),
   };

@@ -3,6 +3,7 @@
 import { Alert, Button, Text } from '@mantine/core';
 import { IconAlertTriangle, IconCalculator, IconTag } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
+import { modelKinds } from '../../../../../../common/domain/models.ts';
 import { Money } from '../../../parts/money.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { type SearchState, useSearchState } from '../../../parts/search-state.ts';
@@ -15,18 +16,6 @@ import type { PricedModel } from '../sale-types.ts';
 import { listPrice, sellsBelowCost } from '../sums/price-rows.ts';
 import { Calculator } from './calculator.tsx';
 import { ModelPrices } from './model-prices.tsx';
-
-const kinds = [
-  'chat',
-  'image',
-  'video',
-  'embedding',
-  'rerank',
-  'speech',
-  'transcription',
-  'moderation',
-  'realtime',
-] as const;
 
 export default function Prices() {
   const { t } = useTranslation();
@@ -51,7 +40,7 @@ export default function Prices() {
           <ChoiceFilter
             name="kind"
             label={t('operator.column.kind')}
-            data={kinds.map((value) => ({ value, label: t(`operator.sales.prices.kind.${value}`) }))}
+            data={modelKinds.map((value) => ({ value, label: t(`operator.sales.prices.kind.${value}`) }))}
           />
         </>
       }

@@ -1,29 +1,28 @@
 /** Which rules a text breaks. */
-import { Table, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { ModelRow } from '../../../../api/types.ts';
 import { moderationCall } from '../../../../calls/call.ts';
-import { Panel } from '../../../../parts/page.tsx';
 import type { KindProps } from '../bench.tsx';
 import { RunForm } from '../run-form.tsx';
 import { useRun } from '../use-run.ts';
 import { LongText } from './fields.tsx';
+import { ScoreTable } from './score-table.tsx';
 
 interface Judged {
   readonly flagged: boolean;
   readonly categories: Readonly<Record<string, boolean>>;
-  readonly category_scores?: Readonly<Record<string, number>>;
+  /** Some vendors state flags alone. */
+  readonly category_scores?: Readonly<Record<string, number>> | null;
 }
 
 export default function Moderation(kind: KindProps<ModelRow>) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const { model, apiKey } = kind;
   const [input, setInput] = useState('');
   const run = useRun<Judged>(apiKey, model.id);
   const call = moderationCall(model.id, input.trim());
   const read = async (answer: Response) => ((await answer.json()) as { results: [Judged] }).results[0];
-  const number = new Intl.NumberFormat(i18n.language, { minimumFractionDigits: 3, maximumFractionDigits: 3 });
   return (
     <RunForm
       {...kind}
@@ -35,31 +34,17 @@ export default function Moderation(kind: KindProps<ModelRow>) {
       fields={<LongText label={t('client.playground.text')} value={input} onChange={setInput} />}
     >
       {run.result !== undefined && (
-        <Panel title={t(run.result.flagged ? 'client.playground.flagged' : 'client.playground.notFlagged')}>
-          <Table verticalSpacing={5}>
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>{t('client.playground.category')}</Table.Th>
-                <Table.Th ta="right">{t('client.playground.score')}</Table.Th>
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {Object.entries(run.result.categories).map(([name, isMeant]) => (
-                <Table.Tr key={name}>
-                  <Table.Td>
-                    <Text span fz="sm" className={isMeant ? 'bad' : undefined}>
-                      {name}
-                    </Text>
-                  </Table.Td>
-                  <Table.Td ta="right" className={isMeant ? 'number bad' : 'number'}>
-                    {number.format(run.result?.category_scores?.[name] ?? Number(isMeant))}
-                  </Table.Td>
-                </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
-        </Panel>
+        <ScoreTable
+          title={t(run.result.flagged ? 'client.playground.flagged' : 'client.playground.notFlagged')}
+          nameTitle={t('client.playground.category')}
+          scoreTitle={t('client.playground.score')}
+          rows={rowsOf(run.result)}
+        />
       )}
     </RunForm>
   );
+}
+
+function rowsOf({ categories, category_scores: scores }: Judged) {
+  return Object.entries(categories).map(([name, isFlagged]) => ({ name, isFlagged, score: scores?.[name] }));
 }

@@ -1,0 +1,68 @@
+/** Projects in a browser: a client puts keys into one and filters by it; an operator sees traffic by project. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+
+let stage: Stage;
+before(async () => {
+  if (cannotRun === false) stage = await startStage();
+});
+after(() => stage?.stop());
+
+const day = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+
+test('a new key is put into a project, and usage is filtered by one', {
+  skip: cannotRun,
+}, async () => {
+  const page = await stage.page('client');
+  const { keys } = stage.house.world;
+  await page.goto('/console/keys?new=1');
+  const form = page.getByRole('dialog').first();
+  await form.getByLabel('Name', { exact: true }).fill('ci');
+  const field = form.getByRole('combobox', { name: 'Project', exact: true });
+  // Projects of other keys are offered, and a new name is taken as it is.
+  await field.click();
+  await page.getByRole('option', { name: 'web shop', exact: true }).waitFor();
+  await field.fill('night shift');
+  await form.getByRole('button', { name: 'Create key', exact: true }).click();
+  await page.getByRole('button', { name: 'I have saved it' }).click();
+  assert.equal(keys.find(({ name }) => name === 'ci')!.project, 'night shift');
+
+  await page.goto('/console/usage?span=30d');
+  await page.getByRole('combobox', { name: 'Project', exact: true }).click();
+  await page.getByRole('option', { name: 'web shop', exact: true }).click();
+  await page.waitForURL(/project=web(\+|%20)shop/);
+  await page.reload();
+  assert.equal(await page.getByRole('combobox', { name: 'Project', exact: true }).inputValue(), 'web shop');
+  const query = new URLSearchParams({ from: day(30), project: 'web shop' });
+  const answer = await page.request.get(`/console/api/usage/sums?${query}`);
+  const { requests } = (await answer.json()) as { requests: number };
+  assert.ok(requests > 0);
+  const total = page.getByRole('navigation', { name: 'Rows' }).getByText(/ of /);
+  const shown = Number(/ of ([\d,]+)$/.exec((await total.textContent())!)![1]!.replaceAll(',', ''));
+  assert.ok(Math.abs(shown - requests) <= 1, `${shown} of ${requests}`);
+});
+
+test('an operator sees traffic by project, opens the requests of one, and those of none', {
+  skip: cannotRun,
+}, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/monitor?span=30d');
+  await page.getByRole('tab', { name: 'By project' }).click();
+  const panel = page.getByRole('tabpanel', { name: 'By project' });
+  await panel.getByRole('row', { name: /^No project/ }).waitFor();
+  const row = panel.getByRole('row', { name: /^web shop/ });
+  const count = Number((await row.getByRole('link').first().textContent())!.replaceAll(',', ''));
+  const query = new URLSearchParams({ from: day(30), project: 'web shop' });
+  const answer = await page.request.get(`/console/api/admin/monitor?${query}`);
+  const { requests } = (await answer.json()) as { requests: number };
+  assert.ok(count > 0 && Math.abs(count - requests) <= 1, `${count} of ${requests}`);
+  await row.getByRole('link').first().click();
+  await page.getByRole('heading', { level: 1, name: 'Requests' }).waitFor();
+  assert.equal(new URL(page.url()).searchParams.get('project'), 'web shop');
+  assert.equal(await page.getByRole('combobox', { name: 'Project', exact: true }).inputValue(), 'web shop');
+});
+
+test('the browser had nothing to complain about', { skip: cannotRun }, () => {
+  assert.deepEqual(stage.complaints, []);
+});
