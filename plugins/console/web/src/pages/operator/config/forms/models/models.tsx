@@ -1,32 +1,33 @@
-/** Prices of models and the operator's own cost, by class. */
-import { Fieldset, SimpleGrid, Stack, Text } from '@mantine/core';
+/** Models: where each is served, its sizes, prices with their tiers, and the operator's own cost. */
+import { Alert, SimpleGrid, Stack } from '@mantine/core';
+import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useClassName } from '../../../../parts/known-words.ts';
-import { useForms } from './context.ts';
-import { ListField, TextField } from './fields.tsx';
-import { type Layer, namesAt, valueAt } from './layers.ts';
-import { Picker } from './picker.tsx';
+import { Waiting } from '../../../../../parts/states.tsx';
+import { useForms } from '../context.ts';
+import { ChoiceField, ListField, TextField } from '../fields.tsx';
+import { namesAt, valueAt } from '../layers.ts';
+import { Picker } from '../picker.tsx';
+import { Example } from './example.tsx';
+import { kindOf, kinds, sizesOf } from './model-kinds.ts';
+import { PriceSheet } from './price-sheet.tsx';
 
-/** The classes that each kind of model usually has a price for. */
-const usualClasses: ReadonlyMap<string, readonly string[]> = new Map([
-  ['chat', ['input', 'cache_read', 'cache_write_5m', 'output']],
-  ['image', ['image', 'input', 'output_image']],
-  ['video', ['second', 'request']],
-  ['embedding', ['input']],
-  ['rerank', ['search', 'input']],
-  ['speech', ['character', 'output_audio']],
-  ['transcription', ['audio', 'input_audio', 'output']],
-  ['moderation', ['input']],
-  ['realtime', ['input', 'cache_read', 'input_audio', 'cache_read_audio', 'output', 'output_audio']],
-]);
-/** Members of a price that are not a class. */
-const others = new Set(['above', 'service', 'hours', 'version', 'from']);
+const NewModel = lazy(() => import('./new-model.tsx'));
 
-export function PriceForm() {
+export function ModelForm() {
   const { t } = useTranslation();
   const { layers } = useForms();
+  const names = namesAt(layers, ['models']);
   return (
-    <Picker label={t('operator.config.forms.model')} names={namesAt(layers, ['models'])}>
+    <Picker
+      label={t('operator.config.forms.model')}
+      names={names}
+      add={t('operator.config.forms.addModel')}
+      form={(onDone) => (
+        <Suspense fallback={<Waiting height={420} />}>
+          <NewModel names={names} onDone={onDone} />
+        </Suspense>
+      )}
+    >
       {(name) => <Model name={name} />}
     </Picker>
   );
@@ -36,58 +37,45 @@ function Model({ name }: { readonly name: string }) {
   const { t } = useTranslation();
   const { layers } = useForms();
   const at = ['models', name];
+  const kind = kindOf(valueAt(layers, [...at, 'kind']));
+  const isPriced = valueAt(layers, [...at, 'price']) !== undefined;
   return (
     <Stack gap="sm">
+      {!isPriced && (
+        <Alert color="yellow" variant="light">
+          {t('operator.config.forms.unpriced')}
+        </Alert>
+      )}
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm">
+        <TextField path={[...at, 'display_name']} label={t('operator.config.forms.displayName')} usual={name} />
+        <TextField path={[...at, 'owned_by']} label={t('operator.config.forms.owner')} />
+        <ChoiceField
+          path={[...at, 'kind']}
+          label={t('client.models.kind')}
+          usual={t('client.models.kinds.chat')}
+          choices={kinds.map((one) => ({ value: one, label: t(`client.models.kinds.${one}`) }))}
+        />
+        {sizesOf(kind).map((one) => (
+          <TextField key={one} path={[...at, one]} label={t(`operator.config.forms.size.${one}`)} usual="–" />
+        ))}
+      </SimpleGrid>
       <ListField
         path={[...at, 'targets']}
         label={t('operator.config.forms.targets')}
         hint={t('operator.config.forms.targetsHint')}
         known={namesAt(layers, ['providers'])}
       />
-      {(['price', 'cost'] as const).map((sheet) => (
-        <Fieldset key={sheet} legend={t(`operator.config.forms.${sheet}`)}>
-          <Sheet at={[...at, sheet]} kind={kindOf(layers, name)} />
-        </Fieldset>
-      ))}
-    </Stack>
-  );
-}
-
-function kindOf(layers: readonly Layer[], name: string): string {
-  const kind = valueAt(layers, ['models', name, 'kind']);
-  return typeof kind === 'string' ? kind : 'chat';
-}
-
-function Sheet({ at, kind }: { readonly at: readonly string[]; readonly kind: string }) {
-  const { t } = useTranslation();
-  const { layers } = useForms();
-  const nameOf = useClassName();
-  const written = valueAt(layers, at);
-  const names = namesAt(layers, at);
-  if (written !== undefined && names.length === 0)
-    return (
-      <Text fz="sm" c="dimmed">
-        {written === 'free' ? t('operator.config.forms.isFree') : t('operator.config.forms.inText')}
-      </Text>
-    );
-  const classes = [...new Set([...(usualClasses.get(kind) ?? []), ...names.filter((one) => !others.has(one))])];
-  const tiers = names.filter((one) => others.has(one));
-  return (
-    <>
-      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm">
-        {classes.flatMap((one) => {
-          const sizes = namesAt(layers, [...at, one]);
-          if (sizes.length === 0) return [<TextField key={one} path={[...at, one]} label={nameOf(one)} />];
-          return sizes.map((size) => (
-            <TextField key={`${one} ${size}`} path={[...at, one, size]} label={`${nameOf(one)} · ${size}`} />
-          ));
-        })}
+      <PriceSheet at={[...at, 'price']} kind={kind} legend={t('operator.config.forms.price')} />
+      <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
+        <TextField
+          path={[...at, 'batch']}
+          label={t('operator.config.forms.batch')}
+          hint={t('operator.config.forms.batchHint')}
+          usual="1"
+        />
       </SimpleGrid>
-      {tiers.length > 0 && (
-        <Text fz="xs" c="dimmed" mt="xs">
-          {t('operator.config.forms.tiersInText', { names: tiers.join(', ') })}
-        </Text>
-      )}
-    </>
+      <Example at={at} name={name} kind={kind} />
+      <PriceSheet at={[...at, 'cost']} kind={kind} legend={t('operator.config.forms.cost')} />
+    </Stack>
   );
 }
