@@ -5,13 +5,13 @@ import type { Clock } from '../../core/contract/host-tools.ts';
 import type { PricedModel, PriceQueries } from '../common/domain/admin/prices.ts';
 import { formulaOf } from '../common/domain/formula.ts';
 import { type Catalog, type Model, type ModelTarget, protocolsOf } from '../common/domain/models.ts';
-import { cost, formatRatio, parseRatio, type Ratio } from '../common/domain/money.ts';
+import { cost, formatRatio } from '../common/domain/money.ts';
 import { ratioOf } from '../common/domain/price-ratio.ts';
 import { priceFor } from '../common/domain/prices.ts';
 import type { Providers } from '../common/domain/upstreams.ts';
-import { readCount, type Usage, type UsageClass, usageClasses } from '../common/domain/usage.ts';
 import type { ModelsConfig } from './config.ts';
 import { charged } from './price-commands.ts';
+import { exampleQuote, readRatio, usageOf } from './price-example.ts';
 
 export interface PriceQueriesOptions {
   /** The current section. */
@@ -67,6 +67,8 @@ export function openPriceQueries({ config, catalog, providers, clock }: PriceQue
         formula: formulaOf(counted, priced.price, factor),
       };
     },
+
+    example: (example) => exampleQuote(example, clock.now()),
   };
 }
 
@@ -85,25 +87,4 @@ function modalitiesOf(model: Model, targets: readonly ModelTarget[], providers: 
     return protocolsOf(target, known).flatMap((protocol) => known?.dialect?.[protocol]?.inputs ?? usualInputs);
   });
   return ['text', ...new Set(inputs)];
-}
-
-function usageOf(counts: Readonly<Record<string, number>>): Usage {
-  const usage: { [name: string]: number } = {};
-  for (const [name, value] of Object.entries(counts)) {
-    const count = readCount(value);
-    if (!usageClasses.includes(name as UsageClass) || count === undefined)
-      throw new GatewayError('invalid_request', `"${name.slice(0, 40)}" is not a class with a whole number.`, {
-        field: 'usage',
-      });
-    usage[name] = count;
-  }
-  return usage;
-}
-
-function readRatio(text: string): Ratio {
-  try {
-    return parseRatio(text);
-  } catch (error) {
-    throw new GatewayError('invalid_request', `${(error as Error).message}.`, { field: 'ratio' });
-  }
 }

@@ -39,7 +39,7 @@ test('only intended routes are public, and routes that act on others are for ope
   const admin = Object.keys(access).filter((route) => route.includes(' /admin/'));
   for (const route of admin) assert.ok(['read', 'act'].includes(access[route]!), route);
   const changes = admin.filter((route) => !route.startsWith('GET ') && access[route] !== 'act');
-  assert.deepEqual(changes, ['POST /admin/prices/quote']);
+  assert.deepEqual(changes, ['POST /admin/prices/quote', 'POST /admin/prices/example']);
 });
 
 for (const who of everybody) {
@@ -388,4 +388,22 @@ test('a quote is the formula’s text', async () => {
   assert.deepEqual([told.cost, told.ownCost, told.ratio], ['0.0024', '0.00084', '2']);
   assert.match(told.formula, /1000 input × 0\.75/);
   assert.equal((await ask('POST /admin/prices/quote', { model: 'nothing', usage })).status, 404);
+});
+
+test('an example is charged by the prices that are sent, with the ratio of the default plan and of the model', async () => {
+  const ask = caller(fakeConsole(), 'auditor');
+  const price = { input: '2.50', output: '10', above: { '200k': { input: '5' } }, service: { flex: '0.5' } };
+  const body = { model: 'not-yet', price, cost: { input: '1' }, multiplier: '2', usage: { input: 300_000 } };
+  const answer = (await ask('POST /admin/prices/example', { ...body, service: 'flex' })).json;
+  // 300,000 × (5 × 0.5) / 1M × 2
+  assert.deepEqual([answer.cost, answer.ownCost, answer.ratio, answer.tier], ['1.50', '0.30', '2', '>200k + flex']);
+  for (const [change, field] of [
+    [{ price: { ...price, above: { many: { input: '5' } } } }, 'price'],
+    [{ cost: { input: '-1' } }, 'cost'],
+    [{ service: 'priority' }, 'service'],
+    [{ multiplier: '-2' }, 'multiplier'],
+  ] as const) {
+    const refused = await ask('POST /admin/prices/example', { ...body, ...change });
+    assert.deepEqual([refused.status, refused.json.error.field], [400, field], refused.text);
+  }
 });

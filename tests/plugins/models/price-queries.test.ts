@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { priceQueries } from '../../../plugins/common/domain/admin/prices.ts';
 import { catalog } from '../../../plugins/common/domain/models.ts';
-import { cost, parseRatio, parseUsd, timesRatio } from '../../../plugins/common/domain/money.ts';
+import { cost, formatUsd, parseRatio, parseUsd, timesRatio } from '../../../plugins/common/domain/money.ts';
 import { priceFor } from '../../../plugins/common/domain/prices.ts';
 import { fc } from '../../helpers/properties.ts';
 import { models, start } from './helpers.ts';
@@ -95,4 +95,42 @@ test('what cannot be quoted is refused by name', async () => {
   assert.throws(() => desk.quote('small', { input: 1.5 }, '1'), { field: 'usage' });
   assert.throws(() => desk.quote('small', { __proto__: null, constructor: 1 } as never, '1'), { field: 'usage' });
   assert.throws(() => desk.quote('small', { input: 1 }, '0'), { field: 'ratio' });
+});
+
+const amount = fc.integer({ min: 0, max: 1_000_000_000 }).map((nano) => formatUsd(BigInt(nano) * 1_000n));
+const writtenPrices = fc.record({
+  input: amount,
+  output: amount,
+  above: fc.dictionary(fc.constantFrom('32k', '200k', '1m'), fc.record({ input: amount, output: amount }), {
+    minKeys: 1,
+  }),
+  service: fc.record({ flex: fc.constantFrom('0.5', '2'), priority: fc.constant('2') }, { requiredKeys: [] }),
+});
+
+test('an example by a price that is only written is what a call is charged once that price is configured', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      writtenPrices,
+      fc.record({ input: fc.nat(2_000_000), output: fc.nat(100_000) }),
+      fc.constantFrom('1', '1.6'),
+      fc.constantFrom(undefined, 'flex', 'priority'),
+      async (price, usage, ratio, service) => {
+        const { host } = await start({ m: { owned_by: 'acme', targets: ['acme'], price, multiplier: '1.5' } });
+        const queries = host.get(priceQueries);
+        const book = host.get(catalog).find('m')!.prices!;
+        const ask = () => queries.example({ price, cost: undefined, multiplier: '1.5', ratio, usage, service });
+        if (service !== undefined && !book[0]!.prices(service)) {
+          assert.throws(ask, { kind: 'invalid_request', field: 'service' });
+          return;
+        }
+        const priced = priceFor(book, 0, usage, service === undefined ? {} : { services: { tier: service } })!;
+        const whole = timesRatio(parseRatio(ratio), parseRatio('1.5'));
+        const answer = ask();
+        assert.equal(answer.cost, cost(usage, priced.price, whole));
+        assert.equal(answer.tier, priced.tier);
+        if (service === undefined) assert.equal(answer.cost, queries.quote('m', usage, ratio).cost);
+      },
+    ),
+    { numRuns: 40 },
+  );
 });

@@ -23,6 +23,31 @@ export interface PricedModel {
   readonly providers: readonly string[];
 }
 
+/** A usage by prices as a configuration writes them. */
+export interface PriceExample {
+  /** `'free'`, one version, or several; numbers may be texts. */
+  readonly price: unknown;
+  /** What the operator pays, written like a price; undefined: not known. */
+  readonly cost: unknown;
+  /** The model's own ratio. */
+  readonly multiplier: string | undefined;
+  /** The plan's ratio. */
+  readonly ratio: string;
+  readonly usage: Readonly<Record<string, number>>;
+  /** A service beyond the standard one, such as `flex`. */
+  readonly service: string | undefined;
+}
+
+export interface ExampleQuote {
+  readonly cost: Money;
+  readonly ownCost: Money | undefined;
+  /** The whole ratio. */
+  readonly ratio: string;
+  /** The tiers that hold, such as `>200k + flex`; empty: the list price itself. */
+  readonly tier: string;
+  readonly formula: string;
+}
+
 export interface PriceQueries {
   list(): readonly PricedModel[];
   /** What a request would cost now, as a formula; `ratio` on top of the model's own. */
@@ -31,6 +56,8 @@ export interface PriceQueries {
     usage: Readonly<Record<string, number>>,
     ratio: string,
   ): { readonly cost: Money; readonly ownCost: Money | undefined; readonly formula: string };
+  /** What a request would cost now by prices that are not configured; throws invalid_request with the field at fault. */
+  example(example: PriceExample): ExampleQuote;
 }
 
 export const priceQueries = defineService<PriceQueries>('price queries');

@@ -40,6 +40,7 @@ const versions = route(
   { query: z.object({ model: z.string().min(1).max(200) }) },
 );
 const count = z.number().int().min(0).max(1_000_000_000);
+const usageCounts = z.partialRecord(z.enum(usageClasses as [string, ...string[]]), count);
 const quote = route(
   'post',
   '/admin/prices/quote',
@@ -49,12 +50,42 @@ const quote = route(
     body: takes(
       z.strictObject({
         model: z.string().min(1).max(200),
-        usage: z.partialRecord(z.enum(usageClasses as [string, ...string[]]), count),
+        usage: usageCounts,
         ratio: z
           .string()
           .regex(/^\d{1,4}(\.\d{1,6})?$/, 'must be a ratio such as 1.6')
           .optional()
           .describe("On top of the model's own; by default that of the default plan."),
+      }),
+    ),
+  },
+);
+
+const written = z
+  .union([z.string(), z.record(z.string(), z.unknown()), z.array(z.record(z.string(), z.unknown())).max(100)])
+  .describe('As the configuration writes a price; numbers may be texts.');
+const example = route(
+  'post',
+  '/admin/prices/example',
+  'What a request would cost now by prices that are not configured yet; nothing changes',
+  answers(
+    z.object({
+      cost: usd,
+      ownCost: usd.nullable(),
+      ratio: z.string().describe('The whole ratio: that of the default plan × that of the model.'),
+      tier: z.string().describe('The tiers that hold; empty: the list price.'),
+      formula: z.string(),
+    }),
+  ),
+  {
+    body: takes(
+      z.strictObject({
+        model: z.string().min(1).max(200).describe('Its id, which need not be configured yet.'),
+        price: written,
+        cost: written.optional().describe('What the operator pays, written like a price.'),
+        multiplier: z.string().max(20).optional().describe('Ratio of the model; default: 1.'),
+        usage: usageCounts,
+        service: z.string().min(1).max(50).optional().describe('A service beyond the standard one, such as flex.'),
       }),
     ),
   },
@@ -86,11 +117,20 @@ export function priceRoutes(services: ConsoleServices) {
     .read(quote, ({ json: { model, usage, ratio } }) => {
       const prices = need(services, priceQueries);
       knownModel(services, model);
-      const given = Object.entries(usage).filter((entry): entry is [string, number] => entry[1] !== undefined);
       const used = checkedRatio(ratio) ?? formatRatio(usualRatio(services, model) ?? one);
-      const { cost, ownCost, formula } = prices.quote(model, Object.fromEntries(given), used);
+      const { cost, ownCost, formula } = prices.quote(model, countsOf(usage), used);
       return { cost: usdText(cost), ownCost: usdOrNull(ownCost), ratio: used, formula };
+    })
+    .read(example, ({ json: { model, price, cost: own, multiplier, usage, service } }) => {
+      const ratio = formatRatio(usualRatio(services, model) ?? one);
+      const question = { price, cost: own, multiplier, ratio, usage: countsOf(usage), service };
+      const { cost, ownCost, ...rest } = need(services, priceQueries).example(question);
+      return { cost: usdText(cost), ownCost: usdOrNull(ownCost), ...rest };
     });
+}
+
+function countsOf(usage: z.output<typeof usageCounts>): Record<string, number> {
+  return Object.fromEntries(Object.entries(usage).filter((entry): entry is [string, number] => entry[1] !== undefined));
 }
 
 function knownModel(services: ConsoleServices, id: string): PricedModel {

@@ -103,6 +103,7 @@ export const access: Readonly<Record<string, Access>> = table({
   'GET /admin/prices': 'read',
   'GET /admin/prices/versions': 'read',
   'POST /admin/prices/quote': 'read',
+  'POST /admin/prices/example': 'read',
   'GET /admin/tasks': 'read',
   'GET /admin/tasks.csv': 'read',
   'DELETE /admin/tasks/:id': 'act',

@@ -6,6 +6,7 @@ import { formulaOf } from '../../../../plugins/common/domain/formula.ts';
 import type { Catalog, Model } from '../../../../plugins/common/domain/models.ts';
 import { cost, money, parseRatio } from '../../../../plugins/common/domain/money.ts';
 import { flatBook, PriceVersion } from '../../../../plugins/common/domain/prices.ts';
+import { exampleQuote } from '../../../../plugins/models/price-example.ts';
 import { type FakeModel, models } from './world.ts';
 
 const bookOf = ({ price, kind }: FakeModel) =>
@@ -89,6 +90,7 @@ export function fakePrices(): PriceQueries {
         servedBy: undefined,
       };
     },
+    example: (example) => exampleQuote(example, Date.UTC(2026, 10, 20)),
   };
 }
 

@@ -4,15 +4,18 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { isMap, isScalar, type Node, parse, parseDocument } from 'yaml';
 import {
+  type FormMap,
   type FormValue,
   type Path,
   withMember,
+  withName,
 } from '../../../../plugins/console/web/src/pages/operator/config/forms/edit-yaml.ts';
 import {
   fileFor,
   layersOf,
   namesAt,
   valueAt,
+  wholeAt,
 } from '../../../../plugins/console/web/src/pages/operator/config/forms/layers.ts';
 import { fc } from '../../../helpers/properties.ts';
 
@@ -58,6 +61,48 @@ test('one member is written where it is, and comments, order and quotes stay', (
   assert.equal(withMember('# nothing yet', ['a'], 'b'), '# nothing yet\na: b\n');
   assert.equal(withMember('a:\nb: 1\n', ['a', 'c'], '2'), 'a: { c: 2 }\nb: 1\n');
   assert.equal(withMember('a:\n  - 1\n  - 2 # two\nb: 1\n', ['a'], '3'), 'a: 3 # two\nb: 1\n');
+});
+
+test('a new entry is written below the others with all that is in it, in the style of its place', () => {
+  const entry: FormMap = new Map<string, NonNullable<FormValue>>([
+    ['owned_by', 'acme'],
+    [
+      'targets',
+      [
+        'one',
+        new Map<string, NonNullable<FormValue>>([
+          ['provider', 'two'],
+          ['model', '4'],
+          ['cost', new Map([['input', '1.50']])],
+        ]),
+      ],
+    ],
+    ['price', new Map([['input', '2.50']])],
+  ]);
+  const block = `models:
+  old: { price: free } # first
+  new: x:
+    owned_by: acme
+    targets:
+      - one
+      - { provider: two, model: 4, cost: { input: 1.50 } }
+    price:
+      input: 2.50
+`.replace('new: x', '"new: x"');
+  assert.equal(withMember('models:\n  old: { price: free } # first\n', ['models', 'new: x'], entry), block);
+  assert.equal(
+    withMember('models: { old: { price: free } }\n', ['models', 'new'], new Map([['targets', ['a', 'b/c']]])),
+    'models: { old: { price: free }, new: { targets: [a, b/c] } }\n',
+  );
+});
+
+test('a member is given another name, and keeps its value, place and comments', () => {
+  const text = 'price:\n  input: 1\n  above: { 200k: { input: 2 } } # long\n  service:\n    flex: 0.5 # cheap\n';
+  assert.equal(withName(text, ['price', 'above', '200k'], '300k'), text.replace('200k', '300k'));
+  assert.equal(withName(text, ['price', 'service', 'flex'], 'a: b'), text.replace('flex', '"a: b"'));
+  assert.equal(withName(text, ['price', 'input'], 'above'), undefined);
+  assert.equal(withName(text, ['price', 'output'], 'call'), undefined);
+  assert.equal(withName('a: &x { b: 1 }\nc: *x\n', ['c', 'b'], 'd'), undefined);
 });
 
 test('what an alias writes, what is no mapping and what is no YAML is left to people', () => {
@@ -117,6 +162,79 @@ test('any member of the shipped files takes any value, and every line without it
     }),
     { numRuns: 150 },
   );
+});
+
+const names = fc.oneof(
+  fc.stringMatching(/^[a-z][a-z0-9.-]{0,12}$/),
+  fc.constantFrom('200k', '1000', 'mon-fri 01:00-04:00', 'high 1024x1536', 'a: b', '# c', '~', '"q"'),
+);
+const amounts = fc.stringMatching(/^(0|[1-9][0-9]{0,6})(\.[0-9]{1,9})?$/);
+const amountMaps = fc
+  .uniqueArray(fc.tuple(names, amounts), { minLength: 1, maxLength: 4, selector: ([name]) => name })
+  .map((pairs) => new Map(pairs));
+
+test('a tier and a model that are added to the shipped catalogue are read as they were entered, and every line stays', () => {
+  const text = read('models.yaml');
+  const lines = text.split('\n');
+  const models = Object.entries(parse(text).models as Record<string, { price?: object }>)
+    .filter(([, { price }]) => price !== undefined && !Array.isArray(price) && typeof price === 'object')
+    .map(([name]) => name);
+  const places = fc.oneof(
+    fc.constant<Path>(['models']),
+    fc
+      .tuple(fc.constantFrom(...models), fc.constantFrom('above', 'service', 'hours'))
+      .map(([name, member]): Path => ['models', name, 'price', member]),
+  );
+  fc.assert(
+    fc.property(places, names, amountMaps, (place, name, entered) => {
+      const path = [...place, name];
+      const before = layersOf([{ name: 'a.yaml', text, writable: true }]);
+      // What an alias writes is left to people.
+      fc.pre(!namesAt(before, place).includes(name) && fileFor(before, path) !== undefined);
+      const changed = withMember(text, path, entered)!;
+      const after = layersOf([{ name: 'a.yaml', text: changed, writable: true }]);
+      assert.deepEqual(wholeAt(after, path), Object.fromEntries(entered));
+      // At most the line that the tier is written into is another one.
+      const gone = lines.filter((line) => !changed.includes(line));
+      assert.ok(gone.length <= 1, gone.join('\n'));
+      const other = withName(changed, path, 'z renamed')!;
+      assert.deepEqual(
+        wholeAt(layersOf([{ name: 'a.yaml', text: other, writable: true }]), [...place, 'z renamed']),
+        Object.fromEntries(entered),
+      );
+      // What was added is taken out without a trace, as far as values go.
+      assert.deepEqual(
+        wholeAt(layersOf([{ name: 'a.yaml', text: withMember(changed, path, undefined)!, writable: true }]), [
+          'models',
+        ]),
+        wholeAt(before, ['models']),
+      );
+    }),
+    { numRuns: 15 },
+  );
+});
+
+test('a whole value is merged from all files, with the digits of its numbers, through aliases', () => {
+  const layers = layersOf([
+    {
+      name: 'a.yaml',
+      text: 'include: b.yaml\nm: { price: { input: 1.50, above: { 200k: { input: 2 } } } }',
+      writable: true,
+    },
+    {
+      name: 'b.yaml',
+      text: 's: &s { flex: 0.50 }\nm: { price: { input: 1, output: 4.0, service: *s }, list: [1.0] }',
+      writable: true,
+    },
+  ]);
+  assert.deepEqual(wholeAt(layers, ['m', 'price']), {
+    input: '1.50',
+    output: '4.0',
+    service: { flex: '0.50' },
+    above: { '200k': { input: '2' } },
+  });
+  assert.deepEqual(wholeAt(layers, ['m', 'list']), ['1.0']);
+  assert.equal(wholeAt(layers, ['m', 'cost']), undefined);
 });
 
 test('writing back what was there gives the same bytes', () => {

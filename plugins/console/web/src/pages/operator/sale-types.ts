@@ -11,6 +11,7 @@ export type PricedModel = RowOf<Answer<Admin['prices']['$get']>>;
 export type PriceVersions = Answer<Admin['prices']['versions']['$get']>;
 export type PriceVersion = PriceVersions['prices'][number];
 export type Quote = Answer<Admin['prices']['quote']['$post']>;
+export type PriceExample = Answer<Admin['prices']['example']['$post']>;
 
 export type MoneyTotals = Answer<Admin['money']['$get']>;
 export type Reconciliation = Answer<Admin['money']['reconcile']['$post']>;

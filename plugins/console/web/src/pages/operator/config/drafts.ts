@@ -1,7 +1,7 @@
 /** The texts of the files as they are being edited, by the forms and by hand, until they are saved or discarded. */
 import { useState } from 'react';
 import type { ConfigFile } from '../sale-types.ts';
-import { type FormValue, type Path, withMember } from './forms/edit-yaml.ts';
+import { type FormMap, type FormValue, type Path, withMember, withName } from './forms/edit-yaml.ts';
 
 interface Written {
   /** The file's text when the edit began. It is sent with a save, which fails if the file has changed since. */
@@ -23,8 +23,10 @@ export interface Draft {
   takeTheirs(): void;
   /** false: the place is written in a way that only the text can change. */
   setMember(path: Path, value: FormValue): boolean;
-  /** The first members of a new entry. */
-  addEntry(path: Path, members: readonly (readonly [name: string, value: string])[]): void;
+  /** A new entry; false as above. */
+  addEntry(path: Path, members: FormMap): boolean;
+  /** Gives a member another name; false as above. */
+  rename(path: Path, name: string): boolean;
 }
 
 export function useDrafts(files: readonly ConfigFile[]): readonly Draft[] {
@@ -32,6 +34,10 @@ export function useDrafts(files: readonly ConfigFile[]): readonly Draft[] {
   return files.map((file) => {
     const { base, text, last } = currentOf(file, edits.get(file.name));
     const put = (written: Written) => setEdits((before) => new Map(before).set(file.name, written));
+    const replaceText = (changed: string | undefined) => {
+      if (changed !== undefined) put({ base, text: changed });
+      return changed !== undefined;
+    };
     return {
       file,
       base,
@@ -47,13 +53,8 @@ export function useDrafts(files: readonly ConfigFile[]): readonly Draft[] {
         if (changed !== undefined) put({ base, text: changed, last: { member, before } });
         return changed !== undefined;
       },
-      addEntry(path, members) {
-        const changed = members.reduce(
-          (before, [name, value]) => withMember(before, [...path, name], value) ?? before,
-          text,
-        );
-        put({ base, text: changed });
-      },
+      addEntry: (path, members) => replaceText(withMember(text, path, members)),
+      rename: (path, name) => replaceText(withName(text, path, name)),
     };
   });
 }

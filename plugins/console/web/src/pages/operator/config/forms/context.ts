@@ -3,8 +3,8 @@ import { createContext, useContext } from 'react';
 import type { ConfigCheck } from '../../sale-types.ts';
 import type { Draft } from '../drafts.ts';
 import type { SchemaNode } from '../schema.ts';
-import type { FormValue, Path } from './edit-yaml.ts';
-import { fileFor, type Layer, valueAt, type Written } from './layers.ts';
+import type { FormMap, FormValue, Path } from './edit-yaml.ts';
+import { fileFor, filesWith, type Layer, valueAt, type Written } from './layers.ts';
 
 export interface FormContext {
   readonly layers: readonly Layer[];
@@ -38,5 +38,35 @@ export function useMember(path: Path): Member {
     error: problems.find(({ message }) => message.startsWith(prefix))?.message.slice(prefix.length),
     isFixed: readOnly || draft === undefined,
     set: (value) => draft?.setMember(path, value) ?? false,
+  };
+}
+
+export interface Entry {
+  /** Whether a form can change it. */
+  readonly isFixed: boolean;
+  /** Adds a member; like all of these false where only the text can be changed. */
+  add(name: string, value: NonNullable<FormValue>): boolean;
+  /** Writes a mapping in place of what is there. */
+  replace(members: FormMap): boolean;
+  /** Gives the entry another name in every file that has it. */
+  rename(name: string): boolean;
+  /** Takes the entry out of every file that has it. */
+  remove(): boolean;
+}
+
+/** A mapping that a form fills, renames or removes. */
+export function useEntry(path: Path): Entry {
+  const { layers, drafts, readOnly } = useForms();
+  const draftOf = (file: Layer | undefined) => drafts.find((one) => one.file.name === file?.name);
+  const having = filesWith(layers, path);
+  const isWhole = having.every(({ writable }) => writable);
+  const each = (change: (draft: Draft) => boolean) =>
+    isWhole && having.map((file) => draftOf(file)).every((draft) => draft !== undefined && change(draft));
+  return {
+    isFixed: readOnly || !isWhole || draftOf(fileFor(layers, path)) === undefined,
+    add: (name, value) => draftOf(fileFor(layers, [...path, name]))?.setMember([...path, name], value) ?? false,
+    replace: (members) => draftOf(fileFor(layers, path))?.addEntry(path, members) ?? false,
+    rename: (name) => each((draft) => draft.rename(path, name)),
+    remove: () => each((draft) => draft.setMember(path, undefined)),
   };
 }

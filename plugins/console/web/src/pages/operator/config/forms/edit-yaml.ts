@@ -12,8 +12,10 @@ import {
 } from 'yaml';
 
 export type Path = readonly string[];
+/** Members of a mapping, in the order in which they are written. */
+export type FormMap = ReadonlyMap<string, NonNullable<FormValue>>;
 /** What a form writes; undefined removes the member, and a mapping that becomes empty by it. */
-export type FormValue = string | boolean | readonly string[] | undefined;
+export type FormValue = string | boolean | readonly (string | FormMap)[] | FormMap | undefined;
 
 interface Splice {
   readonly from: number;
@@ -37,6 +39,31 @@ export function withMember(text: string, path: Path, value: FormValue): string |
   if (splice === undefined) return value === undefined ? text : undefined;
   const changed = text.slice(0, splice.from) + splice.text + text.slice(splice.to);
   return means(changed, text, path, value) ? changed : undefined;
+}
+
+/** The new text with another name for a member, which keeps its value and place; undefined as for `withMember`. */
+export function withName(text: string, path: Path, name: string): string | undefined {
+  const document = parseDocument(text);
+  if (document.errors.length > 0) return undefined;
+  let map = document.contents as Node | null;
+  for (const step of path.slice(0, -1)) map = isMap(map) ? (memberOf(map as never, step)?.value ?? null) : null;
+  if (!isMap(map) || memberOf(map as never, name) !== undefined) return undefined;
+  const member = memberOf(map as YAMLMap<Node, Node | null>, path.at(-1)!);
+  if (member === undefined) return undefined;
+  const [from, to] = member.key.range!;
+  const changed = text.slice(0, from) + scalarText(name, true, true) + text.slice(to);
+  const wanted = renamed(parseDocument(text).toJS({ mapAsMap: true }) as Values, path, name);
+  const after = parseDocument(changed);
+  return after.errors.length === 0 && plain(wanted) === plain(after.toJS({ mapAsMap: true })) ? changed : undefined;
+}
+
+function renamed(values: Values, [step, ...rest]: Path, name: string): Values {
+  return new Map(
+    [...values].map(([key, value]) => {
+      if (String(key) !== step) return [key, value];
+      return rest.length === 0 ? [name, value] : [key, renamed(value as Values, rest, name)];
+    }),
+  );
 }
 
 function change(text: string, map: YAMLMap<Node, Node | null>, path: Path, value: FormValue): Splice | undefined {
@@ -135,14 +162,17 @@ function endOfLine(text: string, from: number): number {
 const lineBreakAfter = (text: string): string => (text === '' || text.endsWith('\n') ? '' : '\n');
 
 /** Nested mappings for the path: `a:` and below it `b: value`. */
-function blockMember(path: Path, value: NonNullable<FormValue>, column: number): string {
-  return path
-    .map((name, depth) => {
-      const head = `${' '.repeat(column + depth * 2)}${scalarText(name, false, true)}:`;
-      return depth === path.length - 1 ? `${head} ${scalarText(value, false)}` : head;
-    })
-    .join('\n');
+function blockMember([name, ...rest]: Path, value: NonNullable<FormValue>, column: number): string {
+  const head = `${' '.repeat(column)}${scalarText(name!, false, true)}:`;
+  if (rest.length > 0) return `${head}\n${blockMember(rest, value, column + 2)}`;
+  if (isMapping(value) && value.size > 0)
+    return [head, ...[...value].map(([key, item]) => blockMember([key], item, column + 2))].join('\n');
+  if (Array.isArray(value) && value.some(isMapping))
+    return [head, ...value.map((item) => `${' '.repeat(column + 2)}- ${scalarText(item, true, true)}`)].join('\n');
+  return `${head} ${scalarText(value, false)}`;
 }
+
+const isMapping = (value: unknown): value is FormMap => value instanceof Map;
 
 function flowMember(name: string, rest: Path, value: NonNullable<FormValue>): string {
   return `${scalarText(name, true, true)}: ${rest.length === 0 ? scalarText(value, true) : flowMembers(rest, value)}`;
@@ -154,6 +184,7 @@ function flowMembers([name, ...rest]: Path, value: NonNullable<FormValue>): stri
 /** Numbers keep the digits that were typed; other text is quoted where YAML needs it. */
 function scalarText(value: NonNullable<FormValue>, flow: boolean, keepsText = false): string {
   if (typeof value === 'string' && !keepsText && isNumber(value)) return value;
+  if (isMapping(value)) return `{ ${[...value].map(([key, item]) => flowMember(key, [], item)).join(', ')} }`;
   if (Array.isArray(value)) return `[${value.map((item) => scalarText(item, true, true)).join(', ')}]`;
   const style = { lineWidth: 0, defaultStringType: 'PLAIN' } as const;
   if (!flow) return stringify(value, style).trim();
@@ -169,8 +200,14 @@ function means(changed: string, text: string, path: Path, value: FormValue): boo
   const after = parseDocument(changed);
   if (after.errors.length > 0) return false;
   const wanted = parseDocument(text).toJS({ mapAsMap: true }) as Values | null;
-  const written = typeof value === 'string' && isNumber(value) ? Number(value) : value;
-  return plain(put(wanted ?? new Map(), path, written)) === plain(after.toJS({ mapAsMap: true }) ?? new Map());
+  return plain(put(wanted ?? new Map(), path, meaningOf(value))) === plain(after.toJS({ mapAsMap: true }) ?? new Map());
+}
+
+/** What a reader of the file gets. Words of a list are texts even if they look like numbers. */
+function meaningOf(value: FormValue): unknown {
+  if (isMapping(value)) return new Map([...value].map(([key, item]) => [key, meaningOf(item)]));
+  if (Array.isArray(value)) return value.map((item) => (isMapping(item) ? meaningOf(item) : item));
+  return typeof value === 'string' && isNumber(value) ? Number(value) : value;
 }
 
 type Values = Map<unknown, unknown>;

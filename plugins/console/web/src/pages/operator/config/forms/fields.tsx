@@ -1,7 +1,7 @@
 /** Fields of the forms: each is one member of the configuration, changed a moment after the last letter. */
 import { type InputWrapperProps, Select, TagsInput, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useForms, useMember } from './context.ts';
 import type { Path } from './edit-yaml.ts';
@@ -16,9 +16,13 @@ interface FieldProps {
   /** The value that applies when the member is not set. */
   readonly usual?: string;
 }
+interface TextFieldProps extends FieldProps {
+  /** At the end of the field. */
+  readonly beside?: ReactNode;
+}
 
 /** Text or a number, as it is written; empty: the member is removed. */
-export function TextField({ path, label, hint, usual }: FieldProps) {
+export function TextField({ path, label, hint, usual, beside }: TextFieldProps) {
   const { t } = useTranslation();
   const { written, error, isFixed, set } = useMember(path);
   const [typed, setTyped] = useState<string>();
@@ -36,6 +40,7 @@ export function TextField({ path, label, hint, usual }: FieldProps) {
       placeholder={isOther ? t('operator.config.forms.inText') : usual}
       value={typed ?? (typeof written === 'string' ? written : '')}
       disabled={isFixed || isOther}
+      rightSection={beside}
       error={refused ? t('operator.config.forms.refused') : error}
       onChange={({ currentTarget: { value } }) => {
         setTyped(value);

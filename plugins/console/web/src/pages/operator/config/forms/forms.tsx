@@ -13,15 +13,15 @@ import type { SchemaNode } from '../schema.ts';
 import { useChecks } from '../use-check.ts';
 import { FormProvider } from './context.ts';
 import { type Layer, layersOf, valueAt } from './layers.ts';
+import { ModelForm } from './models/models.tsx';
 import { PlanForm } from './plans.tsx';
-import { PriceForm } from './prices.tsx';
 import { RatioForm } from './ratios.tsx';
 import { SignUpForm } from './sign-up.tsx';
 import { VendorForm } from './vendors.tsx';
 
 const forms = [
   { name: 'vendors', plugin: 'providers', show: () => <VendorForm /> },
-  { name: 'prices', plugin: 'models', show: () => <PriceForm /> },
+  { name: 'prices', plugin: 'models', show: () => <ModelForm /> },
   { name: 'plans', plugin: 'plans', show: () => <PlanForm /> },
   { name: 'ratios', plugin: 'models', show: () => <RatioForm /> },
   { name: 'signUp', plugin: 'console', show: () => <SignUpForm /> },
@@ -42,7 +42,7 @@ export function Forms({ drafts, schema }: { readonly drafts: readonly Draft[]; r
         <Panel>
           <Tabs
             value={opened?.name ?? null}
-            onChange={(form) => change({ form: form ?? undefined, entry: undefined })}
+            onChange={(form) => change({ form: form ?? undefined, entry: undefined, add: undefined })}
             variant="pills"
             keepMounted={false}
           >

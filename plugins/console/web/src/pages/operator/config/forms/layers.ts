@@ -1,5 +1,5 @@
 /** The files of a gateway as they are laid over one another: the effective value of a member, and the file to write it in. Pure. */
-import { isAlias, isMap, isScalar, isSeq, type Node, parseDocument } from 'yaml';
+import { type Document, isAlias, isMap, isScalar, isSeq, type Node, parseDocument } from 'yaml';
 import type { Path } from './edit-yaml.ts';
 
 export interface LayerFile {
@@ -9,13 +9,20 @@ export interface LayerFile {
 }
 export interface Layer extends LayerFile {
   readonly root: Node | null;
+  readonly document: Document;
 }
 /** A value as it is written: a scalar's own letters, a list of such, or something that a form does not show. */
 export type Written = string | readonly string[] | { readonly other: true };
 
 /** The first comes before all others. The first file includes the rest, directly or not. */
 export function layersOf(files: readonly LayerFile[]): readonly Layer[] {
-  const layers = new Map(files.map((file) => [file.name, { ...file, root: rootOf(file.text) }]));
+  const layers = new Map(
+    files.map((file) => {
+      const document = parseDocument(file.text) as Document;
+      const root = document.errors.length > 0 ? null : (document.contents as Node | null);
+      return [file.name, { ...file, document, root }];
+    }),
+  );
   const order: Layer[] = [];
   const visit = (layer: Layer | undefined) => {
     if (layer === undefined || order.includes(layer)) return;
@@ -26,11 +33,6 @@ export function layersOf(files: readonly LayerFile[]): readonly Layer[] {
   };
   visit(layers.get(files[0]?.name ?? ''));
   return order;
-}
-
-function rootOf(text: string): Node | null {
-  const document = parseDocument(text);
-  return document.errors.length > 0 ? null : document.contents;
 }
 
 /** `../a.yaml` beside `config/x/main.yaml`. */
@@ -85,6 +87,53 @@ export function namesAt(layers: readonly Layer[], path: Path): readonly string[]
   });
   return [...new Set(names)];
 }
+
+/** A value with everything in it, as JSON with numbers as their own letters. */
+export type Whole = string | readonly Whole[] | { readonly [name: string]: Whole };
+
+const deepest = 10;
+
+/** The effective value at a path: mappings of all files are merged, everything else is the first file's. */
+export function wholeAt(layers: readonly Layer[], path: Path): Whole | undefined {
+  const merged = layers.toReversed().reduce<Merged | undefined>((below, { root, document }) => {
+    const above = mergedOf(nodeAt(root, path), document, 0);
+    return above === undefined ? below : over(above, below);
+  }, undefined);
+  return merged === undefined ? undefined : jsonOf(merged);
+}
+
+type Merged = string | readonly Merged[] | ReadonlyMap<string, Merged>;
+
+function mergedOf(node: Node | null | undefined, document: Document, depth: number): Merged | undefined {
+  if (node === undefined || node === null || depth > deepest) return undefined;
+  if (isAlias(node)) return mergedOf(node.resolve(document) as Node | undefined, document, depth + 1);
+  const inner = (one: unknown) => mergedOf(one as Node | null, document, depth + 1);
+  if (isSeq(node)) return node.items.flatMap((item) => inner(item) ?? []);
+  if (isMap(node))
+    return new Map(
+      node.items.flatMap(({ key, value }) => {
+        const item = isScalar(key) ? inner(value) : undefined;
+        return item === undefined ? [] : [[String((key as { value: unknown }).value), item] as const];
+      }),
+    );
+  return isScalar(node) && node.value !== null ? lettersOf(node) : undefined;
+}
+
+function over(above: Merged, below: Merged | undefined): Merged {
+  if (!(above instanceof Map) || !(below instanceof Map)) return above;
+  const merged = new Map<string, Merged>(below);
+  for (const [name, value] of above as ReadonlyMap<string, Merged>) merged.set(name, over(value, below.get(name)));
+  return merged;
+}
+
+function jsonOf(value: Merged): Whole {
+  if (value instanceof Map) return Object.fromEntries([...value].map(([name, inner]) => [name, jsonOf(inner)]));
+  return Array.isArray(value) ? value.map(jsonOf) : (value as string);
+}
+
+/** The files that have something at a path. */
+export const filesWith = (layers: readonly Layer[], path: Path): readonly Layer[] =>
+  layers.filter(({ root }) => nodeAt(root, path) !== undefined);
 
 /** Whether a member is written by an alias (`*name`) or below one, which no form changes. */
 function isAliased(root: Node | null, path: Path): boolean {

@@ -1,4 +1,4 @@
-/** Chooses the entry that a form shows, and begins a new one. The choice lives in the address bar. */
+/** Chooses the entry that a form shows, and begins a new one. Both live in the address bar. */
 import { Button, Group, Select, TextInput } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
 import { type FormEvent, type ReactNode, useState } from 'react';
@@ -13,15 +13,17 @@ interface PickerProps {
   readonly add?: string;
   /** Writes the first members of a new entry. */
   readonly onAdd?: (name: string) => void;
+  /** A form of its own for a new entry; `onDone` takes the entry's name, or undefined where there is none. */
+  readonly form?: (onDone: (name: string | undefined) => void) => ReactNode;
   /** Beside the name of a new entry. */
   readonly more?: ReactNode;
   readonly children: (name: string) => ReactNode;
 }
 
-export function Picker({ label, names, add, onAdd, more, children }: PickerProps) {
+export function Picker({ label, names, add, onAdd, form, more, children }: PickerProps) {
   const [search, change] = useSearchState();
   const { readOnly } = useForms();
-  const [adding, setAdding] = useState(false);
+  const adding = search['add'] !== undefined && add !== undefined && !readOnly;
   const chosen = names.includes(search['entry'] ?? '') ? search['entry']! : names[0];
   return (
     <>
@@ -36,19 +38,23 @@ export function Picker({ label, names, add, onAdd, more, children }: PickerProps
           onChange={(name) => change({ entry: name ?? undefined })}
         />
         {add !== undefined && !readOnly && (
-          <Button variant="default" leftSection={<IconPlus size={15} />} onClick={() => setAdding(!adding)}>
+          <Button
+            variant="default"
+            leftSection={<IconPlus size={15} />}
+            onClick={() => change({ add: adding ? undefined : '1' })}
+          >
             {add}
           </Button>
         )}
       </Group>
+      {adding && form?.((name) => change({ add: undefined, ...(name === undefined ? {} : { entry: name }) }))}
       {adding && onAdd !== undefined && (
         <NewEntry
           names={names}
           more={more}
           onAdd={(name) => {
             onAdd(name);
-            setAdding(false);
-            change({ entry: name });
+            change({ add: undefined, entry: name });
           }}
         />
       )}

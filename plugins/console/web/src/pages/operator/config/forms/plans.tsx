@@ -17,7 +17,7 @@ export function PlanForm() {
   const add = (name: string) => {
     const path = ['plans', 'offers', name];
     const draft = drafts.find((one) => one.file.name === fileFor(layers, path)?.name);
-    draft?.addEntry(path, [['price', '0']]);
+    draft?.addEntry(path, new Map([['price', '0']]));
   };
   return (
     <Stack gap="sm">

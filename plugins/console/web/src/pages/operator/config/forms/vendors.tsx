@@ -18,7 +18,7 @@ interface Preset {
 /** What an entry without a preset may speak, with the addresses that clients know. */
 const protocols = ['chat', 'responses', 'messages', 'gemini'] as const;
 
-function presetsOf(schema: SchemaNode): ReadonlyMap<string, Preset> {
+export function presetsOf(schema: SchemaNode): ReadonlyMap<string, Preset> {
   const entries = nodesAt(schema, ['providers', 'any']);
   const written = entries.map(({ properties }) => properties?.['preset'] as { 'x-presets'?: object } | undefined);
   const found = written.find((preset) => preset?.['x-presets'] !== undefined);
@@ -37,7 +37,7 @@ export function VendorForm() {
     const first = preset === null ? ([] as const) : ([['preset', preset]] as const);
     const variable = chosen?.variable ?? `${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}_API_KEY`;
     const draft = drafts.find((one) => one.file.name === fileFor(layers, path)?.name);
-    draft?.addEntry(path, [...first, ['keys', `\${${variable}:-}`]]);
+    draft?.addEntry(path, new Map([...first, ['keys', `\${${variable}:-}`]]));
   };
   return (
     <Picker
