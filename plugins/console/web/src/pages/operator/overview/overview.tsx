@@ -113,9 +113,14 @@ function Checklist({ facts }: { readonly facts: Facts }) {
         {steps.map((step) => (
           <Group key={step} gap="xs" wrap="nowrap">
             {done.has(step) ? (
-              <IconCircleCheck size={17} className="check" aria-label={t('operator.overview.done')} />
+              <IconCircleCheck
+                size={17}
+                className="check"
+                style={{ flexShrink: 0 }}
+                aria-label={t('operator.overview.done')}
+              />
             ) : (
-              <IconCircle size={17} aria-label={t('operator.overview.open')} />
+              <IconCircle size={17} style={{ flexShrink: 0 }} aria-label={t('operator.overview.open')} />
             )}
             {done.has(step) ? (
               <Text fz="sm" c="dimmed">
