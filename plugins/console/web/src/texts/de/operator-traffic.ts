@@ -11,7 +11,7 @@ const texts: Part<'operator'>['traffic'] = {
     upstreamErrors: 'Upstream-Fehler',
     upstreamErrorsHint: '{{percent}} aller Anfragen',
     clientErrors: 'Client-Fehler',
-    left: 'Abgebrochen',
+    left: 'abgebrochen',
     firstByte: 'Erstes Byte, Median',
     total: 'Ganze Antwort, Median',
     percentiles: 'p95 {{p95}} · p99 {{p99}}',

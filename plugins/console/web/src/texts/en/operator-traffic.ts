@@ -9,7 +9,7 @@ export default {
     upstreamErrors: 'Upstream errors',
     upstreamErrorsHint: '{{percent}} of all requests',
     clientErrors: 'Client errors',
-    left: 'Clients left',
+    left: 'clients left',
     firstByte: 'First byte, median',
     total: 'Whole answer, median',
     percentiles: 'p95 {{p95}} · p99 {{p99}}',
