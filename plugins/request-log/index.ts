@@ -15,8 +15,9 @@ import { type Database, database } from '../common/domain/database.ts';
 import { timeline } from '../common/domain/timeline.ts';
 import { firstIdAt } from '../common/kit/arrival.ts';
 import { lookMs } from '../common/kit/pace.ts';
-import { checkSums, rebuildSums } from '../common/kit/sums/check.ts';
+import { checkSums } from '../common/kit/sums/check.ts';
 import { foldEveryMs, foldSums } from '../common/kit/sums/fold.ts';
+import { rebuildSums } from '../common/kit/sums/rebuild.ts';
 import { bodyCommands } from './bodies/commands.ts';
 import { openBodies } from './bodies/open.ts';
 import { bodiesSection, noticesOf } from './bodies/settings.ts';
@@ -60,7 +61,7 @@ export default definePlugin({
     host.provide(requestSumTable, sums);
     host.provide(requestSumsAudit, {
       check: (days) => checkSums(store.orm, store.schema, sums, days),
-      rebuild: () => rebuildSums(store.orm, store.schema, sums),
+      rebuild: (options) => rebuildSums(store.orm, store.schema, sums, options),
     });
     const bodies = openBodies(host, store, config.bodies);
     host.provide(recordedBodies, bodies.admin);

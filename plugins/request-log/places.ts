@@ -21,33 +21,59 @@ export interface Places {
   readonly order: 'asc' | 'desc';
 }
 
+/** How far the first look goes; each further one goes eight times as far. */
+const firstLookMs = 6 * 3_600_000;
+
 /** Spans with `rows` of the filter's rows at least, or all of them, in this order. */
 export async function placesOf(
-  { orm, schema, sums }: Store,
+  store: Store,
   filter: RequestFilter,
   { at: start, rows, order }: Places,
 ): Promise<Span[]> {
   const from = order === 'asc' ? Math.max(filter.from, (start ?? filter.from) - 1) : filter.from;
   const until = order === 'desc' ? Math.min(filter.until, start ?? filter.until) : filter.until;
   if (from >= until) return [];
-  const [first, last] = [Math.floor((from - slackMs) / quarterMs), Math.ceil((until + slackMs) / quarterMs)];
-  const quarters = await readSums(orm, schema, sums, {
-    bounds: [first * quarterMs, last * quarterMs],
+  const [first, last] = [floor(from - slackMs), floor(until + slackMs + quarterMs - 1)];
+  const found: Span[] = [];
+  let sure = 0;
+  for (const look of looksInto(first, last, order))
+    for (const { group, requests } of await quartersOf(store, filter, look, order)) {
+      if (sure >= rows) return found;
+      const at = Number(group);
+      // Of the quarter in which the page begins some may be on the page before.
+      if (at + quarterMs + slackMs <= until && at - slackMs >= from) sure += Number(requests);
+      add(found, {
+        from: Math.max(at - slackMs, filter.from),
+        until: Math.min(at + quarterMs + slackMs, filter.until),
+      });
+    }
+  return found;
+}
+
+const floor = (at: number) => Math.floor(at / quarterMs) * quarterMs;
+
+/** Parts of a span in this order, ever longer ones: most pages are within the first. */
+function* looksInto(first: number, last: number, order: Places['order']): Generator<readonly [number, number]> {
+  let length = firstLookMs;
+  for (let [from, until] = [first, last]; from < until; length *= 8)
+    if (order === 'asc') {
+      yield [from, Math.min(from + length, until)];
+      from += length;
+    } else {
+      yield [Math.max(until - length, from), until];
+      until -= length;
+    }
+}
+
+/** Quarters of an hour with such rows, and how many. */
+function quartersOf({ orm, schema, sums }: Store, filter: RequestFilter, bounds: readonly number[], order: string) {
+  return readSums(orm, schema, sums, {
+    bounds,
     conditions: conditionsOf(filter),
     each: 'quarter',
     measures: [{ name: 'requests', of: 'requests', ofKept: sql`sum(requests)`, ofRows: sql`count(*)` }],
     ending: sql`order by "group"::bigint ${sql.raw(order)}`,
   });
-  const found: Span[] = [];
-  let sure = 0;
-  for (const { group, requests } of quarters) {
-    if (sure >= rows) break;
-    const at = Number(group);
-    // Of the quarter in which the page begins some may be on the page before.
-    if (at + quarterMs + slackMs <= until && at - slackMs >= from) sure += Number(requests);
-    add(found, { from: Math.max(at - slackMs, filter.from), until: Math.min(at + quarterMs + slackMs, filter.until) });
-  }
-  return found;
 }
 
 /** Quarters that follow one another are one span. */

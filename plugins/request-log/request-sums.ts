@@ -1,6 +1,7 @@
 /** The sums that are kept of requests, written with their rows: counts by result, and histograms of both durations. */
 import { type SQL, sql } from 'drizzle-orm';
 import { firstIdAt } from '../common/kit/arrival.ts';
+import { instantText } from '../common/kit/paging.ts';
 import { histogramOf } from '../common/kit/sums/histogram.ts';
 import { keptWith, type SumTable } from '../common/kit/sums/table.ts';
 import { causeOf, failed, results } from './queries-sql.ts';
@@ -40,15 +41,19 @@ export function requestSumsWith(calls: () => SQL | undefined): SumTable {
 /** The core takes a request's id and its time of arrival one after the other. */
 const idSlackMs = 1_000;
 
+/** The time of arrival of a call is that in its id, and need not be computed to choose a span. */
 function givenIn(schema: string, calls: SQL | undefined, span: readonly [number, number] | undefined): SQL {
-  const within =
-    span === undefined
-      ? sql``
-      : sql`where id >= ${firstIdAt(span[0] - idSlackMs)}::uuid and id < ${firstIdAt(span[1] + idSlackMs)}::uuid`;
   const columns = sql`model, provider, operation, outcome, status, error_kind, error_code, received_at, first_byte_ms, total_ms`;
-  const own = sql`select account_id, key_id, ${columns} from ${sql.identifier(schema)}.requests ${within}`;
+  const within = ([from, until]: readonly [number, number]) =>
+    sql`id >= ${firstIdAt(from)}::uuid and id < ${firstIdAt(until)}::uuid`;
+  const owned =
+    span &&
+    sql`where ${within([span[0] - idSlackMs, span[1] + idSlackMs])}
+      and received_at >= ${instantText(span[0])}::timestamptz and received_at < ${instantText(span[1])}::timestamptz`;
+  const own = sql`select id, account_id, key_id, ${columns} from ${sql.identifier(schema)}.requests ${owned ?? sql``}`;
   if (calls === undefined) return own;
-  return sql`${own} union all select account_id::uuid, key_id::uuid, ${columns} from ${calls} ${within}`;
+  const called = span && sql`where ${within(span)}`;
+  return sql`${own} union all select id, account_id::uuid, key_id::uuid, ${columns} from ${calls} ${called ?? sql``}`;
 }
 
 /** Adds rows, a JSON array, and their sums. A row that is there already changes nothing. */

@@ -5,7 +5,7 @@ import { formulaOf } from '../../common/domain/formula.ts';
 import type { PoolView } from '../../common/domain/ledger.ts';
 import { cost, formatUsd, money } from '../../common/domain/money.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
-import { rebuildSums } from '../../common/kit/sums/check.ts';
+import { type RebuildProgress, rebuildSums } from '../../common/kit/sums/rebuild.ts';
 import { decodePrice, decodeRatio } from '../journal/records.ts';
 import { callSums } from '../ledger/call-sums.ts';
 import type { StatementRow } from '../reports/ledger-pages.ts';
@@ -29,7 +29,8 @@ export function commandsOf(tools: CommandTools): Command[] {
       summary: 'Checks the invariants of money and the kept sums; exit code 1 on a violation',
       options: {
         '--sum-days <n>': 'Checks the kept sums of so many days, by chance, in place of all',
-        '--rebuild-sums': 'First makes the kept sums again, of all rows that are there',
+        '--rebuild-sums': 'First makes the kept sums again, of all rows that are there, day by day',
+        '--sums-from <day>': 'With --rebuild-sums: leaves the days (UTC) before as they are, such as 2026-10-25',
       },
       run: (values) => showAudit(tools, values),
     },
@@ -121,14 +122,28 @@ function chargeFormula(detail: StatementRow['detail']): string {
   return `${formulaOf(usage, units, factor)} = ${formatUsd(cost(usage, units, factor))} USD (${known})`;
 }
 
+/** Not to the output, which is the command's result. */
+const printed =
+  (rows: string) =>
+  ({ day, done, all }: RebuildProgress) =>
+    process.stderr.write(`The sums of ${rows} of ${day} are made again (${done} of ${all} days).\n`);
+
+/** A day (UTC) in wall-clock milliseconds. */
+function dayIn(text: string | boolean): number {
+  const at = typeof text === 'string' && /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(at)) throw missing('sums-from', '--sums-from is a day such as 2026-10-25.');
+  return at;
+}
+
 async function showAudit({ audit, host, store }: CommandTools, values: Values): Promise<CommandResult> {
   const days = values['sumDays'] === undefined ? undefined : readCount(values['sumDays']);
   if (values['sumDays'] !== undefined && (days === undefined || days < 1)) {
     throw missing('sum-days', '--sum-days is a whole number from 1 on.');
   }
+  const from = values['sumsFrom'] === undefined ? undefined : dayIn(values['sumsFrom']);
   if (values['rebuildSums'] === true) {
-    await rebuildSums(store.orm, store.schema, callSums);
-    await host.find(requestSumsAudit)?.rebuild();
+    await rebuildSums(store.orm, store.schema, callSums, { from, progress: printed('calls') });
+    await host.find(requestSumsAudit)?.rebuild({ from, progress: printed('requests') });
   }
   const report = await audit(days);
   const seen = `${report.accounts} accounts, ${report.rows} ledger rows`;

@@ -13,9 +13,10 @@ import type {
 } from '../../../plugins/common/domain/admin/requests.ts';
 import { requestQueries } from '../../../plugins/common/domain/admin/requests.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
-import { checkSums, rebuildSums } from '../../../plugins/common/kit/sums/check.ts';
+import { checkSums } from '../../../plugins/common/kit/sums/check.ts';
 import { foldSums } from '../../../plugins/common/kit/sums/fold.ts';
 import { percentilesIn } from '../../../plugins/common/kit/sums/histogram.ts';
+import { rebuildSums } from '../../../plugins/common/kit/sums/rebuild.ts';
 import { boundsOf } from '../../../plugins/console/api/time-zone.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { addRows, requestSums } from '../../../plugins/request-log/request-sums.ts';
@@ -290,7 +291,7 @@ test('a sum that was changed by hand is found in each part, and made again', asy
   );
   await foldSums(orm, schema, requestSums, start + 5 * 24 * hourMs, 1);
   assert.deepEqual(await checkSums(orm, schema, requestSums), []);
-  for (let part = 0; part <= 10; part++) {
+  for (let part = 0; part <= 14; part++) {
     for (const damage of [
       sql`update ${kept} set requests = requests + 1 where ctid = (select min(ctid) from ${kept} where part = ${part}::int)`,
       sql`update ${kept} set total = total * 2 where ctid = (select min(ctid) from ${kept} where part = ${part}::int)`,
@@ -301,7 +302,8 @@ test('a sum that was changed by hand is found in each part, and made again', asy
       assert.ok(found.length > 0, `part ${part}`);
       if (part > 0)
         assert.ok(
-          found.every(({ subject }) => subject.startsWith(`part ${part} 2026-10-`)),
+          // Sums of eight days are checked against those of days.
+          found.every(({ subject }) => new RegExp(`^part (${part === 8 ? '8|9|10' : part}) 2026-10-`).test(subject)),
           found[0]!.subject,
         );
       // All of the days are chosen; sums of eight days are left out.

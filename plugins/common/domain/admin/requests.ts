@@ -1,6 +1,7 @@
 /** The service that queries the request log. */
 
 import { defineService } from '../../../../core/contract/contract.ts';
+import type { RebuildOptions } from '../../kit/sums/rebuild.ts';
 import type { KeySet } from './accounts.ts';
 import type { Page, PageRequest, Span } from './pages.ts';
 
@@ -146,7 +147,7 @@ export const requestQueries = defineService<RequestQueries>('request queries');
 export interface RequestSumsAudit {
   /** Names sums that are not; `days`: of so many days, by chance, in place of all. */
   check(days: number | undefined): Promise<{ readonly subject: string }[]>;
-  rebuild(): Promise<void>;
+  rebuild(options: RebuildOptions): Promise<void>;
 }
 
 export const requestSumsAudit = defineService<RequestSumsAudit>('request sums audit');

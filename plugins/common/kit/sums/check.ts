@@ -1,36 +1,30 @@
-/** Checks that kept sums are the sums of the rows, and makes them again, day by day. */
+/** Checks that kept sums are the sums of the rows. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { Orm } from '../../domain/database.ts';
 import { instantText } from '../paging.ts';
-import { foldedOf, foldParts } from './fold.ts';
+import { allDays, blocksOf, type Slice, slicesOf, summedDays } from './days.ts';
+import { type Folded, foldedOf } from './fold.ts';
 import { type Runner, rowsOf } from './rows.ts';
 import {
-  addedWith,
-  blockMs,
   blockParts,
+  blockSource,
   column,
-  dayMs,
   finePart,
   grouped,
+  isOneOf,
   keptShape,
   namesOf,
   quarterMs,
+  type Range,
   rowShape,
+  rowsWithin,
   type SumTable,
+  withinRange,
 } from './table.ts';
-
-type Range = readonly [from: number, until: number];
 
 /** At most so many differences of each kind are read. */
 const mostRead = 100;
 /** Ranges of a condition. */
 const mostSampled = 366;
-
-const isFine = sql`part = ${sql.raw(String(finePart))}`;
-const isOther = sql`part <> ${sql.raw(String(finePart))}`;
-const ofFine = sql`part.number = ${sql.raw(String(finePart))}`;
-const ofOthers = sql`part.number <> ${sql.raw(String(finePart))}`;
-const blocks = sql.raw(`(${blockParts.join(', ')})`);
 
 /**
  * Names kept sums that are not those of their rows: part, time, then the dimensions. `days`: of so many days, by chance, in
@@ -42,61 +36,66 @@ export async function checkSums(
   sums: SumTable,
   days?: number,
 ): Promise<{ subject: string }[]> {
-  const { kept, rows } = namesOf(schema, sums);
-  const { until, rich, rowsFrom } = await foldedOf(runner, schema, sums);
-  const first = ceiling(rowsFrom);
-  const sample = days === undefined ? undefined : await sampleOf(runner, schema, sums, days);
-  const chosen = (at: SQL, from: number) =>
-    sql`${at} >= ${instantText(from)}::timestamptz and ${sample === undefined ? sql`true` : within(at, sample)}`;
+  const counts = days === undefined ? await allDays(runner, schema, sums) : await sampleOf(runner, schema, sums, days);
+  const folded = await foldedOf(runner, schema, sums);
+  const checked = { runner, schema, sums, folded };
+  const found: { subject: string }[] = [];
+  for (const [day, rows] of counts)
+    for (const slice of slicesOf(day, rows)) found.push(...(await differencesIn(checked, slice, finePart)));
+  if (days !== undefined) return found;
+  for (const range of blocksOf(counts.keys()))
+    found.push(...(await differencesIn(checked, { range, parts: blockParts }, blockSource)));
+  return found;
+}
+
+interface Checked {
+  readonly runner: Runner;
+  readonly schema: string;
+  readonly sums: SumTable;
+  readonly folded: Folded;
+}
+
+/** `source`: the part that the parts other than the fine one are made of. */
+async function differencesIn({ runner, schema, sums, folded }: Checked, { range, parts }: Slice, source: number) {
+  const { kept } = namesOf(schema, sums);
   const at = column('at');
-  const fromRows = sql`(select * from ${rows} where ${chosen(sums.at, first)}) as given`;
-  const fromFine = sql`(select * from ${kept} where ${isFine} and at < ${instantText(until)}::timestamptz and ${chosen(at, 0)}) as given`;
-  const short = days === undefined ? sql`true` : sql`part.number not in ${blocks}`;
-  const others = sql`${ofOthers} and ${short} and (not part.rich or at >= ${instantText(rich)}::timestamptz)`;
-  const isShort = days === undefined ? sql`true` : sql`part not in ${blocks}`;
-  return [
+  const found: { subject: string }[] = [];
+  if (parts.includes(finePart)) {
+    const fromRows: Range = [Math.max(range[0], ceiling(folded.rowsFrom)), range[1]];
+    const isFine = sql.raw(`= ${finePart}`);
+    found.push(
+      ...(await differences(runner, sums, {
+        right: grouped(sums, rowShape(sums), rowsWithin(schema, sums, fromRows), sql`part.number ${isFine}`),
+        kept: sql`select * from ${kept} where part ${isFine} and ${withinRange(at, fromRows)}`,
+      })),
+    );
+  }
+  const others = parts.filter((part) => part !== finePart);
+  const made: Range = [range[0], Math.min(range[1], folded.until)];
+  const ofSource = sql`(select * from ${kept} where part = ${sql.raw(String(source))} and ${withinRange(at, made)}) as given`;
+  const isKept = sql`(not part.rich or at >= ${instantText(folded.rich)}::timestamptz)`;
+  found.push(
     ...(await differences(runner, sums, {
-      right: grouped(sums, rowShape(sums), fromRows, ofFine),
-      kept: sql`select * from ${kept} where ${isFine} and ${chosen(at, first)}`,
+      right: grouped(sums, keptShape, ofSource, sql`${isOneOf(sql`part.number`, others)} and ${isKept}`),
+      kept: sql`select * from ${kept} where ${isOneOf(column('part'), others)} and ${withinRange(at, range)}`,
     })),
-    ...(await differences(runner, sums, {
-      right: grouped(sums, keptShape, fromFine, others),
-      kept: sql`select * from ${kept} where ${isOther} and ${isShort} and ${chosen(at, 0)}`,
-    })),
-  ];
+  );
+  return found;
 }
 
 /** The first quarter of an hour of which no row was deleted. */
-const ceiling = (at: number) => Math.ceil(at / quarterMs) * quarterMs;
+export const ceiling = (at: number) => Math.ceil(at / quarterMs) * quarterMs;
 
-/** Days (UTC) with sums or rows, in order. */
-async function daysOf(runner: Runner, schema: string, sums: SumTable): Promise<Range[]> {
-  const { sums: kept, rows } = namesOf(schema, sums);
-  const day = (at: SQL) => sql`floor(extract(epoch from ${at}) / 86400)::float8`;
-  const found = await rowsOf<{ day: number }>(
-    runner,
-    sql`select ${day(column('at'))} as day from ${kept} union select ${day(sums.at)} from ${rows} order by 1`,
-  );
-  return Array.from(found, ({ day: number }): Range => [Number(number) * dayMs, (Number(number) + 1) * dayMs]);
-}
-
-async function sampleOf(runner: Runner, schema: string, sums: SumTable, days: number): Promise<Range[]> {
-  const all = await daysOf(runner, schema, sums);
+/** Days by chance, with as many rows as can be expected at most: they are not counted. */
+async function sampleOf(runner: Runner, schema: string, sums: SumTable, days: number): Promise<Map<number, number>> {
+  const all = await summedDays(runner, schema, sums);
   const [row] = await rowsOf<{ keys: string }>(
     runner,
     sql`select array_to_json(array(select random() from generate_series(1, ${all.length}::int)))::text as keys`,
   );
   const keys = JSON.parse(row!.keys) as number[];
-  const byChance = all.map((range, index) => ({ range, key: keys[index]! })).sort((one, other) => one.key - other.key);
-  return byChance.slice(0, Math.min(days, mostSampled)).map(({ range }) => range);
-}
-
-function within(at: SQL, sample: readonly Range[]): SQL {
-  if (sample.length === 0) return sql`false`;
-  const conditions = sample.map(
-    ([from, until]) => sql`(${at} >= ${instantText(from)}::timestamptz and ${at} < ${instantText(until)}::timestamptz)`,
-  );
-  return sql`(${sql.join(conditions, sql` or `)})`;
+  const byChance = all.map((day, index) => ({ day, key: keys[index]! })).sort((one, other) => one.key - other.key);
+  return new Map(byChance.slice(0, Math.min(days, mostSampled)).map(({ day }) => [day, Number.POSITIVE_INFINITY]));
 }
 
 async function differences(
@@ -118,47 +117,4 @@ async function differences(
         full join (${kept}) as told using (${keys})
         where row (${measuresOf('made')}) is distinct from row (${measuresOf('told')}) order by 1 limit ${mostRead}::int`,
   );
-}
-
-/** Makes all sums again whose rows are there, one day in each transaction; batches wait for the day that is being made. */
-export async function rebuildSums(orm: Orm, schema: string, sums: SumTable, days?: readonly Range[]): Promise<void> {
-  const all = days ?? (await daysOf(orm, schema, sums));
-  for (const day of all) await rebuildDay(orm, schema, sums, day);
-  const begins = new Set(all.map(([from]) => Math.floor(from / blockMs) * blockMs));
-  for (const from of begins) await rebuildBlock(orm, schema, sums, [from, from + blockMs]);
-}
-
-function rebuildDay(orm: Orm, schema: string, sums: SumTable, day: Range): Promise<void> {
-  const { sums: kept, rows, state } = namesOf(schema, sums);
-  return orm.transaction(async (transaction) => {
-    await transaction.execute(sql`select from ${state} for update`);
-    const { until, rich, rowsFrom } = await foldedOf(transaction, schema, sums);
-    const fromRows: Range = [Math.max(day[0], ceiling(rowsFrom)), day[1]];
-    const at = column('at');
-    await transaction.execute(
-      sql`delete from ${kept} where ${isOther} and part not in ${blocks} and ${within(at, [day])}`,
-    );
-    await transaction.execute(sql`delete from ${kept} where ${isFine} and ${within(at, [fromRows])}`);
-    const source = sums.given?.(schema, fromRows) ?? rows;
-    const given = sql`(select * from ${source} where ${within(sums.at, [fromRows])}) as given`;
-    const made = grouped(sums, rowShape(sums), given, ofFine);
-    await transaction.execute(sql`with ${addedWith(schema, sums, made)} select 1`);
-    const folded: Range = [day[0], Math.min(day[1], until)];
-    const chosen = rich < day[1] ? sql`true` : sql`not part.rich`;
-    await foldParts(transaction, schema, sums, folded, sql`${chosen} and part.number not in ${blocks}`);
-  });
-}
-
-/** The sums of the longest step, made of the fine ones of its days. */
-function rebuildBlock(orm: Orm, schema: string, sums: SumTable, [from, end]: Range): Promise<void> {
-  const { sums: kept, state } = namesOf(schema, sums);
-  return orm.transaction(async (transaction) => {
-    await transaction.execute(sql`select from ${state} for update`);
-    const { until, rich } = await foldedOf(transaction, schema, sums);
-    await transaction.execute(
-      sql`delete from ${kept} where part in ${blocks} and ${within(column('at'), [[from, end]])}`,
-    );
-    const folded: Range = [Math.max(from, rich), Math.min(end, until)];
-    if (folded[0] < folded[1]) await foldParts(transaction, schema, sums, folded, sql`part.number in ${blocks}`);
-  });
 }

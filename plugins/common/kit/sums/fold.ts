@@ -1,17 +1,30 @@
 /** Makes the other parts of kept sums from the fine one, by the hour, once an hour is over. */
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Orm } from '../../domain/database.ts';
 import { instantText } from '../paging.ts';
 import { type Runner, rowsOf } from './rows.ts';
-import { addedWith, dayMs, finePart, grouped, keptShape, namesOf, type SumTable } from './table.ts';
+import {
+  addedWith,
+  dayMs,
+  finePart,
+  grouped,
+  hourMs,
+  isOneOf,
+  keptShape,
+  namesOf,
+  type Range,
+  richParts,
+  type SumTable,
+  sourceOf,
+  withinRange,
+} from './table.ts';
 
-const hourMs = 3_600_000;
 /** Rows of an hour come within this time after it, nearly all of them. */
 const settledMs = 300_000;
 /** Batches wait while a slice is folded. Where there is much traffic it is an hour, so that it ends within the time of a statement. */
 const sliceMs = 6 * hourMs;
 /** Rows of the fine part in a day: with so many, a month of them is too much for a page. */
-const usualRich = 5_000;
+export const usualRich = 5_000;
 
 /** How often to look whether an hour is over. */
 export const foldEveryMs = 300_000;
@@ -66,16 +79,16 @@ function foldSlice(
     // Waits for the batches that are being written; later ones wait for this.
     await transaction.execute(sql`select from ${state} for update`);
     const { until: from, rich: earlier } = await foldedOf(transaction, schema, sums);
-    const first = await firstAfter(transaction, schema, sums, from);
+    const first = await firstAfter(transaction, schema, sums, [from, until]);
     // Hours without any row are passed at once.
     const begin = first === undefined ? until : Math.max(from, Math.floor(first / hourMs) * hourMs);
     const end = Math.min(until, begin + (earlier <= begin ? hourMs : sliceMs));
     if (end <= from) return end;
     const rich = await richFrom(transaction, schema, sums, { end, rich: earlier, richRows });
-    await foldParts(transaction, schema, sums, [from, end], sql`not part.rich`);
-    // On the day when it begins, from its beginning.
-    const richBegin = rich === earlier ? Math.max(from, rich) : rich;
-    if (richBegin < end) await foldParts(transaction, schema, sums, [richBegin, end], sql`part.rich`);
+    // On the day when they begin, those that need much traffic come from its beginning.
+    if (rich < from && rich !== earlier)
+      await foldParts(transaction, schema, sums, { range: [rich, from], rich, parts: richParts });
+    await foldParts(transaction, schema, sums, { range: [from, end], rich });
     await transaction.execute(
       sql`update ${state} set folded = ${instantText(end)}::timestamptz
           ${rich === earlier ? sql`` : sql`, rich_from = ${instantText(rich)}::timestamptz`}`,
@@ -84,13 +97,22 @@ function foldSlice(
   });
 }
 
-async function firstAfter(runner: Runner, schema: string, sums: SumTable, from: number): Promise<number | undefined> {
-  const [row] = await rowsOf<{ at: number | null }>(
-    runner,
-    sql`select extract(epoch from min(at))::float8 * 1000 as at from ${namesOf(schema, sums).sums}
-        where ${isFine} and at >= ${instantText(from)}::timestamptz`,
-  );
-  return row!.at === null ? undefined : Number(row!.at);
+/** Looks into the next slice first, then into ever longer spans: there may be many sums behind them. */
+async function firstAfter(
+  runner: Runner,
+  schema: string,
+  sums: SumTable,
+  [from, until]: Range,
+): Promise<number | undefined> {
+  for (let [begin, length] = [from, sliceMs]; begin < until; begin += length, length *= 2) {
+    const [row] = await rowsOf<{ at: number | null }>(
+      runner,
+      sql`select extract(epoch from min(at))::float8 * 1000 as at from ${namesOf(schema, sums).sums}
+          where ${isFine} and ${within([begin, Math.min(begin + length, until)])}`,
+    );
+    if (row!.at !== null) return Number(row!.at);
+  }
+  return undefined;
 }
 
 /** The day from which on all parts are kept: it stays once there is one. */
@@ -110,18 +132,48 @@ async function richFrom(
 
 const isFine = sql`part = ${sql.raw(String(finePart))}`;
 
-const within = ([from, until]: readonly [number, number]) =>
-  sql`at >= ${instantText(from)}::timestamptz and at < ${instantText(until)}::timestamptz`;
+const within = (range: Range) => withinRange(sql`at`, range);
 
-/** Adds what the fine part has of a range to the parts of a condition on `part`. */
+interface Folding {
+  readonly range: Range;
+  /** Before this there are not all parts. */
+  readonly rich: number;
+  /** All by default. */
+  readonly parts?: readonly number[];
+  /** What parts are made of, in the order in which they are made. */
+  readonly sources?: ReadonlyMap<number, number>;
+}
+
+/** Adds what there is of a range to parts: to the larger ones from the fine part, to the others from these. */
 export async function foldParts(
   runner: Runner,
   schema: string,
   sums: SumTable,
-  range: readonly [number, number],
-  chosen: SQL,
+  { range: [from, until], rich, parts = [...sourceOf.keys()], sources = sourceOf }: Folding,
 ): Promise<void> {
-  const rows = sql`(select * from ${namesOf(schema, sums).kept} where ${isFine} and ${within(range)}) as fine`;
-  const others = sql`part.number <> ${sql.raw(String(finePart))} and ${chosen}`;
-  await runner.execute(sql`with ${addedWith(schema, sums, grouped(sums, keptShape, rows, others))} select 1`);
+  const middle = Math.min(Math.max(from, rich), until);
+  const plain = parts.filter((part) => !richParts.includes(part));
+  const all = Map.groupBy(
+    [...sources.keys()].filter((part) => parts.includes(part)),
+    (part) => sources.get(part)!,
+  );
+  for (const [range, bySource] of [
+    [[from, middle], new Map([[finePart, plain]])],
+    [[middle, until], all],
+  ] as const)
+    for (const [source, wanted] of bySource)
+      if (range[0] < range[1] && wanted.length > 0) await foldFrom(runner, schema, sums, range, { source, wanted });
+}
+
+async function foldFrom(
+  runner: Runner,
+  schema: string,
+  sums: SumTable,
+  range: Range,
+  { source, wanted }: { readonly source: number; readonly wanted: readonly number[] },
+): Promise<void> {
+  const ofSource = sql`part = ${sql.raw(String(source))} and ${within(range)}`;
+  const rows = sql`(select * from ${namesOf(schema, sums).kept} where ${ofSource}) as given`;
+  const made = grouped(sums, keptShape, rows, isOneOf(sql`part.number`, wanted));
+  await runner.execute(sql`with ${addedWith(schema, sums, made)} select 1`);
 }

@@ -11,11 +11,15 @@ import {
   dayMs,
   dimensionsWithout,
   finePart,
+  hourMs,
   namesOf,
   type Part,
   partsFor,
   quarterMs,
+  type Range,
+  rowsWithin,
   type SumTable,
+  withinRange,
 } from './table.ts';
 
 /** A condition on one dimension; `null`: the rows that have a value there. */
@@ -50,18 +54,20 @@ export interface SumsQuery {
 /** `slot` from 1; `group` is empty without groups. Then the measures as text. */
 export type SumsRow = Readonly<Record<string, string | null>> & { readonly slot: string; readonly group: string };
 
-type Range = readonly [from: number, until: number];
-
 /** What a span is read from: kept sums of some parts, and rows. */
 interface Sources {
   readonly rows: readonly Range[];
   readonly kept: readonly Kept[];
 }
 
-type Kept = readonly [part: Part, range: Range];
+/** A part, and the spans of whole steps that are read of it, in order. */
+type Kept = readonly [part: Part, ranges: readonly Range[]];
 
 /** Slots that begin within quarters are read from the rows alone, so their span is bounded. */
 const longestFineMs = 2 * dayMs;
+
+/** Where slots are this many steps long, the steps that slots begin within are read from shorter ones. */
+const mostOften = 8;
 
 /** A part, and from when until when it is there. */
 interface Level {
@@ -72,6 +78,27 @@ interface Level {
   readonly isOpen: boolean;
 }
 
+interface Steps {
+  readonly low: number;
+  readonly high: number;
+  /** The beginnings of steps that a slot begins within. */
+  readonly cut: ReadonlySet<number>;
+}
+
+/** What a level has of a range; undefined: too little. */
+function stepsWithin(
+  { part: { stepMs }, from, until, isOpen }: Level,
+  range: Range,
+  inner: readonly number[],
+): Steps | undefined {
+  const low = ceiling(Math.max(range[0], from), stepMs);
+  const high = isOpen && range[1] >= until ? until : floor(Math.min(range[1], until), stepMs);
+  if (low >= high) return undefined;
+  const within = inner.filter((at) => at > low && at < high && at % stepMs !== 0);
+  if (within.length * stepMs * mostOften > high - low) return undefined;
+  return { low, high, cut: new Set(within.map((at) => floor(at, stepMs))) };
+}
+
 function sourcesOf(bounds: readonly number[], levels: readonly Level[]): Sources {
   const [first, last] = [bounds[0]!, bounds.at(-1)!];
   const inner = bounds.slice(1, -1);
@@ -80,34 +107,41 @@ function sourcesOf(bounds: readonly number[], levels: readonly Level[]): Sources
     const message = `Buckets that do not begin on a quarter of an hour are for spans of at most ${longestFineMs / dayMs} days.`;
     throw new GatewayError('invalid_request', message, { field: 'bounds' });
   }
-  const usable = levels.filter(({ part }) => inner.every((at) => at % part.stepMs === 0));
   const rows: Range[] = [];
-  const kept: Kept[] = [];
+  const kept = new Map<Part, Range[]>();
   const cover = ([from, until]: Range, [level, ...finer]: readonly Level[]): void => {
     if (from >= until) return;
     if (level === undefined) {
       rows.push([from, until]);
       return;
     }
-    const { part } = level;
-    const low = ceiling(Math.max(from, level.from), part.stepMs);
-    const high = level.isOpen && until >= level.until ? level.until : floor(Math.min(until, level.until), part.stepMs);
-    if (low >= high) {
+    const steps = stepsWithin(level, [from, until], inner);
+    if (steps === undefined) {
       cover([from, until], finer);
       return;
     }
+    const { part } = level;
+    const { low, high, cut } = steps;
+    const ranges = kept.get(part) ?? [];
+    kept.set(part, ranges);
     cover([from, low], finer);
-    kept.push([part, [low, high]]);
+    let at = low;
+    for (const begin of cut) {
+      if (at < begin) ranges.push([at, begin]);
+      at = Math.min(begin + part.stepMs, high);
+      cover([begin, at], finer);
+    }
+    if (at < high) ranges.push([at, high]);
     cover([high, until], finer);
   };
-  cover([first, last], usable);
-  return { rows, kept };
+  cover([first, last], levels);
+  return { rows, kept: [...kept].filter(([, ranges]) => ranges.length > 0) };
 }
 
 const floor = (at: number, step: number) => Math.floor(at / step) * step;
 const ceiling = (at: number, step: number) => Math.ceil(at / step) * step;
 
-const eachMs = { quarter: quarterMs, hour: 3_600_000, day: dayMs };
+const eachMs = { quarter: quarterMs, hour: hourMs, day: dayMs };
 
 /** One row for each slot and group that has anything. */
 export async function readSums(orm: Runner, schema: string, sums: SumTable, query: SumsQuery): Promise<SumsRow[]> {
@@ -172,13 +206,10 @@ function groupSql({ sums, by, each }: Select, at: SQL, isKept: boolean): SQL {
 
 function selectRows(select: Select, range: Range): SQL {
   const { sums, schema, bounds, conditions, measures } = select;
-  const within = [
-    withinRange(sums.at, range),
-    ...conditions.map((condition) => conditionOf(dimensionOf(sums, condition[0]), true, condition)),
-  ];
+  const chosen = conditions.map((condition) => conditionOf(dimensionOf(sums, condition[0]), true, condition));
   const columns = measures.map(({ name, ofRows }) => sql`${ofRows} as ${column(name)}`);
   return sql`select ${slotOf(sums.at, bounds)} as slot, ${groupSql(select, sums.at, false)} as "group", ${sql.join(columns, sql`, `)}
-    from ${sums.given?.(schema, range) ?? namesOf(schema, sums).rows} where ${sql.join(within, sql` and `)} group by 1, 2`;
+    from ${rowsWithin(schema, sums, range)} where ${sql.join([sql`true`, ...chosen], sql` and `)} group by 1, 2`;
 }
 
 /** Sums of each group of dimensions first, so that only these are looked up: where they are few, the planner would read all groups. */
@@ -195,8 +226,8 @@ function selectKept(select: Select, kept: readonly Kept[], named: ReadonlySet<st
   );
   const time = each === undefined ? sql`` : sql`, ${groupSql(select, at, true)} as "group"`;
   const parts = kept.map(
-    ([part, range]) => sql`select ${slotOf(at, bounds)} as slot, group_id ${time}, ${names} from ${table}
-      where part = ${sql.raw(String(part.number))} and ${withinRange(at, range)} ${narrowed(select, part, wanted)}`,
+    ([part, ranges]) => sql`select ${slotOf(at, bounds)} as slot, group_id ${time}, ${names} from ${table}
+      where part = ${sql.raw(String(part.number))} and ${withinRanges(at, ranges, part.stepMs)} ${narrowed(select, part, wanted)}`,
   );
   const inner = stored.map(({ name }) => sql`sum(${column(name)}) as ${column(name)}`);
   const group = each === undefined ? groupSql(select, at, true) : sql`"group"`;
@@ -227,8 +258,25 @@ function narrowed({ sums, schema, conditions }: Select, part: Part, wanted: SQL)
 const dimensionOf = (sums: SumTable, name: string): Dimension =>
   sums.dimensions.find((dimension) => dimension.name === name)!;
 
-const withinRange = (at: SQL, [from, until]: Range): SQL =>
-  sql`${at} >= ${instantText(from)}::timestamptz and ${at} < ${instantText(until)}::timestamptz`;
+/** Of several spans: the one from the first to the last without what is between them, or the steps one by one if these are fewer. */
+function withinRanges(at: SQL, ranges: readonly Range[], stepMs: number): SQL {
+  const whole: Range = [ranges[0]![0], ranges.at(-1)![1]];
+  if (ranges.length === 1) return withinRange(at, whole);
+  const between = stepsIn(
+    ranges.slice(1).map(([from], index): Range => [ranges[index]![1], from]),
+    stepMs,
+  );
+  const steps = stepsIn(ranges, stepMs);
+  const listed = (list: readonly string[]) =>
+    sql`(array(select value::timestamptz from json_array_elements_text(${JSON.stringify(list)}::text::json)))`;
+  if (steps.length <= between.length) return sql`${at} = any ${listed(steps)}`;
+  return sql`${withinRange(at, whole)} and ${at} <> all ${listed(between)}`;
+}
+
+const stepsIn = (ranges: readonly Range[], stepMs: number): string[] =>
+  ranges.flatMap(([from, until]) =>
+    Array.from({ length: Math.ceil((until - from) / stepMs) }, (_, index) => instantText(from + index * stepMs)),
+  );
 
 function slotOf(at: SQL, bounds: readonly number[]): SQL {
   if (bounds.length === 2) return sql`1`;

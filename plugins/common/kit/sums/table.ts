@@ -1,9 +1,10 @@
 /**
- * Sums of a table's rows, kept in a table beside it, by quarters of an hour and by UTC days. Each part of that table is one
+ * Sums of a table's rows, kept in a table beside it, by quarters of an hour, hours and UTC days. Each part of that table is one
  * grouping of the same rows. Part 0, of all dimensions by quarters, is written with the rows; the others follow by the hour.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
+import { instantText } from '../paging.ts';
 
 /** A column that sums are kept by. */
 export interface Dimension {
@@ -27,7 +28,7 @@ export interface SumTable {
   readonly name: string;
   /** The table whose rows are summed up, and its column of time. */
   readonly rows: string;
-  /** Where rows are elsewhere too: a source of all of them, or of those of a span (wall-clock milliseconds), found by a key. */
+  /** Where rows are elsewhere too: a source of all of them, or of exactly those of a span (wall-clock milliseconds). */
   readonly given?: (schema: string, span?: readonly [from: number, until: number]) => SQL;
   readonly at: SQL;
   /** An index of ranges of that time, where the rows have one. */
@@ -39,6 +40,7 @@ export interface SumTable {
 
 /** Time zones differ from UTC by whole quarters of an hour, so the days of each consist of these. */
 export const quarterMs = 900_000;
+export const hourMs = 3_600_000;
 export const dayMs = 86_400_000;
 
 /** The part that is written with the rows. */
@@ -52,6 +54,9 @@ export interface Part {
   readonly rich: boolean;
 }
 
+/** Wall-clock milliseconds. */
+export type Range = readonly [from: number, until: number];
+
 /** Eight days: the longest step. */
 export const blockMs = 8 * dayMs;
 
@@ -64,6 +69,10 @@ const parts: readonly Part[] = [
   { number: 6, by: ['model', 'provider'], stepMs: dayMs, rich: true },
   { number: 7, by: ['account'], stepMs: dayMs, rich: true },
   { number: 8, by: ['account', 'model', 'provider'], stepMs: dayMs, rich: true },
+  { number: 11, by: [], stepMs: hourMs, rich: false },
+  { number: 12, by: ['provider'], stepMs: hourMs, rich: true },
+  { number: 13, by: ['model', 'provider'], stepMs: hourMs, rich: true },
+  { number: 14, by: ['account'], stepMs: hourMs, rich: true },
   { number: 1, by: [], stepMs: quarterMs, rich: false },
   { number: 2, by: ['provider'], stepMs: quarterMs, rich: true },
   { number: 3, by: ['model', 'provider'], stepMs: quarterMs, rich: true },
@@ -76,18 +85,48 @@ const flags = [
   { flag: 'provider', names: ['provider'] },
 ] as const;
 
-/** The parts that tell these dimensions apart: of each step the smallest, from the longest step on; the last is the fine part. */
+/**
+ * The parts that tell these dimensions apart: of each step the smallest, from the longest step on; the last is the fine part.
+ * Where accounts are not asked for, days of all of them are far fewer sums than eight days of each.
+ */
 export function partsFor(dimensions: ReadonlySet<string>): readonly Part[] {
-  const needed = parts.filter(({ by }) =>
-    flags.every(({ flag, names }) => by.includes(flag) || !names.some((name) => dimensions.has(name))),
+  const asked = flags.filter(({ names }) => names.some((name) => dimensions.has(name))).map(({ flag }) => flag);
+  const needed = parts.filter(
+    ({ by }) => asked.every((flag) => by.includes(flag)) && (asked.includes('account') || !by.includes('account')),
   );
-  return needed.filter(
-    ({ number, stepMs }, index) => number === finePart || needed.findIndex((one) => one.stepMs === stepMs) === index,
+  const smallest = needed.filter(
+    ({ stepMs, number }, index) => number !== finePart && needed.findIndex((one) => one.stepMs === stepMs) === index,
   );
+  return [...smallest, parts.at(-1)!];
 }
 
-/** Parts with steps of more than a day. */
-export const blockParts = parts.filter(({ stepMs }) => stepMs === blockMs).map(({ number }) => number);
+/** Parts other than the fine one with steps of this length. */
+export const partsWithStep = (step: number): number[] =>
+  parts.filter(({ number, stepMs }) => stepMs === step && number !== finePart).map(({ number }) => number);
+
+export const blockParts = partsWithStep(blockMs);
+
+/** Parts that are not kept from the beginning. */
+export const richParts = parts.filter(({ rich }) => rich).map(({ number }) => number);
+
+/** What parts are made of while hours are folded: the first ones of the fine part, the others of those, which are far smaller. */
+export const sourceOf: ReadonlyMap<number, number> = new Map([
+  ...[3, 14, 8, 10].map((part) => [part, finePart] as const),
+  ...[1, 2, 4, 5, 6, 11, 12, 13].map((part) => [part, 3] as const),
+  ...[7, 9].map((part) => [part, 14] as const),
+]);
+
+/** The part by days that tells apart what those with the longest step do. */
+export const blockSource = 8;
+
+/** What parts with the longest step are made of again. */
+export const blockSources: ReadonlyMap<number, number> = new Map([
+  [9, 7],
+  [10, blockSource],
+]);
+
+export const isOneOf = (number: SQL, numbers: readonly number[]): SQL =>
+  sql`${number} in (${sql.raw(numbers.join(', '))})`;
 
 /** Dimensions that a part does not tell apart. */
 export function dimensionsWithout({ by }: Part): readonly string[] {
@@ -121,6 +160,14 @@ export function namesOf(schema: string, { name, rows, given, dimensions }: SumTa
     kept: sql`(select sums.*, ${columns} from ${sums} as sums join ${groups} as groups on groups.id = sums.group_id) as kept`,
   };
 }
+
+export const withinRange = (at: SQL, [from, until]: Range): SQL =>
+  sql`${at} >= ${instantText(from)}::timestamptz and ${at} < ${instantText(until)}::timestamptz`;
+
+/** The rows of a span, as a source. */
+export const rowsWithin = (schema: string, sums: SumTable, range: Range): SQL =>
+  sums.given?.(schema, range) ??
+  sql`(select * from ${namesOf(schema, sums).rows} where ${withinRange(sums.at, range)}) as given`;
 
 /** How the columns of a source are read: of rows, or of the fine part. */
 export interface Shape {
