@@ -52,7 +52,7 @@ const params = z.object({ id });
 const list = route(
   'get',
   '/admin/batches',
-  "Everybody's batches, the newest first",
+  'The batches of all accounts, newest first',
   answers(pageOf(operatorBatchRow)),
   {
     query: pageQuery.extend({

@@ -13,7 +13,7 @@ const params = z.object({ id });
 const list = route(
   'get',
   '/admin/files',
-  "Everybody's uploaded files, the newest first",
+  'The uploaded files of all accounts, newest first',
   answers(pageOf(operatorFileRow)),
   {
     query: pageQuery.extend({ accountId: id.optional(), purpose: id.optional() }),

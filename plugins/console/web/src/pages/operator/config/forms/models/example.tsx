@@ -1,9 +1,11 @@
 /** What a request would be charged by the prices as they are edited; the gateway does the sum. */
+
 import { Fieldset, Group, NumberInput, Select, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import type { ModelKind } from '../../../../../../../../common/domain/models.ts';
 import { send } from '../../../../../api/client.ts';
 import { useClassName } from '../../../../../parts/known-words.ts';
 import { Money } from '../../../../../parts/money.tsx';
@@ -12,7 +14,7 @@ import type { PriceExample } from '../../../sale-types.ts';
 import { useForms } from '../context.ts';
 import type { Path } from '../edit-yaml.ts';
 import { namesAt, valueAt, wholeAt } from '../layers.ts';
-import { isOfTokens, type Kind, usualClasses } from './model-kinds.ts';
+import { isOfTokens, usualClasses } from './model-kinds.ts';
 
 const tokens = new Map([
   ['input', 10_000],
@@ -28,7 +30,7 @@ function usualCount(name: string): number {
 interface ExampleProps {
   readonly at: Path;
   readonly name: string;
-  readonly kind: Kind;
+  readonly kind: ModelKind;
 }
 
 export function Example({ at, name, kind }: ExampleProps) {

@@ -1,21 +1,10 @@
 /** What models of each kind usually have: classes with a price and their units, sizes and limits. Pure. */
+import { type ModelKind, modelKinds } from '../../../../../../../../common/domain/models.ts';
 
-export const kinds = [
-  'chat',
-  'image',
-  'video',
-  'embedding',
-  'rerank',
-  'speech',
-  'transcription',
-  'moderation',
-  'realtime',
-] as const;
-export type Kind = (typeof kinds)[number];
-export const kindOf = (written: unknown): Kind => kinds.find((kind) => kind === written) ?? 'chat';
+export const kindOf = (written: unknown): ModelKind => modelKinds.find((kind) => kind === written) ?? 'chat';
 
 /** The classes that each kind usually has a price for. */
-export const usualClasses: Readonly<Record<Kind, readonly string[]>> = {
+export const usualClasses: Readonly<Record<ModelKind, readonly string[]>> = {
   chat: ['input', 'cache_read', 'cache_write_5m', 'output'],
   image: ['image', 'input', 'output_image'],
   video: ['second', 'request'],
@@ -28,14 +17,14 @@ export const usualClasses: Readonly<Record<Kind, readonly string[]>> = {
 };
 
 /** The members for the size of a model, in tokens. */
-export const sizesOf = (kind: Kind): readonly ('context' | 'max_output')[] => {
+export const sizesOf = (kind: ModelKind): readonly ('context' | 'max_output')[] => {
   if (kind === 'chat' || kind === 'realtime') return ['context', 'max_output'];
   return kind === 'image' || kind === 'video' || kind === 'speech' ? [] : ['context'];
 };
 
 type Limit = 'prompt' | 'images' | 'references' | 'seconds' | 'size';
 /** The limits that a vendor usually documents, of those that are one number or size. */
-export const limitsOf = (kind: Kind): readonly Limit[] => {
+export const limitsOf = (kind: ModelKind): readonly Limit[] => {
   if (kind === 'image') return ['images', 'references', 'size', 'prompt'];
   if (kind === 'video') return ['seconds', 'references', 'size', 'prompt'];
   return kind === 'speech' ? ['prompt'] : [];

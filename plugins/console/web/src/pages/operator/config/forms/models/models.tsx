@@ -1,14 +1,16 @@
 /** Models: where each is served, its sizes, prices with their tiers, and the operator's own cost. */
+
 import { Alert, SimpleGrid, Stack } from '@mantine/core';
 import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
+import { modelKinds } from '../../../../../../../../common/domain/models.ts';
 import { Waiting } from '../../../../../parts/states.tsx';
 import { useForms } from '../context.ts';
 import { ChoiceField, ListField, TextField } from '../fields.tsx';
 import { namesAt, valueAt } from '../layers.ts';
 import { Picker } from '../picker.tsx';
 import { Example } from './example.tsx';
-import { kindOf, kinds, sizesOf } from './model-kinds.ts';
+import { kindOf, sizesOf } from './model-kinds.ts';
 import { PriceSheet } from './price-sheet.tsx';
 
 const NewModel = lazy(() => import('./new-model.tsx'));
@@ -53,7 +55,7 @@ function Model({ name }: { readonly name: string }) {
           path={[...at, 'kind']}
           label={t('client.models.kind')}
           usual={t('client.models.kinds.chat')}
-          choices={kinds.map((one) => ({ value: one, label: t(`client.models.kinds.${one}`) }))}
+          choices={modelKinds.map((one) => ({ value: one, label: t(`client.models.kinds.${one}`) }))}
         />
         {sizesOf(kind).map((one) => (
           <TextField key={one} path={[...at, one]} label={t(`operator.config.forms.size.${one}`)} usual="–" />

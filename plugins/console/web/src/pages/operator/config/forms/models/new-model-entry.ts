@@ -1,6 +1,7 @@
 /** A new model as it is filled in: what is wrong with it, and the members that are written for it. Pure. */
+import type { ModelKind } from '../../../../../../../../common/domain/models.ts';
 import type { FormMap, FormValue } from '../edit-yaml.ts';
-import { isAmount, isTokenCount, type Kind } from './model-kinds.ts';
+import { isAmount, isTokenCount } from './model-kinds.ts';
 
 /** Amounts by class, as they were typed. */
 export type Amounts = ReadonlyMap<string, string>;
@@ -17,7 +18,7 @@ export interface NewTarget {
 
 export interface NewModel {
   readonly name: string;
-  readonly kind: Kind;
+  readonly kind: ModelKind;
   readonly displayName: string;
   /** Empty: the first provider. */
   readonly owner: string;

@@ -1,11 +1,13 @@
 /** A new model: name, where it is served, sizes, prices and own cost; it is written into the file as one entry. */
+
 import { Alert, Button, Fieldset, Group, Select, SimpleGrid, Stack, TextInput } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
 import { type FormEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { type ModelKind, modelKinds } from '../../../../../../../../common/domain/models.ts';
 import { useEntry } from '../context.ts';
 import { AmountFields } from './amount-fields.tsx';
-import { type Kind, kindOf, kinds, limitsOf, sizesOf, usualClasses } from './model-kinds.ts';
+import { kindOf, limitsOf, sizesOf, usualClasses } from './model-kinds.ts';
 import { type Amounts, entryOf, faultsOf, type NewModel as Model } from './new-model-entry.ts';
 import { NewTarget, noTarget } from './new-target.tsx';
 
@@ -93,9 +95,9 @@ interface PartProps {
 
 function Head({ model, change, errorOf }: PartProps) {
   const { t } = useTranslation();
-  const classes = (kind: Kind, amounts: Amounts) =>
+  const classes = (kind: ModelKind, amounts: Amounts) =>
     new Map([...amounts].filter(([name]) => usualClasses[kind].includes(name)));
-  const choose = (kind: Kind) =>
+  const choose = (kind: ModelKind) =>
     change({
       kind,
       price: classes(kind, model.price),
@@ -116,7 +118,7 @@ function Head({ model, change, errorOf }: PartProps) {
       />
       <Select
         label={t('client.models.kind')}
-        data={kinds.map((one) => ({ value: one, label: t(`client.models.kinds.${one}`) }))}
+        data={modelKinds.map((one) => ({ value: one, label: t(`client.models.kinds.${one}`) }))}
         value={model.kind}
         allowDeselect={false}
         onChange={(kind) => choose(kindOf(kind))}

@@ -1,12 +1,14 @@
 /** A provider that serves a new model: its name of the model, the protocols that it takes there, and what it asks. */
+
 import { ActionIcon, Fieldset, MultiSelect, Select, SimpleGrid, Text, TextInput } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
+import type { ModelKind } from '../../../../../../../../common/domain/models.ts';
 import { useForms } from '../context.ts';
 import { namesAt, valueAt } from '../layers.ts';
 import { presetsOf } from '../vendors.tsx';
 import { AmountFields } from './amount-fields.tsx';
-import { type Kind, usualClasses } from './model-kinds.ts';
+import { usualClasses } from './model-kinds.ts';
 import type { NewTarget as Target } from './new-model-entry.ts';
 
 export const noTarget: Target = { provider: '', model: '', protocols: [], cost: new Map() };
@@ -14,7 +16,7 @@ export const noTarget: Target = { provider: '', model: '', protocols: [], cost: 
 interface NewTargetProps {
   readonly target: Target;
   readonly at: string;
-  readonly kind: Kind;
+  readonly kind: ModelKind;
   readonly errorOf: (field: string) => string | undefined;
   readonly onChange: (target: Target) => void;
   /** undefined: it is the only one. */

@@ -1,13 +1,15 @@
 /** A price or own cost: an amount for each class, by size where it has sizes, and the tiers beside them. */
+
 import { Fieldset, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import type { ModelKind } from '../../../../../../../../common/domain/models.ts';
 import { useClassName } from '../../../../../parts/known-words.ts';
 import { useForms, useMember } from '../context.ts';
 import type { Path } from '../edit-yaml.ts';
 import { TextField } from '../fields.tsx';
 import { namesAt, valueAt } from '../layers.ts';
 import { AddSize } from './add-size.tsx';
-import { hasSizes, isOfTokens, type Kind, unitOf, usualClasses } from './model-kinds.ts';
+import { hasSizes, isOfTokens, unitOf, usualClasses } from './model-kinds.ts';
 import { Remove, Tiers } from './tiers.tsx';
 
 /** Members of a price that are not a class. */
@@ -16,7 +18,7 @@ const versionNames = new Set(['version', 'valid_from', 'valid_until']);
 
 interface PriceSheetProps {
   readonly at: Path;
-  readonly kind: Kind;
+  readonly kind: ModelKind;
   readonly legend: string;
 }
 
