@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { formatUsd } from '../../plugins/common/domain/money.ts';
 import { moneyText } from '../../plugins/console/web/src/parts/format.ts';
 import type { Browser as Client } from '../plugins/console/browser.ts';
@@ -97,13 +97,10 @@ const ask = (body: object) =>
     body: JSON.stringify(body),
   });
 
-async function openSignedIn(person: typeof client): Promise<Page> {
-  const page = await browser.newPage({
-    baseURL: house.origin,
-    locale: 'en-US',
-    viewport: { width: 1200, height: 860 },
-    reducedMotion: 'reduce',
-  });
+const wide: BrowserContextOptions = { viewport: { width: 1200, height: 860 } };
+
+async function openSignedIn(person: typeof client, look = wide): Promise<Page> {
+  const page = await browser.newPage({ baseURL: house.origin, locale: 'en-US', reducedMotion: 'reduce', ...look });
   page.setDefaultTimeout(40_000);
   await signIn(page, person);
   return page;
@@ -152,5 +149,57 @@ test('a client’s home shows the balance that is left', { skip: cannotRun }, as
   await page.locator('.balance-chip', { hasText: moneyText(balance) }).waitFor();
   await page.getByText('gpt-5.4-mini').first().waitFor();
   await take(page, 'home');
+  await page.close();
+});
+
+const dark: BrowserContextOptions = { ...wide, colorScheme: 'dark' };
+const small: BrowserContextOptions = { viewport: { width: 380, height: 780 } };
+/** Pages in turn, with a text that is there when they are. */
+const galleries = [
+  {
+    person: client,
+    look: wide,
+    pages: [
+      ['usage', '/console/usage', 'Requests'],
+      ['models', '/console/models', 'claude-opus-5'],
+      ['wallet', '/console/wallet', 'Ledger'],
+      ['key', '/console/keys?new=1', 'Name'],
+    ],
+  },
+  { person: client, look: small, pages: [['phone', '/console/', 'gpt-5.4-mini']] },
+  {
+    person: operator,
+    look: wide,
+    pages: [
+      ['overview', '/console/admin/overview', 'Ada'],
+      ['upstreams', '/console/admin/upstreams', 'openai'],
+      ['prices', '/console/admin/prices', 'claude-opus-5'],
+    ],
+  },
+  { person: operator, look: dark, pages: [['requests', '/console/admin/requests', 'claude-opus-5']] },
+] as const;
+
+for (const { person, look, pages } of galleries)
+  test(`pages of ${person.name} for the gallery: ${pages.map(([name]) => name).join(', ')}`, {
+    skip: cannotRun,
+  }, async () => {
+    const page = await openSignedIn(person, look);
+    for (const [name, path, text] of pages) {
+      await page.goto(path);
+      await page.getByRole('main').getByText(text).first().waitFor();
+      await take(page, name);
+    }
+    await page.close();
+  });
+
+test('the story of a request, for the gallery', { skip: cannotRun }, async () => {
+  const page = await openSignedIn(operator, dark);
+  await page.goto('/console/admin/requests');
+  await page
+    .getByRole('row', { name: /claude-opus-5/ })
+    .first()
+    .click();
+  await page.getByRole('dialog').getByText('claude-opus-5').first().waitFor();
+  await take(page, 'request');
   await page.close();
 });

@@ -93,7 +93,9 @@ export function countdownText(milliseconds: number, language = 'en'): string {
 export function bytesText(bytes: number, language = 'en'): string {
   const unit = bytes >= 1e9 ? 'gigabyte' : bytes >= 1e6 ? 'megabyte' : bytes >= 1000 ? 'kilobyte' : 'byte';
   const size = { gigabyte: 1e9, megabyte: 1e6, kilobyte: 1000, byte: 1 }[unit];
-  const format = new Intl.NumberFormat(language, { style: 'unit', unit, maximumFractionDigits: 1 });
+  // The short form of bytes is "143 byte".
+  const unitDisplay = unit === 'byte' ? 'long' : 'short';
+  const format = new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay, maximumFractionDigits: 1 });
   return format.format(bytes / size);
 }
 

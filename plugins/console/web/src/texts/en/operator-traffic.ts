@@ -85,7 +85,7 @@ export default {
       title: 'Models',
       hint: 'In the traffic of the process that answered this page.',
       none: 'The process that answered this page has had no request for its models yet.',
-      circuit: { closed: 'Closed', open: 'Open', half_open: 'Half open' },
+      circuit: { closed: 'In use', open: 'Passed over', half_open: 'On trial' },
       meaning: {
         closed: 'The circuit is closed: it gets requests as usual.',
         open: 'The circuit is open: it failed too often and is passed over.',

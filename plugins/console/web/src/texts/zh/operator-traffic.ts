@@ -85,7 +85,7 @@ const texts: Part<'operator'>['traffic'] = {
       title: '模型',
       hint: '只统计应答本页面的那个进程的流量。',
       none: '应答本页面的进程还没有收到用到它模型的请求。',
-      circuit: { closed: '闭合', open: '断开', half_open: '半开' },
+      circuit: { closed: '正常', open: '已跳过', half_open: '试探中' },
       meaning: {
         closed: '熔断器闭合：照常接收请求。',
         open: '熔断器断开：失败太多，已被跳过。',
