@@ -161,7 +161,7 @@ test('models of an upstream tell their circuits, failures and times, and waking 
   const card = page.getByTestId('upstream-google');
   await card.getByText('Models fail').waitFor();
   await card.getByText('12 of 40 · none waiting').waitFor();
-  await card.getByText('Open', { exact: true }).waitFor();
+  await card.getByText('Passed over', { exact: true }).waitFor();
   await card.getByText(/tried again in 0:0\d/).waitFor();
   await card.getByText('it failed too often and is passed over', { exact: false }).waitFor();
   await card.getByText('53.1% of 32').waitFor();

@@ -141,6 +141,7 @@ const texts: Part<'operator'>['sales'] = {
     absorbedHint: 'für fehlgeschlagene Versuche bezahlt',
     ownCost: 'Eigene Kosten',
     overCost: 'Über den eigenen Kosten berechnet',
+    unknownCost: 'Berechnet, eigene Kosten unbekannt',
     ownCostHint: 'an Upstreams bezahlt',
     margin: 'Marge',
     credited: 'Gutgeschrieben',

@@ -137,6 +137,7 @@ export default {
     absorbedHint: 'paid for attempts that failed',
     ownCost: 'Own cost',
     overCost: 'Charged above own cost',
+    unknownCost: 'Charged, own cost unknown',
     ownCostHint: 'paid to upstreams',
     margin: 'Margin',
     credited: 'Credited',

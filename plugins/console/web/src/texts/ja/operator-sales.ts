@@ -138,6 +138,7 @@ const texts: Part<'operator'>['sales'] = {
     absorbedHint: '失敗した試行への支払い',
     ownCost: '原価',
     overCost: '原価を超える請求',
+    unknownCost: '請求（原価不明）',
     ownCostHint: 'アップストリームへの支払い',
     margin: '粗利',
     credited: '入金',

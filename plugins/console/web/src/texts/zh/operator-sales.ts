@@ -138,6 +138,7 @@ const texts: Part<'operator'>['sales'] = {
     absorbedHint: '为失败的尝试支付',
     ownCost: '成本',
     overCost: '高于成本的收入',
+    unknownCost: '收入（成本未知）',
     ownCostHint: '支付给上游',
     margin: '毛利',
     credited: '入账',

@@ -14,6 +14,8 @@ import type { MonitorSeries } from '../types.ts';
 
 type Bucket = MonitorSeries['rows'][number];
 
+const isUnknown = ({ cost, ownCost }: Bucket) => ownCost === null && !isNothing(cost ?? '0');
+
 export default function Days({ series }: { readonly series: MonitorSeries }) {
   const { t, i18n } = useTranslation();
   const label = ({ at }: Bucket) => bucketLabel(new Date(at), series, i18n.language);
@@ -21,6 +23,12 @@ export default function Days({ series }: { readonly series: MonitorSeries }) {
   const rows = series.rows
     .filter(({ requests, cost }, index) => requests > 0 || !isNothing(cost ?? '0') || index === series.rows.length - 1)
     .reverse();
+  const unknown = {
+    key: 'unknown',
+    label: t('operator.sales.money.unknownCost'),
+    color: 'var(--chart-others)',
+    values: series.rows.map((bucket) => (isUnknown(bucket) ? approximate(bucket.cost ?? '0') : null)),
+  };
   return (
     <>
       <Box p="md">
@@ -40,8 +48,11 @@ export default function Days({ series }: { readonly series: MonitorSeries }) {
               key: 'margin',
               label: t('operator.sales.money.overCost'),
               color: 'var(--chart-1)',
-              values: series.rows.map(({ cost, ownCost }) => approximate(cost ?? '0') - approximate(ownCost ?? '0')),
+              values: series.rows.map(({ cost, ownCost }) =>
+                ownCost === null ? null : approximate(cost ?? '0') - approximate(ownCost),
+              ),
             },
+            ...(series.rows.some(isUnknown) ? [unknown] : []),
           ]}
         />
       </Box>

@@ -4,6 +4,7 @@ import { IconCoins } from '@tabler/icons-react';
 import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
+import { countText } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
@@ -99,14 +100,15 @@ interface TotalsProps {
 }
 
 function Totals({ totals, span }: TotalsProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { revenue, ownCost, ownCostUnknown, margin, absorbed, credited, sold, refunded, lapsed } = totals;
   const rows = (kind?: string) => ({
     to: '/admin/money',
     search: { tab: 'ledger', ...span.search, ...(kind === undefined ? {} : { kind }) },
   });
   const unknown = t('operator.unknown');
-  const unknownNote = t('operator.traffic.monitor.noCost', { count: ownCostUnknown });
+  const number = countText(ownCostUnknown, i18n.language);
+  const unknownNote = t('operator.traffic.monitor.noCost', { count: ownCostUnknown, number });
   const share = margin === null ? undefined : percentOf(margin, revenue);
   const requests = { to: '/admin/requests', search: { ...span.search } };
   return (

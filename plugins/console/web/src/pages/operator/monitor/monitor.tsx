@@ -198,7 +198,9 @@ function Others({ sums, span }: FiguresProps) {
     search: { ...span.search, ...(result === undefined ? {} : { result }) },
   });
   const share = margin === null || cost === null ? undefined : percentOf(margin, cost);
-  const unknownNote = ownCostUnknown ? t('operator.traffic.monitor.noCost', { count: ownCostUnknown }) : undefined;
+  const unknownNote = ownCostUnknown
+    ? t('operator.traffic.monitor.noCost', { count: ownCostUnknown, number: count(ownCostUnknown) })
+    : undefined;
   const knownNote = (
     <>
       {share !== undefined && `${t('operator.traffic.monitor.marginHint', { percent: `${share} %` })} · `}
