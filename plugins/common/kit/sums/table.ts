@@ -116,7 +116,7 @@ export const sourceOf: ReadonlyMap<number, number> = new Map([
   ...[7, 9].map((part) => [part, 14] as const),
 ]);
 
-/** The part by days that blocks are made of: it tells apart what they do. */
+/** The part by days that blocks are made of: it has the dimensions of all of them. */
 export const blockSource = 8;
 
 /** What parts with the longest step are made of again. */
