@@ -133,7 +133,7 @@ test('a vendor that answers twice, to a worker that was believed lost and to its
   const [one, two] = [house.node(), house.node()];
   await one.order('task_1', orderOf('p'));
   while (releases.length === 0) {
-    one.engine.wake();
+    await one.engine.turn();
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   await house.timePasses();
@@ -204,7 +204,7 @@ test('many tasks, eight workers, two nodes: every one ends once', async () => {
   await house.credit('1');
   await house.credit('19');
   const count = runsOf(80, 1_000);
-  const [one, two] = [house.node({ workers: 8 }), house.node({ workers: 8 })];
+  const [one, two] = [house.node({ workers: 8, wakes: true }), house.node({ workers: 8, wakes: true })];
   for (let from = 0; from < count; from += 20) {
     const some = Array.from({ length: Math.min(20, count - from) }, (_, index) => from + index);
     await Promise.all(some.map((index) => one.order(`task_${index}`, orderOf(String(index)))));

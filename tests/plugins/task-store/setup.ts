@@ -158,10 +158,18 @@ export interface Node {
   order(id: string, order: Order, callbackUrl?: string): Promise<void>;
 }
 
+type NodeOptions = Partial<Tools['timing']> & { workers?: number; wakes?: boolean };
+
+/** Takes due tasks in `turn` alone: none is at work unseen when a test ends every lease. */
+class SteppedEngine extends Engine {
+  override wake(): void {}
+}
+
 export interface House {
   readonly database: TestDatabase;
   readonly rows: TaskRows;
-  node(options?: Partial<Tools['timing']> & { workers?: number }): Node;
+  /** `wakes`: it takes due tasks whenever one has ended, as in truth; otherwise in `turn` alone. */
+  node(options?: NodeOptions): Node;
   credit(amount: string): Promise<void>;
   balance(): Promise<bigint>;
   /** Every lease runs out, and everything is due. */
@@ -251,7 +259,7 @@ export async function openHouse(world: VendorWorld): Promise<House> {
   let nodes = 0;
   const rows = new SqlTaskRows(database);
 
-  function node({ workers = 4, ...timing }: Partial<Tools['timing']> & { workers?: number } = {}): Node {
+  function node({ workers = 4, wakes = false, ...timing }: NodeOptions = {}): Node {
     const fate = newFate();
     const store: Database = { ...database, orm: mortal(database.orm, fate) };
     const nodeHost = { ...fakeHost(), clock: host.clock };
@@ -288,7 +296,7 @@ export async function openHouse(world: VendorWorld): Promise<House> {
     return {
       tools,
       fate,
-      engine: new Engine(tools, workers),
+      engine: wakes ? new Engine(tools, workers) : new SteppedEngine(tools, workers),
       async order(id, order, callbackUrl) {
         const deposit: Authorization = vault.offer({
           id: `00000000-0000-7000-8000-${String(++requests).padStart(12, '0')}`,
