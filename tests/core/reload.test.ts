@@ -9,6 +9,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ConfigCheck } from '../../core/contract/config-files.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { until } from '../helpers/until.ts';
 
 /** Vendors that answer with their own name, at once or when they are let. */
 const vendors: Record<string, Server> = {};
@@ -201,8 +202,7 @@ for (const [what, halfOf] of [
         [],
       );
       await write(gateway, next);
-      for (let tries = 0; tries < 60 && (await ask(gateway)) !== 'two'; tries++) await pause(50);
-      assert.equal(await ask(gateway), 'two');
+      await until('the whole file is in force', async () => (await ask(gateway)) === 'two');
     } finally {
       await gateway.stop();
     }

@@ -6,6 +6,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { until } from '../helpers/until.ts';
 
 let vendor: Server;
 before(async () => {
@@ -37,18 +38,11 @@ async function open({ origin }: TestGateway): Promise<{ socket: Socket; text: ()
 
 const ask = (socket: Socket, path: string) => void socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
 
-async function until(isSo: () => boolean): Promise<void> {
-  for (let tries = 0; !isSo(); tries++) {
-    assert(tries < 5_000);
-    await pause(10);
-  }
-}
-
 test('idle connections stay, are served once more, and end with that answer; new ones are refused', async () => {
   const gateway = await start();
   const [used, unused, prober] = await Promise.all([open(gateway), open(gateway), open(gateway)]);
   ask(used.socket, '/a');
-  await until(() => used.text().endsWith('0\r\n\r\n'));
+  await until('the answer has ended', () => used.text().endsWith('0\r\n\r\n'));
   assert.match(used.text(), /keep-alive/i);
   let retired = false;
   const retiring = gateway.gateway.retire().then(() => {
@@ -78,9 +72,9 @@ test('what runs goes on to its end, and only then the gateway has retired', asyn
   const gateway = await start();
   const { socket, text } = await open(gateway);
   ask(socket, '/slow');
-  await until(() => text().includes('first'));
+  await until('the answer has begun', () => text().includes('first'));
   const retiring = gateway.gateway.retire().then(() => text());
-  await until(() => text().endsWith('0\r\n\r\n'));
+  await until('the answer has ended', () => text().endsWith('0\r\n\r\n'));
   socket.end();
   assert.match(await retiring, /last/);
 });
@@ -101,7 +95,7 @@ test('a client that still sends an unread body gets its answer without a reset',
   const { socket, text } = await open(gateway);
   const retiring = gateway.gateway.retire();
   socket.write('POST /healthz/nothing HTTP/1.1\r\nhost: a\r\nhost: b\r\ncontent-length: 5\r\n\r\n12');
-  await until(() => text().includes('HTTP/1.1 400'));
+  await until('it is refused', () => text().includes('HTTP/1.1 400'));
   assert.match(text(), /\r\nconnection: keep-alive\r\n/i);
   const seen = text().length;
   socket.write('345');

@@ -6,6 +6,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { until } from '../helpers/until.ts';
 
 let upstream: ReturnType<typeof createServer>;
 let gateway: TestGateway;
@@ -165,7 +166,7 @@ test('HEAD /, GET /, health and readiness answer 200 without a key', async () =>
   }
 });
 
-test('a client that leaves is seen upstream within 100 ms, before the head and in mid-stream', async () => {
+test('a client that leaves is seen upstream, before the head and in mid-stream', async () => {
   for (const head of [false, true]) {
     behaviour = (_incoming, outgoing) => {
       if (!head) return;
@@ -179,9 +180,9 @@ test('a client that leaves is seen upstream within 100 ms, before the head and i
     else await pause(100);
     leaving.abort();
     await pending.catch(() => {});
-    await pause(100);
+    await until('the upstream has seen it', () => closings.length > 0);
     assert.deepEqual(closings, [false], head ? 'in mid-stream' : 'before the head');
-    assert.equal(gateway.gateway.inFlight, 0);
+    await until('nothing is in flight', () => gateway.gateway.inFlight === 0);
   }
 });
 
@@ -287,7 +288,7 @@ test('an exchange that passes its deadline is answered with 504, and its upstrea
   const answer = await fetch(`${short.origin}/a`);
   assert.equal(answer.status, 504);
   assert.equal(answer.headers.get('x-should-retry'), 'false');
-  await pause(100);
+  await until('the upstream has seen it', () => closings.length > 0);
   assert.deepEqual(closings, [false]);
   await short.stop();
 });
@@ -308,7 +309,7 @@ test('a client that takes nothing of a stream for too long is dropped', async (c
   socket.on('error', () => {});
   socket.pause();
   socket.write('GET /a HTTP/1.1\r\nHost: a\r\n\r\n');
-  for (let tries = 0; closings.length === 0 && tries < 600; tries++) await pause(100);
+  await until('the upstream has seen it', () => closings.length > 0);
   assert.deepEqual(closings, [false]);
   assert.equal(strict.gateway.inFlight, 0);
   socket.destroy();

@@ -224,8 +224,6 @@ test('streams of generate-content without events end truly too', async () => {
 });
 
 test('the books are in order after all that, and nothing is left in flight', async () => {
-  await pause(50);
-  assert.equal(house.gateway.gateway.inFlight, 0);
-  assert.equal(house.sandbox.bill().open, 0);
+  await until('nothing is in flight', () => house.gateway.gateway.inFlight === 0 && house.sandbox.bill().open === 0);
   await house.audit();
 });

@@ -159,7 +159,7 @@ async function newNode({
       }).once('exit', tellEnd);
       closeSync(lines);
       children.add(child);
-      await until(`gateway ${index} of ${origin} is ready`, isReady, 40_000);
+      await until(`gateway ${index} of ${origin} is ready`, isReady, 120_000);
     },
     signal(signal) {
       isAsked = true;

@@ -367,11 +367,4 @@ export function extensionsOf(gateway: TestGateway, { id }: CallRow): number {
     .filter((record) => record.kind === 'EXTEND' && record.id === id).length;
 }
 
-/** Asks again and again until it is so. */
-export async function until(what: string, isSo: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
-  const deadline = Date.now() + withinMs;
-  while (!(await isSo())) {
-    if (Date.now() > deadline) assert.fail(`${what}: not within ${withinMs} ms`);
-    await pause(5);
-  }
-}
+export { until } from '../helpers/until.ts';

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import OpenAI from 'openai';
+import { until } from '../helpers/until.ts';
 import { type Customer, modelAt, startHouse, usdInNano } from './house.ts';
 
 const house = await startHouse({
@@ -122,14 +123,9 @@ test('counting a prompt of responses is free and answered by the vendor', async 
 test('the account and its answers stay apart in the database', async () => {
   const client = clientOf(anna);
   const { id } = await client.responses.create({ model: 'sandbox', input: 'kept' });
-  for (let tries = 0; tries < 400; tries++) {
+  const row = await until('the answer is written', async () => {
     const rows = await house.rows<{ id: string; account_id: string; kind: string }>('kept_responses');
-    const row = rows.find((one) => one.id === id);
-    if (row !== undefined) {
-      assert.deepEqual([row.account_id, row.kind], [anna.accountId, 'relayed']);
-      return;
-    }
-    await new Promise((resolve) => void setTimeout(resolve, 100));
-  }
-  assert.fail('the answer was never written');
+    return rows.find((one) => one.id === id);
+  });
+  assert.deepEqual([row.account_id, row.kind], [anna.accountId, 'relayed']);
 });

@@ -202,8 +202,8 @@ test('client secrets: what is refused by name, their expiry, and the revocation 
     .rows<{ id: string; account_id: string }>('keys')
     .then((rows) => rows.filter((row) => row.account_id === customer.accountId));
   await admin.revokeKey(customer.accountId, key!.id);
-  await pause(200);
-  assert.equal((await refusal(house.origin, '/v1/realtime', headers)).status, 401);
+  const refused401 = async () => (await refusal(house.origin, '/v1/realtime', headers)).status === 401;
+  await until('its secret is refused', refused401);
   // The session that is open ends before its next response.
   client.send({ type: 'response.create' });
   assert.equal(await client.closed, 1008);
@@ -293,7 +293,7 @@ test('tokens: what is refused by name, and the revocation of their key', async (
     .rows<{ id: string; account_id: string }>('keys')
     .then((rows) => rows.filter((row) => row.account_id === customer.accountId));
   await house.gateway.gateway.find(accountAdmin)!.revokeKey(customer.accountId, key!.id);
-  await pause(200);
-  assert.equal((await refusal(house.origin, `${path}?access_token=${name}`, {})).status, 401);
+  const refused401 = async () => (await refusal(house.origin, `${path}?access_token=${name}`, {})).status === 401;
+  await until('its token is refused', refused401);
   assert.equal((await refusal(house.origin, `${path}?access_token=auth_tokens/0`, {})).status, 401);
 });

@@ -10,6 +10,7 @@ import { ledgerQueries } from '../../plugins/common/domain/admin/ledger.ts';
 import { requestQueries } from '../../plugins/common/domain/admin/requests.ts';
 import { ledger } from '../../plugins/common/domain/ledger.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { until } from '../helpers/until.ts';
 
 const directory = temporaryDirectory('served-');
 let vendor: Vendor;
@@ -82,12 +83,11 @@ const balance = () => gateway.find(ledger)!.balance(account);
 
 /** Its row is written a moment after the answer. */
 async function latestRow(status: number) {
-  for (const until = Date.now() + 10_000; Date.now() < until; await setTimeout(50)) {
+  return until(`a request has ended with ${status}`, async () => {
     const filter = { accountId: account, from: 0, until: Date.now() + 60_000 };
     const { rows } = await gateway.find(requestQueries)!.list(filter, { limit: 1 });
-    if (rows[0]?.status === status) return rows[0];
-  }
-  throw new Error(`no request ended with ${status}`);
+    return rows[0]?.status === status && rows[0];
+  });
 }
 
 test('an answer of its own is charged, and its rows name no provider', async () => {
@@ -123,9 +123,10 @@ async function inUsage({ requests, usd }: { requests: number; usd: number }) {
       costs: costs.data.flatMap(({ results }: { results: object[] }) => results),
     };
   };
-  let seen = await reports();
-  for (const until = Date.now() + 10_000; seen.usage.length === 0 && Date.now() < until; await setTimeout(100))
-    seen = await reports();
+  const seen = await until('usage is reported', async () => {
+    const found = await reports();
+    return found.usage.length > 0 && found;
+  });
   assert.equal(seen.usage.length, 1, JSON.stringify(seen));
   const { model, num_model_requests, input_tokens, output_tokens } = seen.usage[0];
   assert.deepEqual([model, num_model_requests, input_tokens, output_tokens], ['m', requests, 0, 0]);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { startGateway } from '../helpers/gateway.ts';
+import { until } from '../helpers/until.ts';
 import { type Customer, faces, modelAt, speaks, startHouse, yamlOf } from './house.ts';
 
 const house = await startHouse({
@@ -443,16 +443,11 @@ test('ids are known after a restart, and to other processes', async () => {
   const owner = await house.customer();
   house.replay.play(json(response([], { conversation: { id: 'conv_kept' } })), answers.responses);
   await ask(owner, '/v1/responses', bodyOf('responses', 'replay', {}));
-  for (let tries = 0; ; tries++) {
+  const row = await until('the id is written', async () => {
     const rows = await house.rows<{ id: string; account_id: string; provider: string }>('issued_ids');
-    const row = rows.find(({ id }) => id === 'conv_kept');
-    if (row !== undefined) {
-      assert.deepEqual([row.account_id, row.provider], [owner.accountId, 'replay']);
-      break;
-    }
-    assert.ok(tries < 100, 'the id was never written');
-    await pause(50);
-  }
+    return rows.find(({ id }) => id === 'conv_kept');
+  });
+  assert.deepEqual([row.account_id, row.provider], [owner.accountId, 'replay']);
 });
 
 test('a gateway that starts again finds them', async (context) => {

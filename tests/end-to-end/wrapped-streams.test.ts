@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { until } from '../helpers/until.ts';
 import { startVendor, type Vendor } from '../helpers/vendor.ts';
 
 const directory = temporaryDirectory('wrapped-');
@@ -90,13 +91,8 @@ for (const [client, [path, body]] of Object.entries(clients))
         const last = JSON.parse(/^data: (.*)$/m.exec(frames.findLast((frame) => frame.includes('data: {'))!)![1]!);
         assert.match(JSON.stringify(last), what === 'refusal' ? /These words are not allowed\./ : /error/);
         assert.doesNotMatch(text, /secret detail/);
-        for (
-          let tries = 0;
-          tries < 200 && !gateway.lines.slice(before).some((line) => line.includes('"outcome"'));
-          tries++
-        )
-          await new Promise((resolve) => setTimeout(resolve, 10));
-        const outcome = JSON.parse(gateway.lines.slice(before).find((line) => line.includes('"outcome"'))!);
+        const logged = () => gateway.lines.slice(before).find((line) => line.includes('"outcome"'));
+        const outcome = JSON.parse(await until('the outcome is logged', logged));
         assert.equal(outcome.kind, 'failed');
         assert.equal(outcome.reason, what === 'refusal' ? 'content_rule' : undefined);
       });

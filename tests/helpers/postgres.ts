@@ -87,7 +87,7 @@ async function launch(directory: string, options: readonly string[]): Promise<Te
       try {
         return void sql('select 1');
       } catch (error) {
-        if (attempt > 100 || server.exitCode !== null) throw error;
+        if (attempt > 1_000 || server.exitCode !== null) throw error;
       }
       await pause(50);
     }

@@ -50,7 +50,7 @@ export async function startRedis(options: readonly string[] = []): Promise<TestR
       try {
         if (command('ping') === 'PONG') return child;
       } catch (error) {
-        if (attempt > 100) throw error;
+        if (attempt > 3_000) throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, 20));
     }

@@ -77,7 +77,7 @@ const order = (duration?: number) => ({
 });
 
 async function become(id: unknown, ...states: string[]): Promise<Record<string, unknown>> {
-  for (let tries = 0; tries < 600; tries += 1) {
+  for (let tries = 0; tries < 2_400; tries += 1) {
     const seen = await send('GET', `${orders}/${id}`);
     if (states.includes(String(seen['status']))) return seen;
     await new Promise((resolve) => setTimeout(resolve, 25));
@@ -90,7 +90,7 @@ async function become(id: unknown, ...states: string[]): Promise<Record<string, 
 /** What the account has left; a task's authorization is released a moment after its end. */
 async function hasLeft(usd: string): Promise<void> {
   const balance = () => gateway.find(ledger)!.balance(accountId);
-  for (let tries = 0; tries < 200 && (await balance()) !== parseUsd(usd); tries += 1)
+  for (let tries = 0; tries < 2_400 && (await balance()) !== parseUsd(usd); tries += 1)
     await new Promise((resolve) => setTimeout(resolve, 25));
   assert.equal(await balance(), parseUsd(usd));
 }

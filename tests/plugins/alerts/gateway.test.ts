@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { alertAdmin } from '../../../plugins/common/domain/admin/alerts.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
+import { until } from '../../helpers/until.ts';
 
 const secret = 'a secret of the webhook';
 const got: { headers: Record<string, unknown>; text: string }[] = [];
@@ -61,14 +62,6 @@ after(async () => {
   vendor.close();
 });
 
-async function until<T>(find: () => T | undefined, what: string): Promise<T> {
-  for (let tries = 0; tries < 600; tries++) {
-    const found = find();
-    if (found !== undefined) return found;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  assert.fail(what);
-}
 const messages = () => got.map(({ text }) => JSON.parse(text) as Record<string, unknown>);
 
 async function run(command: string, values: Record<string, string> = {}) {
@@ -87,12 +80,12 @@ test('a model that fails is an alert, signed, and one without a price is another
     });
   for (let count = 0; count < 4; count++) assert.ok((await call('m')).status >= 500);
   assert.equal((await call('free')).status, 404);
-  const failing = await until(() => messages().find(({ rule }) => rule === 'model_success'), 'no alert of the model');
+  const failing = await until('an alert of the model', () => messages().find(({ rule }) => rule === 'model_success'));
   assert.deepEqual(
     [failing['type'], failing['subject'], failing['value'], failing['gateway']],
     ['alert.begin', 'm', 0, 'watched'],
   );
-  const unpriced = await until(() => messages().find(({ rule }) => rule === 'unpriced_model'), 'no alert of the price');
+  const unpriced = await until('an alert of the price', () => messages().find(({ rule }) => rule === 'unpriced_model'));
   assert.equal(unpriced['subject'], 'free');
   for (const { headers, text } of got) {
     const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${text}`;
@@ -105,11 +98,11 @@ test('a model that fails is an alert, signed, and one without a price is another
 test('sinks that take nothing are shown with the reason, and no address is quoted', async () => {
   const admin = gateway.gateway.find(alertAdmin)!;
   let faults: Record<string, string | undefined> = {};
-  for (let tries = 0; tries < 100 && Object.keys(faults).length < 3; tries++) {
+  await until('each sink has been tried', async () => {
     const sinks = await admin.sinks();
     faults = Object.fromEntries(sinks.flatMap(({ name, last }) => (last === undefined ? [] : [[name, last.fault]])));
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+    return Object.keys(faults).length >= 3;
+  });
   assert.equal(faults['ops'], undefined);
   assert.equal(faults['mail'], 'this gateway sends no mail: set console.smtp');
   assert.match(faults['inside']!, /private|public|port|allowed/);

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import {
   chatAnswer,
   startGateway,
@@ -12,6 +11,7 @@ import {
   type TestGateway,
   type Vendor,
 } from '../../../plugins/common/author/testing.ts';
+import { until } from '../../helpers/until.ts';
 
 let vendor: Vendor;
 let gateway: TestGateway;
@@ -79,8 +79,10 @@ test('requests that come together wait for one set of keys, which is replaced ah
   // The keys that end soon are used while the next ones are fetched.
   assert.equal((await ask('m')).status, 200);
   assert.equal(keyOf(-1), 'ASIAROLE1');
-  for (const until = Date.now() + 10_000; keyOf(-1) === 'ASIAROLE1' && Date.now() < until; await pause(100))
+  await until('the next keys are used', async () => {
     await ask('m');
+    return keyOf(-1) !== 'ASIAROLE1';
+  });
   assert.equal(keyOf(-1), 'ASIAROLE2');
   assert.equal(given, 2);
 });

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
+import { until } from '../../helpers/until.ts';
 import type { Browser } from './browser.ts';
 import { clientOf, operatorOf, startDemo, type TestConsole } from './house.ts';
 
@@ -60,12 +60,10 @@ async function order(file: string): Promise<string> {
 }
 
 async function ended(id: string) {
-  for (let tries = 0; tries < 300; tries++) {
+  return until('the batch has ended', async () => {
     const { json } = await ada.ask(`/batches/${id}`);
-    if (json.state === 'ended') return json;
-    await pause(100);
-  }
-  throw new Error('the batch did not end');
+    return json.state === 'ended' && json;
+  });
 }
 
 test('a file is listed, downloaded byte by byte, and deleted, by its own account alone', async () => {
@@ -123,15 +121,11 @@ test('a batch shows its counts, its results and what the ledger says that it cos
   const requestIds = results.map((text: string) => JSON.parse(text).response.request_id);
   let sum = 0n;
   for (const requestId of requestIds) {
-    for (let tries = 0; ; tries++) {
-      const { charge } = (await ada.ask(`/usage/${requestId}`)).json;
-      if (charge !== null && charge !== undefined) {
-        sum += nano(charge.cost);
-        break;
-      }
-      assert.ok(tries < 100, 'the charge was not written');
-      await pause(100);
-    }
+    const charge = await until('the charge is written', async () => {
+      const { charge: written } = (await ada.ask(`/usage/${requestId}`)).json;
+      return written ?? undefined;
+    });
+    sum += nano(charge.cost);
   }
   assert.ok(sum > 0n);
   assert.equal(nano(batch.cost), sum);

@@ -1,10 +1,10 @@
 /** A main gateway with the plugin `endpoints`, vendors that are replayed, and an account with money. */
-import { setTimeout as pause } from 'node:timers/promises';
 import { accounts } from '../../../plugins/common/domain/accounts.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import type { Usage } from '../../../plugins/common/domain/usage.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
+import { until } from '../../helpers/until.ts';
 import { startVendor, type Vendor } from '../../helpers/vendor.ts';
 
 export interface House {
@@ -99,15 +99,13 @@ ${more}
     balance: () => gateway.gateway.find(ledger)!.balance(rich.id),
     async charges(count) {
       const command = gateway.gateway.commands.find(({ name }) => name === 'ledger')!;
-      for (let tries = 0; ; tries++) {
+      return until(`${count} charges`, async () => {
         const { rows } = (await command.run({ account: rich.id, limit: '1000' })).json as {
           rows: (Charge & { kind: string })[];
         };
         const charges = rows.filter(({ kind }) => kind === 'CHARGE');
-        if (charges.length >= count) return charges;
-        if (tries > 100) throw new Error(`${charges.length} charges, not ${count}`);
-        await pause(30);
-      }
+        return charges.length >= count && charges;
+      });
     },
     async stop() {
       await gateway.stop();

@@ -4,12 +4,12 @@ import { readdir } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join, sep } from 'node:path';
 import { after, before, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { sourceOf } from '../../../plugins/common/audio/duration.ts';
 import { Spool, type SpooledBody } from '../../../plugins/endpoints/audio/spool.ts';
 import { wavTone } from '../../../plugins/sandbox/endpoints/tones.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { until } from '../../helpers/until.ts';
 import { type House, openHouse } from './setup.ts';
 
 let house: House;
@@ -95,21 +95,21 @@ test('a client that leaves in its upload leaves nothing, and its place is free a
       sending.write(talk.subarray(0, 500_000));
       setTimeout(() => sending.destroy(new Error('left')), 150);
     });
-  await pause(100);
   house.first.play({ headers: json, body: answer });
-  assert.equal((await transcribe(form())).status, 200);
+  await until('a place is free', async () => (await transcribe(form())).status === 200);
 });
 
 test('more forms of an account than it may have at once are refused, and so is one that is too large', async () => {
-  house.first.play(
-    { headers: json, body: answer, headDelayMs: 700 },
-    { headers: json, body: answer, headDelayMs: 700 },
-  );
+  const { promise: hasRefused, resolve: answerBoth } = Promise.withResolvers<void>();
+  const script = { headers: json, body: answer, after: hasRefused };
+  house.first.play(script, script);
+  const before = house.first.requests.length;
   const both = [transcribe(form()), transcribe(form())];
-  await pause(350);
+  await until('both are with the vendor', () => house.first.requests.length === before + 2);
   const third = await transcribe(form());
   assert.equal(third.status, 429);
   assert.match(third.json.error.message, /At most 2 forms/);
+  answerBoth();
   for (const { status } of await Promise.all(both)) assert.equal(status, 200);
   const large = await transcribe(form(new Uint8Array(4 * 2 ** 20 + 1)));
   assert.deepEqual([large.status, large.json.error.param], [413, 'file']);

@@ -15,6 +15,7 @@ import { keepEmbeddedProcesses, useEmbedded } from '../../../plugins/storage/emb
 import { readOwner } from '../../../plugins/storage/embedded/lock.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 import { fillDirectory } from '../../helpers/template.ts';
+import { until } from '../../helpers/until.ts';
 
 // As gateways have it.
 keepEmbeddedProcesses(false);
@@ -68,14 +69,6 @@ const isAlive = (pid: number) => {
     return false;
   }
 };
-
-async function until(what: string, condition: () => boolean | Promise<boolean>, limitMs = 10_000): Promise<void> {
-  for (let waitedMs = 0; waitedMs < limitMs; waitedMs += 20) {
-    if (await condition()) return;
-    await sleep(20);
-  }
-  assert.fail(`waited in vain until ${what}`);
-}
 
 const ping = (database: OpenedDatabase) => database.orm.execute(sql`select 1 as one`);
 

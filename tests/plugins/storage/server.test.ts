@@ -12,6 +12,7 @@ import { type EmbeddedBackend, openBackend } from '../../../plugins/storage/embe
 import { EmbeddedServer } from '../../../plugins/storage/embedded/server.ts';
 import { closeStatement, parse, query, sync } from '../../../plugins/storage/embedded/wire.ts';
 import { fillDirectory } from '../../helpers/template.ts';
+import { until } from '../../helpers/until.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
 const address = join(directory, 'test.sock');
@@ -66,12 +67,10 @@ class RawClient {
 
   /** Letters of the answers so far, once one of that kind is among them; a status follows `Z`. */
   async until(kind: string): Promise<string> {
-    for (let waitedMs = 0; waitedMs < 5_000; waitedMs += 5) {
+    return until(`${kind} has come`, () => {
       const kinds = this.#kinds();
-      if (kinds.includes(kind)) return kinds;
-      await sleep(5);
-    }
-    throw new Error(`no ${kind} came, only ${this.#kinds()}`);
+      return kinds.includes(kind) && kinds;
+    });
   }
 
   text(): string {

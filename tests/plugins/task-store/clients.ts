@@ -4,6 +4,7 @@ import { accounts } from '../../../plugins/common/domain/accounts.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import type { TestGateway } from '../../helpers/gateway.ts';
+import { until } from '../../helpers/until.ts';
 
 export const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -57,19 +58,10 @@ export async function clientOf(
   };
 }
 
-export async function until<T>(look: () => Promise<T | undefined>, what: string): Promise<T> {
-  for (let tries = 0; tries < 2_000; tries += 1) {
-    const found = await look();
-    if (found !== undefined) return found;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error(`${what} did not come`);
-}
-
 /** What is told of the task at this path when it has ended. */
 export const ended = (client: Client, path: string) =>
-  until(async () => {
+  until(`the end of ${path}`, async () => {
     const { json } = await client.send('GET', path);
     const status = json.data?.status ?? json.status;
     return ['completed', 'failed', 'succeeded', 'cancelled'].includes(status) ? json : undefined;
-  }, `the end of ${path}`);
+  });

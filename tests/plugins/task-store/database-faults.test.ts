@@ -9,7 +9,8 @@ import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { unavailable } from '../../../plugins/storage/passing.ts';
 import { Pool, type Runner, type Statement } from '../../../plugins/storage/pool.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
-import { type Client, clientOf, png, until } from './clients.ts';
+import { until } from '../../helpers/until.ts';
+import { type Client, clientOf, png } from './clients.ts';
 
 const vendor = createServer((incoming, outgoing) => {
   incoming.resume();
@@ -99,7 +100,7 @@ const rows = async <Row>(query: (schema: string) => string): Promise<Row[]> => {
 
 /** The states of the tasks with this prompt, once all have ended and no money is set aside. */
 const endOf = (prompt: string) =>
-  until(async () => {
+  until(`the end of ${prompt}`, async () => {
     const tasks = await rows<{ state: string }>(
       (schema) => `select state from ${schema}.tasks where order_head->>'prompt' = '${prompt}'`,
     );
@@ -108,7 +109,7 @@ const endOf = (prompt: string) =>
     return held.length === 0 && states.every((state) => state === 'completed' || state === 'failed')
       ? states
       : undefined;
-  }, `the end of ${prompt}`);
+  });
 
 const forms = [
   { manner: 'before', who: 'asks later', more: {}, headers: () => ({}) },
@@ -133,7 +134,7 @@ for (const { manner, who, more, headers } of forms) {
       const isReached = faults.left <= 0;
       faults.left = Number.POSITIVE_INFINITY;
       const isBack = () => !faults.isAway && gateway.gateway.find(database)!.healthy();
-      await until(async () => isBack() || undefined, 'the database');
+      await until('the database', async () => isBack() || undefined);
       const states = await endOf(prompt);
       const what = `${prompt}: ${told.status} ${JSON.stringify(told.json).slice(0, 300)} ${states}`;
       if (told.status === 200) {

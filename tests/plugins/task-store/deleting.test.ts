@@ -6,7 +6,8 @@ import { database } from '../../../plugins/common/domain/database.ts';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { type RunningVendor, startVendor } from '../../../plugins/sandbox/vendor.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
-import { type Client, clientOf, ended, until } from './clients.ts';
+import { until } from '../../helpers/until.ts';
+import { type Client, clientOf, ended } from './clients.ts';
 
 let vendor: RunningVendor;
 let gateway: TestGateway;
@@ -98,10 +99,10 @@ test('what its vendor has finished meanwhile is not taken for cancelled', async 
   const { requests } = vendor.bill();
   const before = await alice.balance();
   const { json } = await alice.send('POST', films, filmOf('Waves [[sandbox: takes=1s]]'));
-  const told = await until(async () => {
+  const told = await until('the handing over', async () => {
     const answer = await alice.send('GET', `${films}/${json.id}`);
     return answer.json.status === 'running' ? answer : undefined;
-  }, 'the handing over');
+  });
   assert.equal(told.status, 200);
   for (;;) {
     const { status } = await alice.send('DELETE', `${films}/${json.id}`);

@@ -6,7 +6,8 @@ import { after, before, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
-import { type Client, clientOf, ended, mp4, png, until } from './clients.ts';
+import { until } from '../../helpers/until.ts';
+import { type Client, clientOf, ended, mp4, png } from './clients.ts';
 
 interface Seen {
   readonly path: string;
@@ -226,7 +227,7 @@ test('videos are listed as their protocol has it: numbered pages, the total, fil
   const far = await carol.send('POST', tasks, { model: 'away', content });
   // Refused only while a try to reach the vendor is under way.
   const takeBack = () => carol.send('DELETE', `${tasks}/${far.json.id}`);
-  await until(async () => ((await takeBack()).status === 200 ? true : undefined), 'the end of what is cancelled');
+  await until('the end of what is cancelled', async () => ((await takeBack()).status === 200 ? true : undefined));
 
   const first = (await carol.send('GET', `${tasks}?page_num=1&page_size=3`)).json;
   const second = (await carol.send('GET', `${tasks}?page_num=2&page_size=3`)).json;
@@ -272,7 +273,7 @@ test('videos are listed as their protocol has it: numbered pages, the total, fil
 test('what has begun cannot be cancelled; bad input is refused before anything is held', async () => {
   const before = await main.balance();
   const slow = await main.send('POST', '/v1/images/generations', { model: 'paint', prompt: 'slow' });
-  await until(async () => vendor.seen.find(({ body }) => body['prompt'] === 'slow'), 'the departure');
+  await until('the departure', async () => vendor.seen.find(({ body }) => body['prompt'] === 'slow'));
   const refused = await main.send('DELETE', `/v1/tasks/${slow.json.data.id}`);
   assert.deepEqual([refused.status, refused.json.error.code], [409, 'task_not_cancellable']);
   await ended(main, `/v1/tasks/${slow.json.data.id}`);
@@ -301,7 +302,7 @@ test('a callback is signed for its account, and sent until it is taken', async (
   vendor.callbackFailures = 2;
   const order = { model: 'paint', prompt: 'call me', callback_url: `${origin}/callback` };
   const { json } = await main.send('POST', '/v1/images/generations', order);
-  await until(async () => (vendor.calls.length >= 3 ? true : undefined), 'the third callback');
+  await until('the third callback', async () => (vendor.calls.length >= 3 ? true : undefined));
   const { headers, body } = vendor.calls.at(-1)!;
   const command = gateway.gateway.commands.find(({ name }) => name === 'callbacks secret')!;
   const { secret } = (await command.run({ account: 'alice' })).json as { secret: string };

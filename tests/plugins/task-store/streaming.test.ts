@@ -8,7 +8,8 @@ import OpenAI, { toFile } from 'openai';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { type RunningVendor, startVendor } from '../../../plugins/sandbox/vendor.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
-import { type Client, clientOf, ended, png, until } from './clients.ts';
+import { until } from '../../helpers/until.ts';
+import { type Client, clientOf, ended, png } from './clients.ts';
 
 const base64 = png.toString('base64');
 /** As a vendor might write it: comments, both line ends, a field that nobody knows. */
@@ -241,9 +242,9 @@ test('not more images than allowed are streamed at once; a place is free again w
   assert.deepEqual([full.status, full.headers.get('retry-after')], [503, '5']);
   await full.text();
   await Promise.all(open.map((answer) => answer.text()));
-  await until(async () => {
+  await until('a free place', async () => {
     const next = await streamed({ model: 'exact' });
     await next.text();
     return next.status === 200 ? true : undefined;
-  }, 'a free place');
+  });
 });

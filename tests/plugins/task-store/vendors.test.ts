@@ -7,7 +7,8 @@ import { after, before, test } from 'node:test';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { type RunningVendor, startVendor } from '../../../plugins/sandbox/vendor.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
-import { type Client, clientOf, ended, png, until } from './clients.ts';
+import { until } from '../../helpers/until.ts';
+import { type Client, clientOf, ended, png } from './clients.ts';
 
 /** Where clients keep what they show. */
 const fetched: string[] = [];
@@ -134,10 +135,10 @@ const film = (words: string) => ({
 /** Resolves with the id when the vendor has a task of its own for it. */
 async function handedOver(words: string): Promise<string> {
   const { id } = (await alice.send('POST', tasks, film(words))).json;
-  await until(async () => {
+  await until('the handing over', async () => {
     const { json } = await alice.send('GET', `${tasks}/${id}`);
     return json.status === 'running' ? true : undefined;
-  }, 'the handing over');
+  });
   return id;
 }
 
@@ -146,10 +147,10 @@ test('what waits at its vendor is taken back, once and for all, and its money is
   const { requests } = sandbox.bill();
   const id = await handedOver('takes=300s');
   // Handed over is more than sent: a while later the vendor says that it waits.
-  const taken = await until(async () => {
+  const taken = await until('the end of what is cancelled', async () => {
     const told = await alice.send('DELETE', `${tasks}/${id}`);
     return told.status === 200 ? told : undefined;
-  }, 'the end of what is cancelled');
+  });
   assert.deepEqual([taken.json.status, taken.json.error], ['failed', 'The task was cancelled.']);
   const again = await alice.send('DELETE', `${tasks}/${id}`);
   assert.deepEqual([again.status, again.json], [200, taken.json]);

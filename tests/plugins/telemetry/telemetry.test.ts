@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type House, startHouse } from '../../end-to-end/house.ts';
 import { talk } from '../../end-to-end/sockets.ts';
 import { freePort } from '../../helpers/redis.ts';
+import { until } from '../../helpers/until.ts';
 
 interface Collected {
   readonly path: string;
@@ -126,11 +127,12 @@ test('Prometheus is told of batches and of files that are kept', async (t) => {
     new RegExp(`^gateway_files_kept(_bytes)?(\\{.*\\})? ${Buffer.byteLength(input)}$`, 'm'),
   ];
   const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  let page = await read();
-  for (let tries = 0; tries < 200 && !wanted.every((line) => line.test(page)); tries++) {
-    await pause(100);
+  let page = '';
+  const isComplete = async () => {
     page = await read();
-  }
+    return wanted.every((line) => line.test(page));
+  };
+  await until('all is counted', isComplete).catch(() => undefined);
   for (const line of wanted) assert.match(page, line);
 });
 

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { batchAdmin } from '../../../../plugins/common/domain/admin/batches.ts';
 import { ledgerQueries } from '../../../../plugins/common/domain/admin/ledger.ts';
+import { until } from '../../../helpers/until.ts';
 import type { Trouble } from './stand-in.ts';
 import { callCost, chatLine, type House, lineCost, lineOwn, startHouse } from './world.ts';
 
@@ -34,9 +35,8 @@ test('a batch is one order at the vendor, and each line a call of its own at the
   assert.match(JSON.stringify(two.body), /This is not allowed\./);
   const charges = await world.settled(3n * lineCost, 3);
   assert.ok(charges.every(({ detail }) => detail.estimated !== true));
-  await pause(100);
-  // What the vendor has kept is deleted, and no one asks it any more.
-  assert.equal(world.vendor.files.size, 0);
+  await until('what the vendor has kept is deleted', () => world.vendor.files.size === 0);
+  // The vendor is asked no more.
   const { length } = world.vendor.steps;
   await pause(500);
   assert.equal(world.vendor.steps.length, length);

@@ -7,6 +7,7 @@ import { database } from '../../../../plugins/common/domain/database.ts';
 import { ledger, pool } from '../../../../plugins/common/domain/ledger.ts';
 import { parseUsd } from '../../../../plugins/common/domain/money.ts';
 import { startGateway, type TestGateway } from '../../../helpers/gateway.ts';
+import { until } from '../../../helpers/until.ts';
 import { contentRoutes } from './content-vendor.ts';
 import { fileRoutes } from './file-vendor.ts';
 import { messageRoutes } from './message-vendor.ts';
@@ -117,8 +118,8 @@ async function openWorld(vendor: BatchVendor, running: TestGateway, name: string
     held: async () => (await gateway.find(pool)!.view(account.id)).held,
     /** The request log's row of one line. */
     async request(id: string) {
-      await pause(1_500);
-      const { status, outcome, provider, usage } = (await command('requests show', { id })) as RequestRow;
+      const row = await until('its row is written', () => command('requests show', { id }).catch(() => undefined));
+      const { status, outcome, provider, usage } = row as RequestRow;
       return { status, outcome, provider, usage };
     },
     balance: () => gateway.find(ledger)!.balance(account.id),
