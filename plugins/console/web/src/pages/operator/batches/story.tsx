@@ -1,6 +1,6 @@
 /** One batch: its account and key, its lines by outcome, its money and files, and what a vendor makes of it; it can be cancelled. */
-import { Button, Group, Stack, Text } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
+import { Group, Stack, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import { has, useMe } from '../../../api/session.ts';
@@ -10,7 +10,7 @@ import { Money } from '../../../parts/money.tsx';
 import { Time } from '../../../parts/time.tsx';
 import { BatchState, Done } from '../../client/batches/batch-parts.tsx';
 import { Faults } from '../../client/batches/faults.tsx';
-import { Act, useActs } from '../parts/act.tsx';
+import { ActButton, useActs } from '../parts/act.tsx';
 import { type Fact, Facts } from '../parts/facts.tsx';
 import { answerKey, Loaded, useAnswer } from '../parts/load.tsx';
 import { AccountLink, RowLink, shortId } from '../parts/names.tsx';
@@ -119,27 +119,19 @@ function ItsFiles({ batch: { inputFile, outputFile, errorFile } }: { readonly ba
 
 function Cancel({ id, path, list }: StoryProps & { readonly path: string }) {
   const { t } = useTranslation();
-  const [asks, setAsks] = useState(false);
   if (!useActs()) return null;
   return (
-    <>
-      <Button variant="default" size="xs" onClick={() => setAsks(true)}>
-        {t('operator.batches.cancel')}
-      </Button>
-      <Act
-        opened={asks}
-        onClose={() => setAsks(false)}
-        title={t('operator.batches.cancelTitle', { name: shortId(id) })}
-        text={t('operator.batches.cancelText')}
-        action={t('operator.batches.cancel')}
-        danger
-        stale={[listKey(list), answerKey(path)]}
-        act={async (reason) => {
-          await send('POST', `${path}/cancel`, { reason });
-          return t('operator.batches.cancelled');
-        }}
-      />
-    </>
+    <ActButton
+      title={t('operator.batches.cancelTitle', { name: shortId(id) })}
+      text={t('operator.batches.cancelText')}
+      action={t('operator.batches.cancel')}
+      danger
+      stale={[listKey(list), answerKey(path)]}
+      act={async (reason) => {
+        await send('POST', `${path}/cancel`, { reason });
+        return t('operator.batches.cancelled');
+      }}
+    />
   );
 }
 

@@ -1,7 +1,6 @@
 /** Uploaded files of all accounts, and results of batches; one can be deleted. */
-import { Button, Group, Stack, Text } from '@mantine/core';
+import { Group, Stack, Text } from '@mantine/core';
 import { IconFile } from '@tabler/icons-react';
-import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError, send } from '../../../api/client.ts';
 import { has, useMe } from '../../../api/session.ts';
@@ -12,7 +11,7 @@ import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { Time } from '../../../parts/time.tsx';
 import '../../client/file-texts.ts';
-import { Act, useActs } from '../parts/act.tsx';
+import { ActButton, useActs } from '../parts/act.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { ChoiceFilter } from '../parts/filters.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
@@ -94,7 +93,6 @@ function Detail({ id, onDone }: { readonly id: string; readonly onDone: () => vo
 
 function Known({ file, onDone }: { readonly file: OperatorFileDetail; readonly onDone: () => void }) {
   const { t, i18n } = useTranslation();
-  const [asks, setAsks] = useState(false);
   const acts = useActs();
   return (
     <Stack>
@@ -123,25 +121,20 @@ function Known({ file, onDone }: { readonly file: OperatorFileDetail; readonly o
       />
       {acts && (
         <Group>
-          <Button variant="default" size="xs" onClick={() => setAsks(true)}>
-            {t('operator.files.remove')}
-          </Button>
+          <ActButton
+            title={t('operator.files.removeTitle', { name: file.name })}
+            text={t('operator.files.removeText')}
+            action={t('operator.files.remove')}
+            danger
+            stale={[listKey(path)]}
+            act={async (reason) => {
+              await send('DELETE', `${path}/${encodeURIComponent(file.id)}`, { reason });
+              onDone();
+              return t('operator.files.removed');
+            }}
+          />
         </Group>
       )}
-      <Act
-        opened={asks}
-        onClose={() => setAsks(false)}
-        title={t('operator.files.removeTitle', { name: file.name })}
-        text={t('operator.files.removeText')}
-        action={t('operator.files.remove')}
-        danger
-        stale={[listKey(path)]}
-        act={async (reason) => {
-          await send('DELETE', `${path}/${encodeURIComponent(file.id)}`, { reason });
-          onDone();
-          return t('operator.files.removed');
-        }}
-      />
     </Stack>
   );
 }

@@ -1,5 +1,5 @@
 /** The dialog before a change: asks for a reason and other fields, makes the change, and shows a notification. */
-import { Button, Group, Modal, Stack, Text, Textarea } from '@mantine/core';
+import { Button, type ButtonProps, Group, Modal, Stack, Text, Textarea } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { type QueryKey, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useRef, useState } from 'react';
@@ -43,6 +43,19 @@ export function Act(props: ActProps) {
     <Modal opened={opened} onClose={onClose} title={title} size={wide ? 1000 : 'md'}>
       {opened && <ActForm {...props} />}
     </Modal>
+  );
+}
+
+/** The button of a change, with the dialog that it opens. */
+export function ActButton({ look, ...act }: Omit<ActProps, 'opened' | 'onClose'> & { readonly look?: ButtonProps }) {
+  const [opened, setOpened] = useState(false);
+  return (
+    <>
+      <Button variant="default" size="xs" {...look} onClick={() => setOpened(true)}>
+        {act.action}
+      </Button>
+      <Act {...act} opened={opened} onClose={() => setOpened(false)} />
+    </>
   );
 }
 

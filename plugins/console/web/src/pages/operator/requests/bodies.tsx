@@ -1,6 +1,5 @@
 /** Recorded bodies of a request and its answer. They are fetched on a click, because each look leaves an audit row. */
 import { Button, Group, Stack, Text } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
 import { IconEye, IconTrash } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -9,7 +8,7 @@ import { get, send } from '../../../api/client.ts';
 import { CodeBlock } from '../../../parts/code-block.tsx';
 import { bytesText } from '../../../parts/format.ts';
 import { Time } from '../../../parts/time.tsx';
-import { Act } from '../parts/act.tsx';
+import { ActButton } from '../parts/act.tsx';
 import { answerKey, Loaded } from '../parts/load.tsx';
 import { shortId } from '../parts/names.tsx';
 import type { KeptBodies, KeptBody } from '../types.ts';
@@ -88,25 +87,18 @@ function OneBody({ title, body }: { readonly title: string; readonly body: KeptB
 
 function Forget({ id, path }: { readonly id: string; readonly path: string }) {
   const { t } = useTranslation();
-  const [opened, dialog] = useDisclosure(false);
   return (
-    <>
-      <Button variant="subtle" color="red" size="xs" leftSection={<IconTrash size={15} />} onClick={dialog.open}>
-        {t('operator.traffic.bodies.forget')}
-      </Button>
-      <Act
-        opened={opened}
-        onClose={dialog.close}
-        title={t('operator.traffic.bodies.forgetTitle', { name: shortId(id) })}
-        text={t('operator.traffic.bodies.forgetText')}
-        action={t('operator.traffic.bodies.forget')}
-        danger
-        stale={[answerKey(path)]}
-        act={async (reason) => {
-          await send('DELETE', path, { reason });
-          return t('operator.traffic.bodies.forgotten');
-        }}
-      />
-    </>
+    <ActButton
+      look={{ variant: 'subtle', color: 'red', leftSection: <IconTrash size={15} /> }}
+      title={t('operator.traffic.bodies.forgetTitle', { name: shortId(id) })}
+      text={t('operator.traffic.bodies.forgetText')}
+      action={t('operator.traffic.bodies.forget')}
+      danger
+      stale={[answerKey(path)]}
+      act={async (reason) => {
+        await send('DELETE', path, { reason });
+        return t('operator.traffic.bodies.forgotten');
+      }}
+    />
   );
 }

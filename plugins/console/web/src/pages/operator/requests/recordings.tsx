@@ -8,7 +8,7 @@ import { send } from '../../../api/client.ts';
 import { has, useMe } from '../../../api/session.ts';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { Time } from '../../../parts/time.tsx';
-import { Act, useActs } from '../parts/act.tsx';
+import { Act, ActButton, useActs } from '../parts/act.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { answerKey, useAnswer } from '../parts/load.tsx';
 import { AccountLink, shortId } from '../parts/names.tsx';
@@ -95,7 +95,6 @@ export function RunningRecordings() {
 
 function Running({ recording }: { readonly recording: Recording }) {
   const { t } = useTranslation();
-  const [opened, dialog] = useDisclosure(false);
   const { id, accountId, keyId, model, errorsOnly, until, by } = recording;
   return (
     <Paper withBorder px="md" py="xs">
@@ -111,22 +110,18 @@ function Running({ recording }: { readonly recording: Recording }) {
             {t('operator.traffic.bodies.recordingUntil')} <Time at={until} /> · {by}
           </Text>
         </Group>
-        <Button variant="subtle" size="xs" onClick={dialog.open}>
-          {t('operator.traffic.bodies.stop')}
-        </Button>
+        <ActButton
+          look={{ variant: 'subtle' }}
+          title={t('operator.traffic.bodies.stop')}
+          text={t('operator.traffic.bodies.stopText')}
+          action={t('operator.traffic.bodies.stop')}
+          stale={[answerKey(path)]}
+          act={async (reason) => {
+            await send('DELETE', `${path}/${encodeURIComponent(id)}`, { reason });
+            return t('operator.traffic.bodies.stopped');
+          }}
+        />
       </Group>
-      <Act
-        opened={opened}
-        onClose={dialog.close}
-        title={t('operator.traffic.bodies.stop')}
-        text={t('operator.traffic.bodies.stopText')}
-        action={t('operator.traffic.bodies.stop')}
-        stale={[answerKey(path)]}
-        act={async (reason) => {
-          await send('DELETE', `${path}/${encodeURIComponent(id)}`, { reason });
-          return t('operator.traffic.bodies.stopped');
-        }}
-      />
     </Paper>
   );
 }

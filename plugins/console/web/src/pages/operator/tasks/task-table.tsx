@@ -1,6 +1,6 @@
 /** Rows of tasks, of all accounts or of one; what waits can be cancelled. */
 
-import { Box, Button, Group, Image, Stack, Text } from '@mantine/core';
+import { Box, Group, Image, Stack, Text } from '@mantine/core';
 import { IconPhotoCog } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useState } from 'react';
@@ -12,7 +12,7 @@ import { textColumn, timeColumn } from '../../../parts/columns.tsx';
 import { listKey } from '../../../parts/data-table.tsx';
 import { ExpiredResult } from '../../../parts/expired-result.tsx';
 import { Time } from '../../../parts/time.tsx';
-import { Act, useActs } from '../parts/act.tsx';
+import { ActButton, useActs } from '../parts/act.tsx';
 import { TaskWord } from '../parts/badges.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { AccountLink, RequestLink, shortId } from '../parts/names.tsx';
@@ -80,7 +80,6 @@ interface DetailProps {
 
 function Detail({ task, onDone }: DetailProps) {
   const { t } = useTranslation();
-  const [asks, setAsks] = useState(false);
   const acts = useActs();
   return (
     <Stack>
@@ -101,25 +100,20 @@ function Detail({ task, onDone }: DetailProps) {
       ))}
       {acts && task.cancellable && (
         <Group>
-          <Button variant="default" size="xs" onClick={() => setAsks(true)}>
-            {t('operator.traffic.tasks.cancel')}
-          </Button>
+          <ActButton
+            title={t('operator.traffic.tasks.cancelTitle', { name: shortId(task.id) })}
+            text={t('operator.traffic.tasks.cancelText')}
+            action={t('operator.traffic.tasks.cancel')}
+            danger
+            stale={[listKey(path)]}
+            act={async (reason) => {
+              await send('DELETE', `/admin/tasks/${encodeURIComponent(task.id)}`, { reason });
+              onDone();
+              return t('operator.traffic.tasks.cancelled');
+            }}
+          />
         </Group>
       )}
-      <Act
-        opened={asks}
-        onClose={() => setAsks(false)}
-        title={t('operator.traffic.tasks.cancelTitle', { name: shortId(task.id) })}
-        text={t('operator.traffic.tasks.cancelText')}
-        action={t('operator.traffic.tasks.cancel')}
-        danger
-        stale={[listKey(path)]}
-        act={async (reason) => {
-          await send('DELETE', `/admin/tasks/${encodeURIComponent(task.id)}`, { reason });
-          onDone();
-          return t('operator.traffic.tasks.cancelled');
-        }}
-      />
     </Stack>
   );
 }
