@@ -1,7 +1,7 @@
 /** The credential scheme of Azure: a resource's key in the header `api-key`, or a token of Entra for a registered application or a managed identity. */
 import { definePlugin } from '../../core/contract/contract.ts';
 import { z } from '../../core/contract/schema.ts';
-import { type ComputedScheme, Refreshed, vendorCredentials } from '../common/wire/credentials.ts';
+import { bearerOf, type ComputedScheme, Refreshed, vendorCredentials } from '../common/wire/credentials.ts';
 import { fetchMachineToken, fetchToken } from './tokens.ts';
 
 const segment = z.string().regex(/^[\w.-]{1,100}$/, 'must be letters, digits, dots, dashes and underscores');
@@ -68,15 +68,7 @@ const scheme: ComputedScheme<z.output<typeof settings>> = {
       identity === undefined
         ? fetchToken(entra!, key, { clock, fetch }, signal)
         : fetchMachineToken(identity, clock, signal);
-    const tokens = new Refreshed({ clock, load });
-    const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
-    return {
-      authorize() {
-        const token = tokens.get();
-        return typeof token === 'string' ? bearer(token) : token.then(bearer);
-      },
-      refused: ({ headers }) => tokens.refuse(headers['authorization']?.replace('Bearer ', '') ?? ''),
-    };
+    return bearerOf(new Refreshed({ clock, load }));
   },
 };
 

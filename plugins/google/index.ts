@@ -4,7 +4,7 @@
  */
 import { definePlugin } from '../../core/contract/contract.ts';
 import { z } from '../../core/contract/schema.ts';
-import { type ComputedScheme, Refreshed, vendorCredentials } from '../common/wire/credentials.ts';
+import { bearerOf, type ComputedScheme, Refreshed, vendorCredentials } from '../common/wire/credentials.ts';
 import { fetchToken } from './tokens.ts';
 
 const settings = z.strictObject({
@@ -35,14 +35,7 @@ const scheme: ComputedScheme<z.output<typeof settings>> = {
     const load = (signal: AbortSignal) => fetchToken({ ...source, key, clock, fetch, signal });
     const tokens = new Refreshed<string>({ clock, load, aheadMs });
     const counted = project === undefined ? {} : { 'x-goog-user-project': project };
-    const bearer = (token: string) => ({ ...counted, authorization: `Bearer ${token}` });
-    return {
-      authorize() {
-        const token = tokens.get();
-        return typeof token === 'string' ? bearer(token) : token.then(bearer);
-      },
-      refused: ({ headers }) => tokens.refuse(headers['authorization']?.replace('Bearer ', '') ?? ''),
-    };
+    return bearerOf(tokens, counted);
   },
 };
 

@@ -158,6 +158,18 @@ export class Refreshed<T> {
   }
 }
 
+/** The credential that sends a fetched token as a bearer's, with these further headers. */
+export function bearerOf(tokens: Refreshed<string>, more: Headers = {}): Credential {
+  const withToken = (token: string) => ({ ...more, authorization: `Bearer ${token}` });
+  return {
+    authorize() {
+      const token = tokens.get();
+      return typeof token === 'string' ? withToken(token) : token.then(withToken);
+    },
+    refused: ({ headers }) => tokens.refuse(headers['authorization']?.replace('Bearer ', '') ?? ''),
+  };
+}
+
 /** A `load` that does not watch its signal is not waited for either. */
 function rejection(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
