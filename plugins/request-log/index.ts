@@ -14,6 +14,7 @@ import { unrecorded } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { timeline } from '../common/domain/timeline.ts';
 import { firstIdAt } from '../common/kit/arrival.ts';
+import { keySlices } from '../common/kit/key-slices.ts';
 import { lookMs } from '../common/kit/pace.ts';
 import { checkSums } from '../common/kit/sums/check.ts';
 import { foldEveryMs, foldSums } from '../common/kit/sums/fold.ts';
@@ -116,9 +117,13 @@ export default definePlugin({
 async function prune(host: Host, { orm, schema }: Database, retentionMs: number): Promise<void> {
   const before = host.clock.now() - retentionMs;
   const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
-  await orm.execute(sql`with marked as (
-      update ${table('request_sums_state')} set rows_from = greatest(rows_from, ${new Date(before).toISOString()}::timestamptz)
-    ) delete from ${table('requests')} where id < ${firstIdAt(before)}::uuid`);
+  // First, so that no sum is made again of rows that are about to go.
+  await orm.execute(
+    sql`update ${table('request_sums_state')} set rows_from = greatest(rows_from, ${new Date(before).toISOString()}::timestamptz)`,
+  );
+  const requests = table('requests');
+  for await (const [from, until] of keySlices(orm, requests, { from: firstIdAt(0), until: firstIdAt(before) }))
+    await orm.execute(sql`delete from ${requests} where id >= ${from}::uuid and id < ${until}::uuid`);
   await host.find(callRows)?.forgetFacts(before);
 }
 

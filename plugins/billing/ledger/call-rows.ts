@@ -3,8 +3,9 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { CallRows } from '../../common/domain/call-facts.ts';
 import type { Database } from '../../common/domain/database.ts';
 import { firstIdAt } from '../../common/kit/arrival.ts';
+import { keySlices, sliceRows } from '../../common/kit/key-slices.ts';
 import type { CallTexts } from './call-texts.ts';
-import { rowsOf, tablesOf, time } from './sql.ts';
+import { rowsOf, tablesOf } from './sql.ts';
 
 /** The columns that are no money: they may be added later, and are removed. */
 const factColumns = [
@@ -123,8 +124,6 @@ const requestValues = sql`account_id::uuid as account_id, key_id::uuid as key_id
 export const requestsWritten = sql`
   requested as (select ${requestValues} from called where status is not null union all select ${requestValues} from completed)`;
 
-/** Maximum number of rows changed by one statement. */
-const slice = 2_000;
 /** No request that has a call runs for so long. */
 const longestMs = 3_600_000;
 
@@ -134,51 +133,39 @@ export function openCallRows({ orm, schema }: Database): CallRows {
     view: table('call_requests'),
     costOf: (id) => sql`(select cost from ${table('calls')} as charged where charged.id = ${id} and charged.settled)`,
     forgetFacts: async (before) => {
-      const until = firstIdAt(before);
       const [known] = await rowsOf<{ before: string }>(
         orm,
         sql`select (extract(epoch from before) * 1000)::bigint::text as before from ${table('facts_forgotten')}`,
       );
-      let from = firstIdAt(known === undefined ? 0 : Number.parseInt(known.before, 10) - longestMs);
-      while (from < until) from = await forgetSlice(orm, table, from, until);
+      const from = firstIdAt(known === undefined ? 0 : Number.parseInt(known.before, 10) - longestMs);
+      const until = firstIdAt(before);
+      for await (const slice of keySlices(orm, table('calls'), { from, until }))
+        await orm.execute(forgottenRows(table, slice));
       await forgetTimelines(orm, table, until);
-      await orm.execute(
-        sql`insert into ${table('facts_forgotten')} as known (before) values (${time(before)}::timestamptz)
-            on conflict (one) do update set before = greatest(known.before, excluded.before)`,
-      );
     },
   };
 }
 
-/** Removes the facts of some calls from the id `from` on; returns where to go on. */
-async function forgetSlice(
-  orm: Database['orm'],
-  table: ReturnType<typeof tablesOf>,
-  from: string,
-  until: string,
-): Promise<string> {
-  const calls = table('calls');
-  const [row] = await rowsOf<{ next: string }>(
-    orm,
-    sql`select id::text as next from ${calls} where id >= ${from}::uuid and id < ${until}::uuid order by id offset ${slice}::int limit 1`,
-  );
-  const next = row?.next ?? until;
-  await orm.execute(
-    sql`update ${calls} set ${sql.raw(factColumns.map((name) => `${name} = null`).join(', '))}
-        where id >= ${from}::uuid and id < ${next}::uuid and status is not null`,
-  );
-  return next;
+/** Removes the facts of some calls, and keeps how far that has come: what is interrupted goes on from there. */
+function forgottenRows(table: (name: string) => SQL, [from, until]: readonly [string, string]): SQL {
+  const emptied = sql.raw(factColumns.map((name) => `${name} = null`).join(', '));
+  return sql`
+    with forgotten as (
+      update ${table('calls')} set ${emptied} where id >= ${from}::uuid and id < ${until}::uuid and status is not null
+    )
+    insert into ${table('facts_forgotten')} as known (before) values (${table('arrival_of')}(${until}::uuid))
+    on conflict (one) do update set before = greatest(known.before, excluded.before)`;
 }
 
 /** Removes the timelines of batches in which all requests arrived before the id `until`. They are in the order of their batches. */
 async function forgetTimelines(orm: Database['orm'], table: ReturnType<typeof tablesOf>, until: string): Promise<void> {
   const timelines = table('call_timelines');
-  for (let removed = slice; removed === slice; ) {
+  for (let removed = sliceRows; removed === sliceRows; ) {
     const [row] = await rowsOf<{ removed: number }>(
       orm,
       sql`with old as (
           select id from ${timelines} where id < coalesce((select id from ${timelines} where newest >= ${until}::uuid order by id limit 1),
-            9223372036854775807) order by id limit ${slice}::int
+            9223372036854775807) order by id limit ${sliceRows}::int
         ), removed as (delete from ${timelines} as timelines using old where timelines.id = old.id returning 1)
         select count(*)::int as removed from removed`,
     );

@@ -1,15 +1,17 @@
 /** The sums that are kept of calls: what pages and reports tell of usage and money. */
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { usageClasses } from '../../common/domain/usage.ts';
-import type { SumTable } from '../../common/kit/sums/table.ts';
+import { firstIdAt } from '../../common/kit/arrival.ts';
+import { type Range, type SumTable, withinRange } from '../../common/kit/sums/table.ts';
+import { tablesOf } from './sql.ts';
 
 const ofCharged = sql`filter (where settled)`;
 
 export const callSums: SumTable = {
   name: 'call_sums',
   rows: 'calls',
+  given: givenIn,
   at: sql`created_at`,
-  timeIndex: 'calls_at',
   dimensions: ['account_id', 'key_id', 'model', 'provider'].map((name) => ({
     name,
     value: sql.raw(name),
@@ -24,3 +26,20 @@ export const callSums: SumTable = {
     ...usageClasses.map((name) => ({ name, sum: sql`sum((classes->>${sql.raw(`'${name}'`)})::bigint) ${ofCharged}` })),
   ],
 };
+
+/** Calls that took longer are in an index of their own, `calls_long`, which has the same condition. */
+const longMs = 300_000;
+
+/** The calls that ended within a span arrived in it or shortly before, or they are long. */
+function givenIn(schema: string, span: Range | undefined): SQL {
+  const table = tablesOf(schema);
+  const calls = table('calls');
+  if (span === undefined) return calls;
+  const [from, until] = span;
+  const ended = withinRange(sql`created_at`, span);
+  const half = sql.raw(String(longMs / 2_000));
+  const distance = sql`abs(date_part('epoch', created_at - ${table('arrival_of')}(id)) - ${half})`;
+  return sql`(select * from ${calls} where id >= ${firstIdAt(Math.floor(from) - longMs)}::uuid and id < ${firstIdAt(until)}::uuid
+        and ${ended} and ${distance} <= ${half}
+      union all select * from ${calls} where ${ended} and ${distance} > ${half}) as given`;
+}

@@ -63,8 +63,8 @@ export async function foldSums(
   for (let from = begun; from < until; ) from = await foldSlice(orm, schema, sums, { until, richRows });
   // No other process does this for the embedded database.
   if (begun >= until) return;
-  for (const name of [`${sums.name}_fine`, ...(sums.timeIndex === undefined ? [] : [sums.timeIndex])])
-    await orm.execute(sql`select brin_summarize_new_values(format('%I.%I', ${schema}::text, ${name}::text)::regclass)`);
+  const fine = `${sums.name}_fine`;
+  await orm.execute(sql`select brin_summarize_new_values(format('%I.%I', ${schema}::text, ${fine}::text)::regclass)`);
 }
 
 /** Resolves with the end of the slice. */

@@ -28,11 +28,9 @@ export interface SumTable {
   readonly name: string;
   /** The table whose rows are summed up, and its column of time. */
   readonly rows: string;
-  /** Where rows are elsewhere too: a source of all of them, or of exactly those of a span (wall-clock milliseconds). */
-  readonly given?: (schema: string, span?: readonly [from: number, until: number]) => SQL;
+  /** Where rows are elsewhere too, or are found otherwise: a source of all of them, or of exactly those of a span. */
+  readonly given?: (schema: string, span?: Range) => SQL;
   readonly at: SQL;
-  /** An index of ranges of that time, where the rows have one. */
-  readonly timeIndex?: string;
   /** `account_id`, `key_id`, `model` and `provider`, then those that every part has. */
   readonly dimensions: readonly Dimension[];
   readonly measures: readonly Measure[];

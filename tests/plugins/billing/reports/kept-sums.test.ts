@@ -23,6 +23,7 @@ import { foldSums } from '../../../../plugins/common/kit/sums/fold.ts';
 import { rebuildSums } from '../../../../plugins/common/kit/sums/rebuild.ts';
 import { boundsOf } from '../../../../plugins/console/api/time-zone.ts';
 import { openDatabase, type TestDatabase, testOnServer } from '../../../helpers/database.ts';
+import { requestIdAt } from '../../../helpers/fakes.ts';
 import { runsOf } from '../../../helpers/histories.ts';
 import { fc } from '../../../helpers/properties.ts';
 import { isAmong } from '../../console/fakes/lists.ts';
@@ -40,6 +41,8 @@ const providers = ['one', 'two'];
 
 const call = fc.record({
   at: fc.integer({ min: 0, max: days * 24 * hourMs - 1 }),
+  /** From the time in its id to its end: rows are found by that time unless it is long or below zero. Undefined: an id without a time. */
+  took: fc.constantFrom(0, 1, 900, 299_999, 300_000, 300_001, 7 * hourMs, -1, -600_000, undefined),
   account: fc.constantFrom(...accounts),
   key: fc.constantFrom(...keys),
   model: fc.constantFrom(...models),
@@ -50,7 +53,13 @@ const call = fc.record({
   absorbed: fc.constantFrom(0n, 5n),
   usage: fc.constantFrom({}, { input: 3 }, { input: 0, output: 9 }, { image: 1, input: 2, web_search: 4 }),
 });
-type Call = (typeof call extends fc.Arbitrary<infer T> ? T : never) & { readonly id: string };
+type Drawn = typeof call extends fc.Arbitrary<infer T> ? T : never;
+type Call = Drawn & { readonly id: string };
+
+const identified = (each: Drawn): Call => ({
+  ...each,
+  id: each.took === undefined ? randomUUID() : requestIdAt(start + each.at - each.took),
+});
 
 const batch = fc.record({
   calls: fc.array(call, { maxLength: 20 }),
@@ -224,7 +233,7 @@ test('batches in any order, retried, late and folded in between: series, groups 
         const { orm, schema } = database;
         const calls: Call[] = [];
         for (const { calls: given, times, again, foldsTo, richRows } of batches) {
-          const fresh = given.map((each): Call => ({ ...each, id: randomUUID() }));
+          const fresh = given.map(identified);
           const sent = again ? [...fresh, ...calls.slice(-5)] : fresh;
           for (let time = 0; sent.length > 0 && time < times; time++) await write(database, sent);
           calls.push(...fresh);
@@ -244,7 +253,7 @@ test('batches in any order, retried, late and folded in between: series, groups 
 test('calls from before sums were kept are in them', async () => {
   const database = await openLedger();
   const { orm, schema } = database;
-  const calls = fc.sample(call, { numRuns: 50, seed: 4 }).map((each): Call => ({ ...each, id: randomUUID() }));
+  const calls = fc.sample(call, { numRuns: 50, seed: 4 }).map(identified);
   await write(database, calls);
   const kept = ['call_sums', 'call_sums_groups', 'call_sums_state'].map(tablesOf(schema));
   for (const table of kept) await orm.execute(sql`drop table ${table}`);
@@ -267,10 +276,7 @@ test('calls from before sums were kept are in them', async () => {
 test('the audit names a sum that was changed by hand, and is content once sums were made again', async () => {
   const database = await openLedger();
   const { orm, schema } = database;
-  await write(
-    database,
-    fc.sample(call, { numRuns: 30, seed: 9 }).map((each): Call => ({ ...each, id: randomUUID() })),
-  );
+  await write(database, fc.sample(call, { numRuns: 30, seed: 9 }).map(identified));
   await foldSums(orm, schema, callSums, start + 4 * 24 * hourMs, 1);
   const found = async () => (await audit(orm, schema)).violations.filter(({ rule }) => rule === 'M17');
   assert.deepEqual(await found(), []);
@@ -293,7 +299,7 @@ testOnServer(
   async () => {
     const database = await openLedger();
     const { orm, schema } = database;
-    const sample = fc.sample(call, { numRuns: 2_000, seed: 11 }).map((each): Call => ({ ...each, id: randomUUID() }));
+    const sample = fc.sample(call, { numRuns: 2_000, seed: 11 }).map(identified);
     const part = (journal: string, calls: readonly Call[]) => async () => {
       for (let from = 0; from < calls.length; from += 40) await write(database, calls.slice(from, from + 40), journal);
     };
