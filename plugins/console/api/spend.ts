@@ -57,6 +57,23 @@ export async function spendBetween(
   return (await ledger.spendBetween(wanted, bounds)).map(moneyJson);
 }
 
+const nothing: SpendSums = { requests: 0, cost: money(0n), ownCost: money(0n), usage: {} };
+
+/** What each of these groups came to; undefined where charges are not known by such groups. */
+export async function spendOfGroups(
+  services: ConsoleServices,
+  filter: RequestFilter,
+  by: RequestGroup,
+  groups: readonly string[],
+): Promise<((group: string) => SpendSums) | undefined> {
+  const ledger = services.find(ledgerQueries);
+  const wanted = chargeFilter(filter);
+  if (ledger === undefined || wanted === undefined || by === 'operation' || groups.length === 0) return undefined;
+  const sums = await ledger.spendOfGroups(wanted, [filter.from, filter.until], by, groups);
+  const known = new Map(sums.map((group) => [group.group, group]));
+  return (group) => known.get(group) ?? nothing;
+}
+
 /** The largest groups by their number of requests, and by what they cost. */
 export async function sizesOf(services: ConsoleServices, filter: RequestFilter, by: RequestGroup, limit: number) {
   const wanted = chargeFilter(filter);

@@ -2,7 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import type { RequestFilter } from '../../../common/domain/admin/requests.ts';
-import { ledgerQueries, requestQueries } from '../../services.ts';
+import { requestQueries } from '../../services.ts';
 import { chargedRequest, chargedRequests } from '../charges.ts';
 import { csvAnswer } from '../csv.ts';
 import { keysByProject, projectSizes } from '../projects.ts';
@@ -39,7 +39,7 @@ import {
   spanOf,
   usdOrNull,
 } from '../schemas.ts';
-import { chargeFilter, moneyJson, spendBetween, spendOf } from '../spend.ts';
+import { moneyJson, spendBetween, spendOf, spendOfGroups } from '../spend.ts';
 
 const durationRow = z.object({
   fromMs: z.number(),
@@ -211,13 +211,14 @@ async function groupsOf(
   limit: number,
 ) {
   if (by === 'project') return groupsByProject(services, filter, Math.min(limit, mostProjects));
-  const wanted = chargeFilter(filter);
-  const [rows, spend] = await Promise.all([
-    need(services, requestQueries).groups(filter, by, limit),
-    by === 'operation' || wanted === undefined ? undefined : services.find(ledgerQueries)?.spend(wanted, by, 500),
-  ]);
-  const costs = new Map(spend?.map((group) => [group.group, group]));
-  return rows.map((row) => ({ ...sumsJson(row), group: row.group, ...moneyJson(costs.get(row.group)) }));
+  const rows = await need(services, requestQueries).groups(filter, by, limit);
+  const spend = await spendOfGroups(
+    services,
+    filter,
+    by,
+    rows.map(({ group }) => group),
+  );
+  return rows.map((row) => ({ ...sumsJson(row), group: row.group, ...moneyJson(spend?.(row.group)) }));
 }
 
 /** Percentiles cannot be added, so each project is asked for by itself, a few at once. */
