@@ -1,8 +1,9 @@
-/** Lets Node load some two thousand modules for a part of the work: keeps what was compiled, and looks once at each folder. */
-import { lstatSync, mkdirSync } from 'node:fs';
-import { constants, enableCompileCache, registerHooks } from 'node:module';
+/** Lets Node load some two thousand modules for a part of the work: keeps what was compiled, and looks once at each folder and package. */
+import { existsSync, lstatSync, mkdirSync } from 'node:fs';
+import { constants, enableCompileCache, type ResolveHookSync, registerHooks } from 'node:module';
 import { homedir } from 'node:os';
-import { dirname, isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /**
  * What is compiled is kept for the next start, in NODE_COMPILE_CACHE or the user's own directory for such things; for the
@@ -29,16 +30,31 @@ function ownDirectory(): string | undefined {
   }
 }
 
+/** The folder of the gateway. Modules in it import a package from the same place, but for those of a folder with packages of its own. */
+const own = dirname(dirname(import.meta.dirname));
+const packagesFolder = 'node_modules';
+const packageName = /^(?:@[\w.-]+\/)?[a-zA-Z][\w.-]*(?:\/|$)/;
+
+let areRemembered = false;
+
 /**
- * Node looks for the package.json of each module anew, and parses what it finds, 180 kB of it for each of a hundred modules
- * of drizzle. Two modules of one folder with one ending have the same.
+ * Node looks for the package.json of each module anew, and parses what it finds, 180 kB of it for each import of drizzle. Two
+ * modules of one folder with one ending have the same, and what one module of the gateway has found all others find.
  */
-export function rememberFormats(): void {
+export function rememberModules(): void {
+  if (areRemembered) return;
+  areRemembered = true;
   const formats = new Map<string, string>();
+  const packages = new Map<string, Found>();
+  const folders = new Map([[own, true]]);
   registerHooks({
     resolve(specifier, context, next) {
+      if (!context.conditions.includes('import')) return next(specifier, context);
+      if (packageName.test(specifier) && sharesPackages(context.parentURL, folders)) {
+        return rememberIn(packages, specifier, () => next(specifier, context));
+      }
       const ending = /^\.{1,2}\/.*(\.[jt]s)$/.exec(specifier)?.[1];
-      if (ending === undefined || !context.conditions.includes('import')) return next(specifier, context);
+      if (ending === undefined) return next(specifier, context);
       const { href: url } = new URL(specifier, context.parentURL);
       const kind = dirname(url) + ending;
       const known = formats.get(kind);
@@ -48,4 +64,30 @@ export function rememberFormats(): void {
       return resolved;
     },
   });
+}
+
+type Found = ReturnType<ResolveHookSync>;
+
+function sharesPackages(parent: string | undefined, folders: Map<string, boolean>): boolean {
+  if (parent?.startsWith('file:') !== true) return false;
+  const path = fileURLToPath(parent);
+  return path.startsWith(own + sep) && lacksPackages(dirname(path), folders);
+}
+
+/** Whether neither this folder of the gateway's nor one that it is in has packages of its own. */
+function lacksPackages(folder: string, folders: Map<string, boolean>): boolean {
+  const known = folders.get(folder);
+  if (known !== undefined) return known;
+  const lacks = !existsSync(join(folder, packagesFolder)) && lacksPackages(dirname(folder), folders);
+  folders.set(folder, lacks);
+  return lacks;
+}
+
+function rememberIn(packages: Map<string, Found>, specifier: string, resolve: () => Found): Found {
+  const known = packages.get(specifier);
+  if (known !== undefined) return known;
+  const found = resolve();
+  // Other hooks give names of their own a meaning.
+  if (found.url.includes(`/${packagesFolder}/`)) packages.set(specifier, { ...found, shortCircuit: true });
+  return found;
 }

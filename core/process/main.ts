@@ -1,6 +1,6 @@
 /** Where a process of the gateway begins: gets ready to load the command line, which is most of the code, then loads it. */
-import { keepCompiled, rememberFormats } from './loading.ts';
+import { keepCompiled, rememberModules } from './loading.ts';
 
 keepCompiled();
-rememberFormats();
+rememberModules();
 await import('./command-line.ts');

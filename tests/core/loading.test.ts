@@ -1,13 +1,16 @@
-/** How modules are loaded: what was compiled is kept in a safe place, and each folder's kind is looked up once. */
+/** How modules are loaded: what was compiled is kept in a safe place, and each folder's kind and each package is looked up once. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, chownSync, copyFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const run = promisify(execFile);
+/** Without what is loaded before each process of the tests: it remembers modules, too. */
+const bare = { ...process.env, NODE_OPTIONS: '' };
 const loading = new URL('../../core/process/loading.ts', import.meta.url).href;
 
 /** Where a process keeps what it compiled; undefined: nowhere. */
@@ -70,14 +73,14 @@ test('a folder is looked at once, and each keeps its own kind of modules', async
   const code = `import { registerHooks } from 'node:module';
     const asked = [];
     registerHooks({ resolve: (specifier, context, next) => (asked.push(specifier), next(specifier, context)) });
-    const { rememberFormats } = await import('${loading}');
-    rememberFormats();
+    const { rememberModules } = await import('${loading}');
+    rememberModules();
     asked.length = 0;
     const { default: numbers } = await import('./one.js');
     const lost = await import('./lost.js').catch(({ message }) => message);
     console.log(JSON.stringify({ numbers, asked, lost }));`;
   put('all.mjs', code);
-  const { stdout } = await run(process.execPath, [join(directory, 'all.mjs')]);
+  const { stdout } = await run(process.execPath, [join(directory, 'all.mjs')], { env: bare });
   const { numbers, asked, lost } = JSON.parse(stdout) as { numbers: number[]; asked: string[]; lost: string };
   assert.deepEqual(numbers, [2, 12, 4]);
   assert.deepEqual(
@@ -85,4 +88,52 @@ test('a folder is looked at once, and each keeps its own kind of modules', async
     ['./one.js', './six.js'],
   );
   assert.match(lost, /nowhere\.js/);
+});
+
+test('a package is looked for once, and a folder with packages of its own has those', async () => {
+  const directory = temporaryDirectory();
+  const put = (name: string, text: string) => {
+    mkdirSync(dirname(join(directory, name)), { recursive: true });
+    writeFileSync(join(directory, name), text);
+  };
+  put('package.json', '{"type":"module"}');
+  for (const place of ['', 'plugins/three/']) {
+    put(`${place}node_modules/@some/pack/package.json`, '{"type":"module","exports":{"./part":"./part.js"}}');
+    put(`${place}node_modules/@some/pack/part.js`, `import many from 'many'; export default 'of /${place}' + many;`);
+    put(`${place}node_modules/many/package.json`, '{"type":"module","main":"./index.js"}');
+    put(`${place}node_modules/many/index.js`, `export default ', many of /${place}';`);
+  }
+  const loaders = [
+    'plugins/one/index.js',
+    'plugins/two/index.js',
+    'plugins/three/deep/index.js',
+    'plugins/four/index.js',
+  ];
+  for (const name of loaders)
+    put(name, "export { default as pack } from '@some/pack/part'; export { default as many } from 'many';");
+  put(
+    'core/process/all.js',
+    `import { registerHooks } from 'node:module';
+    const asked = [];
+    registerHooks({ resolve: (specifier, context, next) => (asked.push(specifier), next(specifier, context)) });
+    const { rememberModules } = await import('./loading.ts');
+    rememberModules();
+    rememberModules();
+    const found = [];
+    for (const name of ${JSON.stringify(loaders)}) found.push({ ...(await import('../../' + name)) });
+    const lost = [];
+    for (const time of [1, 2]) lost.push(await import('lost').catch(({ code }) => code));
+    console.log(JSON.stringify({ found, asked: asked.filter((name) => name === 'many' || name === '@some/pack/part'), lost }));`,
+  );
+  copyFileSync(fileURLToPath(loading), join(directory, 'core/process/loading.ts'));
+  const { stdout } = await run(process.execPath, [join(directory, 'core/process/all.js')], { env: bare });
+  const { found, asked, lost } = JSON.parse(stdout) as Record<'found' | 'asked' | 'lost', unknown[]>;
+  const [shared, own] = ['/', '/plugins/three/'].map((place) => ({
+    pack: `of ${place}, many of ${place}`,
+    many: `, many of ${place}`,
+  }));
+  assert.deepEqual(found, [shared, shared, own, shared]);
+  // Once for all that share them, and each time in the folder that has its own.
+  assert.deepEqual(asked.toSorted(), ['@some/pack/part', '@some/pack/part', 'many', 'many', 'many']);
+  assert.deepEqual(lost, ['ERR_MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND']);
 });

@@ -28,13 +28,29 @@ export async function fillMigrated(
   file: string,
   environment: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const made = await migrated(file, environment).catch((error: unknown) => {
+  const made = await madeFor(directory, file, environment).catch((error: unknown) => {
     // Or every gateway of the tests would apply the migrations, twice, without a word.
     if (error instanceof WrittenError) throw error;
     return undefined;
   });
   if (made === undefined) return fillDirectory(directory);
   cpSync(join(made, 'postgres'), join(directory, 'postgres'), { recursive: true });
+}
+
+const madeBefore = new Map<string, Promise<string | undefined>>();
+
+/** Gateways of one process are alike but for their directories: the files of the first are read. */
+function madeFor(
+  directory: string,
+  file: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<string | undefined> {
+  const key = JSON.stringify([readFileSync(file, 'utf8'), environment]).replaceAll(directory, '');
+  const before = madeBefore.get(key);
+  if (before !== undefined) return before;
+  const made = migrated(file, environment);
+  madeBefore.set(key, made);
+  return made;
 }
 
 async function migrated(file: string, environment: Readonly<Record<string, string>>): Promise<string | undefined> {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { isMainThread } from 'node:worker_threads';
 import { resolveAuthorModules } from '../../core/gateway/resolution.ts';
-import { rememberFormats } from '../../core/process/loading.ts';
+import { rememberModules } from '../../core/process/loading.ts';
 
 // What was stripped of its types and compiled once is read by the next process; by processes that a test starts, too.
 process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), `gateway-test-compiled-${userInfo().uid}`);
@@ -20,5 +20,5 @@ if (isTestFile && isMainThread) await import('./end.ts');
 // As in the embedded database's own process: little of it runs often enough in a test to be worth compiling twice.
 setFlagsFromString('--wasm-tiering-budget=400000000');
 
-rememberFormats();
+rememberModules();
 resolveAuthorModules();

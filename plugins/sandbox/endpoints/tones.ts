@@ -4,13 +4,14 @@ const pcmRate = 24_000;
 const toneHertz = 220;
 const loudness = 6_000;
 
+/** Eleven waves of the tone: after them its samples are the same again. */
+const waves = Buffer.alloc((pcmRate / 20) * 2);
+for (let at = 0; at < waves.length; at += 2)
+  waves.writeInt16LE(Math.round(Math.sin((Math.PI * toneHertz * at) / pcmRate) * loudness), at);
+
 /** 24 kHz, 16 bits, one channel. */
 export function pcmTone(seconds: number): Buffer {
-  const samples = Math.round(seconds * pcmRate);
-  const bytes = Buffer.alloc(samples * 2);
-  for (let index = 0; index < samples; index++)
-    bytes.writeInt16LE(Math.round(Math.sin((2 * Math.PI * toneHertz * index) / pcmRate) * loudness), index * 2);
-  return bytes;
+  return Buffer.alloc(Math.round(seconds * pcmRate) * 2, waves);
 }
 
 export function wavTone(seconds: number): Buffer {

@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { unwritableSentence } from '../../../core/contract/unwritable.ts';
 import type { EmbeddedBackend } from './backend.ts';
 import { lockDirectory, readOwner } from './lock.ts';
-import type { FromChild, Open, ToChild } from './messages.ts';
+import { cheapStart, type FromChild, type Open, type ToChild } from './messages.ts';
 import type { EmbeddedServer } from './server.ts';
 
 const upkeepIntervalMs = 30_000;
@@ -14,8 +14,9 @@ const copyRounds = 30;
 const maxUpkeepSteps = 20;
 const closeTimeoutMs = 10_000;
 const niceness = 5;
+const isCheap = process.argv.includes(cheapStart);
 /** About the bytes of code that a function has run when V8 compiles it anew, better: by default 13 million. */
-const optimizedAfterBytes = 400_000_000;
+const optimizedAfterBytes = isCheap ? 2_000_000_000 : 400_000_000;
 
 let copy: () => Promise<void> = async () => undefined;
 /** Until the server listens there is nothing to close: the kernel takes the lock back. */
@@ -69,7 +70,7 @@ async function run({ directory, address, waitMs, holdTimeoutMs }: Open): Promise
     return end(0);
   }
   const [{ openBackend }, { EmbeddedServer: Server }] = await parts;
-  const backend = await openBackend(directory, (text) => send({ kind: 'notice', text }));
+  const backend = await openBackend(directory, (text) => send({ kind: 'notice', text }), isCheap);
   const server = new Server({
     backend,
     settings: backend.settings,

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import type { Log } from '../../../core/contract/host-tools.ts';
 import { type BeginCopy, Copies } from './copies.ts';
 import { type Owner, readOwner } from './lock.ts';
-import type { FromChild, ToChild } from './messages.ts';
+import { cheapStart, type FromChild, type ToChild } from './messages.ts';
 
 const defaultWaitMs = 10_000;
 const commandRetryMs = 250;
@@ -58,7 +58,7 @@ export function warmUpEmbedded(): void {
   if (ready.length === 0 && keepers.size === 0) makeReady(forkChild());
 }
 
-/** For programs that open hundreds of databases, one after the other: processes are used again. */
+/** For programs that open hundreds of small databases, one after the other: processes are used again, and each start is cheap. */
 export function keepEmbeddedProcesses(keep: boolean): void {
   areKept = keep;
 }
@@ -83,7 +83,7 @@ function forkChild(): ChildProcess {
   const script = fileURLToPath(new URL('./child.ts', import.meta.url));
   const { NODE_COMPILE_CACHE: compiled } = process.env;
   // Nothing else of the gateway's environment: it is full of keys. Type stripping alone runs the script, without a loader.
-  return fork(script, {
+  return fork(script, areKept ? [cheapStart] : [], {
     env: { TMPDIR: tmpdir(), ...(compiled === undefined ? {} : { NODE_COMPILE_CACHE: compiled }) },
     execArgv: ['--disable-warning=ExperimentalWarning'],
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

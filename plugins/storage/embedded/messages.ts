@@ -1,6 +1,9 @@
 /** What the gateway and the process of its embedded database tell one another. */
 import type { Owner } from './lock.ts';
 
+/** Argument of the process: its databases are small, live for seconds, and are many. */
+export const cheapStart = 'cheap-start';
+
 export type ToChild = Open | Close | { readonly kind: 'ping' | 'copy' };
 
 interface Close {

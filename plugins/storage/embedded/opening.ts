@@ -23,31 +23,31 @@ export type Report = (text: string) => void;
  *
  * A directory that is missing or does not open is put together again from the last copy and the log that has been written
  * since, as far as it is there. If acknowledged commits are missing after that, it is not opened: the error says how to go
- * on without them.
+ * on without them. A small database gets little memory.
  */
-export async function openDirectory(directory: string, tell: Report): Promise<Opened> {
+export async function openDirectory(directory: string, tell: Report, isSmall = false): Promise<Opened> {
   checkWritable(directory);
   const { live, copy } = pathsOf(directory);
   const incomplete = join(directory, 'postgres.incomplete');
   if (existsSync(incomplete)) rmSync(live, { recursive: true, force: true });
   else tidyCopies(directory);
-  if (existsSync(live)) return openOrRestore(directory, tell);
+  if (existsSync(live)) return openOrRestore(directory, tell, isSmall);
   if (existsSync(copy) && !existsSync(incomplete)) {
     await restore(directory);
-    const opened = await openOrRestore(directory, tell);
+    const opened = await openOrRestore(directory, tell, isSmall);
     tell(`${live} was missing and has been restored from the last copy`);
     return opened;
   }
-  return makeNew(directory, incomplete);
+  return makeNew(directory, incomplete, isSmall);
 }
 
-async function makeNew(directory: string, incomplete: string): Promise<Opened> {
+async function makeNew(directory: string, incomplete: string, isSmall: boolean): Promise<Opened> {
   const { live } = pathsOf(directory);
   removeMark(directory);
   writeFileSync(incomplete, '');
   mkdirSync(live, { mode: 0o700 });
   unpackFresh(live);
-  const opened = await open(directory);
+  const opened = await open(directory, isSmall);
   await opened.pglite.exec('checkpoint');
   // Its first files are made by another program, which syncs nothing.
   await syncTree(live);
@@ -57,15 +57,15 @@ async function makeNew(directory: string, incomplete: string): Promise<Opened> {
   return opened;
 }
 
-async function openOrRestore(directory: string, tell: Report): Promise<Opened> {
+async function openOrRestore(directory: string, tell: Report, isSmall: boolean): Promise<Opened> {
   const { live, copy } = pathsOf(directory);
   try {
-    return await openChecked(directory);
+    return await openChecked(directory, isSmall);
   } catch (error) {
     // A log that breaks off gives no more from the copy on than it gave here.
     if (!existsSync(copy) || error instanceof BehindError) throw error;
     await restore(directory);
-    const opened = await openChecked(directory);
+    const opened = await openChecked(directory, isSmall);
     tell(
       `${live} did not open whole and has been restored from the last copy and the log since then; what was there is ` +
         `kept as ${brokenPath(directory)}. It had said: ${(error as Error).message}`,
@@ -87,10 +87,10 @@ class BehindError extends Error {
   }
 }
 
-async function openChecked(directory: string): Promise<Opened> {
+async function openChecked(directory: string, isSmall: boolean): Promise<Opened> {
   const mark = readMark(directory);
   if (mark?.behind === true) throw new BehindError(directory);
-  const opened = await open(directory);
+  const opened = await open(directory, isSmall);
   if (mark === undefined || reaches(await endOfLog(opened.pglite), mark)) {
     opened.beginMark();
     return opened;
@@ -101,11 +101,11 @@ async function openChecked(directory: string): Promise<Opened> {
   throw new BehindError(directory);
 }
 
-async function open(directory: string): Promise<Opened & { beginMark(): void }> {
+async function open(directory: string, isSmall: boolean): Promise<Opened & { beginMark(): void }> {
   const { live } = pathsOf(directory);
   let writer: MarkWriter | undefined;
   const files = new SafeFiles(live);
-  const pglite = await PGlite.create({ fs: files, startParams: startParameters() }).catch((error: Error) => {
+  const pglite = await PGlite.create({ fs: files, startParams: startParameters(isSmall) }).catch((error: Error) => {
     throw new Error(`${live} cannot be opened: ${error.message}`, { cause: error });
   });
   return {

@@ -141,9 +141,10 @@ const values = fc.oneof(
 );
 
 test('any member of the shipped files takes any value, and every line without it stays', () => {
-  const places = shipped.flatMap((text) => pathsOf(text).map((path) => ({ text, path })));
+  // Each file as often as any other: the members of the longest, the catalogue, are all alike.
+  const places = shipped.map((text) => fc.constantFrom(...pathsOf(text).map((path) => ({ text, path }))));
   fc.assert(
-    fc.property(fc.constantFrom(...places), values, ({ text, path }, value) => {
+    fc.property(fc.oneof(...places), values, ({ text, path }, value) => {
       const changed = withMember(text, path, value);
       assert.ok(changed !== undefined, path.join('.'));
       const wanted = typeof value === 'string' && /^(0|[1-9]\d*)(\.\d+)?$/.test(value) ? Number(value) : value;
@@ -238,18 +239,20 @@ test('a whole value is merged from all files, with the digits of its numbers, th
 });
 
 test('writing back what was there gives the same bytes', () => {
-  for (const text of shipped)
+  for (const text of shipped) {
+    const layers = layersOf([{ name: 'a.yaml', text, writable: true }]);
+    const values = parse(text, { merge: true });
     for (const path of pathsOf(text)
       .filter((path) => !path.includes('added'))
       .slice(0, 20)) {
-      const layers = layersOf([{ name: 'a.yaml', text, writable: true }]);
       const written = valueAt(layers, path);
       if (typeof written !== 'string') continue;
       const other = withMember(text, path, `${written}0`)!;
       const back = withMember(other, path, /^(true|false)$/.test(written) ? written === 'true' : written)!;
-      assert.deepEqual(parse(back, { merge: true }), parse(text, { merge: true }), path.join('.'));
+      assert.deepEqual(parse(back, { merge: true }), values, path.join('.'));
       assert.equal(back.split('\n').length, text.split('\n').length);
     }
+  }
 });
 
 test('files lie over one another as the gateway reads them, and a member is written where it is', () => {
