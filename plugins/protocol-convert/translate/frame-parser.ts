@@ -5,14 +5,14 @@
 import { type JsonObject, tryParse } from '../../../core/json/json.ts';
 import type { DeltaPath } from '../../common/canonical/codec.ts';
 import { type ReadFrame, readFrame } from '../../common/wire/frame.ts';
-import { asLatin1, closingQuote } from '../request/fast-scan.ts';
+import { closingQuote } from '../request/fast-scan.ts';
 
 /** A longer frame is not worth remembering. */
 const longestRemembered = 4096;
 /** After so many frames in a row that nothing is gained by, a stream's frames are not compared any more. */
 const mostMisses = 6;
 
-/** A frame around its text, whose bytes stand between `before` and `behind` with their quotes. */
+/** A frame around its text, which stands between `before` and `behind` with its quotes. */
 interface Template {
   readonly before: string;
   readonly behind: string;
@@ -37,12 +37,13 @@ export class FrameParser {
   /** The result is valid until the next frame is read: its objects may be used again. */
   read(raw: Buffer): ReadFrame | undefined {
     if (this.#paths.length === 0 || this.#misses >= mostMisses) return readFrame(raw);
-    const latin1 = asLatin1(raw);
-    const text = this.#template && textIn(this.#template, raw, latin1);
+    // Bytes that are not UTF-8 are the same replacement characters to `readFrame`.
+    const frame = raw.toString('utf8');
+    const text = this.#template && textIn(this.#template, frame);
     if (text !== undefined) return this.#repeated(this.#template!, text);
     const read = readFrame(raw);
     this.#misses++;
-    this.#template = read === undefined ? undefined : templateOf(read, latin1, this.#paths);
+    this.#template = read === undefined ? undefined : templateOf(read, frame, this.#paths);
     return read;
   }
 
@@ -58,39 +59,39 @@ export class FrameParser {
 }
 
 /** The text of a frame that is otherwise that of the template; undefined: it is another frame. */
-function textIn({ before, behind }: Template, raw: Buffer, latin1: string): string | undefined {
+function textIn({ before, behind }: Template, frame: string): string | undefined {
   const start = before.length;
-  const end = latin1.length - behind.length;
+  const end = frame.length - behind.length;
   // The quotes: white space around a text would be no text, and a line end there would end the field.
-  if (end < start + 2 || latin1.charCodeAt(start) !== quote || latin1.charCodeAt(end - 1) !== quote) return undefined;
-  if (!latin1.startsWith(before) || !latin1.endsWith(behind)) return undefined;
-  const text = tryParse(raw.toString('utf8', start, end), JSON.parse);
+  if (end < start + 2 || frame.charCodeAt(start) !== quote || frame.charCodeAt(end - 1) !== quote) return undefined;
+  if (!frame.startsWith(before) || !frame.endsWith(behind)) return undefined;
+  const text = tryParse(frame.slice(start, end), JSON.parse);
   return typeof text === 'string' ? text : undefined;
 }
 
 const quote = 0x22;
 
 /** A template of the frame, if it has a text at one of the paths. */
-function templateOf({ json }: ReadFrame, latin1: string, paths: readonly DeltaPath[]): Template | undefined {
-  if (latin1.length > longestRemembered) return undefined;
+function templateOf({ json }: ReadFrame, frame: string, paths: readonly DeltaPath[]): Template | undefined {
+  if (frame.length > longestRemembered) return undefined;
   for (const path of paths) {
     const text = holderAt(json, path)?.[path.at(-1)!];
-    if (typeof text === 'string' && text !== '') return templateAt(latin1, path, text);
+    if (typeof text === 'string' && text !== '') return templateAt(frame, path, text);
   }
   return undefined;
 }
 
 /** Finds the text's place: where another text becomes the value at the path, that value stands there and nowhere else. */
-function templateAt(latin1: string, path: DeltaPath, text: string): Template | undefined {
+function templateAt(frame: string, path: DeltaPath, text: string): Template | undefined {
   const name = String(path.at(-1));
   const mark = `"${name}"`;
   const other = text === 'a' ? 'b' : 'a';
-  for (let at = latin1.indexOf(mark); at !== -1; at = latin1.indexOf(mark, at + 1)) {
-    const start = latin1.indexOf('"', at + mark.length);
+  for (let at = frame.indexOf(mark); at !== -1; at = frame.indexOf(mark, at + 1)) {
+    const start = frame.indexOf('"', at + mark.length);
     if (start === -1) return undefined;
-    const before = latin1.slice(0, start);
-    const behind = latin1.slice(closingQuote(latin1, start + 1) + 1);
-    const changed = readFrame(Buffer.from(`${before}"${other}"${behind}`, 'latin1'));
+    const before = frame.slice(0, start);
+    const behind = frame.slice(closingQuote(frame, start + 1) + 1);
+    const changed = readFrame(Buffer.from(`${before}"${other}"${behind}`));
     const holder = changed && holderAt(changed.json, path);
     if (changed === undefined || holder?.[name] !== other) continue;
     const bytes = Buffer.byteLength(text);
