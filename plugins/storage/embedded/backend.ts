@@ -22,8 +22,12 @@ export interface EmbeddedBackend extends Backend {
 }
 
 /** Opens the database in `directory`; `opening.ts` says how. Each commit is safe on disk before it is acknowledged. */
-export async function openBackend(directory: string, tell: Report = () => undefined): Promise<EmbeddedBackend> {
-  const { pglite, onWriteFailure, close } = await openDirectory(directory, tell);
+export async function openBackend(
+  directory: string,
+  tell: Report = () => undefined,
+  schema?: string,
+): Promise<EmbeddedBackend> {
+  const { pglite, onWriteFailure, close } = await openDirectory(directory, tell, schema);
   const { rows } = await pglite.query<{ version: string }>("select current_setting('server_version') as version");
   return {
     settings: {

@@ -23,9 +23,9 @@ export type Report = (text: string) => void;
  *
  * A directory that is missing or does not open is put together again from the last copy and the log that has been written
  * since, as far as it is there. If acknowledged commits are missing after that, it is not opened: the error says how to go
- * on without them.
+ * on without them. A directory that is made anew may have the tables of `schema` already.
  */
-export async function openDirectory(directory: string, tell: Report): Promise<Opened> {
+export async function openDirectory(directory: string, tell: Report, schema?: string): Promise<Opened> {
   checkWritable(directory);
   const { live, copy } = pathsOf(directory);
   const incomplete = join(directory, 'postgres.incomplete');
@@ -38,15 +38,15 @@ export async function openDirectory(directory: string, tell: Report): Promise<Op
     tell(`${live} was missing and has been restored from the last copy`);
     return opened;
   }
-  return makeNew(directory, incomplete);
+  return makeNew(directory, incomplete, schema);
 }
 
-async function makeNew(directory: string, incomplete: string): Promise<Opened> {
+async function makeNew(directory: string, incomplete: string, schema: string | undefined): Promise<Opened> {
   const { live } = pathsOf(directory);
   removeMark(directory);
   writeFileSync(incomplete, '');
   mkdirSync(live, { mode: 0o700 });
-  unpackFresh(live);
+  unpackFresh(live, schema);
   const opened = await open(directory);
   await opened.pglite.exec('checkpoint');
   // Its first files are made by another program, which syncs nothing.
