@@ -18,7 +18,7 @@ const compression = {
   [constants.ZSTD_c_enableLongDistanceMatching]: 1,
 };
 
-/** The first line of the archive; the files' bytes follow, one after the other. */
+/** The first line of the archive; the files' bytes follow, one after the other, compressed. */
 interface Contents {
   /** Of PGlite, which made it. */
   readonly version: string;
@@ -37,14 +37,14 @@ interface Tables {
 export function unpackFresh(live: string, schema?: string, archives = [migratedArchive, emptyArchive]): void {
   const migrations = schema === undefined ? undefined : migrationsDigest();
   for (const archive of archives) {
-    const bytes = existsSync(archive) ? zstdDecompressSync(readFileSync(archive)) : undefined;
-    const from = (bytes?.indexOf('\n') ?? 0) + 1;
-    const contents = bytes && (JSON.parse(bytes.toString('utf8', 0, from)) as Contents);
-    if (contents?.version !== databaseVersion()) continue;
-    const { tables } = contents;
+    if (!existsSync(archive)) continue;
+    const bytes = readFileSync(archive);
+    const from = bytes.indexOf('\n') + 1;
+    const contents = JSON.parse(bytes.toString('utf8', 0, from)) as Contents;
+    const { version, tables } = contents;
     const fits = tables === undefined || (tables.migrations === migrations && tables.schemas.includes(schema!));
-    if (!fits) continue;
-    unpack(live, contents, bytes!.subarray(from));
+    if (version !== databaseVersion() || !fits) continue;
+    unpack(live, contents, zstdDecompressSync(bytes.subarray(from)));
     return;
   }
 }
@@ -74,8 +74,8 @@ export function packFresh(live: string, to: string, schemas?: readonly string[])
     files: paths.map((path, index) => [path, contents[index]!.length]),
   };
   mkdirSync(dirname(to), { recursive: true });
-  const bytes = Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), ...contents]);
-  writeFileSync(to, zstdCompressSync(bytes, { params: compression }));
+  const packed = zstdCompressSync(Buffer.concat(contents), { params: compression });
+  writeFileSync(to, Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), packed]));
 }
 
 export function removeFresh(): void {
