@@ -184,7 +184,7 @@ async function openSource(host: Host, options: DatabaseOptions): Promise<Source>
   }
   const mode = host.mode === 'serve' ? 'serve' : 'command';
   if (threaded) warmUpThread();
-  const embedded = await useEmbedded(host.directory, mode, host.log);
+  const embedded = await useEmbedded(host.directory, mode, host.log, undefined, host.schema);
   const target = { ...common, target: { socketPath: embedded.address } };
   const connection = connect(target);
   host.log.info({ directory: host.directory, schema: host.schema }, 'using the embedded database');

@@ -1,6 +1,5 @@
 /** Measures what a translated chunk of about 200 bytes costs, all protocols to all. Run: `npm run bench:codecs`. */
 import type { ReplyContext } from '../../plugins/common/canonical/codec.ts';
-import { readFrame } from '../../plugins/common/wire/frame.ts';
 import { protocolNamed } from '../../plugins/protocol-convert/protocols/index.ts';
 import { ResponseTranslation } from '../../plugins/protocol-convert/translate/response-mapping.ts';
 import { type Kind, kinds, names, type ProtocolName, wordsOf } from './words.ts';
@@ -49,7 +48,8 @@ function translation(client: ProtocolName, upstream: ProtocolName): ResponseTran
 }
 
 function take(stream: ResponseTranslation, frame: Buffer): void {
-  stream.frame(frame, readFrame(frame));
+  stream.frame(frame, stream.read(frame));
+  stream.flush();
 }
 
 /** The vendor's delta, filled up to 200 bytes where that leaves room for words. */

@@ -21,6 +21,8 @@ export interface UpstreamCodec {
   encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRequest;
   /** Decodes an upstream's stream frame by frame, and calls `events`. */
   createDecoder(events: ReplyEvents): ReplyDecoder;
+  /** Where frames hold the text of a delta. The decoder keeps no object of a frame that holds one: it may be used again. */
+  readonly deltaPaths?: readonly DeltaPath[];
   /** Decodes an upstream's whole answer, and calls `events`; ends with a `stop` for each choice. */
   decodeReply(json: JsonObject, events: ReplyEvents): void;
   /** Token counting of this protocol's upstreams; absent: not supported. */
@@ -31,6 +33,9 @@ export interface UpstreamCodec {
     tokens(json: JsonObject): number | undefined;
   };
 }
+
+/** The names and indexes that lead from a frame's JSON to a member. */
+export type DeltaPath = readonly string[];
 
 /** The side of a protocol that faces its clients: decodes their requests, and encodes answers for them. Pure. */
 export interface ClientCodec {

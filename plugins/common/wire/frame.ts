@@ -8,6 +8,8 @@ export interface ReadFrame {
   readonly json: JsonObject;
   /** Its SSE event name, if any. */
   readonly event: string | undefined;
+  /** Set where the frame is the one before, but for one text of the model: by how many bytes of UTF-8 that text is longer. */
+  readonly growth?: number;
 }
 
 /** undefined: it holds no JSON object. */

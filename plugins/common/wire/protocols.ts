@@ -216,10 +216,12 @@ export interface Reshape {
   readonly wholeType?: string;
   /** `body`: the bytes of `json`. */
   whole(json: JsonObject, body: Uint8Array): Uint8Array | Promise<Uint8Array>;
-  /** `frame` needs each frame parsed; the usage meter then gets `payload`. */
-  readonly readsFrames?: true;
-  /** One frame of the upstream's stream in the client's format; undefined for no output. `read`: see `readsFrames`. */
+  /** Parses a frame, for `frame` and for the usage meter; absent: `frame` needs none. */
+  read?(raw: Buffer): ReadFrame | undefined;
+  /** One frame of the upstream's stream in the client's format; undefined for no output, or for what `flush` returns. */
   frame(raw: Buffer, read?: ReadFrame, verdict?: Verdict): Uint8Array | undefined;
+  /** Output of the frames so far that no other method has returned. */
+  flush?(): Uint8Array | undefined;
   /** A comment of the upstream's stream; absent: left out. */
   comment?(raw: Buffer): Uint8Array | undefined;
   /** The stream has a form of its own, which this converts to the client's. */

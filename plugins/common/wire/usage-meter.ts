@@ -28,6 +28,11 @@ export interface UsageMeter {
   frame(raw: Buffer): Verdict;
   /** The same for a frame that was parsed already. */
   payload(json: JsonObject, event: string | undefined): Verdict;
+  /**
+   * A frame like the last one of `payload`, but for a text of the model that is longer by so many bytes of UTF-8: it passes.
+   * false: it is to be given to `payload`, which decides.
+   */
+  again?(growth: number): boolean;
   whole(json: JsonObject): void;
   /** The answer may end here: its terminal event came, or everything that its protocol requires before a normal end. */
   readonly complete: boolean;

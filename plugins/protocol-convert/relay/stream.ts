@@ -5,7 +5,7 @@ import { isObject, tryParse } from '../../../core/json/json.ts';
 import { maxScrubbedBytes, scrubBytes } from '../../common/kit/scrub.ts';
 import { FrameReader, formatFrame, keepAliveFrame, parseFrame } from '../../common/kit/sse.ts';
 import { classifyFrame, notAnAnswer } from '../../common/kit/upstream-errors.ts';
-import { isComment, isWholeFrame, type ReadFrame, readFrame } from '../../common/wire/frame.ts';
+import { isComment, isWholeFrame, type ReadFrame } from '../../common/wire/frame.ts';
 import type { Reshape, StreamReader } from '../../common/wire/protocols.ts';
 import type { UsageMeter, Verdict } from '../../common/wire/usage-meter.ts';
 import { Outbox } from './outbox.ts';
@@ -162,6 +162,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     this.#outbox.begin(chunk);
     this.#reader.feed(chunk);
     if (this.#reshape === undefined) this.#outbox.finishChunk(this.#ended && !this.#isErrorSent);
+    else this.#outbox.add(this.#reshape.flush?.());
     const { meter, report } = this.#options;
     if (meter !== undefined && !this.#ended && !meter.observe(report.answeredTokens)) this.#stopForBalance();
     return this.#outbox.flush();
@@ -196,10 +197,11 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   /** Parses a frame once for the response mapping and the usage meter, if the mapping needs it. */
   #read(raw: Buffer): ReadFrame | undefined {
-    return this.#reshape?.readsFrames ? readFrame(raw) : undefined;
+    return this.#reshape?.read?.(raw);
   }
 
   #look(raw: Buffer, read: ReadFrame | undefined): Verdict {
+    if (read?.growth !== undefined && this.#usageMeter.again?.(read.growth)) return 'pass';
     return read === undefined ? this.#usageMeter.frame(raw) : this.#usageMeter.payload(read.json, read.event);
   }
 
@@ -258,6 +260,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   #finishLastFrame(): void {
     const rest = this.#reader.end();
     if (rest !== undefined) this.#finishFrame(rest);
+    this.#outbox.add(this.#reshape?.flush?.());
     const out = this.#outbox.flush();
     if (out !== undefined) this.#held.push(out);
   }

@@ -33,7 +33,7 @@ export function textBytes(latin1: string, pattern: RegExp): number {
 }
 
 /** Where the value that begins at `from` ends: at a quote behind an even number of backslashes. */
-function closingQuote(latin1: string, from: number): number {
+export function closingQuote(latin1: string, from: number): number {
   for (let end = latin1.indexOf('"', from); end !== -1; end = latin1.indexOf('"', end + 1)) {
     let at = end;
     while (at > from && latin1.charCodeAt(at - 1) === backslash) at--;

@@ -18,6 +18,7 @@ import type { LiveReport } from '../metering/report.ts';
 import type { ReplyCodec } from '../state/compaction-reply.ts';
 import type { AnswerTransforms } from '../transforms/chain.ts';
 import { emulating } from './emulate.ts';
+import { FrameParser } from './frame-parser.ts';
 import type { SignatureCollector } from './signature-cache.ts';
 import { foreignError } from './upstream-error.ts';
 
@@ -44,13 +45,13 @@ export class ResponseTranslation implements Reshape {
   readonly streamType: string;
   readonly idleFrame: Uint8Array | undefined;
   readonly wholeType: string;
-  readonly readsFrames = true;
   readonly #options: TranslationOptions;
   readonly #context: ReplyContext;
   readonly #collector: Collector | undefined;
   readonly #encoder: ReplyEncoder | undefined;
   readonly #events: ReplyEvents;
   readonly #decoder: ReplyDecoder;
+  readonly #parser: FrameParser;
   /** Text of the client's frames that was not sent yet. */
   #out = '';
   #report: LiveReport | undefined;
@@ -71,6 +72,7 @@ export class ResponseTranslation implements Reshape {
       audioAsText: options.client.audioAsText,
     });
     this.#decoder = options.upstream.createDecoder(this.#events);
+    this.#parser = new FrameParser(options.upstream.deltaPaths);
   }
 
   /** The source of the usage. */
@@ -78,11 +80,15 @@ export class ResponseTranslation implements Reshape {
     this.#report = report;
   }
 
-  frame(_raw: Buffer, read: ReadFrame | undefined): Uint8Array | undefined {
-    if (this.#isFinished || read === undefined) return undefined;
+  read(raw: Buffer): ReadFrame | undefined {
+    return this.#parser.read(raw);
+  }
+
+  /** Its output is collected for `flush`: the frames of one chunk are sent as one. */
+  frame(_raw: Buffer, read: ReadFrame | undefined): undefined {
+    if (this.#isFinished || read === undefined) return;
     this.#decoder.payload(read.json, read.event);
     this.#checkReadable();
-    return this.#flush();
   }
 
   /** The upstream's answer is complete: returns the remaining frames, up to the client's end. */
@@ -93,7 +99,7 @@ export class ResponseTranslation implements Reshape {
     this.#endTransforms();
     this.#isFinished = true;
     if (this.#encoder !== undefined) this.#out += this.#encoder.finish();
-    return this.#flush();
+    return this.flush();
   }
 
   /** The answer failed: returns the frames that report this to the client. */
@@ -102,7 +108,7 @@ export class ResponseTranslation implements Reshape {
     this.#isFinished = true;
     this.#failure = foreignError(error);
     if (this.#encoder !== undefined) this.#out += this.#encoder.fail(this.#failure);
-    return this.#flush();
+    return this.flush();
   }
 
   get hasRefused(): boolean {
@@ -115,7 +121,7 @@ export class ResponseTranslation implements Reshape {
     this.#endTransforms();
     if (this.#encoder === undefined) return this.gathered();
     this.#out += this.#encoder.finish();
-    return this.#flush() ?? new Uint8Array();
+    return this.flush() ?? new Uint8Array();
   }
 
   /** The body that the frames form. Throws the error that broke the stream. */
@@ -167,7 +173,7 @@ export class ResponseTranslation implements Reshape {
     return report === undefined ? { usage: {}, estimated: true } : { usage: report.usage, estimated: report.estimated };
   }
 
-  #flush(): Uint8Array | undefined {
+  flush(): Uint8Array | undefined {
     if (this.#out === '') return undefined;
     const bytes = Buffer.from(this.#out);
     this.#out = '';

@@ -1,7 +1,7 @@
 /** PGlite as the backend of the embedded server, kept in shape: the work that a whole Postgres leaves to its helper processes. */
 import type { PGlite } from '@electric-sql/pglite';
 import { Draft, readManifest } from './copy.ts';
-import { openDirectory, type Report } from './opening.ts';
+import { type OpenOptions, openDirectory, type Report } from './opening.ts';
 import type { Backend } from './server.ts';
 
 /** Write-ahead log after which a checkpoint lets old log files go, and after which a new copy of the directory is due. */
@@ -25,9 +25,9 @@ export interface EmbeddedBackend extends Backend {
 export async function openBackend(
   directory: string,
   tell: Report = () => undefined,
-  isSmall = false,
+  options?: OpenOptions,
 ): Promise<EmbeddedBackend> {
-  const { pglite, onWriteFailure, close } = await openDirectory(directory, tell, isSmall);
+  const { pglite, onWriteFailure, close } = await openDirectory(directory, tell, options);
   const { rows } = await pglite.query<{ version: string }>("select current_setting('server_version') as version");
   return {
     settings: {

@@ -1,16 +1,29 @@
-/** Makes the new database that first starts unpack: `node plugins/storage/embedded/build.ts`. */
-import { mkdtempSync, rmSync } from 'node:fs';
+/** Makes the new databases that first starts unpack: `node plugins/storage/embedded/build.ts`. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { packFresh, removeFresh } from './fresh.ts';
+import { parse } from 'yaml';
+import { emptyArchive, migratedArchive, packFresh, removeFresh } from './fresh.ts';
 import { openDirectory } from './opening.ts';
+import { makeTables } from './tables.ts';
+
+/** The gateways that `npm start` serves: no start would make other tables than theirs. */
+const files = ['demo.yaml', 'demo-alt.yaml'].map((name) => new URL(`../../../config/${name}`, import.meta.url));
+const gateways = files.map((file) => parse(readFileSync(file, 'utf8')) as { schema: string; plugins: string[] });
 
 const directory = mkdtempSync(join(tmpdir(), 'gateway-fresh-'));
+const live = join(directory, 'postgres');
 try {
   removeFresh();
   const { close } = await openDirectory(directory, console.error);
   await close();
-  packFresh(join(directory, 'postgres'));
+  packFresh(live, emptyArchive);
+  await makeTables(directory, gateways);
+  packFresh(
+    live,
+    migratedArchive,
+    gateways.map(({ schema }) => schema),
+  );
 } finally {
   rmSync(directory, { recursive: true, force: true });
 }

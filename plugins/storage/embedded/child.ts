@@ -62,7 +62,7 @@ function makeWritable(path: string): void {
   }
 }
 
-async function run({ directory, address, waitMs, holdTimeoutMs }: Open): Promise<void> {
+async function run({ directory, address, waitMs, holdTimeoutMs, schema }: Open): Promise<void> {
   makeWritable(directory);
   const lock = await lockDirectory(directory, waitMs);
   if (lock === undefined) {
@@ -70,7 +70,8 @@ async function run({ directory, address, waitMs, holdTimeoutMs }: Open): Promise
     return end(0);
   }
   const [{ openBackend }, { EmbeddedServer: Server }] = await parts;
-  const backend = await openBackend(directory, (text) => send({ kind: 'notice', text }), isCheap);
+  const notice = (text: string) => send({ kind: 'notice', text });
+  const backend = await openBackend(directory, notice, { isSmall: isCheap, schema });
   const server = new Server({
     backend,
     settings: backend.settings,

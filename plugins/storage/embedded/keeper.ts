@@ -100,7 +100,8 @@ function setHolding(child: ChildProcess, holds: boolean): void {
 
 /**
  * The embedded database of `directory`. Serving, its process is started by the first user in this process and ends with
- * the last; for a command the database of a gateway that runs beside it is used, if there is one.
+ * the last; for a command the database of a gateway that runs beside it is used, if there is one. A directory that is made
+ * may have the tables of `schema` already.
  * Rejects with one sentence when another process keeps the directory for longer than `waitMs`, by default ten seconds.
  */
 export async function useEmbedded(
@@ -108,14 +109,15 @@ export async function useEmbedded(
   mode: 'serve' | 'command',
   log: Log,
   waitMs = defaultWaitMs,
+  schema?: string,
 ): Promise<EmbeddedDatabase> {
   const path = resolve(directory);
-  if (mode === 'serve') return keeperOf(path, waitMs, log).share();
+  if (mode === 'serve') return keeperOf(path, waitMs, log, schema).share();
   for (let waitedMs = 0; ; waitedMs += commandRetryMs) {
     const running = await reachOwner(path);
     if (running !== undefined) return running;
     try {
-      return await keeperOf(path, 0, log).share();
+      return await keeperOf(path, 0, log, schema).share();
     } catch (error) {
       if (!(error instanceof HeldError) || waitedMs >= waitMs) throw error;
       await sleep(commandRetryMs); // Its owner is starting or stopping.
@@ -123,8 +125,8 @@ export async function useEmbedded(
   }
 }
 
-function keeperOf(directory: string, waitMs: number, log: Log): Keeper {
-  const keeper = keepers.get(directory) ?? new Keeper(directory, waitMs, log);
+function keeperOf(directory: string, waitMs: number, log: Log, schema: string | undefined): Keeper {
+  const keeper = keepers.get(directory) ?? new Keeper(directory, waitMs, log, schema);
   keepers.set(directory, keeper);
   return keeper;
 }
@@ -149,6 +151,7 @@ class Keeper {
   readonly address: string;
   readonly #directory: string;
   readonly #log: Log;
+  readonly #schema: string | undefined;
   readonly #started: Promise<void>;
   #users = 0;
   #child: ChildProcess | undefined;
@@ -160,9 +163,10 @@ class Keeper {
   readonly #copies: Copies;
   readonly #pinger: NodeJS.Timeout;
 
-  constructor(directory: string, waitMs: number, log: Log) {
+  constructor(directory: string, waitMs: number, log: Log, schema: string | undefined) {
     this.#directory = directory;
     this.#log = log;
+    this.#schema = schema;
     this.#copies = new Copies(() => this.#send({ kind: 'copy' }), log);
     const address = join(directory, 'postgres.sock');
     const isShort = Buffer.byteLength(address) <= maxAddressBytes;
@@ -198,7 +202,8 @@ class Keeper {
     const child = takeChild();
     this.#child = child;
     this.#errorText = '';
-    this.#send({ kind: 'open', directory: this.#directory, address: this.address, waitMs, holdTimeoutMs });
+    const { address } = this;
+    this.#send({ kind: 'open', directory: this.#directory, address, waitMs, holdTimeoutMs, schema: this.#schema });
     child.stderr!.setEncoding('utf8').on('data', (text: string) => {
       this.#errorText = (this.#errorText + text).slice(-2_000);
     });

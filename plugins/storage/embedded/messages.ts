@@ -22,6 +22,8 @@ export interface Open {
   readonly waitMs: number;
   /** Longest silence of a client inside a transaction. */
   readonly holdTimeoutMs: number;
+  /** Whose tables a new directory may be made with. */
+  readonly schema: string | undefined;
 }
 
 export type FromChild =

@@ -18,14 +18,25 @@ export interface Opened {
 /** Receives what was done to the directory, for the operator's log. */
 export type Report = (text: string) => void;
 
+export interface OpenOptions {
+  /** Little memory, for a database that stays small. */
+  readonly isSmall?: boolean;
+  /** A directory that is made anew may have the tables of this schema already. */
+  readonly schema?: string | undefined;
+}
+
 /**
  * Opens `<directory>/postgres`, made anew when there is none and no copy either, or its first making was broken off.
  *
  * A directory that is missing or does not open is put together again from the last copy and the log that has been written
  * since, as far as it is there. If acknowledged commits are missing after that, it is not opened: the error says how to go
- * on without them. A small database gets little memory.
+ * on without them.
  */
-export async function openDirectory(directory: string, tell: Report, isSmall = false): Promise<Opened> {
+export async function openDirectory(
+  directory: string,
+  tell: Report,
+  { isSmall = false, schema }: OpenOptions = {},
+): Promise<Opened> {
   checkWritable(directory);
   const { live, copy } = pathsOf(directory);
   const incomplete = join(directory, 'postgres.incomplete');
@@ -38,15 +49,19 @@ export async function openDirectory(directory: string, tell: Report, isSmall = f
     tell(`${live} was missing and has been restored from the last copy`);
     return opened;
   }
-  return makeNew(directory, incomplete, isSmall);
+  return makeNew(directory, incomplete, { isSmall, schema });
 }
 
-async function makeNew(directory: string, incomplete: string, isSmall: boolean): Promise<Opened> {
+async function makeNew(
+  directory: string,
+  incomplete: string,
+  { isSmall = false, schema }: OpenOptions,
+): Promise<Opened> {
   const { live } = pathsOf(directory);
   removeMark(directory);
   writeFileSync(incomplete, '');
   mkdirSync(live, { mode: 0o700 });
-  unpackFresh(live);
+  unpackFresh(live, schema);
   const opened = await open(directory, isSmall);
   await opened.pglite.exec('checkpoint');
   // Its first files are made by another program, which syncs nothing.

@@ -1,18 +1,20 @@
 /** The new database that comes with the program: what is packed is what is unpacked, and a first start begins with it. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { gunzipSync, gzipSync } from 'node:zlib';
-import { packFresh, unpackFresh } from '../../../plugins/storage/embedded/fresh.ts';
-import { openDirectory } from '../../../plugins/storage/embedded/opening.ts';
+import { emptyArchive, migratedArchive, packFresh, unpackFresh } from '../../../plugins/storage/embedded/fresh.ts';
+import { type Opened, openDirectory } from '../../../plugins/storage/embedded/opening.ts';
+import { makeTables } from '../../../plugins/storage/embedded/tables.ts';
 import { fillDirectory } from '../../helpers/template.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 const here = temporaryDirectory();
 await fillDirectory(here);
 const made = join(here, 'postgres');
-const archive = join(here, 'fresh.gz');
+const archive = join(here, 'fresh.zst');
 packFresh(made, archive);
 
 /** Each file with its bytes, and each folder. */
@@ -41,26 +43,46 @@ function emptyFolder(): string {
 
 test('what is unpacked is what was packed', () => {
   const folder = emptyFolder();
-  unpackFresh(folder, archive);
+  unpackFresh(folder, undefined, [archive]);
   const [unpacked, packed] = [treeOf(folder), treeOf(made)];
   assert.deepEqual(Object.keys(unpacked), Object.keys(packed));
   assert(Object.keys(packed).length > 900);
   for (const [path, content] of Object.entries(packed)) assert(unpacked[path] === content, path);
 });
 
+/** A copy of an archive, its first line changed. */
+function changed(from: string, pattern: RegExp, into: string): string {
+  const other = join(temporaryDirectory(), 'other.zst');
+  writeFileSync(other, readFileSync(from, 'latin1').replace(pattern, into), 'latin1');
+  return other;
+}
+
 test('one of another version of the database is left alone, and so is none', () => {
   const folder = emptyFolder();
-  const other = join(temporaryDirectory(), 'fresh.gz');
-  const text = gunzipSync(readFileSync(archive))
-    .toString('latin1')
-    .replace(/"version":"/, '"version":"0');
-  writeFileSync(other, gzipSync(Buffer.from(text, 'latin1')));
-  unpackFresh(folder, other);
-  unpackFresh(folder, join(here, 'no such file'));
+  unpackFresh(folder, undefined, [changed(archive, /"version":"/, '"version":"0'), join(here, 'no such file')]);
   assert.deepEqual(readdirSync(folder), []);
 });
 
-const built = existsSync('plugins/storage/embedded/dist/fresh.gz');
+const owner = { schema: 'shop', plugins: ['auth', 'storage', 'shop', 'telemetry'] };
+const migrated = join(here, 'migrated.zst');
+
+test('tables are there for their own gateway alone, and only by the migrations of this program', async () => {
+  const directory = temporaryDirectory();
+  await fillDirectory(directory);
+  await makeTables(directory, [owner]);
+  packFresh(join(directory, 'postgres'), migrated, [owner.schema]);
+  const made = treeOf(join(directory, 'postgres'));
+  const unpacked = (schema: string | undefined, from = migrated) => {
+    const folder = emptyFolder();
+    unpackFresh(folder, schema, [from]);
+    return treeOf(folder);
+  };
+  assert.deepEqual(Object.keys(unpacked('shop')), Object.keys(made));
+  for (const other of ['other', undefined]) assert.deepEqual(unpacked(other), {});
+  assert.deepEqual(unpacked('shop', changed(migrated, /"migrations":"./, '"migrations":"x')), {});
+});
+
+const built = existsSync(emptyArchive);
 
 test('first starts begin with the one that was built', {
   skip: !built && 'npm run build:database has not run',
@@ -76,4 +98,77 @@ test('first starts begin with the one that was built', {
   }
   // A database that is made has one of its own.
   assert.equal(identifiers[0], identifiers[1]);
+});
+
+/** What a schema consists of, and the migrations that it has seen. */
+const parts = (schema: string) => `
+  select 'column', format('%s.%s %s %s %s %s', table_name, column_name, ordinal_position, data_type, is_nullable, column_default)
+    from information_schema.columns where table_schema = '${schema}'
+  union all select 'index', indexdef from pg_indexes where schemaname = '${schema}'
+  union all select 'constraint', conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid)
+    from pg_constraint where connamespace = '${schema}'::regnamespace
+  union all select 'relation', relkind::text || relname || coalesce(reloptions::text, '')
+    from pg_class where relnamespace = '${schema}'::regnamespace
+  union all select 'function', pg_get_functiondef(oid) from pg_proc where pronamespace = '${schema}'::regnamespace
+  union all select 'trigger', pg_get_triggerdef(oid) from pg_trigger
+    where not tgisinternal and tgrelid in (select oid from pg_class where relnamespace = '${schema}'::regnamespace)
+  union all select 'migration', format('%s %s %s %s', plugin, number, name, checksum) from ${schema}.migrations
+  order by 1, 2`;
+
+async function partsOf({ pglite }: Opened, schema: string): Promise<string[]> {
+  const { rows } = await pglite.query(parts(schema), [], { rowMode: 'array' });
+  return (rows as unknown as string[][]).map((row) => row.join(' '));
+}
+
+/** Both demo gateways, until they listen. */
+async function startAndStop(directory: string): Promise<void> {
+  const files = ['config/demo.yaml', 'config/demo-alt.yaml'];
+  const child = spawn(process.execPath, ['core/process/main.ts', 'serve', ...files], {
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined, DATA_DIR: directory, PORT: '0', ALT_PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  for await (const text of child.stdout.setEncoding('utf8')) {
+    output += text;
+    if (output.match(/"msg":"listening"/g)?.length === files.length) break;
+  }
+  child.kill('SIGTERM');
+  if (child.exitCode === null) await once(child, 'exit');
+}
+
+test('tables that were built are those that a start makes, and hold nothing else', {
+  skip: !existsSync(migratedArchive) && 'npm run build:database has not run',
+}, async () => {
+  const started = temporaryDirectory();
+  await fillDirectory(started);
+  await startAndStop(started);
+  const [own, unpacked] = [
+    await openDirectory(started, assert.fail),
+    await openDirectory(temporaryDirectory(), assert.fail, { schema: 'demo' }),
+  ];
+  for (const schema of ['demo', 'demo_alt']) {
+    const [expected, found] = [await partsOf(own, schema), await partsOf(unpacked, schema)];
+    assert(expected.length > 500, `${expected.length}`);
+    // Differences alone, as there are thousands of parts.
+    assert.deepEqual(
+      found.filter((part) => !expected.includes(part)),
+      [],
+    );
+    assert.deepEqual(
+      expected.filter((part) => !found.includes(part)),
+      [],
+    );
+    const { rows: tables } = await unpacked.pglite.query<{ name: string }>(
+      `select tablename as name from pg_tables where schemaname = '${schema}' and tablename <> 'migrations'`,
+    );
+    const filled: string[] = [];
+    for (const { name } of tables) {
+      const { rows } = await unpacked.pglite.query(`select from ${schema}.${name} limit 1`);
+      if (rows.length > 0) filled.push(name);
+    }
+    // Rows of migrations, the same in each database: nothing that was made up, and no time.
+    assert.deepEqual(filled.sort(), ['call_sums_state', 'request_sums_state', 'totals']);
+  }
+  await own.close();
+  await unpacked.close();
 });

@@ -57,6 +57,12 @@ export const chatCodec: Codec = {
   needsBytes: ['document', 'audio'],
   encodeRequest,
   createDecoder: (events) => new ChatDecoder(events),
+  deltaPaths: [
+    ['choices', '0', 'delta', 'content'],
+    ['choices', '0', 'delta', 'reasoning_content'],
+    ['choices', '0', 'delta', 'reasoning'],
+    ['choices', '0', 'delta', 'tool_calls', '0', 'function', 'arguments'],
+  ],
   decodeReply,
   createEncoder: (context) => new ChatEncoder(context),
   encodeReply,

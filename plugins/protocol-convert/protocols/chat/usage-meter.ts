@@ -50,6 +50,8 @@ export class ChatUsageMeter implements UsageMeter {
   #isFirst = true;
   readonly #issued: UsageMeterOptions['issued'];
   #matters = matters;
+  /** Bytes of text of the last frame, if it has nothing else that is metered. */
+  #last: number | undefined;
 
   constructor(call: Call, options: UsageMeterOptions) {
     this.#choices = call.choices;
@@ -95,8 +97,19 @@ export class ChatUsageMeter implements UsageMeter {
   }
 
   payload(json: JsonObject): Verdict {
-    this.#addText(textBytesIn(json['choices'], textNames), textBytesIn(json['choices'], transcriptNames));
-    return this.#take(json);
+    const reports = this.text.reports;
+    const [text, transcript] = [textBytesIn(json['choices'], textNames), textBytesIn(json['choices'], transcriptNames)];
+    this.#addText(text, transcript);
+    const verdict = this.#take(json);
+    this.#last = verdict === 'pass' && this.text.reports === reports && transcript === 0 ? text : undefined;
+    return verdict;
+  }
+
+  again(growth: number): boolean {
+    if (this.#last === undefined) return false;
+    this.#last += growth;
+    this.#addText(this.#last, 0);
+    return true;
   }
 
   whole(json: JsonObject): void {

@@ -49,6 +49,7 @@ export const geminiCodec: Codec = {
   needsBytes: ['image', 'document', 'audio', 'video'],
   encodeRequest,
   createDecoder: (events) => new GeminiDecoder(events),
+  deltaPaths: [['candidates', '0', 'content', 'parts', '0', 'text']],
   decodeReply,
   createEncoder: (context) => new GeminiEncoder(context),
   encodeReply,

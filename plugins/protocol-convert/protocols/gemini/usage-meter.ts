@@ -25,6 +25,9 @@ export class GeminiUsageMeter implements UsageMeter {
   #tier: unknown;
   #isBlocked = false;
   #isWhole = false;
+  /** Bytes of text of the last frame, if it has one candidate. */
+  #last: number | undefined;
+  #lastReports = false;
 
   constructor(call: Call, options?: UsageMeterOptions) {
     this.#choices = call.choices;
@@ -51,10 +54,22 @@ export class GeminiUsageMeter implements UsageMeter {
   }
 
   payload(payload: JsonObject): Verdict {
+    const { bytes, reports } = this.text;
     this.#answer(payload);
+    const isOne = listOf(payload['candidates']).length === 1 && !payload['error'];
+    this.#last = isOne ? this.text.bytes - bytes : undefined;
+    this.#lastReports = this.text.reports > reports;
     if (!payload['error']) return 'pass';
     this.error = payload;
     return 'error';
+  }
+
+  again(growth: number): boolean {
+    if (this.#last === undefined) return false;
+    this.#last += growth;
+    this.text.add(this.#last);
+    if (this.#lastReports) this.text.reported();
+    return true;
   }
 
   whole(json: JsonObject): void {

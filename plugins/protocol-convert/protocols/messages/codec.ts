@@ -44,6 +44,11 @@ export const messagesCodec: Codec = {
   decodeRequest,
   needsBytes: [],
   encodeRequest,
+  deltaPaths: [
+    ['delta', 'text'],
+    ['delta', 'thinking'],
+    ['delta', 'partial_json'],
+  ],
   createDecoder: (events) => new MessagesDecoder(events),
   decodeReply,
   audioAsText: true,
