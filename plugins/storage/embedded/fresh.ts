@@ -22,7 +22,7 @@ const compression = {
 interface Contents {
   /** Of PGlite, which made it. */
   readonly version: string;
-  /** Whose tables it has, and the migrations that have made them; absent: it is empty. */
+  /** The schemas that have tables in it, and the migrations that made these; absent: it is empty. */
   readonly tables?: Tables | undefined;
   readonly folders: readonly string[];
   readonly files: readonly (readonly [path: string, bytes: number])[];

@@ -22,7 +22,7 @@ export interface Open {
   readonly waitMs: number;
   /** Longest silence of a client inside a transaction. */
   readonly holdTimeoutMs: number;
-  /** Whose tables a new directory may be made with. */
+  /** A new directory may be made with the tables of this schema. */
   readonly schema: string | undefined;
 }
 
