@@ -70,8 +70,9 @@ type Found = ReturnType<ResolveHookSync>;
 
 function sharesPackages(parent: string | undefined, folders: Map<string, boolean>): boolean {
   if (parent?.startsWith('file:') !== true) return false;
-  const path = fileURLToPath(parent);
-  return path.startsWith(own + sep) && lacksPackages(dirname(path), folders);
+  // What `--import` names is resolved from the working directory, which is a folder itself.
+  const folder = dirname(fileURLToPath(parent));
+  return (folder === own || folder.startsWith(own + sep)) && lacksPackages(folder, folders);
 }
 
 /** Whether neither this folder of the gateway's nor one that it is in has packages of its own. */

@@ -136,4 +136,9 @@ test('a package is looked for once, and a folder with packages of its own has th
   // Once for all that share them, and each time in the folder that has its own.
   assert.deepEqual(asked.toSorted(), ['@some/pack/part', '@some/pack/part', 'many', 'many', 'many']);
   assert.deepEqual(lost, ['ERR_MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND']);
+  // The working directory asks for what `--import` names.
+  put('core/process/first.js', "import { rememberModules } from './loading.ts'; rememberModules();");
+  const imports = ['./core/process/first.js', 'many'].flatMap((name) => ['--import', name]);
+  const options = { env: bare, cwd: directory };
+  assert.equal((await run(process.execPath, [...imports, '--eval', "console.log('runs')"], options)).stdout, 'runs\n');
 });
