@@ -1,4 +1,5 @@
 /** The bare forwarder as a process. */
+import './collect.ts';
 import { createForwarder } from './in-process/forwarder.ts';
 
 const server = createForwarder(Number(process.argv[2]));

@@ -1,4 +1,5 @@
-/** The gateway under measurement as a process. Each message is answered by its longest turn, or by how late 99 of 100 turns began. */
+/** The gateway under measurement as a process. `look` is answered by its longest turn, or by how late 99 of 100 turns began. */
+import './collect.ts';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type GatewayKind, startGateway } from './in-process/gateways.ts';
 import { LongestTurn } from './turns.ts';
@@ -8,12 +9,13 @@ const { port, key, stop } = await startGateway(kind as GatewayKind, Number(upstr
 process.send?.({ port, key });
 if (watched === 'turns') {
   const turns = new LongestTurn();
-  process.on('message', () => process.send?.(turns.takeMs()));
+  process.on('message', (asked) => asked === 'look' && process.send?.(turns.takeMs()));
 }
 if (watched === 'lag') {
   const lag = monitorEventLoopDelay({ resolution: 1 });
   lag.enable();
-  process.on('message', () => {
+  process.on('message', (asked) => {
+    if (asked !== 'look') return;
     process.send?.(lag.percentile(99) / 1e6);
     lag.reset();
   });

@@ -1,5 +1,6 @@
 /** `npm run bench`: what the gateway costs beside a bare forwarder and nginx, as ratios within one run. The method is in README.md. */
 import { execFileSync } from 'node:child_process';
+import { on } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -58,30 +59,41 @@ async function addedFirstByte(): Promise<void> {
   );
 }
 
-/** The growth from `first` open streams to `first + count`: what a process grows by once is not the streams'. */
-async function idleStreams(first: number, count: number): Promise<void> {
-  const fresh = await start('gateway.ts', [String(upstream.port), 'full', 'lag'], measuredCore);
-  const sockets: Socket[] = [];
-  const open = async (more: number) => {
-    for (let index = 0; index < more; index++) {
-      sockets.push(openStream(fresh));
-      if (index % 50 === 49) await pause(20);
+/**
+ * The growth of fresh processes from `first` open, silent streams to `first + count`, as what a process grows by once is not the
+ * streams'; garbage is collected before either look.
+ */
+async function silentStreams(first: number, count: number): Promise<void> {
+  console.log(
+    `\nResident memory of an open, silent stream: ${count} beyond the first ${first}, after a full collection`,
+  );
+  const port = String(upstream.port);
+  for (const [name, module, words] of [
+    ['bare forwarder', 'bare.ts', [port]],
+    ['passthrough gateway', 'gateway.ts', [port, 'passthrough']],
+    ['main gateway', 'gateway.ts', [port, 'full', 'lag']],
+  ] as const) {
+    const fresh = await start(module, words, measuredCore);
+    const sockets: Socket[] = [];
+    const open = async (more: number) => {
+      for (let left = more; left > 0; left -= 50)
+        sockets.push(...(await Promise.all(Array.from({ length: Math.min(left, 50) }, () => openStream(fresh)))));
+      await pause(1_000);
+      await answerOf(fresh, 'collect');
+      return residentKiB(fresh);
+    };
+    const before = await open(first);
+    const growth = (await open(count)) - before;
+    console.log(`  ${name.padEnd(20)} ${(growth / count).toFixed(1).padStart(6)} KiB each`);
+    if (name === 'main gateway') {
+      await answerOf(fresh);
+      await pause(3_000);
+      const lag = await answerOf(fresh);
+      console.log(`  99 of 100 turns of it begin within ${lag.toFixed(1)} ms while ${first + count} are open`);
     }
-    await pause(3_000);
-    return residentKiB(fresh);
-  };
-  const before = await open(first);
-  const growth = (await open(count)) - before;
-  console.log(
-    `\nMemory: ${(growth / count).toFixed(1)} KiB for each of ${count} open, silent streams beyond the first ${first} (growth of the resident set)`,
-  );
-  await answerOf(fresh);
-  await pause(3_000);
-  console.log(
-    `  99 of 100 turns begin within ${(await answerOf(fresh)).toFixed(1)} ms while ${first + count} are open`,
-  );
-  for (const socket of sockets) socket.destroy();
-  stop(fresh);
+    for (const socket of sockets) socket.destroy();
+    stop(fresh);
+  }
 }
 
 /** As many silent streams as this process, the vendor and the gateway, which has two sockets for each, may open; at most 10,000. */
@@ -89,13 +101,20 @@ function mostStreams(): number {
   return Math.min(10_000, Math.floor(((descriptorLimit() ?? 20_000) - 1_000) / 2));
 }
 
-function openStream({ port, key }: Started): Socket {
+/** Resolves with the socket once the stream's first event has come. */
+async function openStream({ port, key }: Started): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   const { body } = streamOf('hold');
-  socket.on('error', () => {});
   socket.write(
     `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   );
+  let text = '';
+  for await (const [chunk] of on(socket, 'data')) {
+    text += chunk;
+    if (text.includes('data:')) break;
+  }
+  if (!text.startsWith('HTTP/1.1 200')) throw new Error(text);
+  socket.on('error', () => {});
   return socket;
 }
 
@@ -117,7 +136,7 @@ if (only.includes('streams')) {
 if (only.includes('translated')) await translatedStreams(gateway, chunks, prompt);
 if (only.includes('crowd')) await crowd(gateway, bare, upstream);
 if (only.includes('first-byte')) await addedFirstByte();
-if (only.includes('memory')) await idleStreams(1_000, mostStreams() - 1_000);
+if (only.includes('memory')) await silentStreams(1_000, mostStreams() - 1_000);
 if (only.includes('body')) await largeBody(upstream);
 for (const started of [...Object.values(others), gateway, upstream]) stop(started);
 if (only.includes('start')) {
