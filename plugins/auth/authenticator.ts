@@ -53,6 +53,8 @@ interface CachedKey {
   readonly addresses: AddressList | undefined;
   /** Monotonic time of the last database check. */
   checkedAtMs: number;
+  /** Monotonic time since which its account is known to have changed: it is read again before its next use. */
+  changedAtMs: number | undefined;
 }
 
 /** How long a hash that is no key is not looked up again. */
@@ -60,6 +62,11 @@ const unknownForMs = 5_000;
 const maxUnknown = 1_000;
 /** How often a cached key is checked again in the background, in case an announcement was lost. */
 const recheckMs = 60_000;
+/**
+ * How long a key is used as it was when its account has changed and the database gives no answer. Money that moves is announced
+ * as a change of its account too, so most changes leave the key as it was.
+ */
+const unreadForMs = 60_000;
 /** Concurrent lookups; beyond it requests are refused as overload. */
 const maxLoads = 1_000;
 
@@ -84,7 +91,7 @@ export class Authenticator {
     this.#cachedKeys = new LRUCache({ max: options.cacheSize });
     this.#cachedIds = new LRUCache({ max: options.cacheSize });
     dependencies.database.onChange('key', (hash) => this.#forgetKey(hash));
-    dependencies.database.onChange('account', (accountId) => this.#forgetAccount(accountId));
+    dependencies.database.onChange('account', (accountId) => this.#noteChange(accountId));
   }
 
   /** Applies changed settings; the cache and the failure counts stay. */
@@ -102,7 +109,13 @@ export class Authenticator {
     const fingerprint = fingerprintKey(key);
     const cachedKey = this.#cachedKeys.get(fingerprint);
     if (cachedKey === undefined) return this.#authenticateUnknown(key, fingerprint, request);
-    this.#recheck(fingerprint, cachedKey);
+    const load = () => this.#load(fingerprint, cachedKey.hash);
+    if (cachedKey.changedAtMs !== undefined)
+      return this.#readAgain(cachedKey, load, () => this.#cachedKeys.has(fingerprint)).then((current) => {
+        if (current === undefined) throw this.#failed(request, invalidKey());
+        return this.#admit(current, request);
+      });
+    this.#recheck(cachedKey, load);
     return this.#admit(cachedKey, request);
   }
 
@@ -120,13 +133,33 @@ export class Authenticator {
   /** The caller of a key by its id. Rejects with a GatewayError. */
   async callerOf(keyId: string, remoteAddress: string): Promise<Caller> {
     const { clock } = this.#dependencies;
+    const load = () => this.#fetchById(keyId);
     let cachedKey = this.#cachedIds.get(keyId);
-    if (cachedKey === undefined || clock.monotonic() - cachedKey.checkedAtMs >= recheckMs) {
-      cachedKey = await this.#fetchById(keyId);
-      if (cachedKey === undefined) throw invalidKey();
-    }
-    if (cachedKey.expiresAtMs <= clock.now()) throw invalidKey();
+    if (cachedKey === undefined) cachedKey = await load();
+    else if (cachedKey.changedAtMs !== undefined)
+      cachedKey = await this.#readAgain(cachedKey, load, () => this.#cachedIds.has(keyId));
+    else this.#recheck(cachedKey, load);
+    if (cachedKey === undefined || cachedKey.expiresAtMs <= clock.now()) throw invalidKey();
     return this.#use(cachedKey, remoteAddress);
+  }
+
+  /**
+   * The key as the database has it now, undefined if it is none any more; as it was for `unreadForMs` while the database gives no
+   * answer and the key has not been revoked meanwhile.
+   */
+  async #readAgain(
+    cachedKey: CachedKey,
+    load: () => Promise<CachedKey | undefined>,
+    isKept: () => boolean,
+  ): Promise<CachedKey | undefined> {
+    try {
+      if (!this.#dependencies.database.healthy()) throw keysUnavailable();
+      return await load();
+    } catch (error) {
+      const unreadMs = this.#dependencies.clock.monotonic() - (cachedKey.changedAtMs ?? 0);
+      if (unreadMs >= unreadForMs || !isKept()) throw error;
+      return cachedKey;
+    }
   }
 
   async #fetchById(keyId: string): Promise<CachedKey | undefined> {
@@ -196,12 +229,12 @@ export class Authenticator {
     return cachedKey;
   }
 
-  #recheck(fingerprint: string, cachedKey: CachedKey): void {
+  #recheck(cachedKey: CachedKey, load: () => Promise<CachedKey | undefined>): void {
     const now = this.#dependencies.clock.monotonic();
     if (now - cachedKey.checkedAtMs < recheckMs || !this.#dependencies.database.healthy()) return;
     cachedKey.checkedAtMs = now;
     if (this.#loads.has(cachedKey.hash)) return;
-    this.#load(fingerprint, cachedKey.hash).catch((error: unknown) => {
+    load().catch((error: unknown) => {
       this.#dependencies.log.warn(
         { error, keyId: cachedKey.caller.keyId },
         'a cached key could not be checked again; it stays valid',
@@ -211,18 +244,17 @@ export class Authenticator {
 
   #forgetKey(hash: string): void {
     this.#changes += 1;
-    this.#forget((cachedKey) => cachedKey.hash === hash);
+    for (const cache of [this.#cachedKeys, this.#cachedIds])
+      for (const [name, cachedKey] of cache.entries()) if (cachedKey.hash === hash) cache.delete(name);
     this.#unknownHashes.delete(hash);
   }
 
-  #forgetAccount(accountId: string): void {
+  #noteChange(accountId: string): void {
     this.#changes += 1;
-    this.#forget((cachedKey) => cachedKey.caller.accountId === accountId);
-  }
-
-  #forget(matches: (cachedKey: CachedKey) => boolean): void {
+    const now = this.#dependencies.clock.monotonic();
     for (const cache of [this.#cachedKeys, this.#cachedIds])
-      for (const [name, cachedKey] of cache.entries()) if (matches(cachedKey)) cache.delete(name);
+      for (const cachedKey of cache.values())
+        if (cachedKey.caller.accountId === accountId) cachedKey.changedAtMs ??= now;
   }
 }
 
@@ -244,5 +276,6 @@ function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
     expiresAtMs: row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
     disabled: row.disabled,
     checkedAtMs,
+    changedAtMs: undefined,
   };
 }

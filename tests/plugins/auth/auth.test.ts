@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import { inspect } from 'node:util';
+import { sql } from 'drizzle-orm';
 import auth from '../../../plugins/auth/index.ts';
 import { makeKey } from '../../../plugins/auth/key.ts';
+import { keyring } from '../../../plugins/common/domain/accounts.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
 import { closeEmbedded, openEmbedded } from './embedded.ts';
 import { openGate, type Sent } from './setup.ts';
@@ -244,6 +246,52 @@ test('while the database is down known keys go on and unknown ones are told to c
     gate.db.state = 'up';
     assert.equal((await gate.send(unknown)).accountId, gate.accountId);
   }
+});
+
+test('the key of a changed account is read again before its next use, or used as it was for a minute while the database gives no answer', async () => {
+  for (const state of ['down', 'failing'] as const) {
+    const gate = await openGate();
+    const key = await gate.newKey();
+    const { keyId } = await gate.send(key);
+    const byId = () => gate.host.get(keyring).callerOf(keyId, '192.0.2.1');
+    await byId();
+    gate.db.statements = [];
+    await gate.db.announce('account', gate.accountId);
+    await gate.send(key);
+    await byId();
+    assert.equal(gate.db.statements.length, 2, 'each way to the key reads it once');
+    await gate.send(key);
+    await byId();
+    assert.equal(gate.db.statements.length, 2);
+    gate.db.state = state;
+    await gate.db.announce('account', gate.accountId);
+    gate.host.advance(59_999);
+    await gate.send(key);
+    await byId();
+    gate.host.advance(1);
+    assert.equal((await gate.refusal(key)).status, 503);
+    await assert.rejects(byId(), { status: 503 });
+    gate.db.state = 'up';
+    await gate.send(key);
+    await byId();
+  }
+});
+
+test('a key that was revoked while its account is read again admits nothing, even if the database gives no answer', async () => {
+  const gate = await openGate();
+  const key = await gate.newKey();
+  await gate.send(key);
+  const found = await gate.db.orm.execute(sql`select hash from ${sql.identifier(gate.db.schema)}.keys`);
+  const [{ hash }] = (found as unknown as { rows: [{ hash: string }] }).rows;
+  let breakOff = () => {};
+  gate.db.gate = new Promise((_resolve, reject) => {
+    breakOff = () => reject(new Error('connection reset'));
+  });
+  await gate.db.announce('account', gate.accountId);
+  const refused = gate.refusal(key);
+  await gate.db.announce('key', hash);
+  breakOff();
+  assert.equal((await refused).status, 503);
 });
 
 test('failed attempts of an address are limited, valid keys from it are not', async () => {
