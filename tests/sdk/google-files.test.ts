@@ -195,13 +195,15 @@ test('a connection that breaks loses one piece at most', async () => {
   });
   const options = { method: 'POST', headers: piece('upload, finalize', 0), body: half, duplex: 'half' as const };
   await assert.rejects(fetch(address, options));
-  const received = await until('a part has been received', async () => {
-    const count = (await send(address, { 'x-goog-upload-command': 'query' })).received!;
-    return count !== '0' && count;
+  // What had arrived when the connection broke may still be on its way to the store: a client then asks again where to go on.
+  const made = await until('the rest is taken', async () => {
+    const received = (await send(address, { 'x-goog-upload-command': 'query' })).received!;
+    if (received === '0') return false;
+    const from = Number(received);
+    assert.ok(from === 32 * unit || from === 64 * unit, received);
+    const sent = await send(address, piece('upload, finalize', from), content.subarray(from));
+    return sent.status === 200 && sent;
   });
-  const from = Number(received);
-  assert.ok(from === 32 * unit || from === 64 * unit, received);
-  const made = await send(address, piece('upload, finalize', from), content.subarray(from));
   assert.ok((await download(made.json.file!)).equals(content));
   await client().files.delete({ name: made.json.file!.name! });
 });
