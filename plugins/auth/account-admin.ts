@@ -3,13 +3,14 @@
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
 import type { AccountAdmin, AccountView, KeyView } from '../common/domain/admin/accounts.ts';
+import { isUuid } from '../common/domain/database.ts';
 import type { PriceFloor } from '../common/domain/models.ts';
 import { one, parseRatio } from '../common/domain/money.ts';
 import { cursorFor, noSuchPage, pageOf, rowsFor, valuesIn } from '../common/kit/paging.ts';
 import type { AccountAdminStore, KeyDetails } from './account-queries.ts';
 import { type AccountService, checkExpiry, noAccount } from './accounts.ts';
 import { invalid, rowOfTerms, termsOfRow, validName } from './key-terms.ts';
-import { type AccountRow, isUuid } from './store.ts';
+import type { AccountRow } from './store.ts';
 
 /** Limit of active keys per account, as users create them freely. */
 const mostKeys = 1_000;

@@ -1,8 +1,8 @@
 /** SQL of account administration: accounts and keys page by page, and changes of one of them. */
 import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lt, or, type SQL, sql } from 'drizzle-orm';
-import type { Database, Orm } from '../common/domain/database.ts';
+import { type Database, isUuid, type Orm } from '../common/domain/database.ts';
 import type { TermsRow } from './key-terms.ts';
-import { type AccountRow, isUuid } from './store.ts';
+import type { AccountRow } from './store.ts';
 import { type AuthTables, authTables } from './tables.ts';
 
 interface AccountFilter {

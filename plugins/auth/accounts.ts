@@ -4,9 +4,10 @@ import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock, Random } from '../../core/contract/host-tools.ts';
 import type { Account, Accounts } from '../common/domain/accounts.ts';
 import type { KeyTerms } from '../common/domain/admin/accounts.ts';
+import { isUuid } from '../common/domain/database.ts';
 import { displayPrefix, hashKey, makeKey } from './key.ts';
 import { invalid, rowOfTerms, validName, validProject } from './key-terms.ts';
-import { type AccountRow, isUuid, type KeyRow, type Store } from './store.ts';
+import type { AccountRow, KeyRow, Store } from './store.ts';
 
 interface RevokedKey {
   readonly id: string;

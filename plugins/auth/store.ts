@@ -1,6 +1,6 @@
 /** SQL of accounts, keys and settings. */
 import { and, asc, eq, isNull, or, type SQL, sql } from 'drizzle-orm';
-import type { Database, Orm } from '../common/domain/database.ts';
+import { type Database, isUuid, type Orm } from '../common/domain/database.ts';
 import type { Limits } from '../common/domain/plans.ts';
 import type { TermsRow } from './key-terms.ts';
 import { type AuthTables, authTables } from './tables.ts';
@@ -50,10 +50,6 @@ export interface NewKey extends TermsRow {
   hash: string;
   createdAt: Date;
 }
-
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** PostgreSQL refuses to compare a uuid column with any other text. */
-export const isUuid = (text: string): boolean => uuidPattern.test(text);
 
 /** Keys per update statement of last uses. */
 const touchBatch = 1_000;

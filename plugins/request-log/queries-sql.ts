@@ -3,12 +3,9 @@ import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Span } from '../common/domain/admin/pages.ts';
 import type { RequestFilter, RequestResult, RequestView } from '../common/domain/admin/requests.ts';
+import { isUuid } from '../common/domain/database.ts';
 import { firstIdAt } from '../common/kit/arrival.ts';
 import { renderTimeline, type StoredEvent } from './timeline.ts';
-
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** Postgres fails to compare a uuid column with text of any other form. */
-export const isUuid = (text: string): boolean => uuidPattern.test(text);
 
 export const results: Readonly<Record<RequestResult, SQL>> = {
   left: sql`outcome = 'client_left'`,

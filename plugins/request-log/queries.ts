@@ -1,9 +1,10 @@
 /** The service `requestQueries`: pages of rows, single rows, and sums. */
 import type { RequestQueries, RequestSort } from '../common/domain/admin/requests.ts';
 import type { CallRows } from '../common/domain/call-facts.ts';
+import { isUuid } from '../common/domain/database.ts';
 import { cursorIn, pageOf, rowsFor, uuidForm } from '../common/kit/paging.ts';
 import { type Reader, type Row, readFirst } from './first-rows.ts';
-import { isUuid, rowWith, sourcesOf, viewColumns, viewOf } from './queries-sql.ts';
+import { rowWith, sourcesOf, viewColumns, viewOf } from './queries-sql.ts';
 import { sortedPage } from './sorted.ts';
 import { causesOf, durationsOf, groupsOf, type Store, seriesBetween, seriesOfGroups, sumsOf } from './sums.ts';
 

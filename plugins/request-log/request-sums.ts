@@ -14,8 +14,8 @@ export const requestSums: SumTable = {
   rows: 'requests',
   at: sql`received_at`,
   dimensions: [
-    { name: 'account_id', value: sql`account_id`, none: noId },
-    { name: 'key_id', value: sql`key_id`, none: noId },
+    { name: 'account_id', value: sql`account_id`, none: noId, isUuid: true },
+    { name: 'key_id', value: sql`key_id`, none: noId, isUuid: true },
     { name: 'model', value: sql`model`, none: noName },
     { name: 'provider', value: sql`provider`, none: noName },
     { name: 'operation', value: sql`operation`, none: noName },

@@ -12,6 +12,7 @@ import { callSums } from '../../plugins/billing/ledger/call-sums.ts';
 import { database } from '../../plugins/common/domain/database.ts';
 import { foldSums, usualRich } from '../../plugins/common/kit/sums/fold.ts';
 import { rebuildSums } from '../../plugins/common/kit/sums/rebuild.ts';
+import { type SpanName, startOf } from '../../plugins/console/web/src/parts/named-span.ts';
 import { requestSumsWith } from '../../plugins/request-log/request-sums.ts';
 import { startPostgres, type TestPostgres } from '../helpers/postgres.ts';
 import type { Browser } from '../plugins/console/browser.ts';
@@ -35,7 +36,10 @@ const schema = 'pages';
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const goalMs = 150;
-const zone = 'tz=Asia/Kolkata';
+/** The viewer's, too: its days begin in the middle of an hour of UTC. */
+const zoneName = 'Asia/Kolkata';
+const zone = `tz=${zoneName}`;
+process.env['TZ'] = zoneName;
 
 const server =
   values.database === undefined
@@ -73,10 +77,14 @@ async function measure(gateway: TestConsole, store: Server): Promise<void> {
     );
   console.log(`\n${calls} calls in 30 days, ${accountCount} accounts; the client has a tenth of them\n`);
   console.log('| | processor ms | median ms | worst ms |\n|---|---|---|---|');
+  const newest = Number(
+    store.sql(`select extract(epoch from created_at) * 1000 from ${schema}.calls order by id desc limit 1`),
+  );
+  const since = spanAt(new Date(Math.min(newest, Date.now())));
   let slow = 0;
   for (const [browser, paths] of [
-    [ada, await clientPaths(ada)],
-    [boss, await operatorPaths(boss, accountId)],
+    [ada, await clientPaths(ada, since)],
+    [boss, await operatorPaths(boss, accountId, since)],
   ] as const)
     for (const path of paths.filter((each) => each.includes(values.only)))
       if ((await time(store, browser, path)) > goalMs) slow += 1;
@@ -163,11 +171,13 @@ async function time(store: Server, browser: Browser, path: string): Promise<numb
   return least;
 }
 
-function since(milliseconds: number): string {
-  return `from=${new Date(Date.now() - milliseconds).toISOString()}`;
+/** As the page asks for it at the time of the newest row: rows that an earlier run has made end before now. */
+function spanAt(newest: Date): (name: SpanName) => string {
+  const until = newest.toISOString();
+  return (name) => `from=${startOf(name, newest).toISOString()}&until=${until}`;
 }
 
-async function clientPaths(ada: Browser): Promise<string[]> {
+async function clientPaths(ada: Browser, since: (name: SpanName) => string): Promise<string[]> {
   const told = await ada.ask('/usage');
   if (told.status !== 200) throw new Error(told.text);
   const { rows, next } = told.json;
@@ -189,8 +199,8 @@ async function clientPaths(ada: Browser): Promise<string[]> {
     `/usage/sums?keyId=${row.keyId}&result=ok`,
     `/usage/series?bucketMinutes=1440&${zone}`,
     `/usage/series?bucketMinutes=1440&model=${row.model}&${zone}`,
-    `/usage/series?${since(7 * dayMs)}&bucketMinutes=180`,
-    `/usage/series?${since(dayMs)}`,
+    `/usage/series?${since('7d')}&bucketMinutes=180`,
+    `/usage/series?${since('24h')}`,
     '/wallet',
     '/wallet/ledger',
     '/keys',
@@ -199,43 +209,42 @@ async function clientPaths(ada: Browser): Promise<string[]> {
   ];
 }
 
-async function operatorPaths(boss: Browser, accountId: string): Promise<string[]> {
+async function operatorPaths(boss: Browser, accountId: string, since: (name: SpanName) => string): Promise<string[]> {
   const { rows } = (await boss.ask('/admin/requests')).json;
   const [row] = rows;
-  const spans = { '15m': hourMs / 4, '1h': hourMs, '24h': dayMs, '7d': 7 * dayMs, '30d': 30 * dayMs };
   const buckets: Record<string, string> = { '7d': '&bucketMinutes=180', '30d': '&bucketMinutes=1440' };
   return [
-    ...Object.entries(spans).flatMap(([name, ms]) => [
-      `/admin/monitor?${since(ms)}`,
-      `/admin/monitor/durations?${since(ms)}`,
-      `/admin/monitor/causes?${since(ms)}`,
-      `/admin/monitor/series?${since(ms)}${buckets[name] ?? ''}&${zone}`,
+    ...(['15m', '1h', '24h', '7d', '30d'] as const).flatMap((name) => [
+      `/admin/monitor?${since(name)}`,
+      `/admin/monitor/durations?${since(name)}`,
+      `/admin/monitor/causes?${since(name)}`,
+      `/admin/monitor/series?${since(name)}${buckets[name] ?? ''}&${zone}`,
       ...['model', 'provider', 'operation', 'account', 'key'].map(
-        (by) => `/admin/monitor/groups?${since(ms)}&by=${by}&limit=50`,
+        (by) => `/admin/monitor/groups?${since(name)}&by=${by}&limit=50`,
       ),
     ]),
-    `/admin/monitor/series?${since(30 * dayMs)}&bucketMinutes=1440&model=${row.model}&${zone}`,
-    `/admin/monitor/series?${since(30 * dayMs)}&bucketMinutes=1440&provider=${row.provider}&${zone}`,
-    `/admin/monitor/series?${since(6 * hourMs)}`,
-    `/admin/monitor?${since(30 * dayMs)}&accountId=${accountId}`,
-    `/admin/monitor/groups?${since(30 * dayMs)}&by=model&accountId=${accountId}`,
-    `/admin/monitor/groups?${since(30 * dayMs)}&by=account&model=${row.model}`,
-    `/admin/monitor/groups?${since(30 * dayMs)}&by=account&result=upstream_error`,
+    `/admin/monitor/series?${since('30d')}&bucketMinutes=1440&model=${row.model}&${zone}`,
+    `/admin/monitor/series?${since('30d')}&bucketMinutes=1440&provider=${row.provider}&${zone}`,
+    `/admin/monitor/series?${since('6h')}`,
+    `/admin/monitor?${since('30d')}&accountId=${accountId}`,
+    `/admin/monitor/groups?${since('30d')}&by=model&accountId=${accountId}`,
+    `/admin/monitor/groups?${since('30d')}&by=account&model=${row.model}`,
+    `/admin/monitor/groups?${since('30d')}&by=account&result=upstream_error`,
     '/admin/requests',
-    `/admin/requests?${since(30 * dayMs)}`,
-    `/admin/requests?${since(30 * dayMs)}&model=${row.model}`,
-    `/admin/requests?${since(30 * dayMs)}&model=none`,
-    `/admin/requests?${since(30 * dayMs)}&provider=none`,
-    `/admin/requests?${since(30 * dayMs)}&result=left`,
-    `/admin/requests?${since(30 * dayMs)}&keyId=${row.keyId}`,
-    `/admin/requests?${since(30 * dayMs)}&accountId=${accountId}&result=client_error`,
+    `/admin/requests?${since('30d')}`,
+    `/admin/requests?${since('30d')}&model=${row.model}`,
+    `/admin/requests?${since('30d')}&model=none`,
+    `/admin/requests?${since('30d')}&provider=none`,
+    `/admin/requests?${since('30d')}&result=left`,
+    `/admin/requests?${since('30d')}&keyId=${row.keyId}`,
+    `/admin/requests?${since('30d')}&accountId=${accountId}&result=client_error`,
     `/admin/requests/${row.id}`,
-    `/admin/money?${since(dayMs)}`,
-    `/admin/money?${since(30 * dayMs)}`,
+    `/admin/money?${since('24h')}`,
+    `/admin/money?${since('30d')}`,
     '/admin/ledger',
-    `/admin/ledger?${since(7 * dayMs)}`,
+    `/admin/ledger?${since('7d')}`,
     '/admin/ledger?kind=DEBIT',
-    `/admin/ledger?kind=DEBIT&${since(dayMs)}`,
+    `/admin/ledger?kind=DEBIT&${since('24h')}`,
     `/admin/ledger?kind=EXPIRE`,
     '/admin/accounts',
     `/admin/accounts/${accountId}`,

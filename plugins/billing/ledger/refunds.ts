@@ -1,10 +1,9 @@
 /** Refunds: a top-up paid back outside is debited, a wrong charge is credited back. */
 import { GatewayError } from '../../../core/contract/errors.ts';
+import { isUuid } from '../../common/domain/database.ts';
 import { formatUsd, type Money, money } from '../../common/domain/money.ts';
 import { listNonExpiring } from '../grants/listing.ts';
 import { checkAmount, type Entries, type Entry, notThere } from './entries.ts';
-
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
  * Debits a credit, or a part of it, up to what was not spent. Of several top-ups the oldest is spent first. A
@@ -48,7 +47,7 @@ export async function refundCredit(
  */
 export async function refundRequest(entries: Entries, requestId: string, amount: Money, entry: Entry): Promise<void> {
   const { refunds } = entries.tables;
-  const charge = uuidPattern.test(requestId) ? await refunds.chargeOf(requestId) : undefined;
+  const charge = isUuid(requestId) ? await refunds.chargeOf(requestId) : undefined;
   if (charge === undefined) {
     throw new GatewayError('not_found', 'This account has no settled request of this id.', { field: 'of' });
   }

@@ -29,6 +29,10 @@ export type Orm = PgDatabase<PgQueryResultHKT, Record<string, never>>;
 
 export const database = defineService<Database>('database');
 
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** PostgreSQL refuses to compare a uuid column with any other text. */
+export const isUuid = (text: string): boolean => uuidPattern.test(text);
+
 const undecided = new WeakSet<Error>();
 
 /** Marks the error of a transaction with an unanswered commit: it may be committed or rolled back. */

@@ -3,7 +3,7 @@
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock, Random } from '../../../core/contract/host-tools.ts';
 import type { RecordedBodies, RecordingTerms } from '../../common/domain/admin/recorded-bodies.ts';
-import { isUuid } from '../queries-sql.ts';
+import { isUuid } from '../../common/domain/database.ts';
 import type { BodyStore } from './store.ts';
 
 const longestMs = 7 * 86_400_000;

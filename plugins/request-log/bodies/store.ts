@@ -1,8 +1,7 @@
 /** SQL statements on recorded bodies and recordings. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { RecordedBody, Recording, RequestBodies } from '../../common/domain/admin/recorded-bodies.ts';
-import type { Database } from '../../common/domain/database.ts';
-import { isUuid } from '../queries-sql.ts';
+import { type Database, isUuid } from '../../common/domain/database.ts';
 
 /** Topic of changes of recordings. */
 export const recordingsTopic = 'body recordings';

@@ -2,6 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { KeySet } from '../../domain/admin/accounts.ts';
+import { isUuid } from '../../domain/database.ts';
 import { instantText } from '../paging.ts';
 import { type Folded, foldedOf } from './fold.ts';
 import { type Runner, rowsOf } from './rows.ts';
@@ -212,6 +213,9 @@ function selectRows(select: Select, range: Range): SQL {
     from ${rowsWithin(schema, sums, range)} where ${sql.join([sql`true`, ...chosen], sql` and `)} group by 1, 2`;
 }
 
+/** So few spans of a part are read one by one, each as one range of an index. */
+const mostAlone = 3;
+
 /** Sums of each group of dimensions first, so that only these are looked up: where they are few, the planner would read all groups. */
 function selectKept(select: Select, kept: readonly Kept[], named: ReadonlySet<string>): SQL {
   const { sums, schema, bounds, conditions, each, measures } = select;
@@ -225,9 +229,11 @@ function selectKept(select: Select, kept: readonly Kept[], named: ReadonlySet<st
     sql`, `,
   );
   const time = each === undefined ? sql`` : sql`, ${groupSql(select, at, true)} as "group"`;
-  const parts = kept.map(
-    ([part, ranges]) => sql`select ${slotOf(at, bounds)} as slot, group_id ${time}, ${names} from ${table}
-      where part = ${sql.raw(String(part.number))} and ${withinRanges(at, ranges, part.stepMs)} ${narrowed(select, part, wanted)}`,
+  const parts = kept.flatMap(([part, ranges]) =>
+    (ranges.length > mostAlone ? [ranges] : ranges.map((range) => [range])).map(
+      (some) => sql`select ${slotOf(at, bounds)} as slot, group_id ${time}, ${names} from ${table}
+        where part = ${sql.raw(String(part.number))} and ${withinRanges(at, some, part.stepMs)} ${narrowed(select, [part, some], wanted)}`,
+    ),
   );
   const inner = stored.map(({ name }) => sql`sum(${column(name)}) as ${column(name)}`);
   const group = each === undefined ? groupSql(select, at, true) : sql`"group"`;
@@ -243,17 +249,26 @@ function selectKept(select: Select, kept: readonly Kept[], named: ReadonlySet<st
     ${known} where ${wanted} group by 1, 2`;
 }
 
-/** Few groups, which are found by their ids. */
-const isNarrow = (conditions: readonly Condition[]) => conditions.some(([, values]) => typeof values === 'string');
+/** Conditions that leave few groups, which are found by their ids; those of one result, say, are a part of all. */
+const isNarrow = (conditions: readonly Condition[]) =>
+  conditions.some(([name, values]) => typeof values === 'string' && ofFew.has(name));
+const ofFew: ReadonlySet<string> = new Set(['account_id', 'key_id', 'model', 'provider']);
 
-/** Only groups of a condition. Of a list of values, whether to find each by its id is for the planner to choose. */
-function narrowed({ sums, schema, conditions }: Select, part: Part, wanted: SQL): SQL {
-  const isList = conditions.some(([, values, not]) => values !== null && not === undefined);
-  if (!isList) return sql``;
+/**
+ * Only groups of a condition. Of a list of values, whether to find each by its id is for the planner to choose, but for short spans of
+ * the fine part: these are fewer sums than the groups of a list.
+ */
+function narrowed({ sums, schema, conditions }: Select, [part, ranges]: Kept, wanted: SQL): SQL {
+  const lengthMs = ranges.reduce((sum, [from, until]) => sum + until - from, 0);
+  const isShort = part.number === finePart && lengthMs <= shortMs;
+  const isListed = conditions.some(([, values, not]) => Array.isArray(values) && not === undefined);
+  if (!isNarrow(conditions) && (isShort || !isListed)) return sql``;
   const others = dimensionsWithout(part).map((name) => sql`${column(name)} = ${dimensionOf(sums, name).none}`);
   const few = sql`select id from ${namesOf(schema, sums).groups} where ${sql.join([wanted, ...others], sql` and `)}`;
   return isNarrow(conditions) ? sql`and group_id = any (array(${few}))` : sql`and group_id in (${few})`;
 }
+
+const shortMs = 6 * hourMs;
 
 const dimensionOf = (sums: SumTable, name: string): Dimension =>
   sums.dimensions.find((dimension) => dimension.name === name)!;
@@ -285,12 +300,23 @@ function slotOf(at: SQL, bounds: readonly number[]): SQL {
     from json_array_elements_text(${list}::text::json) with ordinality order by ordinality))`;
 }
 
-function conditionOf({ name, value: ofRow, none }: Dimension, isRow: boolean, [, wanted, not]: Condition): SQL {
+function conditionOf(
+  { name, value: ofRow, none, isUuid: hasUuids }: Dimension,
+  isRow: boolean,
+  [, wanted, not]: Condition,
+): SQL {
   const value = isRow ? ofRow : column(name);
   if (wanted === null) return sql`${value} <> ${none}`;
   if (typeof wanted === 'string') return sql`${value} = ${wanted}`;
+  const listed = (values: readonly string[], type: SQL) =>
+    sql`(select value${type} from json_array_elements_text(${JSON.stringify(values)}::text::json))`;
+  // Of the column's type and as an array, so that an index of the groups is used.
+  if (!isRow && not === undefined)
+    return hasUuids
+      ? sql`${value} = any (array${listed(wanted.filter(isUuid), sql`::uuid`)})`
+      : sql`${value} = any (array${listed(wanted, sql``)})`;
   // A row without a value belongs to the group of `none`.
   const grouped = isRow ? sql`coalesce(${value}, ${none})` : value;
-  const chosen = sql`${grouped}::text in (select value from json_array_elements_text(${JSON.stringify(wanted)}::text::json))`;
+  const chosen = sql`${grouped}::text in ${listed(wanted, sql``)}`;
   return not === undefined ? chosen : sql`not ${chosen}`;
 }

@@ -13,6 +13,8 @@ export interface Dimension {
   readonly value: SQL;
   /** Stored in place of null, and in parts without this dimension. */
   readonly none: SQL;
+  /** Where it is stored as a UUID, not as text. */
+  readonly isUuid?: true;
   /** Not in the hash of groups without a value, so that groups from before this dimension keep theirs. */
   readonly later?: true;
 }
