@@ -70,7 +70,7 @@ export async function openInProcess(): Promise<PGlite> {
 export async function template(): Promise<string> {
   const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   const version: string = dependencies['@electric-sql/pglite'];
-  const path = join(tmpdir(), `gateway-test-database-${version}-${userInfo().uid}`);
+  const path = join(process.env['TEST_KEPT'] ?? tmpdir(), `gateway-test-database-${version}-${userInfo().uid}`);
   if (existsSync(path)) return path;
   const draft = mkdtempSync(`${path}.`);
   await (await useEmbedded(draft, 'serve', fakeHost().log)).release();
