@@ -5,13 +5,20 @@ import { dirname, join, normalize } from 'node:path';
 /** Where the choice of the database is made. */
 const choice = 'TEST_DATABASE_URL';
 
-/** Their subject is the wire or the pages: a database stands behind the house that they call, and nothing that they ask depends on which. */
+/**
+ * Their subject is the wire, the pages or the package: a database stands behind the house that they call, and nothing that they ask
+ * depends on which. Both are PostgreSQL; a server has several connections, processes and versions. So what is listed here asks for no
+ * two things of the database at once, and for no rows that are kept, summed or locked in a way that no other file covers.
+ */
 const ofTheWire = [
-  /^tests\/(?:browser|core|sdk|relay|matrix|open-responses|pitfalls|readme|translate)/,
+  /^tests\/(?:browser|core|docker|sdk|relay|matrix|open-responses|package|pitfalls|readme|translate)/,
   /^tests\/plugins\/(?:clouds|cohere|endpoints|ollama|providers|telemetry)\//,
+  /^tests\/plugins\/batches\/native\/(?:content|messages)\./,
+  /^tests\/plugins\/console\/(?:entry|files-batches|known-device|reload|second|upstream-test)\./,
+  /^tests\/plugins\/task-store\/(?:edits|official-videos|streaming|vendors)\./,
   /^tests\/end-to-end\/(?:absorbed|admission|advisories|bad-input|broken-answers|clients|cloud-targets|coding-turn)\./,
   /^tests\/end-to-end\/(?:direct|drain|failover|hedge(?:-\w+)?|lasting-refusals|leaving|live|open-sessions)\./,
-  /^tests\/end-to-end\/(?:outcome-table|proxies|realtime|responses-websocket|second-gateway|security|timeline)\./,
+  /^tests\/end-to-end\/(?:named-bugs|outcome-table|prices|proxies|realtime|responses-websocket|second-gateway|security|timeline)\./,
   /^tests\/end-to-end\/(?:task-demo|task-recordings|task-vendors|upstream-health|upstream-websocket)\./,
   /^tests\/end-to-end\/(?:vendor-refusals|websocket-limits|wire|wrapped-streams)\./,
 ];

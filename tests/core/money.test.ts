@@ -204,10 +204,10 @@ test('amounts of USD survive text exactly', () => {
   }
 });
 
-test('float drift: a million charges of a tenth of a cent are a thousand dollars', () => {
+test('float drift: ten thousand charges of a tenth of a cent are ten dollars', () => {
   let sum = 0n;
-  for (let index = 0; index < 1_000_000; index += 1) sum += cost({ input: 1_000 }, { input: parseUsd('1') });
-  assert.equal(formatUsd(sum), '1000.00');
+  for (let index = 0; index < 10_000; index += 1) sum += cost({ input: 1_000 }, { input: parseUsd('1') });
+  assert.equal(formatUsd(sum), '10.00');
 });
 
 test('ratios are exact and positive, and a price times a ratio is rounded once', () => {

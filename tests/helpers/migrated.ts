@@ -1,23 +1,12 @@
 /** An embedded database with a gateway's empty tables: made once for each schema and list of plugins with tables, and then copied. */
 import { hash } from 'node:crypto';
-import {
-  cpSync,
-  existsSync,
-  globSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-} from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, globSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { sql } from 'drizzle-orm';
 import { boot } from '../../core/gateway/boot.ts';
 import { type GatewaySettings, readGatewayFile, schemaOf } from '../../core/gateway/config.ts';
 import { createLog } from '../../core/gateway/log.ts';
 import { type Database, database } from '../../plugins/common/domain/database.ts';
-import { fillDirectory, template } from './template.ts';
+import { fillDirectory, fillFrom, makeSmall, template } from './template.ts';
 
 /** Those of which nothing was copied for so long are of other migrations. */
 const keptMs = 24 * 3_600_000;
@@ -34,7 +23,7 @@ export async function fillMigrated(
     return undefined;
   });
   if (made === undefined) return fillDirectory(directory);
-  cpSync(join(made, 'postgres'), join(directory, 'postgres'), { recursive: true });
+  fillFrom(made, directory);
 }
 
 const madeBefore = new Map<string, Promise<string | undefined>>();
@@ -74,6 +63,7 @@ async function migrated(file: string, environment: Readonly<Record<string, strin
     const written = await writtenTables(gateway.find(database)!).finally(() => gateway.stop(0));
     // A start would find what another one has left there.
     if (written.length > 0) throw new WrittenError(`a command has written rows of ${written.join(', ')}`);
+    makeSmall(draft);
     renameSync(draft, path);
   } catch (error) {
     rmSync(draft, { recursive: true, force: true });
@@ -90,7 +80,7 @@ function keyOf(settings: GatewaySettings): string {
   return hash('sha256', JSON.stringify([schemaOf(settings), plugins, texts])).slice(0, 24);
 }
 
-/** Each takes 40 MB, and a migration that changes makes all of them anew. */
+/** Each takes 10 MB, and a migration that changes makes all of them anew. */
 function removeUnused(prefix: string): void {
   for (const path of globSync(`${prefix}*`)) {
     const usedAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;

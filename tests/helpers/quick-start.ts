@@ -8,7 +8,10 @@ import { resolveAuthorModules } from '../../core/gateway/resolution.ts';
 import { rememberModules } from '../../core/process/loading.ts';
 
 // What was stripped of its types and compiled once is read by the next process; by processes that a test starts, too.
-process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), `gateway-test-compiled-${userInfo().uid}`);
+process.env['NODE_COMPILE_CACHE'] ??= join(
+  process.env['TEST_KEPT'] ?? tmpdir(),
+  `gateway-test-compiled-${userInfo().uid}`,
+);
 enableCompileCache(process.env['NODE_COMPILE_CACHE']);
 const asked = process.env['NODE_OPTIONS'] ?? '';
 if (!asked.includes(import.meta.url)) process.env['NODE_OPTIONS'] = `${asked} --import=${import.meta.url}`.trim();

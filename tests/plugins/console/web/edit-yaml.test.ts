@@ -17,6 +17,7 @@ import {
   valueAt,
   wholeAt,
 } from '../../../../plugins/console/web/src/pages/operator/config/forms/layers.ts';
+import { runsOf } from '../../../helpers/histories.ts';
 import { fc } from '../../../helpers/properties.ts';
 
 const read = (name: string) => readFileSync(new URL(`../../../../config/${name}`, import.meta.url), 'utf8');
@@ -161,7 +162,7 @@ test('any member of the shipped files takes any value, and every line without it
       if (value !== undefined) assert.deepEqual(comments(changed).slice(0, 3), comments(text).slice(0, 3));
       if (value !== undefined) assert.equal(comments(changed).length, comments(text).length);
     }),
-    { numRuns: 150 },
+    { numRuns: runsOf(50, 450) },
   );
 });
 
@@ -211,7 +212,7 @@ test('a tier and a model that are added to the shipped catalogue are read as the
         wholeAt(before, ['models']),
       );
     }),
-    { numRuns: 15 },
+    { numRuns: runsOf(5, 45) },
   );
 });
 
