@@ -11,7 +11,8 @@ const choice = 'TEST_DATABASE_URL';
  * two things of the database at once, and for no rows that are kept, summed or locked in a way that no other file covers.
  */
 const ofTheWire = [
-  /^tests\/(?:browser|core|docker|sdk|relay|matrix|open-responses|package|pitfalls|readme|translate)/,
+  /^tests\/sdk\/(?!fleet-)/,
+  /^tests\/(?:browser|core|docker|relay|matrix|open-responses|package|pitfalls|readme|translate)/,
   /^tests\/plugins\/(?:clouds|cohere|endpoints|ollama|providers|telemetry)\//,
   /^tests\/plugins\/batches\/native\/(?:content|messages)\./,
   /^tests\/plugins\/console\/(?:entry|files-batches|known-device|reload|second|upstream-test)\./,

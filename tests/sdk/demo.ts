@@ -128,6 +128,8 @@ interface Statement {
   }[];
 }
 
+const quietLooks = isFleet ? 5 : 1;
+
 async function settled(
   { gateway, bill }: Ground,
   command: (name: string, values: Record<string, string>) => Promise<unknown>,
@@ -137,11 +139,14 @@ async function settled(
   const { id } = (await gateway.find(accounts)!.find('good'))!;
   const statement = async () => (await command('ledger', { account: id, limit: '1000' })) as Statement;
   const settlements = async () => (await statement()).rows.filter((row) => row.kind === 'CHARGE');
-  // Calls that nobody waited for are settled first, so that their rows are not taken for this one's.
-  // Rows reach the database within a few hundredths of a second.
-  for (let open = true; open; ) {
+  // Calls of before are settled first, so that their rows are not taken for this one's: rows reach the database within a few
+  // hundredths of a second, those of several processes within some batches.
+  let known = -1;
+  for (let quiet = 0; quiet < quietLooks; ) {
     await pause(120);
-    open = (await statement()).held !== '0.00';
+    const { held, rows } = await statement();
+    quiet = held === '0.00' && (known === rows.length || quietLooks === 1) ? quiet + 1 : 0;
+    known = rows.length;
   }
   const balance = () => gateway.find(ledger)!.balance(id);
   const [earlier, before, billedBefore] = [(await settlements()).length, await balance(), (await bill()).requests];
