@@ -143,4 +143,4 @@ if (only.includes('start')) {
   console.log('\nStart-up of both demo gateways, ms');
   execFileSync(process.execPath, [join(import.meta.dirname, 'start-up.ts'), '--runs', '3'], { stdio: 'inherit' });
 }
-if (only.includes('workers')) await twoWorkers(6);
+if (only.includes('workers')) await twoWorkers(6, 7);
