@@ -47,6 +47,35 @@ export function makeRows(server: Pick<TestPostgres, 'sql'>, schema: string, { ac
   step('indices', `drop table random; ${indexes}`);
 }
 
+/** Rows end where they were made: those of as long before are repeated until now. Returns the time of the newest one before that. */
+export function repeatRows(server: Pick<TestPostgres, 'sql'>, schema: string, until: number): number {
+  const newest = Number(
+    server.sql(`select extract(epoch from max(at)) * 1000 from (
+      (select created_at as at from "${schema}".calls order by id desc limit 1) union all
+      (select received_at from "${schema}".requests order by id desc limit 1)) as newest`),
+  );
+  const lengthMs = Math.ceil(until - newest);
+  if (lengthMs <= 0) return until;
+  const later = `interval '${lengthMs} milliseconds'`;
+  const first = `${Math.floor(newest - lengthMs)
+    .toString(16)
+    .padStart(12, '0')}${'0'.repeat(20)}`;
+  const id = `(lpad(to_hex(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint + ${lengthMs}), 12, '0')
+    || substr(replace(id::text, '-', ''), 13))::uuid`;
+  for (const [table, times] of [
+    ['calls', ['held_at', 'created_at']],
+    ['requests', ['received_at']],
+  ] as const)
+    server.sql(
+      `insert into "${schema}".${table} select (row).* from (
+        select jsonb_populate_record(old, jsonb_build_object('id', ${id},
+          ${times.map((name) => `'${name}', ${name} + ${later}`).join(', ')})) as row
+        from "${schema}".${table} as old where id >= '${first}'::uuid) as copies`,
+      timeoutMs,
+    );
+  return newest;
+}
+
 /** Each account has two keys and uses four models; a tenth of a model's calls is served by its second provider. */
 function randomRows(until: number, accountId: string, calls: number): string {
   return `create unlogged table random as

@@ -17,7 +17,7 @@ import { requestSumsWith } from '../../plugins/request-log/request-sums.ts';
 import { startPostgres, type TestPostgres } from '../helpers/postgres.ts';
 import type { Browser } from '../plugins/console/browser.ts';
 import { clientOf, operator, operatorOf, signIn, startDemo, type TestConsole } from '../plugins/console/house.ts';
-import { accountCount, makeRows } from './pages-rows.ts';
+import { accountCount, makeRows, repeatRows } from './pages-rows.ts';
 
 const { values } = parseArgs({
   options: {
@@ -61,8 +61,13 @@ async function measure(gateway: TestConsole, store: Server): Promise<void> {
   const boss = isFilled ? await signedIn(gateway, operator) : await operatorOf(gateway);
   const ada = isFilled ? await signedIn(gateway, client) : await clientOf(gateway, client.email);
   const accountId = (await ada.ask('/me')).json.account.id as string;
-  if (!isFilled) fill(store, accountId);
-  await fold(gateway, store);
+  // Rows go on while questions are asked, as they do where traffic is.
+  const until = () => Date.now() + 10 * 60_000;
+  if (!isFilled) {
+    makeRows(store, schema, { accountId, until: until(), calls });
+    await fold(gateway, store);
+  }
+  await fold(gateway, store, repeatRows(store, schema, until()));
   for (const table of [
     'calls',
     'requests',
@@ -77,14 +82,10 @@ async function measure(gateway: TestConsole, store: Server): Promise<void> {
     );
   console.log(`\n${calls} calls in 30 days, ${accountCount} accounts; the client has a tenth of them\n`);
   console.log('| | processor ms | median ms | worst ms |\n|---|---|---|---|');
-  const newest = Number(
-    store.sql(`select extract(epoch from created_at) * 1000 from ${schema}.calls order by id desc limit 1`),
-  );
-  const since = spanAt(new Date(Math.min(newest, Date.now())));
   let slow = 0;
   for (const [browser, paths] of [
-    [ada, await clientPaths(ada, since)],
-    [boss, await operatorPaths(boss, accountId, since)],
+    [ada, await clientPaths(ada)],
+    [boss, await operatorPaths(boss, accountId)],
   ] as const)
     for (const path of paths.filter((each) => each.includes(values.only)))
       if ((await time(store, browser, path)) > goalMs) slow += 1;
@@ -97,10 +98,6 @@ async function signedIn(gateway: TestConsole, who: { email: string; password: st
   return browser;
 }
 
-function fill(store: Server, accountId: string): void {
-  makeRows(store, schema, { accountId, until: Date.now() + 10 * 60_000, calls });
-}
-
 /** A server that runs already. */
 function serverAt(url: string): Server {
   const sql = (text: string) => execFileSync('psql', [url, '-AtqX', '-c', text], { encoding: 'utf8' }).trim();
@@ -108,7 +105,7 @@ function serverAt(url: string): Server {
 }
 
 /** Goes on where an earlier run was ended. */
-async function fold(gateway: TestConsole, store: Server): Promise<void> {
+async function fold(gateway: TestConsole, store: Server, repeatedFrom = Number.POSITIVE_INFINITY): Promise<void> {
   const { orm } = gateway.gateway.find(database)!;
   store.sql(
     `analyze ${schema}.call_sums, ${schema}.request_sums, ${schema}.call_sums_groups, ${schema}.request_sums_groups`,
@@ -129,6 +126,9 @@ async function fold(gateway: TestConsole, store: Server): Promise<void> {
       store.sql(`update ${schema}.${sums.name}_state
         set folded = date_trunc('hour', now() - interval '5 minutes'), rich_from = ${rich}`);
       await rebuildSums(orm, schema, sums, { days: lastDays });
+    } else {
+      const days = [...lastDays].filter(([day]) => (day + 1) * dayMs > repeatedFrom);
+      await rebuildSums(orm, schema, sums, { days: new Map(days) });
     }
     await foldSums(orm, schema, sums, Date.now());
     console.log(`${sums.name}: ${((Date.now() - begun) / 1_000).toFixed(0)} s`);
@@ -171,13 +171,12 @@ async function time(store: Server, browser: Browser, path: string): Promise<numb
   return least;
 }
 
-/** As the page asks for it at the time of the newest row: rows that an earlier run has made end before now. */
-function spanAt(newest: Date): (name: SpanName) => string {
-  const until = newest.toISOString();
-  return (name) => `from=${startOf(name, newest).toISOString()}&until=${until}`;
+/** As the pages ask for it. */
+function since(name: SpanName): string {
+  return `from=${startOf(name, new Date()).toISOString()}`;
 }
 
-async function clientPaths(ada: Browser, since: (name: SpanName) => string): Promise<string[]> {
+async function clientPaths(ada: Browser): Promise<string[]> {
   const told = await ada.ask('/usage');
   if (told.status !== 200) throw new Error(told.text);
   const { rows, next } = told.json;
@@ -209,7 +208,7 @@ async function clientPaths(ada: Browser, since: (name: SpanName) => string): Pro
   ];
 }
 
-async function operatorPaths(boss: Browser, accountId: string, since: (name: SpanName) => string): Promise<string[]> {
+async function operatorPaths(boss: Browser, accountId: string): Promise<string[]> {
   const { rows } = (await boss.ask('/admin/requests')).json;
   const [row] = rows;
   const buckets: Record<string, string> = { '7d': '&bucketMinutes=180', '30d': '&bucketMinutes=1440' };

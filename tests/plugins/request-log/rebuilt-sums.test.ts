@@ -5,6 +5,7 @@ import { sql } from 'drizzle-orm';
 import { checkSums } from '../../../plugins/common/kit/sums/check.ts';
 import { foldSums } from '../../../plugins/common/kit/sums/fold.ts';
 import { rebuildSums } from '../../../plugins/common/kit/sums/rebuild.ts';
+import { rowsOf } from '../../../plugins/common/kit/sums/rows.ts';
 import { addRows, requestSums } from '../../../plugins/request-log/request-sums.ts';
 import { openDatabase } from '../../helpers/database.ts';
 import { requestIdAt } from '../../helpers/fakes.ts';
@@ -80,5 +81,27 @@ test('sums that are made again in slices of hours, interrupted and continued, ar
     }),
     { numRuns: runsOf(4, 60), endOnFailure: true },
   );
+  await store.close();
+});
+
+test('after sums are made again the index by time has all of their pages', async () => {
+  const store = await openDatabase();
+  const { orm, schema } = store;
+  await store.migrate('request-log', new URL('../../../plugins/request-log/migrations/', import.meta.url));
+  const given = Array.from({ length: 2_000 }, (_, number) => ({
+    ...{
+      id: requestIdAt(start + number * (hourMs / 4)),
+      received_at: new Date(start + number * (hourMs / 4)).toISOString(),
+    },
+    ...{ operation: 'chat', outcome: 'complete', streamed: false, attempts: 1, bytes_in: 0, bytes_out: 0 },
+    ...{ status: 200, total_ms: 5 },
+  }));
+  await orm.execute(addRows(schema, JSON.stringify(given)));
+  await rebuildSums(orm, schema, requestSums);
+  const [found] = await rowsOf<{ added: number }>(
+    orm,
+    sql`select brin_summarize_new_values(format('%I.request_sums_fine', ${schema}::text)::regclass) as added`,
+  );
+  assert.equal(found!.added, 0);
   await store.close();
 });

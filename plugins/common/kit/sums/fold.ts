@@ -61,8 +61,14 @@ export async function foldSums(
   const until = Math.floor((now - settledMs) / hourMs) * hourMs;
   const { until: begun } = await foldedOf(orm, schema, sums);
   for (let from = begun; from < until; ) from = await foldSlice(orm, schema, sums, { until, richRows });
-  // No other process does this for the embedded database.
-  if (begun >= until) return;
+  if (begun < until) await summarizeNew(orm, schema, sums);
+}
+
+/**
+ * Takes new pages into the index of the fine part by time: until then each of its queries reads all of them. Autovacuum comes late to it, and
+ * to the embedded database never.
+ */
+export async function summarizeNew(orm: Orm, schema: string, sums: SumTable): Promise<void> {
   const fine = `${sums.name}_fine`;
   await orm.execute(sql`select brin_summarize_new_values(format('%I.%I', ${schema}::text, ${fine}::text)::regclass)`);
 }

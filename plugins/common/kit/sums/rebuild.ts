@@ -7,7 +7,7 @@ import type { Orm } from '../../domain/database.ts';
 import { instantText } from '../paging.ts';
 import { ceiling } from './check.ts';
 import { allDays, blocksOf, dayRange, type Slice, slicesOf } from './days.ts';
-import { foldedOf, foldParts } from './fold.ts';
+import { foldedOf, foldParts, summarizeNew } from './fold.ts';
 import {
   addedWith,
   blockParts,
@@ -55,6 +55,7 @@ export async function rebuildSums(
   }
   for (const range of blocksOf(chosen.map(([day]) => day)))
     for (const part of blockParts) await remakeSlice(orm, schema, sums, { range, parts: [part] }, blockSources);
+  await summarizeNew(orm, schema, sums);
 }
 
 function remakeSlice(
