@@ -1,7 +1,8 @@
 /**
  * `npm run simulate -- --seeds 100`: simulated worlds, one after another, and what they came to. Exit 1 when an oracle found
- * a violation; the last lines then say how to see it again.
+ * a violation; the last lines then say how to see it again. Ended by a signal it says what the worlds so far came to.
  */
+import { setImmediate as turn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { mutants, sound } from './mutants.ts';
 import { type Result, simulate } from './world.ts';
@@ -31,8 +32,15 @@ const counts = new Map<string, number>();
 const started = performance.now();
 const secondsOf = () => (performance.now() - started) / 1_000;
 const first = Number(values.first);
+let isEnded = false;
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    isEnded = true;
+  });
 for (let seed = first; seed < first + Number(values.seeds); seed += 1) {
-  if (values.seconds !== undefined && secondsOf() > Number(values.seconds)) break;
+  // Signals are seen between worlds.
+  await turn();
+  if (isEnded || (values.seconds !== undefined && secondsOf() > Number(values.seconds))) break;
   const result = await simulate(seed, operationsEach, mutant);
   add(result);
   if (result.violations.length > 0) tell(result);
