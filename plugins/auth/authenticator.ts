@@ -109,14 +109,16 @@ export class Authenticator {
     const fingerprint = fingerprintKey(key);
     const cachedKey = this.#cachedKeys.get(fingerprint);
     if (cachedKey === undefined) return this.#authenticateUnknown(key, fingerprint, request);
-    const load = () => this.#load(fingerprint, cachedKey.hash);
-    if (cachedKey.changedAtMs !== undefined)
-      return this.#readAgain(cachedKey, load, () => this.#cachedKeys.has(fingerprint)).then((current) => {
-        if (current === undefined) throw this.#failed(request, invalidKey());
-        return this.#admit(current, request);
-      });
-    this.#recheck(cachedKey, load);
+    if (cachedKey.changedAtMs !== undefined) return this.#authenticateChanged(cachedKey, fingerprint, request);
+    if (this.#isDue(cachedKey)) this.#recheck(cachedKey, () => this.#load(fingerprint, cachedKey.hash));
     return this.#admit(cachedKey, request);
+  }
+
+  async #authenticateChanged(cachedKey: CachedKey, fingerprint: string, request: ClientRequest): Promise<Caller> {
+    const load = () => this.#load(fingerprint, cachedKey.hash);
+    const current = await this.#readAgain(cachedKey, load, () => this.#cachedKeys.has(fingerprint));
+    if (current === undefined) throw this.#failed(request, invalidKey());
+    return this.#admit(current, request);
   }
 
   async #authenticateUnknown(key: string, fingerprint: string, request: ClientRequest): Promise<Caller> {
@@ -138,7 +140,7 @@ export class Authenticator {
     if (cachedKey === undefined) cachedKey = await load();
     else if (cachedKey.changedAtMs !== undefined)
       cachedKey = await this.#readAgain(cachedKey, load, () => this.#cachedIds.has(keyId));
-    else this.#recheck(cachedKey, load);
+    else if (this.#isDue(cachedKey)) this.#recheck(cachedKey, load);
     if (cachedKey === undefined || cachedKey.expiresAtMs <= clock.now()) throw invalidKey();
     return this.#use(cachedKey, remoteAddress);
   }
@@ -229,10 +231,13 @@ export class Authenticator {
     return cachedKey;
   }
 
+  #isDue({ checkedAtMs }: CachedKey): boolean {
+    const { clock, database } = this.#dependencies;
+    return clock.monotonic() - checkedAtMs >= recheckMs && database.healthy();
+  }
+
   #recheck(cachedKey: CachedKey, load: () => Promise<CachedKey | undefined>): void {
-    const now = this.#dependencies.clock.monotonic();
-    if (now - cachedKey.checkedAtMs < recheckMs || !this.#dependencies.database.healthy()) return;
-    cachedKey.checkedAtMs = now;
+    cachedKey.checkedAtMs = this.#dependencies.clock.monotonic();
     if (this.#loads.has(cachedKey.hash)) return;
     load().catch((error: unknown) => {
       this.#dependencies.log.warn(
