@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import type { Log } from '../../../core/contract/host-tools.ts';
+import type { Clock, Log } from '../../../core/contract/host-tools.ts';
 import { boot, type Gateway } from '../../../core/gateway/boot.ts';
 import { accounts } from '../../../plugins/common/domain/accounts.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
@@ -24,12 +24,16 @@ export interface BenchGateway {
 const mainFile = new URL('../../../config/main.yaml', import.meta.url);
 
 /** Boots the gateway in front of a vendor on this port. */
-export async function startGateway(kind: GatewayKind, upstreamPort: number, log?: Log): Promise<BenchGateway> {
+export async function startGateway(
+  kind: GatewayKind,
+  upstreamPort: number,
+  tools: { clock?: Clock; log?: Log } = {},
+): Promise<BenchGateway> {
   const directory = mkdtempSync(join(tmpdir(), 'bench-'));
   if (kind === 'full') await fillDirectory(directory);
   const file = join(directory, 'bench.yaml');
   writeFileSync(file, fileOf(kind, directory, `http://127.0.0.1:${upstreamPort}`));
-  const gateway = await boot(file, { mode: 'serve', ...(log === undefined ? {} : { log }) });
+  const gateway = await boot(file, { mode: 'serve', ...tools });
   const port = await gateway.serve();
   return {
     gateway,
