@@ -31,7 +31,29 @@ const maxCaseMs = 500;
 const shorteningTries = 3_000;
 const shorteningMs = 20_000;
 
-export async function fuzz(target: Target, { seed, first = 0, runs, seconds }: FuzzOptions): Promise<FuzzResult> {
+export async function fuzz(target: Target, options: FuzzOptions): Promise<FuzzResult> {
+  // Most cases end in an error of the reader's, whose stack nobody reads; it would be a fifth of the time.
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    const result = await search(target, options);
+    if (result.failure === undefined) return result;
+    Error.stackTraceLimit = Math.max(10, stackTraceLimit);
+    return { ...result, failure: await toldWell(target, result.failure, options.seed) };
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+/** With the error's stack, and shortened. */
+async function toldWell(target: Target, { index, error, input }: Failure, seed: number): Promise<Failure> {
+  const told = await failureOf(target, input, seed, index);
+  // A slow case gives no error.
+  if (told === undefined) return { index, error, input };
+  return { index, error: told, input: await shortened(target, input, told, seed, index) };
+}
+
+async function search(target: Target, { seed, first = 0, runs, seconds }: FuzzOptions): Promise<FuzzResult> {
   const startedAt = performance.now();
   const secondsOf = () => (performance.now() - startedAt) / 1_000;
   let slowestMs = 0;
@@ -44,13 +66,9 @@ export async function fuzz(target: Target, { seed, first = 0, runs, seconds }: F
     const tookMs = performance.now() - caseStartedAt;
     slowestMs = Math.max(slowestMs, tookMs);
     done++;
-    if (error !== undefined) {
-      const failure = { index, error, input: await shortened(target, input, error, seed, index) };
-      return { runs: done, seconds: secondsOf(), slowestMs, failure };
-    }
-    const slow = tookMs > maxCaseMs ? await slowness(target, input, seed, index) : undefined;
-    if (slow === undefined) continue;
-    return { runs: done, seconds: secondsOf(), slowestMs, failure: { index, error: slow, input } };
+    const fault = error ?? (tookMs > maxCaseMs ? await slowness(target, input, seed, index) : undefined);
+    if (fault === undefined) continue;
+    return { runs: done, seconds: secondsOf(), slowestMs, failure: { index, error: fault, input } };
   }
   return { runs: done, seconds: secondsOf(), slowestMs, failure: undefined };
 }
