@@ -6,7 +6,17 @@ import { cursorIn, pageOf, rowsFor, uuidForm } from '../common/kit/paging.ts';
 import { type Reader, type Row, readFirst } from './first-rows.ts';
 import { rowWith, sourcesOf, viewColumns, viewOf } from './queries-sql.ts';
 import { sortedPage } from './sorted.ts';
-import { causesOf, durationsOf, groupsOf, type Store, seriesBetween, seriesOfGroups, sumsOf } from './sums.ts';
+import {
+  causesOf,
+  durationsOf,
+  groupCountsOf,
+  groupsOf,
+  groupTimesOf,
+  type Store,
+  seriesBetween,
+  seriesOfGroups,
+  sumsOf,
+} from './sums.ts';
 
 const newestFirst: RequestSort = { by: 'time', order: 'desc' };
 
@@ -39,6 +49,8 @@ export function openRequestQueries(
     causes: (filter, limit) => causesOf(store, filter, limit),
     seriesBetween: (filter, bounds) => seriesBetween(store, filter, bounds),
     groups: (filter, by, limit) => groupsOf(store, filter, by, limit),
+    groupCounts: (filter, by, limit) => groupCountsOf(store, filter, by, limit),
+    groupTimes: (filter, by, groups) => groupTimesOf(store, filter, by, groups),
     seriesOfGroups: (filter, bounds, by, groups) => seriesOfGroups(store, filter, bounds, by, groups),
   };
 }

@@ -1,5 +1,5 @@
 /** Sums of requests as pages ask for them: of a span, by time, by group; from what is kept (`request-sums.ts`). */
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Span } from '../common/domain/admin/pages.ts';
 import type {
@@ -7,9 +7,11 @@ import type {
   FailureCause,
   FailureResult,
   RequestBucket,
+  RequestCounts,
   RequestFilter,
   RequestGroup,
   RequestSums,
+  RequestTimes,
 } from '../common/domain/admin/requests.ts';
 import type { Database } from '../common/domain/database.ts';
 import { countsBetween, percentilesIn } from '../common/kit/sums/histogram.ts';
@@ -102,21 +104,55 @@ export async function seriesOfGroups(
   return rows.map((row) => ({ at: bounds[Number(row.slot) - 1]!, group: row.group, ...sumsIn(row) }));
 }
 
-/** The largest groups, and then their durations: histograms of all groups would be many. */
-export async function groupsOf({ orm, schema, sums }: Store, filter: RequestFilter, by: GroupBy, limit: number) {
+type Grouped<Sums> = readonly (Sums & { readonly group: string })[];
+
+export async function groupsOf(
+  store: Store,
+  filter: RequestFilter,
+  by: GroupBy,
+  limit: number,
+): Promise<Grouped<RequestSums>> {
+  const largest = await groupCountsOf(store, filter, by, limit);
+  const groups = largest.map(({ group }) => group);
+  const timesOf = await groupTimesOf(store, filter, by, groups);
+  return largest.map((row) => ({ ...row, ...timesOf(row.group) }));
+}
+
+export async function groupCountsOf(
+  { orm, schema, sums }: Store,
+  filter: RequestFilter,
+  by: GroupBy,
+  limit: number,
+): Promise<Grouped<RequestCounts>> {
   checkGroups(limit);
   const query = queryOf(filter, [filter.from, filter.until]);
   if (query === undefined) return [];
   const dimension = dimensionOf[by];
-  const named: Condition[] = [...query.conditions, [dimension, null]];
-  const ending = sql`order by sum(requests) desc, "group" limit ${limit}::int`;
-  const read = (conditions: Condition[], measures: readonly ReadMeasure[], last: SQL) =>
-    readSums(orm, schema, sums, { ...query, conditions, by: dimension, measures, ending: last });
-  const largest = await read(named, counts, ending);
-  if (largest.length === 0) return [];
-  const durations = await read([...query.conditions, [dimension, largest.map(({ group }) => group)]], times, sql``);
-  const found = new Map(durations.map((row) => [row.group, row]));
-  return largest.map((row) => ({ group: row.group, ...sumsIn({ ...found.get(row.group), ...row }) }));
+  const rows = await readSums(orm, schema, sums, {
+    ...query,
+    conditions: [...query.conditions, [dimension, null]],
+    by: dimension,
+    measures: counts,
+    ending: sql`order by sum(requests) desc, "group" limit ${limit}::int`,
+  });
+  return rows.map((row) => ({ group: row.group, ...countsIn(row) }));
+}
+
+/** Of these groups alone: histograms of all would be many. */
+export async function groupTimesOf(
+  { orm, schema, sums }: Store,
+  filter: RequestFilter,
+  by: GroupBy,
+  groups: readonly string[],
+): Promise<(group: string) => RequestTimes> {
+  const query = groups.length === 0 ? undefined : queryOf(filter, [filter.from, filter.until]);
+  if (query === undefined) return () => timesIn(undefined);
+  checkGroups(groups.length);
+  const dimension = dimensionOf[by];
+  const conditions: Condition[] = [...query.conditions, [dimension, groups]];
+  const rows = await readSums(orm, schema, sums, { ...query, conditions, by: dimension, measures: times });
+  const found = new Map(rows.map((row) => [row.group, row]));
+  return (group) => timesIn(found.get(group));
 }
 
 /** Failures by cause, the most frequent first. */
@@ -142,7 +178,9 @@ export async function causesOf(
   });
 }
 
-function sumsIn(row: SumsRow | undefined): RequestSums {
+const sumsIn = (row: SumsRow | undefined): RequestSums => ({ ...countsIn(row), ...timesIn(row) });
+
+function countsIn(row: SumsRow | undefined): RequestCounts {
   const count = (name: string) => Number(row?.[name] ?? 0);
   return {
     requests: count('requests'),
@@ -152,9 +190,12 @@ function sumsIn(row: SumsRow | undefined): RequestSums {
       upstream_error: count('upstream_error'),
       left: count('left'),
     },
-    firstByte: percentilesIn(row?.['first_byte'] ?? null),
-    total: percentilesIn(row?.['total'] ?? null),
   };
+}
+
+function timesIn(row: SumsRow | undefined): RequestTimes {
+  const percentiles = (name: string) => percentilesIn(row?.[name] ?? null);
+  return { firstByte: percentiles('first_byte'), total: percentiles('total') };
 }
 
 /** Undefined: nothing can match. */

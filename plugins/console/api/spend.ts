@@ -79,7 +79,7 @@ export async function sizesOf(services: ConsoleServices, filter: RequestFilter, 
   const wanted = chargeFilter(filter);
   const ledger = services.find(ledgerQueries);
   const [byNumber, byCost = []] = await Promise.all([
-    need(services, requestQueries).groups(filter, by, limit),
+    need(services, requestQueries).groupCounts(filter, by, limit),
     by === 'operation' || wanted === undefined ? undefined : ledger?.spend(wanted, by, limit),
   ]);
   return { byNumber, byCost };

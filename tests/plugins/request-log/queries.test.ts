@@ -237,6 +237,13 @@ test('groups come with their sums, the largest first, as many as were asked for'
         assert.ok(index === 0 || sums.requests <= found[index - 1]!.requests);
       }
       assert.deepEqual(await desk.groups(filter, by, 1), found.slice(0, 1));
+      const counts = await desk.groupCounts(filter, by, 100);
+      const names = counts.map(({ group }) => group);
+      const timesOf = await desk.groupTimes(filter, by, names);
+      assert.deepEqual(
+        counts.map((row) => ({ ...row, ...timesOf(row.group) })),
+        found,
+      );
     }
   }
 });

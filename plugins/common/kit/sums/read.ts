@@ -182,7 +182,7 @@ async function readFolded(
   const totals = measures.map(({ name }) => sql`sum(${column(name)})::text as ${column(name)}`);
   return await rowsOf<SumsRow>(
     orm,
-    sql`select slot::text as slot, "group", ${sql.join(totals, sql`, `)}
+    sql`select slot::text as slot, "group"::text as "group", ${sql.join(totals, sql`, `)}
         from (${sql.join(selects, sql` union all `)}) as found group by slot, "group" ${ending}`,
   );
 }
@@ -198,11 +198,14 @@ function groupSql({ sums, by, each }: Select, at: SQL, isKept: boolean): SQL {
     return sql`(floor(extract(epoch from ${at}) / ${step})::bigint * ${step} * 1000)::text`;
   }
   if (by === undefined) return sql`''`;
-  const textOf = (wanted: string) => {
+  const dimensionValue = (wanted: string) => {
     const { name, value, none } = dimensionOf(sums, wanted);
-    return isKept ? sql`${column(name)}::text` : sql`coalesce(${value}, ${none})::text`;
+    return isKept ? column(name) : sql`coalesce(${value}, ${none})`;
   };
-  return typeof by === 'string' ? textOf(by) : sql`json_build_array(${sql.join(by.map(textOf), sql`, `)})::text`;
+  // A UUID is sorted and compared in less time than its text.
+  return typeof by === 'string'
+    ? dimensionValue(by)
+    : sql`json_build_array(${sql.join(by.map(dimensionValue), sql`, `)})::text`;
 }
 
 function selectRows(select: Select, range: Range): SQL {
@@ -232,7 +235,7 @@ function selectKept(select: Select, kept: readonly Kept[], named: ReadonlySet<st
   const parts = kept.flatMap(([part, ranges]) =>
     (ranges.length > mostAlone ? [ranges] : ranges.map((range) => [range])).map(
       (some) => sql`select ${slotOf(at, bounds)} as slot, group_id ${time}, ${names} from ${table}
-        where part = ${sql.raw(String(part.number))} and ${withinRanges(at, some, part.stepMs)} ${narrowed(select, [part, some], wanted)}`,
+        where part = ${sql.raw(String(part.number))} and ${withinRanges(at, some, part.stepMs)} ${narrowed(select, part, wanted)}`,
     ),
   );
   const inner = stored.map(({ name }) => sql`sum(${column(name)}) as ${column(name)}`);
@@ -253,22 +256,23 @@ function selectKept(select: Select, kept: readonly Kept[], named: ReadonlySet<st
 const isNarrow = (conditions: readonly Condition[]) =>
   conditions.some(([name, values]) => typeof values === 'string' && ofFew.has(name));
 const ofFew: ReadonlySet<string> = new Set(['account_id', 'key_id', 'model', 'provider']);
+/** Dimensions with so many values that each has a small part of the groups. */
+const ofMany: ReadonlySet<string> = new Set(['account_id', 'key_id']);
 
 /**
- * Only groups of a condition. Of a list of values, whether to find each by its id is for the planner to choose, but for short spans of
- * the fine part: these are fewer sums than the groups of a list.
+ * Only groups of a condition. Of a list of values, whether to find each by its id is for the planner to choose; of the fine part, lists
+ * of anything but accounts and keys have too many groups.
  */
-function narrowed({ sums, schema, conditions }: Select, [part, ranges]: Kept, wanted: SQL): SQL {
-  const lengthMs = ranges.reduce((sum, [from, until]) => sum + until - from, 0);
-  const isShort = part.number === finePart && lengthMs <= shortMs;
-  const isListed = conditions.some(([, values, not]) => Array.isArray(values) && not === undefined);
-  if (!isNarrow(conditions) && (isShort || !isListed)) return sql``;
+function narrowed({ sums, schema, conditions }: Select, part: Part, wanted: SQL): SQL {
+  const isListed = conditions.some(
+    ([name, values, not]) =>
+      Array.isArray(values) && not === undefined && (part.number !== finePart || ofMany.has(name)),
+  );
+  if (!isNarrow(conditions) && !isListed) return sql``;
   const others = dimensionsWithout(part).map((name) => sql`${column(name)} = ${dimensionOf(sums, name).none}`);
   const few = sql`select id from ${namesOf(schema, sums).groups} where ${sql.join([wanted, ...others], sql` and `)}`;
   return isNarrow(conditions) ? sql`and group_id = any (array(${few}))` : sql`and group_id in (${few})`;
 }
-
-const shortMs = 6 * hourMs;
 
 const dimensionOf = (sums: SumTable, name: string): Dimension =>
   sums.dimensions.find((dimension) => dimension.name === name)!;

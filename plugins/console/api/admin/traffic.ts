@@ -211,14 +211,18 @@ async function groupsOf(
   limit: number,
 ) {
   if (by === 'project') return groupsByProject(services, filter, Math.min(limit, mostProjects));
-  const rows = await need(services, requestQueries).groups(filter, by, limit);
-  const spend = await spendOfGroups(
-    services,
-    filter,
-    by,
-    rows.map(({ group }) => group),
-  );
-  return rows.map((row) => ({ ...sumsJson(row), group: row.group, ...moneyJson(spend?.(row.group)) }));
+  const queries = need(services, requestQueries);
+  const rows = await queries.groupCounts(filter, by, limit);
+  const names = rows.map(({ group }) => group);
+  const [timesOf, spend] = await Promise.all([
+    queries.groupTimes(filter, by, names),
+    spendOfGroups(services, filter, by, names),
+  ]);
+  return rows.map(({ group, ...counts }) => ({
+    ...sumsJson({ ...counts, ...timesOf(group) }),
+    group,
+    ...moneyJson(spend?.(group)),
+  }));
 }
 
 /** Percentiles cannot be added, so each project is asked for by itself, a few at once. */

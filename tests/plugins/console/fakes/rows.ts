@@ -94,6 +94,15 @@ export function fakeRequests(world: World): RequestQueries {
     key: 'keyId',
   } as const;
   const found = (filter: Parameters<RequestQueries['sums']>[0]) => world.requests.filter((row) => matches(row, filter));
+  const groupsOf: (...asked: Parameters<RequestQueries['groups']>) => Awaited<ReturnType<RequestQueries['groups']>> = (
+    filter,
+    by,
+    limit,
+  ) =>
+    [...groupBy(found(filter), (row) => row[name[by]])]
+      .map(([group, rows]) => ({ group, ...sumsOf(rows) }))
+      .sort((left, right) => right.requests - left.requests)
+      .slice(0, limit);
   return {
     written: () => world.requests.length,
     async list({ sort, ...filter }, page) {
@@ -148,11 +157,15 @@ export function fakeRequests(world: World): RequestQueries {
           .map(([group, some]) => ({ at, group, ...sumsOf(some) }));
       });
     },
-    async groups(filter, by, limit) {
-      return [...groupBy(found(filter), (row) => row[name[by]])]
-        .map(([group, rows]) => ({ group, ...sumsOf(rows) }))
-        .sort((left, right) => right.requests - left.requests)
-        .slice(0, limit);
+    groups: async (filter, by, limit) => groupsOf(filter, by, limit),
+    groupCounts: async (filter, by, limit) =>
+      groupsOf(filter, by, limit).map(({ group, requests, results }) => ({ group, requests, results })),
+    async groupTimes(filter, by) {
+      const groups = new Map(groupsOf(filter, by, world.requests.length).map((sums) => [sums.group, sums]));
+      return (group) => {
+        const { firstByte, total } = groups.get(group) ?? sumsOf([]);
+        return { firstByte, total };
+      };
     },
   };
 }
