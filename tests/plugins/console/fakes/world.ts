@@ -98,7 +98,31 @@ const names = [
 
 export const clientAccount = uuid(1);
 
+interface Rows extends Pick<World, 'accounts' | 'keys' | 'requests' | 'charges' | 'ledger'> {
+  /** Of ids that are used. */
+  readonly count: number;
+}
+
+/** Rows are replaced and never changed in place, so a file's tests can all begin with the same ones. */
+const made = new Map<string, Rows>();
+
 export function makeWorld(now: () => number, days = 9, perDay = 90): World {
+  const which = `${now()} ${days} ${perDay}`;
+  const rows = made.get(which) ?? makeRows(now, days, perDay);
+  made.set(which, rows);
+  let { count } = rows;
+  return {
+    now,
+    accounts: [...rows.accounts],
+    keys: [...rows.keys],
+    requests: [...rows.requests],
+    charges: [...rows.charges],
+    ledger: [...rows.ledger],
+    nextId: () => uuid(count++),
+  };
+}
+
+function makeRows(now: () => number, days: number, perDay: number): Rows {
   let count = 10_000;
   const world: World = {
     now,
@@ -112,7 +136,7 @@ export function makeWorld(now: () => number, days = 9, perDay = 90): World {
   for (const account of world.accounts) addKeys(world, account);
   addCredits(world, days);
   addTraffic(world, days, perDay);
-  return world;
+  return { ...world, count };
 }
 
 function makeAccount(name: string, index: number, now: number): AccountView {
