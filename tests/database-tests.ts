@@ -1,4 +1,7 @@
-/** Prints the test files that are about what a database holds, reached through whatever helpers: those run once more on PostgreSQL. */
+/**
+ * Prints the test files that are about what a database holds, reached through whatever helpers: those run once more on PostgreSQL.
+ * Files with random histories, which are longer in that run, come with them.
+ */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
@@ -27,6 +30,10 @@ const ofTheWire = [
 const ofTheEmbedded =
   /^tests\/(?:plugins\/storage\/(?:backend|copy|embedded|power|server)|end-to-end\/(?:restored|storage-faults))\./;
 
+/** Every mutant of the simulation has a run of its own. */
+const hasHistories = (file: string) =>
+  !file.startsWith('tests/simulation/') && /from '[./]*\/helpers\/histories\.ts'/.test(readFileSync(file, 'utf8'));
+
 const texts = new Map<string, string>();
 const reaches = new Map<string, boolean>();
 
@@ -49,7 +56,8 @@ function importsOf(file: string, text: string): string[] {
   ).filter((imported) => imported.startsWith('tests/') && existsSync(imported));
 }
 
-const files = globSync('tests/**/*.test.ts').filter(
-  (file) => !ofTheWire.some((pattern) => pattern.test(file)) && !ofTheEmbedded.test(file) && reachesDatabase(file),
-);
+const isWanted = (file: string) =>
+  hasHistories(file) ||
+  (!ofTheWire.some((pattern) => pattern.test(file)) && !ofTheEmbedded.test(file) && reachesDatabase(file));
+const files = globSync('tests/**/*.test.ts').filter(isWanted);
 process.stdout.write(`${files.toSorted().join('\n')}\n`);

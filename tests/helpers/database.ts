@@ -21,7 +21,7 @@ export interface TestDatabase extends Database {
   readonly host: FakeHost;
   /** Reads announcements of others, as a serving gateway does four times a second. */
   poll(): Promise<void>;
-  /** Drops the schema, unless it was given, and disconnects. */
+  /** Disconnects, and drops the schema on a server, unless it was given. */
   close(): Promise<void>;
 }
 
@@ -47,7 +47,8 @@ export async function openDatabase(options: TestDatabaseOptions = {}): Promise<T
   });
   const close = async () => {
     if (!opened.delete(close)) return;
-    if (options.schema === undefined) {
+    // The embedded one goes with its directory.
+    if (options.schema === undefined && url !== undefined) {
       await database.orm.execute(sql`drop schema if exists ${sql.identifier(schema)} cascade`);
     }
     await database.close();
