@@ -27,7 +27,7 @@ export const requestSums: SumTable = {
     { name: 'cause', value: sql`case when ${failed} then ${causeOf} end`, none: noName, later: true },
   ],
   measures: [
-    { name: 'requests', sum: sql`count(*)` },
+    { name: 'requests', sum: sql`count(*)`, isCount: true },
     { name: 'first_byte', sum: histogramOf(sql`first_byte_ms`) },
     { name: 'total', sum: histogramOf(sql`total_ms`) },
   ],

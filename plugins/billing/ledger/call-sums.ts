@@ -18,7 +18,7 @@ export const callSums: SumTable = {
     none: sql`''`,
   })),
   measures: [
-    { name: 'charged', sum: sql`nullif(count(*) ${ofCharged}, 0)` },
+    { name: 'charged', sum: sql`nullif(count(*) ${ofCharged}, 0)`, isCount: true },
     { name: 'cost', sum: sql`sum(cost)` },
     { name: 'own_cost', sum: sql`sum(own_cost) ${ofCharged}` },
     { name: 'own_unknown', sum: sql`nullif(count(*) filter (where settled and own_cost is null), 0)` },

@@ -235,10 +235,12 @@ function selectKept(select: Select, kept: readonly Kept[], named: ReadonlySet<st
   const parts = kept.flatMap(([part, ranges]) =>
     (ranges.length > mostAlone ? [ranges] : ranges.map((range) => [range])).map(
       (some) => sql`select ${slotOf(at, bounds)} as slot, group_id ${time}, ${names} from ${table}
-        where part = ${sql.raw(String(part.number))} and ${withinRanges(at, some, part.stepMs)} ${narrowed(select, part, wanted)}`,
+        where part = ${sql.raw(String(part.number))} and ${withinRanges(at, some, part.stepMs)} ${narrowed(select, [part, some], wanted)}`,
     ),
   );
-  const inner = stored.map(({ name }) => sql`sum(${column(name)}) as ${column(name)}`);
+  const inner = stored.map(
+    ({ name, isCount }) => sql`sum(${column(name)})${isCount ? sql`::bigint` : sql``} as ${column(name)}`,
+  );
   const group = each === undefined ? groupSql(select, at, true) : sql`"group"`;
   const columns = measures.map(({ name, ofKept }) => sql`${ofKept} as ${column(name)}`);
   // There are about as many of them as groups.
@@ -261,18 +263,23 @@ const ofMany: ReadonlySet<string> = new Set(['account_id', 'key_id']);
 
 /**
  * Only groups of a condition. Of a list of values, whether to find each by its id is for the planner to choose; of the fine part, lists
- * of anything but accounts and keys have too many groups.
+ * of anything but accounts and keys have too many groups, and a short span has fewer sums than there are groups of a list.
  */
-function narrowed({ sums, schema, conditions }: Select, part: Part, wanted: SQL): SQL {
+function narrowed({ sums, schema, conditions }: Select, [part, ranges]: Kept, wanted: SQL): SQL {
+  const isFine = part.number === finePart;
   const isListed = conditions.some(
-    ([name, values, not]) =>
-      Array.isArray(values) && not === undefined && (part.number !== finePart || ofMany.has(name)),
+    ([name, values, not]) => Array.isArray(values) && not === undefined && (!isFine || ofMany.has(name)),
   );
   if (!isNarrow(conditions) && !isListed) return sql``;
   const others = dimensionsWithout(part).map((name) => sql`${column(name)} = ${dimensionOf(sums, name).none}`);
   const few = sql`select id from ${namesOf(schema, sums).groups} where ${sql.join([wanted, ...others], sql` and `)}`;
-  return isNarrow(conditions) ? sql`and group_id = any (array(${few}))` : sql`and group_id in (${few})`;
+  if (isNarrow(conditions)) return sql`and group_id = any (array(${few}))`;
+  const lengthMs = ranges.reduce((sum, [from, until]) => sum + until - from, 0);
+  // The test keeps the planner from making it a join: the groups are looked up in a table of their hashes.
+  return isFine && lengthMs <= shortMs ? sql`and (group_id in (${few})) is true` : sql`and group_id in (${few})`;
 }
+
+const shortMs = 6 * hourMs;
 
 const dimensionOf = (sums: SumTable, name: string): Dimension =>
   sums.dimensions.find((dimension) => dimension.name === name)!;

@@ -24,6 +24,8 @@ interface Measure {
   readonly name: string;
   /** The aggregate over rows of the table; null where there is nothing to add. */
   readonly sum: SQL;
+  /** It counts rows, so its sums are below 2^63, which are added in less time than others. */
+  readonly isCount?: true;
 }
 
 export interface SumTable {
