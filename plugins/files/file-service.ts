@@ -81,11 +81,12 @@ export class FileService implements Omit<Files, 'address'> {
     try {
       await store.put(id, content, { mediaType, bytes });
       const expiresAt = begunAt + retentionMs;
-      if (await rows.complete(id, expiresAt)) return { id, mediaType, bytes, expiresAt };
-      await store.remove(id);
+      if (await rows.complete(id, begunAt, expiresAt)) return { id, mediaType, bytes, expiresAt };
+      // A row that was swept has no second one that would find these bytes.
+      if (!(await rows.isUsedAgain(id, begunAt))) await store.remove(id);
       throw new GatewayError('conflict', 'The file was removed, or kept by another, while it was being kept.');
     } catch (error) {
-      await rows.abandon(id, clock.now()).catch((cause: unknown) => {
+      await rows.abandon(id, begunAt, clock.now()).catch((cause: unknown) => {
         this.#tools.log.warn({ error: cause, file: id }, 'a file that could not be stored is swept later');
       });
       throw toGatewayError(error);

@@ -129,8 +129,8 @@ export class FileRows {
   }
 
   /**
-   * Inserts a row in `writing`, and supersedes a concurrent writer of the same file. Resolves with the file that exists
-   * already, if any. Throws like `ensureRoom`.
+   * Makes a row in `writing`, and supersedes a concurrent writer of the same file; a row with the same id, of a writer that was
+   * killed, is used again. Resolves with the file that exists already, if any. Throws like `ensureRoom`.
    */
   async begin(file: NewFile, limits: RoomLimits, now: number): Promise<KeptFile | undefined> {
     const { accountId, taskId, number } = file.owner;
@@ -142,6 +142,7 @@ export class FileRows {
       await transaction.execute(sql`select id from ${this.#files} where ${same} for update`);
       const other = await this.findOfTask(file.owner, now, transaction);
       if (other !== undefined) return other;
+      if (await this.#useAgain(file, limits, now, transaction)) return undefined;
       await this.ensureRoom(accountId, file.bytes, limits, transaction);
       if (file.named !== undefined) await this.#ensureNamed(accountId, file.named, now, transaction);
       await transaction.execute(sql`${this.#markGone(now)} where ${same}`);
@@ -154,6 +155,32 @@ export class FileRows {
       );
       return undefined;
     });
+  }
+
+  /** Whether there was a row of that id in `writing`, which is the new writer's now. */
+  async #useAgain(
+    { id, owner: { accountId, taskId, number }, bytes, mediaType }: NewFile,
+    limits: RoomLimits,
+    now: number,
+    runner: Runner,
+  ): Promise<boolean> {
+    const [row] = await rowsOf<{ bytes: string }>(
+      runner,
+      sql`select bytes::text as bytes from ${this.#files}
+        where id = ${id} and account_id = ${accountId} and task_id = ${taskId} and number = ${number} and state = 'writing'`,
+    );
+    if (row === undefined) return false;
+    const growth = bytes - Number(row.bytes);
+    await this.ensureRoom(accountId, growth, limits, runner);
+    await runner.execute(
+      sql`update ${this.#files} set media_type = ${mediaType}, bytes = ${bytes}, created_at = ${instant(now)},
+        sweep_at = ${instant(now + writingMs)} where id = ${id}`,
+    );
+    // The trigger counts rows that come and go alone.
+    await runner.execute(
+      sql`update ${this.#table('file_usage')} set bytes = bytes + ${growth}::bigint where account_id = ${accountId}`,
+    );
+    return true;
   }
 
   async #ensureNamed(
@@ -182,19 +209,31 @@ export class FileRows {
     if (rows.length > 0) throw nameTaken(chosenName);
   }
 
-  /** Marks the bytes as stored. false: the row was superseded or removed, and the caller must delete the bytes. */
-  async complete(id: string, expiresAt: number): Promise<boolean> {
+  /** Marks the bytes as stored. false: the row of this writer, begun then, was superseded or removed. */
+  async complete(id: string, begunAt: number, expiresAt: number): Promise<boolean> {
     const rows = await rowsOf(
       this.#orm,
       sql`update ${this.#files} set state = 'kept', sweep_at = ${instant(expiresAt)}
-        where id = ${id} and state = 'writing' returning id`,
+        where id = ${id} and state = 'writing' and created_at = ${instant(begunAt)} returning id`,
     );
     return rows.length === 1;
   }
 
-  /** Marks a failed write: the next sweep deletes its bytes. */
-  async abandon(id: string, now: number): Promise<void> {
-    await this.#orm.execute(sql`update ${this.#files} set state = 'gone', sweep_at = ${instant(now)} where id = ${id}`);
+  /** Whether the row of a writer that began then is another's now, as are the bytes. */
+  async isUsedAgain(id: string, begunAt: number): Promise<boolean> {
+    const rows = await rowsOf(
+      this.#orm,
+      sql`select 1 from ${this.#files} where id = ${id} and created_at <> ${instant(begunAt)} and state <> 'gone'`,
+    );
+    return rows.length > 0;
+  }
+
+  /** Marks the failed write that was begun then: the next sweep deletes its bytes, which are not those of another writer of that id. */
+  async abandon(id: string, begunAt: number, now: number): Promise<void> {
+    await this.#orm.execute(
+      sql`update ${this.#files} set state = 'gone', sweep_at = ${instant(now)}
+        where id = ${id} and created_at = ${instant(begunAt)}`,
+    );
   }
 
   /**

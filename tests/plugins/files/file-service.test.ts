@@ -168,6 +168,7 @@ test('a process that dies while it writes or deletes leaves nothing that a later
     const { keeper, rows, host } = rooms;
     const limits = { accountBytes: 10 ** 9, totalBytes: 10 ** 9 };
     const id = `file_${'1'.repeat(32)}`;
+    const begunAt = host.clock.now();
     await rows.begin({ id, owner: owner(), mediaType: 'image/png', bytes: png.length }, limits, host.clock.now());
     await rooms.store.put(id, png, { mediaType: 'image/png', bytes: png.length });
     assert.equal(await keeper.find('account-1', id), undefined);
@@ -180,7 +181,39 @@ test('a process that dies while it writes or deletes leaves nothing that a later
     assert.equal(await keeper.sweep(), 1);
     assert.equal(await lies(rooms, id), false);
     // Whoever was still writing is told.
-    assert.equal(await rows.complete(id, host.clock.now() + 1000), false);
+    assert.equal(await rows.complete(id, begunAt, host.clock.now() + 1000), false);
+  }));
+
+test('a file with an id of its own is written again at once when its writer was killed, and a late first writer leaves it alone', () =>
+  withRooms({}, async (rooms) => {
+    const { keeper, host } = rooms;
+    const id = `file_${'2'.repeat(32)}`;
+    const store = (from: Rooms, content: Buffer) =>
+      from.keeper.store({ content, mediaType: 'image/png', bytes: content.length }, owner(), { id }, 60_000);
+    const held = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const slow = await rooms.beside({
+      async put(...given) {
+        begun.resolve();
+        await held.promise;
+        await rooms.store.put(...given);
+      },
+    });
+    const late = refusal(store(slow, png));
+    await begun.promise;
+    host.advance(10_000);
+    const longer = Buffer.concat([png, Buffer.alloc(50, 3)]);
+    const kept = await store(rooms, longer);
+    assert.deepEqual([kept.id, kept.bytes], [id, longer.length]);
+    assert.deepEqual(await usage(rooms), [{ account_id: 'account-1', bytes: String(longer.length) }]);
+    held.resolve();
+    assert.equal((await late).kind, 'conflict');
+    assert.equal(await keeper.sweep(), 0);
+    assert.deepEqual(await keeper.find('account-1', id), kept);
+    assert.equal(await lies(rooms, id), true);
+    host.advance(60_000);
+    assert.equal(await keeper.sweep(), 1);
+    assert.deepEqual(await usage(rooms), [{ account_id: 'account-1', bytes: '0' }]);
   }));
 
 test('a file that is removed while it is written is not called kept', () =>
