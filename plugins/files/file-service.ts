@@ -82,7 +82,7 @@ export class FileService implements Omit<Files, 'address'> {
       await store.put(id, content, { mediaType, bytes });
       const expiresAt = begunAt + retentionMs;
       if (await rows.complete(id, begunAt, expiresAt)) return { id, mediaType, bytes, expiresAt };
-      // A row that was swept has no second one that would find these bytes.
+      // Writers of one id write the same bytes. Of a row that was swept, nothing else would find these.
       if (!(await rows.isUsedAgain(id, begunAt))) await store.remove(id);
       throw new GatewayError('conflict', 'The file was removed, or kept by another, while it was being kept.');
     } catch (error) {

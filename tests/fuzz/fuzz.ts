@@ -39,14 +39,14 @@ export async function fuzz(target: Target, options: FuzzOptions): Promise<FuzzRe
     const result = await search(target, options);
     if (result.failure === undefined) return result;
     Error.stackTraceLimit = Math.max(10, stackTraceLimit);
-    return { ...result, failure: await toldWell(target, result.failure, options.seed) };
+    return { ...result, failure: await withStack(target, result.failure, options.seed) };
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }
 }
 
 /** With the error's stack, and shortened. */
-async function toldWell(target: Target, { index, error, input }: Failure, seed: number): Promise<Failure> {
+async function withStack(target: Target, { index, error, input }: Failure, seed: number): Promise<Failure> {
   const told = await failureOf(target, input, seed, index);
   // A slow case gives no error.
   if (told === undefined) return { index, error, input };
