@@ -11,6 +11,13 @@ import type { OpenAlert } from './stored.ts';
 /** Subjects of a rule at most, and reports of a process: names may come from clients. */
 const mostSubjects = 200;
 const mostReports = 200;
+/**
+ * Windows of minutes are read from the rows of all requests in them, which takes the longer the more there are: about a tenth of the time
+ * at most goes into it, whatever `every` says.
+ */
+const restTimes = 10;
+/** A database that was slow for minutes must not silence alerts for hours. */
+const longestRestMs = 300_000;
 
 export interface EngineOptions {
   readonly everyMs: () => number;
@@ -33,6 +40,8 @@ export class Engine implements AlertEvents {
   #isBusy = true;
   /** How often rules are still evaluated after the last sign of traffic: rows are written a moment after their requests. */
   #looksLeft = 0;
+  /** Monotonic milliseconds: until then, rules that read rows are not evaluated. */
+  #restsUntil = Number.NEGATIVE_INFINITY;
 
   constructor(
     host: Pick<Host, 'clock' | 'log' | 'random' | 'gateway'>,
@@ -62,13 +71,23 @@ export class Engine implements AlertEvents {
       // The process with the lease evaluates these reports.
       return;
     }
-    this.#looksLeft = Math.max(0, this.#looksLeft - 1);
     const open = await this.#rows.open();
-    for (const rule of this.#options.rules()) await this.#evaluate(rule, open, now);
+    await this.#evaluateAll(open, now);
     await this.#dropUnruled(open, now);
     const waits = await this.#deliveries.advance();
     this.#isBusy = waits || (await this.#rows.open()).length > 0;
     if (this.#isQuiet()) await this.#rows.dropLease(this.#process);
+  }
+
+  async #evaluateAll(open: readonly OpenAlert[], now: number): Promise<void> {
+    const { clock } = this.#host;
+    const begunAt = clock.monotonic();
+    const rests = begunAt < this.#restsUntil;
+    for (const rule of this.#options.rules())
+      if (!rests || rule.kind.measure === undefined) await this.#evaluate(rule, open, now);
+    if (rests) return;
+    this.#looksLeft = Math.max(0, this.#looksLeft - 1);
+    this.#restsUntil = begunAt + Math.min(restTimes * (clock.monotonic() - begunAt), longestRestMs);
   }
 
   #isQuiet(): boolean {

@@ -120,6 +120,32 @@ test('without events, rows and open alerts nothing is asked of the database', as
   assert.ok(asked > 0 && asked <= 8, `${asked} statements for one request`);
 });
 
+test('rules whose rows take long to read wait in between, and are evaluated once more behind the last request', async () => {
+  let evaluations = 0;
+  const slow = await fleet(1, {
+    observe: undefined as never,
+    async measure() {
+      evaluations++;
+      slow.clock.advance(10_000);
+      return [];
+    },
+  });
+  for (let rounds = 0; rounds < 30; rounds++) {
+    slow.nodes[0]!.written++;
+    await slow.round(1);
+  }
+  // 30 rounds of 30 seconds, and 10 seconds for each evaluation, of which one comes within 100 seconds at most.
+  assert.ok(evaluations >= 6 && evaluations <= 11, `${evaluations} evaluations`);
+  slow.nodes[0]!.written++;
+  await slow.round(1);
+  const before = evaluations;
+  await slow.round(20);
+  assert.ok(
+    evaluations > before && evaluations <= before + 2,
+    `${evaluations - before} evaluations after the last request`,
+  );
+});
+
 test('a sink that fails is tried a bounded number of times, and its fault is kept without what it quotes', async () => {
   const { nodes, sent, round, rows, refuse, clock } = await fleet(1);
   refuse(new Refused('it answered 500'));
