@@ -132,6 +132,8 @@ function play(upstream: Protocol, client: Protocol, chunks: readonly Buffer[]): 
     if (rest !== undefined) onFrame(rest);
     if (!tap.complete || tap.error !== undefined) throw new UpstreamError('body', 'the stream ended without its end');
     decoder.end();
+    // As a translation does it: what came before is of no use alone, and is ended by the error.
+    if (events.failure !== undefined) throw new UpstreamError('body', events.failure);
     out += encoder.finish();
     rules.end();
   } catch (error) {
