@@ -10,7 +10,7 @@ const checkpointAfterBytes = 64 * 2 ** 20;
 export interface EmbeddedBackend extends Backend {
   /** Parameters sent to clients when they connect. */
   readonly settings: Readonly<Record<string, string>>;
-  /** One step of upkeep: a checkpoint or one table's vacuum, if one is due. false: nothing was. */
+  /** One step of upkeep: a checkpoint, or one table's vacuum or analysis, if one is due. false: nothing was. */
   upkeep(): Promise<boolean>;
   /** Whether the last copy of the directory lacks much, or with `anything` so much as a row. */
   copyDue(anything: boolean): Promise<boolean>;
@@ -85,16 +85,21 @@ async function checkpoint(pglite: PGlite): Promise<boolean> {
   return true;
 }
 
-/** Without autovacuum dead rows would stay for ever. The thresholds are autovacuum's own defaults. */
+/**
+ * Without autovacuum dead rows would stay for ever, and plans would rest on what tables once were. The thresholds are autovacuum's own
+ * defaults. Either is a step of its own, as clients wait for the whole of it.
+ */
 async function vacuum(pglite: PGlite): Promise<boolean> {
   await pglite.exec('select pg_stat_force_next_flush()'); // What the next statement reads is then up to date.
-  const { rows } = await pglite.query<{ name: string }>(
-    `select format('%I.%I', schemaname, relname) as name from pg_stat_user_tables
-     where n_dead_tup > 50 + 0.2 * n_live_tup or n_ins_since_vacuum > 1000 + 0.2 * n_live_tup
-        or n_mod_since_analyze > 50 + 0.1 * n_live_tup
-     order by n_dead_tup desc limit 1`,
+  const { rows } = await pglite.query<{ name: string; vacuums: boolean }>(
+    `select name, vacuums from (
+       select format('%I.%I', schemaname, relname) as name, n_dead_tup,
+         n_dead_tup > 50 + 0.2 * n_live_tup or n_ins_since_vacuum > 1000 + 0.2 * n_live_tup as vacuums,
+         n_mod_since_analyze > 50 + 0.1 * n_live_tup as analyzes
+       from pg_stat_user_tables
+     ) as tables where vacuums or analyzes order by n_dead_tup desc limit 1`,
   );
   if (rows[0] === undefined) return false;
-  await pglite.exec(`vacuum (analyze) ${rows[0].name}`);
+  await pglite.exec(`${rows[0].vacuums ? 'vacuum' : 'analyze'} ${rows[0].name}`);
   return true;
 }

@@ -11,7 +11,7 @@ import type { EmbeddedServer } from './server.ts';
 const upkeepIntervalMs = 30_000;
 /** Rounds of upkeep after which whatever is new is copied, however little. */
 const copyRounds = 30;
-const maxUpkeepSteps = 20;
+const maxUpkeepSteps = 40;
 const closeTimeoutMs = 10_000;
 const niceness = 5;
 const isCheap = process.argv.includes(cheapStart);

@@ -16,7 +16,7 @@ async function ask(backend: EmbeddedBackend, text: string): Promise<string> {
   return answer;
 }
 
-test('upkeep checkpoints a long log and vacuums dead rows when that is due, and does nothing otherwise', async (context) => {
+test('upkeep checkpoints a long log, vacuums and analyzes each when that is due, and does nothing otherwise', async (context) => {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
   context.after(() => rmSync(directory, { recursive: true, force: true }));
   await fillDirectory(directory);
@@ -27,11 +27,17 @@ test('upkeep checkpoints a long log and vacuums dead rows when that is due, and 
   for (let round = 0; round < 7; round += 1) await ask(backend, "update busy set filler = repeat('y', 500)");
   let steps = 0;
   while (await backend.upkeep()) steps += 1;
-  assert.equal(steps, 2);
-  assert.match(
-    await ask(backend, 'select n_dead_tup || $$ dead $$ || vacuum_count || $$ vacuums$$ from pg_stat_user_tables'),
-    /0 dead 1 vacuums/,
-  );
+  assert.equal(steps, 3);
+  const done = () =>
+    ask(
+      backend,
+      `select n_dead_tup || ' dead ' || vacuum_count || ' vacuums ' || analyze_count || ' analyses' from pg_stat_user_tables`,
+    );
+  assert.match(await done(), /0 dead 1 vacuums 1 analyses/);
+  await ask(backend, "insert into busy select n, 'new' from generate_series(1, 3000) as n");
+  assert.equal(await backend.upkeep(), true);
+  assert.equal(await backend.upkeep(), false);
+  assert.match(await done(), /0 dead 1 vacuums 2 analyses/, 'a table that has grown a little is analyzed alone');
   const segments = () =>
     readdirSync(join(directory, 'postgres', 'pg_wal')).filter((name) => /^[0-9A-F]{24}$/.test(name)).length;
   const rewrite = async () => {
