@@ -41,7 +41,7 @@ export async function openBackend(
       standard_conforming_strings: 'on',
     },
     run: (messages, onAnswer) => pglite.execProtocolRawStream(messages, { syncToFs: false, onRawData: onAnswer }),
-    upkeep: async () => (await checkpoint(pglite)) || (await vacuum(pglite)),
+    upkeep: async () => (await checkpoint(pglite)) || (await vacuumOrAnalyze(pglite)),
     copyDue: (anything) => copyDue(pglite, directory, anything),
     copy: (pause) => copy(pglite, directory, pause),
     onWriteFailure,
@@ -89,7 +89,7 @@ async function checkpoint(pglite: PGlite): Promise<boolean> {
  * Without autovacuum dead rows would stay for ever, and plans would rest on what tables once were. The thresholds are autovacuum's own
  * defaults. Either is a step of its own, as clients wait for the whole of it.
  */
-async function vacuum(pglite: PGlite): Promise<boolean> {
+async function vacuumOrAnalyze(pglite: PGlite): Promise<boolean> {
   await pglite.exec('select pg_stat_force_next_flush()'); // What the next statement reads is then up to date.
   const { rows } = await pglite.query<{ name: string; vacuums: boolean }>(
     `select name, vacuums from (
