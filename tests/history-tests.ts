@@ -5,9 +5,8 @@ import { globSync, readFileSync } from 'node:fs';
 const files = globSync('tests/**/*.test.ts').filter((file) =>
   /from '[./]*\/helpers\/histories\.ts'/.test(readFileSync(file, 'utf8')),
 );
-const setUp = ['--import', './tests/helpers/quick-start.ts', '--test-global-setup=tests/helpers/in-memory.ts'];
-const flags = [...setUp, '--test', '--test-concurrency=2', '--test-timeout=900000'];
-const child = spawn(process.execPath, [...flags, ...files.toSorted()], {
+const runner = ['--import', './tests/runner/quick-start.ts', 'tests/runner/run.ts', '--workers=2', '--minutes=15'];
+const child = spawn(process.execPath, [...runner, ...files.toSorted()], {
   stdio: 'inherit',
   env: { TEST_SEED: 'random', ...process.env, TEST_HISTORIES: 'whole' },
 });

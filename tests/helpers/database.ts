@@ -1,14 +1,16 @@
 /** Databases for tests: each a fresh schema of a real Postgres (`TEST_DATABASE_URL`) or of one embedded database per process. */
 import { randomBytes } from 'node:crypto';
-import { rmSync } from 'node:fs';
-import { after, type TestContext, test } from 'node:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { Database } from '../../plugins/common/domain/database.ts';
 import { openDatabase as openOfPlugin } from '../../plugins/storage/database.ts';
 import { type EmbeddedDatabase, useEmbedded } from '../../plugins/storage/embedded/keeper.ts';
+import { atEnd } from '../runner/end.ts';
 import { type FakeHost, fakeHost } from './fakes.ts';
 import { fillDirectory } from './template.ts';
-import { temporaryDirectory } from './temporary-directory.ts';
 
 export const databaseUrl = process.env['TEST_DATABASE_URL'] || undefined;
 
@@ -76,14 +78,14 @@ export async function embeddedDirectory(): Promise<string> {
 }
 
 async function start() {
-  const directory = temporaryDirectory('gateway-test-');
+  const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
+  process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
   await fillDirectory(directory);
   return { directory, embedded: await useEmbedded(directory, 'serve', fakeHost().log) };
 }
 
-after(async () => {
+atEnd(async () => {
   await Promise.all([...opened].map((close) => close()));
   const started = await starting?.catch(() => undefined);
   await started?.embedded.release();
-  if (started !== undefined) rmSync(started.directory, { recursive: true, force: true });
 });

@@ -45,6 +45,8 @@ type OperatorMistake = readonly [mistake: string, from: string, to: string, ...p
 /** Words of the libraries that read YAML and check schemas. */
 const foreignWords = /expected|invalid|received|instance|oneOf|anyOf|regex|zod|unresolved|implicit|flow-|scalar/i;
 
+const secretKey = 'sk-secret-value-1';
+
 test('check prints nothing of a file without a mistake', async () => assert.deepEqual(await linesOf(soundFile), []));
 
 export function testMistakes(mistakes: readonly OperatorMistake[]): void {
@@ -58,8 +60,6 @@ export function testMistakes(mistakes: readonly OperatorMistake[]): void {
     });
   }
 }
-
-const secretKey = 'sk-secret-value-1';
 
 /** Problems and notices, as `check` prints them; files without their directory. */
 export async function linesOf(yaml: string): Promise<string[]> {

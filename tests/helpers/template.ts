@@ -61,7 +61,7 @@ function logsOf(directory: string): string[] {
 
 /** An empty database inside this process, gone with it. */
 export async function openInProcess(): Promise<PGlite> {
-  const directory = temporaryDirectory('gateway-test-');
+  const directory = temporaryDirectory();
   await fillDirectory(directory);
   return PGlite.create(join(directory, 'postgres'));
 }

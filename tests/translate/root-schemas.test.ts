@@ -70,6 +70,8 @@ function requestOf(client: Family, schema: JsonObject): JsonObject {
   }
 }
 
+const refused = ['$ref', 'anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const'];
+
 for (const client of ['chat', 'responses', 'messages', 'gemini'] as const) {
   for (const upstream of ['messages', 'responses'] as const) {
     for (const stream of [false, true]) {
@@ -87,8 +89,6 @@ for (const client of ['chat', 'responses', 'messages', 'gemini'] as const) {
     }
   }
 }
-
-const refused = ['$ref', 'anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const'];
 
 test('which members belong together is told in the description', () => {
   const schema = { description: 'Finds it.', anyOf: [byName, byId] };

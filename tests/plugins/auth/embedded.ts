@@ -74,4 +74,5 @@ export async function openEmbedded(): Promise<EmbeddedDatabase> {
 /** For the end of a test file. */
 export async function closeEmbedded(): Promise<void> {
   await (await shared)?.close();
+  shared = undefined;
 }

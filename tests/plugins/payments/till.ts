@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
 import type { Endpoint, PluginInstance } from '../../../core/contract/contract.ts';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import billing from '../../../plugins/billing/index.ts';
@@ -21,6 +20,7 @@ import {
   webhookSecret,
 } from '../../helpers/fake-stripe.ts';
 import { type FakeHost, fakeExchange, fakeHost, setUp } from '../../helpers/fakes.ts';
+import { atEnd } from '../../runner/end.ts';
 
 const directories: string[] = [];
 process.once('exit', () => {
@@ -57,7 +57,7 @@ let references = 0;
 
 /** So that a test that failed keeps nobody waiting. */
 const services = new Set<FakeStripe>();
-after(async () => {
+atEnd(async () => {
   await Promise.all([...services].map((each) => each.close()));
 });
 

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { temporaryDirectory } from './temporary-directory.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const directory = temporaryDirectory('end-');
 
@@ -27,7 +27,7 @@ test('a test that is cut, with a server, a timer, a process and a directory of i
   const { code, output, errors } = await run(`
     import { spawn } from 'node:child_process';
     import { createServer } from 'node:net';
-    import { temporaryDirectory } from '${new URL('./temporary-directory.ts', import.meta.url).href}';
+    import { temporaryDirectory } from '${new URL('../helpers/temporary-directory.ts', import.meta.url).href}';
     test('cut', async () => {
       spawn('sleep', ['600'], { stdio: 'inherit' });
       createServer().listen(0);

@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import OpenAI from 'openai';
-
-process.env['SDK_GATEWAY'] = 'demo-alt';
-const { startDemo } = await import('./demo.ts');
+import { startDemo } from './demo.ts';
 
 const model = 'gpt-image-2';
 let demo: Awaited<ReturnType<typeof startDemo>>;

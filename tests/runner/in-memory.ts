@@ -1,15 +1,15 @@
-/** Run by the test runner before and after all files: what tests write goes where writing and syncing cost least, if there is room. */
+/** What tests write goes where writing and syncing cost least, if there is room. */
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const memory = '/dev/shm';
-/** Four files at a time, with a few databases each. */
+/** Four processes at a time, with a few databases each. */
 const neededBytes = 4e9;
 const prefix = 'gateway-tests-';
 
-/** Set by a caller, a directory for temporary files is used as it is. */
-export function globalSetup(): void {
+/** For all processes that are started from now on. Set by a caller, a directory for temporary files is used as it is. */
+export function writeInMemory(): void {
   if (process.env['TMPDIR'] !== undefined || !hasRoom()) return;
   removeLeft();
   // Databases that are copied, and compiled code: made once and kept, on disk.

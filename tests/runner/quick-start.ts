@@ -7,6 +7,8 @@ import { isMainThread } from 'node:worker_threads';
 import { resolveAuthorModules } from '../../core/gateway/resolution.ts';
 import { rememberModules } from '../../core/process/loading.ts';
 
+const workerPath = join(import.meta.dirname, 'worker.ts');
+
 // What was stripped of its types and compiled once is read by the next process; by processes that a test starts, too.
 process.env['NODE_COMPILE_CACHE'] ??= join(
   process.env['TEST_KEPT'] ?? tmpdir(),
@@ -16,9 +18,13 @@ enableCompileCache(process.env['NODE_COMPILE_CACHE']);
 const asked = process.env['NODE_OPTIONS'] ?? '';
 if (!asked.includes(import.meta.url)) process.env['NODE_OPTIONS'] = `${asked} --import=${import.meta.url}`.trim();
 
-// Processes that a test starts inherit the variable, but are no test files.
-const isTestFile = process.env['NODE_TEST_CONTEXT'] !== undefined && /\.test\.m?[jt]sx?$/.test(process.argv[1] ?? '');
-if (isTestFile && isMainThread) await import('./end.ts');
+// Processes that a test starts inherit the variable, but run no tests.
+const isFile = /\.test\.m?[jt]sx?$/.test(process.argv[1] ?? '');
+if (isMainThread && process.env['NODE_TEST_CONTEXT'] !== undefined && (isFile || process.argv[1] === workerPath)) {
+  const { endProcess, endWithAllStarted } = await import('./end.ts');
+  endWithAllStarted();
+  if (isFile) (await import('node:test')).after(endProcess);
+}
 
 // As in the embedded database's own process: little of it runs often enough in a test to be worth compiling twice.
 setFlagsFromString('--wasm-tiering-budget=400000000');

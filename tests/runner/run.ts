@@ -1,0 +1,52 @@
+/**
+ * Runs the test files that match the given paths and patterns, and ends on node's summary, with 1 when a test failed.
+ * Files share a few processes: loading and compiling the same modules anew for each takes a third of a run.
+ * `--workers N`: processes at a time (4). `--minutes N`: the longest that a file may take (5).
+ */
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { run } from 'node:test';
+import { spec } from 'node:test/reporters';
+import { parseArgs } from 'node:util';
+import { writeInMemory } from './in-memory.ts';
+import { makeQueue } from './queue.ts';
+
+/** Files that change or count what all of a process share have a process of their own: variables, prototypes, threads. */
+const alone = [
+  /\.process\.test\.ts$/,
+  /^tests\/browser\//,
+  /\/(?:database-faults|storage\/thread|sdk\/alt)\.test\.ts$/,
+];
+/** What takes long begins first, so that no process works alone in the end. */
+const long = /^tests\/(?:simulation|end-to-end|translate|plugins\/batches)\//;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { workers: { type: 'string', default: '4' }, minutes: { type: 'string', default: '5' } },
+});
+const files = [...new Set(positionals.flatMap((pattern) => globSync(pattern)))].toSorted();
+if (files.length === 0) throw new Error(`no file matches ${positionals.join(' ')}`);
+const workers = Number(values.workers);
+
+writeInMemory();
+const processes = makeQueue({
+  shared: files.filter((file) => !isAlone(file)).toSorted((a, b) => Number(long.test(b)) - Number(long.test(a))),
+  alone: files.filter(isAlone),
+  workers,
+  timeoutMs: Number(values.minutes) * 60_000,
+});
+run({
+  files: Array<string>(processes).fill(join(import.meta.dirname, 'worker.ts')),
+  concurrency: workers,
+  // Its files have their own time.
+  timeout: Number.POSITIVE_INFINITY,
+})
+  .on('test:fail', ({ todo }) => {
+    if (todo === undefined || todo === false) process.exitCode = 1;
+  })
+  .compose(spec)
+  .pipe(process.stdout);
+
+function isAlone(file: string): boolean {
+  return alone.some((pattern) => pattern.test(file));
+}
