@@ -15,8 +15,8 @@ export interface Queue {
 }
 
 /** Beyond this a process takes no more files, and the next one goes on. */
-const maxResidentBytes = 1e9;
-const startsOfWorker = 4;
+const maxResidentBytes = 1.2e9;
+const startsOfWorker = 2;
 
 /** Writes it for the processes that are started from now on, whose number is returned. */
 export function makeQueue(queue: Queue): number {
@@ -38,9 +38,10 @@ export function* takeFiles(): Generator<{ file: string; timeoutMs: number }> {
   const { shared, alone, workers, timeoutMs } = queue;
   const starts = sharedStarts(queue);
   const number = take(directory, 'process', starts + alone.length)!;
-  if (number >= starts) return yield { file: alone[number - starts]!, timeoutMs };
+  // First, as no other process can help with the rest of one.
+  if (number < alone.length) return yield { file: alone[number]!, timeoutMs };
   // The last ones leave nothing to others.
-  const maxBytes = number < starts - workers ? maxResidentBytes : Number.POSITIVE_INFINITY;
+  const maxBytes = number < starts + alone.length - workers ? maxResidentBytes : Number.POSITIVE_INFINITY;
   while (process.memoryUsage.rss() < maxBytes) {
     const index = take(directory, 'file', shared.length);
     if (index === undefined) return;

@@ -85,7 +85,8 @@ function forkChild(): ChildProcess {
   // Nothing else of the gateway's environment: it is full of keys. Type stripping alone runs the script, without a loader.
   return fork(script, areKept ? [cheapStart] : [], {
     env: { TMPDIR: tmpdir(), ...(compiled === undefined ? {} : { NODE_COMPILE_CACHE: compiled }) },
-    execArgv: ['--disable-warning=ExperimentalWarning'],
+    // Code that is not compiled again need not count what it calls, which takes a quarter of a small database's time.
+    execArgv: ['--disable-warning=ExperimentalWarning', ...(areKept ? ['--no-wasm-inlining'] : [])],
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
 }
