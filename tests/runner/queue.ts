@@ -38,8 +38,9 @@ export function* takeFiles(): Generator<{ file: string; timeoutMs: number }> {
   const { shared, alone, workers, timeoutMs } = queue;
   const starts = sharedStarts(queue);
   const number = take(directory, 'process', starts + alone.length)!;
-  // First, as no other process can help with the rest of one.
-  if (number < alone.length) return yield { file: alone[number]!, timeoutMs };
+  // One at a time, as long as there are files to share: each starts processes of its own.
+  const first = Math.min(workers - 1, starts);
+  if (number >= first && number < first + alone.length) return yield { file: alone[number - first]!, timeoutMs };
   // The last ones leave nothing to others.
   const maxBytes = number < starts + alone.length - workers ? maxResidentBytes : Number.POSITIVE_INFINITY;
   while (process.memoryUsage.rss() < maxBytes) {

@@ -1,7 +1,7 @@
 /**
  * Runs the test files that match the given paths and patterns, and ends on node's summary, with 1 when a test failed.
  * Files share a few processes: loading and compiling the same modules anew for each takes a third of a run.
- * `--workers N`: processes at a time (5). `--minutes N`: the longest that a file may take (5).
+ * `--workers N`: processes at a time (4). `--minutes N`: the longest that a file may take (5).
  */
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const long = /^tests\/(?:simulation|end-to-end|translate|plugins\/batches)\//;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { workers: { type: 'string', default: '5' }, minutes: { type: 'string', default: '5' } },
+  options: { workers: { type: 'string', default: '4' }, minutes: { type: 'string', default: '5' } },
 });
 const files = [...new Set(positionals.flatMap((pattern) => globSync(pattern)))].toSorted();
 if (files.length === 0) throw new Error(`no file matches ${positionals.join(' ')}`);

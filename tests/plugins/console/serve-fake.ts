@@ -59,6 +59,8 @@ const server = createServer(async (incoming, outgoing) => {
     outgoing.end(readFileSync(found));
   }
 });
+// Longer than any pause of a test, which would ask anew on a connection that is just being closed.
+server.keepAliveTimeout = 600_000;
 server.listen(port, () => console.log(`The console stands at ${origin}/console/ (API at ${origin}/console/api/me)`));
 process.on('SIGINT', () => {
   clearInterval(traffic);
