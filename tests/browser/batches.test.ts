@@ -79,6 +79,7 @@ test('files are listed with their expiry, and deleted after a question', { skip:
   const question = page.getByRole('dialog', { name: 'Delete requests.jsonl?', exact: true });
   await question.getByRole('button', { name: 'Delete', exact: true }).click();
   await question.waitFor({ state: 'detached' });
+  await rows.nth(1).waitFor({ state: 'detached' });
   assert.equal(await rows.count(), 1);
 });
 

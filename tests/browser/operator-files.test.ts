@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { batchAdmin } from '../../plugins/common/domain/admin/batches.ts';
 import { fileAdmin } from '../../plugins/common/domain/admin/files.ts';
+import { until } from '../helpers/until.ts';
 import { cannotRun, type Stage, startStage } from './operator-stage.ts';
 
 let stage: Stage;
@@ -20,7 +21,9 @@ const auditRows = async (page: Page, subject: string) => {
   const { rows } = (await answer.json()) as { rows: { action: string; reason: string; result: string }[] };
   return rows.map(({ action, reason, result }) => [action, reason, result]);
 };
-const rowsOf = (page: Page) => page.getByRole('table').getByRole('row');
+/** Rows of what was asked for before are shown until the answer is there. */
+const waitForRows = (page: Page, count: number) =>
+  until(`${count} rows`, async () => (await page.getByRole('table').getByRole('row').count()) === count);
 const choose = async (page: Page, filter: string, option: string) => {
   await page.getByRole('combobox', { name: filter, exact: true }).click();
   await page.getByRole('option', { name: option, exact: true }).click();
@@ -32,13 +35,13 @@ test('files of all accounts are paged, and narrowed to a purpose and to the acco
   const page = await stage.page();
   await page.goto('/console/admin/files');
   await page.getByRole('row', { name: /questions\.jsonl/ }).waitFor();
-  assert.equal(await rowsOf(page).count(), 26);
+  await waitForRows(page, 26);
   await page.getByRole('button', { name: 'Next' }).click();
   await page.getByRole('row', { name: /a-report-with-quite/ }).waitFor();
-  assert.equal(await rowsOf(page).count(), 33 - 25 + 1);
+  await waitForRows(page, 33 - 25 + 1);
   await choose(page, 'Any purpose', 'batch_output');
   await page.getByRole('row', { name: /batch_7d1c_output\.jsonl/ }).waitFor();
-  assert.equal(await rowsOf(page).count(), 2);
+  await waitForRows(page, 2);
   await page.goto('/console/admin/files?purpose=user_data');
   await page.getByRole('combobox', { name: 'Account', exact: true }).fill('client@exa');
   await page.getByRole('option', { name: /^Ada Client · / }).click();
@@ -79,7 +82,7 @@ test('batches are narrowed by state and endpoint, and one tells where it stands 
   await choose(page, 'Any state', 'Expired');
   await page.waitForURL(/state=expired/);
   await page.getByRole('row', { name: /120|Expired/ }).waitFor();
-  assert.equal(await rowsOf(page).count(), 2);
+  await waitForRows(page, 2);
   await page.goto('/console/admin/batches');
   await choose(page, 'Any endpoint', '/v1/embeddings');
   await page.waitForURL(/endpoint=/);
@@ -87,7 +90,7 @@ test('batches are narrowed by state and endpoint, and one tells where it stands 
     .getByRole('row', { name: /completed/i })
     .first()
     .waitFor();
-  assert.equal(await rowsOf(page).count(), 8);
+  await waitForRows(page, 8);
   await page.goto('/console/admin/batches?state=running');
   await page.getByRole('row', { name: /openai/ }).click();
   const drawer = page.getByRole('dialog', { name: 'Batch', exact: true });
