@@ -2,10 +2,11 @@
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
-const executablePath = '/usr/bin/chromium';
+/** The first is made to have no window, and takes two thirds of the other's processor time. */
+const executablePath = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find((path) => existsSync(path)) ?? '';
 
 /** Why there is none here; false: there is. */
-export const noBrowser: string | false = existsSync(executablePath) ? false : 'there is no Chromium';
+export const noBrowser: string | false = executablePath === '' ? 'there is no Chromium' : false;
 
 /** One of its own, without a window, and without the process that would draw in place of a graphics card. */
 export function launchBrowser(): Promise<Browser> {

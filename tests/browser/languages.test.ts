@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { findingsOf, firstLook } from './looks.ts';
+import { findingsOf, firstLook, looksOfLanguage } from './looks.ts';
 import { cannotRun, openStage, type Stage } from './stage.ts';
 
 const texts = new URL('../../plugins/console/web/src/texts/', import.meta.url);
@@ -21,7 +21,8 @@ for (const language of languages)
   }, async () => {
     const page = await stage.page({ ...firstLook, locale: language });
     const findings: string[] = [];
-    for (const path of paths) findings.push(...(await findingsOf(page, `${stage.origin}/console${path}`)));
+    for (const path of paths)
+      findings.push(...(await findingsOf(page, `${stage.origin}/console${path}`, looksOfLanguage)));
     assert.equal(await page.evaluate('document.documentElement.lang'), language);
     assert.equal([...findings, ...stage.complaints].join('\n'), '');
     await page.context().close();
@@ -33,7 +34,7 @@ test('the operator’s pages in each language are no wider than the window', { s
     const page = await stage.page({ ...firstLook, locale: language });
     await page.context().addCookies([{ name: 'fake', value: 'operator', url: stage.origin }]);
     for (const path of ['overview', 'upstreams', 'accounts', 'config', 'money'])
-      findings.push(...(await findingsOf(page, `${stage.origin}/console/admin/${path}`)));
+      findings.push(...(await findingsOf(page, `${stage.origin}/console/admin/${path}`, looksOfLanguage)));
     await page.context().close();
   }
   assert.deepEqual(findings, []);

@@ -9,14 +9,16 @@ const wide = { width: 1280, height: 900 };
 const small = { width: 380, height: 780 };
 export const firstLook: BrowserContextOptions = { viewport: wide, colorScheme: 'light', reducedMotion: 'reduce' };
 
-/** Rules of axe by name; undefined: all. Contrast takes most of the time, and colours do not depend on the width. */
 interface Look {
   readonly name: string;
   readonly viewport: typeof wide;
   readonly colorScheme: 'light' | 'dark';
-  readonly rules: object;
+  /** Of axe; undefined: it is not asked. */
+  readonly rules?: object;
 }
-const looks: readonly Look[] = [
+const withoutContrast = { rules: { 'color-contrast': { enabled: false } } };
+/** Contrast takes most of the time, and colours do not depend on the width. */
+const allLooks: readonly Look[] = [
   { name: 'in light', viewport: wide, colorScheme: 'light', rules: {} },
   {
     name: 'in dark',
@@ -24,16 +26,16 @@ const looks: readonly Look[] = [
     colorScheme: 'dark',
     rules: { runOnly: { type: 'rule', values: ['color-contrast'] } },
   },
-  {
-    name: 'at 380 pixels',
-    viewport: small,
-    colorScheme: 'light',
-    rules: { rules: { 'color-contrast': { enabled: false } } },
-  },
+  { name: 'at 380 pixels', viewport: small, colorScheme: 'light', rules: withoutContrast },
+];
+/** What may differ in another language than that of `allLooks`: names of parts, and how long words are. */
+export const looksOfLanguage: readonly Look[] = [
+  { name: 'in light', viewport: wide, colorScheme: 'light' },
+  { name: 'at 380 pixels', viewport: small, colorScheme: 'light', rules: withoutContrast },
 ];
 
 /** Opens a page and looks at it in each way: serious findings of axe, and pixels that it is wider than its window. */
-export async function findingsOf(page: Page, address: string): Promise<string[]> {
+export async function findingsOf(page: Page, address: string, looks = allLooks): Promise<string[]> {
   const findings: string[] = [];
   await see(page, looks[0]!);
   await page.goto(address);
@@ -43,6 +45,7 @@ export async function findingsOf(page: Page, address: string): Promise<string[]>
     await see(page, look);
     const tooWide = await overflow(page);
     if (tooWide > 0) findings.push(`${address} ${look.name}: ${tooWide} pixels too wide`);
+    if (look.rules === undefined) continue;
     for (const finding of await seriousOf(page, look.rules)) findings.push(`${address} ${look.name}: ${finding}`);
   }
   return findings;
