@@ -62,13 +62,13 @@ export default function Monitor() {
       <Loaded of={sums} height={96}>
         {(data) => <Others sums={data} span={span} />}
       </Loaded>
-      <OnSight height={270}>
-        <Loaded of={series} height={270}>
+      <OnSight height={318}>
+        <Loaded of={series} height={318}>
           {(data) => <Charts series={data} alerts={alerts} />}
         </Loaded>
       </OnSight>
-      <OnSight height={220}>
-        <Loaded of={durations} height={220}>
+      <OnSight height={241}>
+        <Loaded of={durations} height={241}>
           {({ rows }) => <Durations rows={rows} />}
         </Loaded>
       </OnSight>
