@@ -1,19 +1,31 @@
-/** The simulation finds bugs: each of these, put in at a seam, shows within a few seeds. */
+/** The simulation finds bugs: each of these, put in at a seam, shows in some world. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isWhole } from '../helpers/histories.ts';
 import { mutants } from './mutants.ts';
 import { simulate } from './world.ts';
 
 const seeds = 1_000;
 const operations = 4_000;
 
-/** Every fourth unless all are asked for: some take hundreds of worlds to be found, so `npm test` leaves this file out. */
-const tried = Object.entries(mutants).filter((_, index) => isWhole || index % 4 === 0);
+/** The first worlds that showed those that few worlds show: the search begins there, and goes on through all others. */
+const shownBy: Readonly<Record<string, number>> = {
+  'slice-overtaken': 201,
+  'key-of-the-dead': 38,
+  'failed-one-has-a-say': 58,
+  'first-words-unmetered': 51,
+  impatient: 24,
+  'spend-of-others-ignored': 28,
+  'debit-beside-calls': 294,
+  'refund-beyond': 25,
+  'task-moved-blindly': 35,
+  'broken-call-forgotten': 64,
+  'task-taken-back-late': 17,
+};
 
-for (const [name, mutant] of tried) {
+for (const [name, mutant] of Object.entries(mutants)) {
   test(`found: ${mutant.summary}`, async () => {
-    for (let seed = 1; seed <= seeds; seed += 1) {
+    for (let tried = 0; tried < seeds; tried += 1) {
+      const seed = (((shownBy[name] ?? 1) - 1 + tried) % seeds) + 1;
       if ((await simulate(seed, operations, mutant)).violations.length > 0) return;
     }
     assert.fail(`${name}: no violation within ${seeds} seeds of ${operations} operations`);
