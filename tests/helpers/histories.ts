@@ -7,6 +7,9 @@ const parts = new Map([
 ]);
 const part = parts.get(process.env['TEST_HISTORIES'] ?? '') ?? 0;
 
+/** Every history at its full length. */
+export const isWhole = part === 1;
+
 /** Runs of a property: `whole` of them, or fewer where everything is tested. */
 export function runsOf(everyday: number, whole: number): number {
   return Math.max(everyday, Math.ceil(whole * part));

@@ -1,4 +1,5 @@
 /** Loaded before each process of the tests (`--import`): lets Node load the same few thousand modules for a third of the work. */
+import hooks from 'node:async_hooks';
 import { enableCompileCache } from 'node:module';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -21,6 +22,7 @@ if (!asked.includes(import.meta.url)) process.env['NODE_OPTIONS'] = `${asked} --
 // Processes that a test starts inherit the variable, but run no tests.
 const isFile = /\.test\.m?[jt]sx?$/.test(process.argv[1] ?? '');
 if (isMainThread && process.env['NODE_TEST_CONTEXT'] !== undefined && (isFile || process.argv[1] === workerPath)) {
+  if (!isFile) await loadTestsWithoutHooks();
   const { endProcess, endWithAllStarted } = await import('./end.ts');
   endWithAllStarted();
   if (isFile) (await import('node:test')).after(endProcess);
@@ -31,3 +33,12 @@ setFlagsFromString('--wasm-tiering-budget=400000000');
 
 rememberModules();
 resolveAuthorModules();
+
+/** See `file-test.ts`. */
+async function loadTestsWithoutHooks(): Promise<void> {
+  const { createHook } = hooks;
+  const none = { enable: () => none, disable: () => none };
+  hooks.createHook = () => none;
+  await import('node:test');
+  hooks.createHook = createHook;
+}

@@ -62,3 +62,31 @@ for (const [what, text] of [
     assert.match(output, /✔ is run behind it/);
   });
 }
+
+test('an error that no test waits for fails the run, and is shown with the file that was run then', async () => {
+  const { code, output } = await run(
+    `test('passes', () => {
+      Promise.reject(new Error('behind its back'));
+      return new Promise((done) => setTimeout(done, 50));
+    });`,
+    `test('is run behind it', () => {});`,
+  );
+  assert.equal(code, 1);
+  assert.match(output, /While \S+\/0\.test\.mjs ran: Error: behind its back/);
+  assert.match(output, /✔ is run behind it/);
+});
+
+test('tests and hooks of a group are within it, those behind it are not', async () => {
+  const { code, output } = await run(`
+    import { describe } from 'node:test';
+    const told = [];
+    describe('a group', { concurrency: true }, () => {
+      before(() => told.push('opens'));
+      after(() => told.push('closes'));
+      test('within', () => told.push('within'));
+    });
+    test('behind', () => console.log('told:', told.join(), '!'));`);
+  assert.equal(code, 0);
+  assert.match(output, /told: opens,within,closes !/);
+  assert.match(output, /▶ a group\n\s+✔ within/);
+});

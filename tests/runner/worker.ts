@@ -1,10 +1,18 @@
 /** A process of the runner: runs the tests of one file after another, each file as a test around its own. */
+import { registerHooks } from 'node:module';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { removeTemporaryDirectories } from '../helpers/temporary-directory.ts';
 import { endProcess } from './end.ts';
+import { enter } from './file-test.ts';
 import { takeFiles } from './queue.ts';
+
+const { href: url } = new URL('./file-test.ts', import.meta.url);
+registerHooks({
+  resolve: (specifier, context, next) =>
+    specifier === 'node:test' ? { url, format: 'module-typescript', shortCircuit: true } : next(specifier, context),
+});
 
 // A test that waits for what never comes is cut by its time; it must not end the process, and with it the other files.
 const alive = setInterval(() => undefined, 60_000);
@@ -12,8 +20,14 @@ let isDone = false;
 process.once('exit', () => {
   if (!isDone) process.exitCode ||= 1;
 });
+let running = '';
+// Node fails the run for these, but cannot tell whose they are.
+for (const event of ['uncaughtException', 'unhandledRejection'] as const)
+  process.on(event, (error) => console.error(`While ${running} ran:`, error));
 for (const { file, timeoutMs } of takeFiles()) {
-  await test(file, { timeout: timeoutMs }, async () => {
+  running = file;
+  await test(file, { timeout: timeoutMs }, async (context) => {
+    enter(context);
     await import(pathToFileURL(resolve(file)).href);
   });
   removeTemporaryDirectories();
