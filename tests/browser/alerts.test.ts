@@ -18,6 +18,23 @@ test('marks of alerts stand where they ran on the charts of the monitor', { skip
   assert.ok((await page.locator('.chart-mark').count()) >= 2);
 });
 
+test('the banner is there with the first page, which it does not move', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.addInitScript(`
+    window.tops = [];
+    (function look() {
+      const title = document.querySelector('main h1');
+      if (title !== null) tops.push(title.getBoundingClientRect().top);
+      requestAnimationFrame(look);
+    })();`);
+  for (const path of ['people', 'accounts']) {
+    await page.goto(`/console/admin/${path}`);
+    await page.getByRole('status').filter({ hasText: '1 alert runs' }).waitFor();
+    await page.waitForTimeout(300);
+    assert.equal(await page.evaluate('new Set(tops).size'), 1, path);
+  }
+});
+
 test('the banner names what runs and is not acknowledged, until somebody has seen it', {
   skip: cannotRun,
 }, async () => {

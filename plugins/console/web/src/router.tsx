@@ -8,7 +8,7 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { ApiError } from './api/client.ts';
-import { meQuery, queries, seesOperatorPages } from './api/session.ts';
+import { has, meQuery, queries, seesOperatorPages } from './api/session.ts';
 import type { Me } from './api/types.ts';
 import { clientPages } from './pages/client/index.ts';
 import { entryPages } from './pages/entry/index.ts';
@@ -16,7 +16,7 @@ import { operatorPages } from './pages/operator/index.ts';
 import type { PageEntry } from './pages/page-entry.ts';
 import { Failure, NotFound } from './parts/failure.tsx';
 import { readSearch, writeSearch } from './parts/search-state.ts';
-import { Shell } from './parts/shell.tsx';
+import { loadBanner, Shell } from './parts/shell.tsx';
 import { shown } from './parts/sidebar.tsx';
 import { Waiting } from './parts/states.tsx';
 import { speakToOperators } from './texts/index.ts';
@@ -30,7 +30,7 @@ const inside = createRoute({
   beforeLoad: async ({ location }) => {
     try {
       const me = await queries.ensureQueryData(meQuery);
-      if (seesOperatorPages(me)) await speakToOperators();
+      if (seesOperatorPages(me)) await Promise.all([speakToOperators(), has(me, 'alerts') && loadBanner()]);
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 401) throw error;
       const next = location.href === '/' ? {} : { next: location.href };

@@ -1,7 +1,7 @@
 /** The frame around all pages of a session: sidebar, header, content. */
 import { AppShell, Burger, Group, ScrollArea, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { Outlet, useLocation } from '@tanstack/react-router';
+import { lazyRouteComponent, Outlet, useLocation } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { has, seesOperatorPages, useMe } from '../api/session.ts';
@@ -10,8 +10,19 @@ import { HeaderTools } from './header-tools.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { Waiting } from './states.tsx';
 
-const AlertBanner = lazy(() => import('../pages/operator/alerts/alert-banner.tsx'));
+/** Unlike what `lazy` makes, this is drawn at once when it was loaded before. */
+const AlertBanner = lazyRouteComponent(() => import('../pages/operator/alerts/alert-banner.tsx'));
 const SignInAgain = lazy(() => import('../pages/entry/sign-in-again.tsx'));
+
+/** Before the first page is drawn, which would move down under the reader's hand when the banner came above it. */
+export async function loadBanner(): Promise<void> {
+  try {
+    await AlertBanner.preload?.();
+    await (await import('../pages/operator/alerts/alert-banner.tsx')).loadAlerts();
+  } catch {
+    // The page does without it.
+  }
+}
 
 export function Shell() {
   const { t } = useTranslation();

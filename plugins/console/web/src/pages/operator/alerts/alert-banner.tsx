@@ -2,17 +2,31 @@
 import { Anchor } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
-import { useAnswer } from '../parts/load.tsx';
+import { get } from '../../../api/client.ts';
+import { queries } from '../../../api/session.ts';
+import { answerKey, useAnswer } from '../parts/load.tsx';
 import type { Alert, Page } from '../types.ts';
 import { alertsPath, useAlertTexts } from './alert-texts.ts';
 
 const everyMs = 30_000;
 const mostShown = 3;
+const query = { state: 'running', limit: 100 };
+/** A first page waits no longer for its banner. */
+const patienceMs = 300;
+
+/** What the banner tells, unless the answer takes long. */
+export async function loadAlerts(): Promise<void> {
+  const asked = queries.ensureQueryData({
+    queryKey: [...answerKey(alertsPath), query],
+    queryFn: ({ signal }) => get<Page<Alert>>(alertsPath, query, signal),
+  });
+  await Promise.race([asked.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, patienceMs))]);
+}
 
 export default function AlertBanner() {
   const { t } = useTranslation();
   const { title } = useAlertTexts();
-  const rows = useAnswer<Page<Alert>>(alertsPath, { state: 'running', limit: 100 }, everyMs).data?.rows ?? [];
+  const rows = useAnswer<Page<Alert>>(alertsPath, query, everyMs).data?.rows ?? [];
   const open = rows.filter(({ acknowledged }) => acknowledged === null);
   if (open.length === 0) return null;
   return (
