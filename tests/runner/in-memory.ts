@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const memory = '/dev/shm';
-/** Four processes at a time, with a few databases each. */
+/** Five processes at a time, with a few databases each. */
 const neededBytes = 4e9;
 const prefix = 'gateway-tests-';
 

@@ -38,8 +38,8 @@ export function* takeFiles(): Generator<{ file: string; timeoutMs: number }> {
   const { shared, alone, workers, timeoutMs } = queue;
   const starts = sharedStarts(queue);
   const number = take(directory, 'process', starts + alone.length)!;
-  // One at a time, as long as there are files to share: each starts processes of its own.
-  const first = Math.min(workers - 1, starts);
+  // Two at a time, as long as there are files to share: each starts processes of its own.
+  const first = Math.min(Math.max(workers - 2, 1), starts);
   if (number >= first && number < first + alone.length) return yield { file: alone[number - first]!, timeoutMs };
   // The last ones leave nothing to others.
   const maxBytes = number < starts + alone.length - workers ? maxResidentBytes : Number.POSITIVE_INFINITY;

@@ -1,7 +1,7 @@
 /**
  * Runs the test files that match the given paths and patterns, and ends on node's summary, with 1 when a test failed.
  * Files share a few processes: loading and compiling the same modules anew for each takes a third of a run.
- * `--workers N`: processes at a time (4). `--minutes N`: the longest that a file may take (5).
+ * `--workers N`: processes at a time (5). `--minutes N`: the longest that a file may take (5).
  */
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,19 +18,25 @@ const alone = [
   /\/(?:database-faults|storage\/thread|sdk\/alt)\.test\.ts$/,
 ];
 /** What takes long begins first, so that no process works alone in the end. */
-const long = /^tests\/(?:simulation|end-to-end|translate|plugins\/batches)\//;
+const long = [
+  /^tests\/(?:simulation|translate|plugins\/(?:batches|clouds))\//,
+  /^tests\/end-to-end\/[^.]+\.test\./,
+  /(?:workers|kill|command-line|languages|operator-pages|-sums)\./,
+];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { workers: { type: 'string', default: '4' }, minutes: { type: 'string', default: '5' } },
+  options: { workers: { type: 'string', default: '5' }, minutes: { type: 'string', default: '5' } },
 });
-const files = [...new Set(positionals.flatMap((pattern) => globSync(pattern)))].toSorted();
+const files = [...new Set(positionals.flatMap((pattern) => globSync(pattern)))]
+  .toSorted()
+  .toSorted((a, b) => Number(isLong(b)) - Number(isLong(a)));
 if (files.length === 0) throw new Error(`no file matches ${positionals.join(' ')}`);
 const workers = Number(values.workers);
 
 writeInMemory();
 const processes = makeQueue({
-  shared: files.filter((file) => !isAlone(file)).toSorted((a, b) => Number(long.test(b)) - Number(long.test(a))),
+  shared: files.filter((file) => !isAlone(file)),
   alone: files.filter(isAlone),
   workers,
   timeoutMs: Number(values.minutes) * 60_000,
@@ -48,6 +54,10 @@ run({
   })
   .compose(spec)
   .pipe(process.stdout);
+
+function isLong(file: string): boolean {
+  return long.some((pattern) => pattern.test(file));
+}
 
 function isAlone(file: string): boolean {
   return alone.some((pattern) => pattern.test(file));

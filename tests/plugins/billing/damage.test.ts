@@ -117,9 +117,9 @@ test('any history with or without damage to a file of the journal: exact books, 
       await next.stop();
       outcomes.exact += 1;
     }),
-    { numRuns: runsOf(12, 60) },
+    { numRuns: runsOf(8, 60) },
   );
-  assert.ok(outcomes.refused > runsOf(12, 60) / 8 && outcomes.exact > 0, JSON.stringify(outcomes));
+  assert.ok(outcomes.refused > runsOf(8, 60) / 8 && outcomes.exact > 0, JSON.stringify(outcomes));
 });
 
 test('any history without damage has exact books after one restart and after two', async () => {
@@ -134,7 +134,7 @@ test('any history without damage has exact books after one restart and after two
       assert.deepEqual((await again.audit()).violations, []);
       await again.stop();
     }),
-    { numRuns: runsOf(4, 15) },
+    { numRuns: runsOf(2, 15) },
   );
 });
 

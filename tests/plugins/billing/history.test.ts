@@ -218,6 +218,6 @@ test('whatever happens in whatever order, the balances are the sums and the audi
         await history.world.stop();
       }
     }),
-    { numRuns: runsOf(8, 25) },
+    { numRuns: runsOf(4, 25) },
   );
 });

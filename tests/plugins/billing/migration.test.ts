@@ -272,7 +272,7 @@ test('any history of the earlier ledger: money, statements, calls, draws, refund
       await checkBalances(database, old, changes);
       await database.close();
     }),
-    { numRuns: runsOf(5, 60), endOnFailure: true },
+    { numRuns: runsOf(3, 60), endOnFailure: true },
   );
   assert.deepEqual([...seen].toSorted(), ['CREDIT', 'DEBIT', 'LAPSE', 'PAYOUT', 'PURCHASE', 'REFUND', 'SETTLE']);
 });

@@ -371,7 +371,7 @@ test('whatever is given, spent, bought, taken and refunded while time passes, ea
         await history.world.stop();
       }
     }),
-    { numRuns: runsOf(6, 20), endOnFailure: true },
+    { numRuns: runsOf(3, 20), endOnFailure: true },
   );
 });
 

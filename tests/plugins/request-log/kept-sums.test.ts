@@ -275,7 +275,7 @@ test('batches in any order, retried, late and folded in between: sums, series an
         await desk.store.close();
       },
     ),
-    { numRuns: runsOf(3, 60), endOnFailure: true },
+    { numRuns: runsOf(2, 60), endOnFailure: true },
   );
 });
 

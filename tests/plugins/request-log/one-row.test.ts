@@ -235,7 +235,7 @@ test('whatever happens between them, each request is listed once, with its money
       assert.deepEqual((await shop.world.audit()).violations, []);
       await shop.world.stop();
     }),
-    { numRuns: runsOf(8, 300), endOnFailure: true },
+    { numRuns: runsOf(4, 300), endOnFailure: true },
   );
 });
 

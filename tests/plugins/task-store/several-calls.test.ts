@@ -186,7 +186,7 @@ test('whatever becomes of the calls: never more is charged than was made, and ch
         assert.ok(charged + absorbed >= made + brokenOff, drawn.join());
       },
     ),
-    { numRuns: runsOf(12, 40) },
+    { numRuns: runsOf(6, 40) },
   );
   assert.deepEqual(await house.violations(), []);
   await house.database.close();

@@ -172,7 +172,7 @@ test('any number of nodes, crashes, refused statements and lost answers: never m
         assert.equal(town.model.leased, 0n, 'something is still leased');
       },
     ),
-    { numRuns: runsOf(40, 120) },
+    { numRuns: runsOf(15, 120) },
   );
 });
 
@@ -194,7 +194,7 @@ test('the whole balance can be spent on any node, whichever node has leased it',
       assert.equal(town.truth, 0n);
       assert.equal(await ended(town, nodes[(last + 1) % 4]!.hold(money(1n))), false);
     }),
-    { numRuns: runsOf(20, 60) },
+    { numRuns: runsOf(8, 60) },
   );
 });
 
@@ -371,7 +371,7 @@ test('however slow the database, calls that take what others asked for make none
       const held = await Promise.all(running.map((call) => ended(town, call)));
       assert.deepEqual(new Set(held), new Set([true]));
     }),
-    { numRuns: runsOf(50, 500) },
+    { numRuns: runsOf(20, 500) },
   );
 });
 
@@ -412,7 +412,7 @@ test('money that is being returned while a call waits for it refuses none, whate
         [],
       );
     }),
-    { numRuns: runsOf(100, 2_000) },
+    { numRuns: runsOf(40, 2_000) },
   );
 });
 
@@ -470,6 +470,6 @@ test('however late nodes hear and the database answers, 402 is told of no money 
         else if (node.refusal === 'lacking') assert.ok(!isThere, '402, although it is there');
       },
     ),
-    { numRuns: runsOf(40, 400) },
+    { numRuns: runsOf(16, 400) },
   );
 });

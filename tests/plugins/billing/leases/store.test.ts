@@ -158,7 +158,7 @@ test('one statement cuts shares as the oracle does, after any requests and batch
         });
       },
     ),
-    { numRuns: runsOf(12, 40) },
+    { numRuns: runsOf(6, 40) },
   );
   await store.close();
 });

@@ -246,7 +246,7 @@ test('batches in any order, retried, late and folded in between: series, groups 
         await database.close();
       },
     ),
-    { numRuns: runsOf(5, 50), endOnFailure: true },
+    { numRuns: runsOf(2, 50), endOnFailure: true },
   );
 });
 

@@ -297,6 +297,6 @@ test('whatever was called, the groups of every kind, the charges and the ledger 
       assert.deepEqual(await desk.chargesOf([], undefined), []);
       await world.stop();
     }),
-    { numRuns: runsOf(5, 15) },
+    { numRuns: runsOf(3, 15) },
   );
 });

@@ -162,7 +162,7 @@ test('any member of the shipped files takes any value, and every line without it
       if (value !== undefined) assert.deepEqual(comments(changed).slice(0, 3), comments(text).slice(0, 3));
       if (value !== undefined) assert.equal(comments(changed).length, comments(text).length);
     }),
-    { numRuns: runsOf(50, 450) },
+    { numRuns: runsOf(20, 450) },
   );
 });
 
@@ -212,7 +212,7 @@ test('a tier and a model that are added to the shipped catalogue are read as the
         wholeAt(before, ['models']),
       );
     }),
-    { numRuns: runsOf(5, 45) },
+    { numRuns: runsOf(3, 45) },
   );
 });
 
