@@ -30,6 +30,7 @@ test('the banner is there with the first page, which it does not move', { skip: 
   for (const path of ['people', 'accounts']) {
     await page.goto(`/console/admin/${path}`);
     await page.getByRole('status').filter({ hasText: '1 alert runs' }).waitFor();
+    await page.getByRole('heading', { level: 1 }).waitFor();
     await page.waitForTimeout(300);
     assert.equal(await page.evaluate('new Set(tops).size'), 1, path);
   }

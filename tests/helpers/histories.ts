@@ -3,7 +3,7 @@
 /** Parts of the full length that can be asked for. */
 const parts = new Map([
   ['whole', 1],
-  ['third', 1 / 3],
+  ['tenth', 1 / 10],
 ]);
 const part = parts.get(process.env['TEST_HISTORIES'] ?? '') ?? 0;
 
