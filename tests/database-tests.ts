@@ -26,7 +26,7 @@ const ofTheWire = [
   /^tests\/end-to-end\/(?:task-demo|task-recordings|task-vendors|upstream-health|upstream-websocket)\./,
   /^tests\/end-to-end\/(?:vendor-refusals|websocket-limits|wire|wrapped-streams)\./,
 ];
-/** Kills of one gateway, which `test:processes` has: what a server must keep of such a gateway is asked by `test:kill`. */
+/** Kills of a single gateway: `test:processes` runs them on the embedded database, and `test:kill` kills gateways on PostgreSQL. */
 const ofOneGateway =
   /^tests\/(?:end-to-end\/(?:killed-unsent|read-only)|plugins\/(?:batches\/native|files|payments)\/kill)\.process\./;
 /** These are of the embedded store, whatever server there is. */

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
-/** The first is made to have no window, and takes two thirds of the other's processor time. */
+/** The headless shell is preferred: it takes two thirds of the processor time. */
 const executablePath = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find((path) => existsSync(path)) ?? '';
 
 /** Why there is none here; false: there is. */

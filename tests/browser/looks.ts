@@ -13,11 +13,11 @@ interface Look {
   readonly name: string;
   readonly viewport: typeof wide;
   readonly colorScheme: 'light' | 'dark';
-  /** Of axe; undefined: it is not asked. */
+  /** Options of axe. Undefined: axe is not run. */
   readonly rules?: object;
 }
 const withoutContrast = { rules: { 'color-contrast': { enabled: false } } };
-/** Contrast takes most of the time, and colours do not depend on the width. */
+/** Contrast takes most of axe's time and does not depend on the width, so it is checked at one width. */
 const allLooks: readonly Look[] = [
   { name: 'in light', viewport: wide, colorScheme: 'light', rules: {} },
   {
@@ -28,7 +28,7 @@ const allLooks: readonly Look[] = [
   },
   { name: 'at 380 pixels', viewport: small, colorScheme: 'light', rules: withoutContrast },
 ];
-/** What may differ in another language than that of `allLooks`: names of parts, and how long words are. */
+/** For further languages: only labels and the length of words differ, so colours are not checked again. */
 export const looksOfLanguage: readonly Look[] = [
   { name: 'in light', viewport: wide, colorScheme: 'light' },
   { name: 'at 380 pixels', viewport: small, colorScheme: 'light', rules: withoutContrast },

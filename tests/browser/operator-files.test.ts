@@ -21,7 +21,7 @@ const auditRows = async (page: Page, subject: string) => {
   const { rows } = (await answer.json()) as { rows: { action: string; reason: string; result: string }[] };
   return rows.map(({ action, reason, result }) => [action, reason, result]);
 };
-/** Rows of what was asked for before are shown until the answer is there. */
+/** Polls, because the page shows the previous rows until the answer arrives. */
 const waitForRows = (page: Page, count: number) =>
   until(`${count} rows`, async () => (await page.getByRole('table').getByRole('row').count()) === count);
 const choose = async (page: Page, filter: string, option: string) => {

@@ -93,7 +93,7 @@ async function serve(house: FakeConsole) {
       (error: unknown) => outgoing.writeHead(500).end(String(error)),
     );
   });
-  // Longer than any pause of a test, which would ask anew on a connection that is just being closed.
+  // Longer than any pause in a test: a request on a connection that is being closed would fail.
   server.keepAliveTimeout = 600_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

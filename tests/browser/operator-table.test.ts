@@ -55,7 +55,7 @@ test('a list of several pages is sorted by the server, over all of them, and the
   await charged.getByRole('button').focus();
   await page.keyboard.press('Enter');
   await page.waitForURL(/sort=cost/);
-  // The rows of before are shown until the answer is there.
+  // The page shows the previous rows until the answer arrives.
   const first = await until('the dearest requests first', async () => {
     const shown = await costs();
     return shown.every((cost, index) => index === 0 || cost <= shown[index - 1]!) && shown;

@@ -34,7 +34,7 @@ setFlagsFromString('--wasm-tiering-budget=400000000');
 rememberModules();
 resolveAuthorModules();
 
-/** See `file-test.ts`. */
+/** Loads `node:test` so that it makes no async hook; `file-test.ts` says why. */
 async function loadTestsWithoutHooks(): Promise<void> {
   const { createHook } = hooks;
   const none = { enable: () => none, disable: () => none };

@@ -21,7 +21,7 @@ process.once('exit', () => {
   if (!isDone) process.exitCode ||= 1;
 });
 let running = '';
-// Node fails the run for these, but cannot tell whose they are.
+// Node fails the run for such an error, but does not say which file it came from.
 for (const event of ['uncaughtException', 'unhandledRejection'] as const)
   process.on(event, (error) => console.error(`While ${running} ran:`, error));
 for (const { file, timeoutMs } of takeFiles()) {

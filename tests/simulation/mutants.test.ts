@@ -1,4 +1,4 @@
-/** The simulation finds bugs: each of these, put in at a seam, shows in some world. */
+/** The simulation finds bugs: each of these, put in at a seam, breaks a rule in some world. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mutants } from './mutants.ts';
@@ -7,7 +7,7 @@ import { simulate } from './world.ts';
 const seeds = 1_000;
 const operations = 4_000;
 
-/** The first worlds that showed those that few worlds show: the search begins there, and goes on through all others. */
+/** Seeds that expose the mutants that few seeds expose: the search starts there and continues through all others. */
 const shownBy: Readonly<Record<string, number>> = {
   'slice-overtaken': 201,
   'key-of-the-dead': 38,

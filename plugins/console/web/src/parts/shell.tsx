@@ -10,17 +10,17 @@ import { HeaderTools } from './header-tools.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { Waiting } from './states.tsx';
 
-/** Unlike what `lazy` makes, this is drawn at once when it was loaded before. */
+/** Unlike a component made by `lazy`, it is drawn in the first frame once `preload` has loaded it. */
 const AlertBanner = lazyRouteComponent(() => import('../pages/operator/alerts/alert-banner.tsx'));
 const SignInAgain = lazy(() => import('../pages/entry/sign-in-again.tsx'));
 
-/** Before the first page is drawn, which would move down under the reader's hand when the banner came above it. */
+/** Loads the banner and its alerts before the first page is drawn: a banner that comes later moves the page down. */
 export async function loadBanner(): Promise<void> {
   try {
     await AlertBanner.preload?.();
     await (await import('../pages/operator/alerts/alert-banner.tsx')).loadAlerts();
   } catch {
-    // The page does without it.
+    // The page is shown without a banner.
   }
 }
 

@@ -2,24 +2,20 @@
 import { Anchor } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
-import { get } from '../../../api/client.ts';
 import { queries } from '../../../api/session.ts';
-import { answerKey, useAnswer } from '../parts/load.tsx';
+import { answerQuery, useAnswer } from '../parts/load.tsx';
 import type { Alert, Page } from '../types.ts';
 import { alertsPath, useAlertTexts } from './alert-texts.ts';
 
 const everyMs = 30_000;
 const mostShown = 3;
 const query = { state: 'running', limit: 100 };
-/** A first page waits no longer for its banner. */
+/** The first page waits at most this long for its banner. */
 const patienceMs = 300;
 
-/** What the banner tells, unless the answer takes long. */
+/** Loads the running alerts before the first page is drawn. Resolves without them when the API fails or is slow. */
 export async function loadAlerts(): Promise<void> {
-  const asked = queries.ensureQueryData({
-    queryKey: [...answerKey(alertsPath), query],
-    queryFn: ({ signal }) => get<Page<Alert>>(alertsPath, query, signal),
-  });
+  const asked = queries.ensureQueryData(answerQuery<Page<Alert>>(alertsPath, query));
   await Promise.race([asked.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, patienceMs))]);
 }
 

@@ -1,12 +1,19 @@
 /** One answer of the API; a skeleton or an error until it is there. */
 import { Skeleton } from '@mantine/core';
-import { keepPreviousData, type QueryKey, type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, type QueryKey, queryOptions, type UseQueryResult, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { get, type Query } from '../../../api/client.ts';
 import { ErrorState } from '../../../parts/states.tsx';
 
 /** Key of an answer, for those who make it old: the path alone means every question to it. */
 export const answerKey = (path: string): QueryKey => ['operator', path];
+
+/** The query behind `useAnswer`, for code that loads an answer beforehand. */
+export const answerQuery = <T,>(path: string, query: Query = {}) =>
+  queryOptions({
+    queryKey: [...answerKey(path), query],
+    queryFn: ({ signal }) => get<T>(path, query, signal),
+  });
 
 export function useAnswer<T>(
   path: string,
@@ -15,8 +22,7 @@ export function useAnswer<T>(
   enabled = true,
 ): UseQueryResult<T> {
   return useQuery({
-    queryKey: [...answerKey(path), query],
-    queryFn: ({ signal }) => get<T>(path, query, signal),
+    ...answerQuery<T>(path, query),
     placeholderData: keepPreviousData,
     refetchInterval: refetchMs,
     enabled,
