@@ -1,6 +1,6 @@
 /**
  * Stands in for `node:test` in test files that share a process: tests and hooks are added to the test of the current file. Node's own
- * functions find that test by an async hook on every promise, which took a sixth of the suite's processor time.
+ * functions find that test by an async hook on every promise, which took a tenth of the suite's processor time.
  */
 import type { TestContext } from 'node:test';
 
