@@ -1,4 +1,4 @@
-/** What every page must stand: readers of all kinds, a dark room, a small screen. A page is opened once for all of them. */
+/** What every page must stand: readers of all kinds, a dark room, a small screen. The app is loaded once for many pages. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { BrowserContextOptions, Page } from 'playwright-core';
@@ -38,9 +38,9 @@ export const looksOfLanguage: readonly Look[] = [
 export async function findingsOf(page: Page, address: string, looks = allLooks): Promise<string[]> {
   const findings: string[] = [];
   await see(page, looks[0]!);
-  await page.goto(address);
+  await show(page, address);
   await settled(page);
-  await page.evaluate(axeSource);
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axeSource);
   for (const look of looks) {
     await see(page, look);
     const tooWide = await overflow(page);
@@ -49,6 +49,21 @@ export async function findingsOf(page: Page, address: string, looks = allLooks):
     for (const finding of await seriousOf(page, look.rules)) findings.push(`${address} ${look.name}: ${finding}`);
   }
   return findings;
+}
+
+/** Loading the app takes longer than all that is looked at, so where it is open it is led to the address, as by a link. */
+async function show(page: Page, address: string): Promise<void> {
+  if (page.url() === 'about:blank') return void (await page.goto(address));
+  const { pathname, search } = new URL(address, page.url());
+  await page.evaluate(`new Promise((done) => {
+    const look = () => {
+      const { status, location, resolvedLocation } = __TSR_ROUTER__.state;
+      if (status === 'idle' && location === resolvedLocation) done();
+      else requestAnimationFrame(look);
+    };
+    __TSR_ROUTER__.history.push(${JSON.stringify(pathname + search)});
+    requestAnimationFrame(look);
+  })`);
 }
 
 /** Nothing moves afterwards: a colour on its way to another one is neither. */

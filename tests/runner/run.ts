@@ -12,11 +12,7 @@ import { writeInMemory } from './in-memory.ts';
 import { makeQueue } from './queue.ts';
 
 /** Files that change or count what all of a process share have a process of their own: variables, prototypes, threads. */
-const alone = [
-  /\.process\.test\.ts$/,
-  /^tests\/browser\//,
-  /\/(?:database-faults|storage\/thread|sdk\/alt)\.test\.ts$/,
-];
+const alone = [/\.process\.test\.ts$/, /\/(?:database-faults|storage\/thread|sdk\/alt)\.test\.ts$/];
 /** What takes long begins first, so that no process works alone in the end. */
 const long = [
   /^tests\/(?:simulation|translate|plugins\/(?:batches|clouds))\//,

@@ -34,7 +34,7 @@ export const colorSchemeManager = localStorageColorSchemeManager({ key: 'console
 const family =
   '"Inter Variable", -apple-system, BlinkMacSystemFont, "Segoe UI", "Noto Sans", "PingFang SC", "Hiragino Sans", "Microsoft YaHei", sans-serif';
 
-/** `closeLabel` names the cross of dialogs for those who cannot see it, in the language that is spoken. */
+/** `closeLabel` names the cross of dialogs and messages for those who cannot see it, in the language that is spoken. */
 export const themeOf = (closeLabel: string) =>
   createTheme({
     primaryColor: 'iris',
@@ -64,6 +64,7 @@ export const themeOf = (closeLabel: string) =>
         },
       },
       Drawer: { defaultProps: { position: 'right', size: 'lg', closeButtonProps: { 'aria-label': closeLabel } } },
+      Notification: { defaultProps: { closeButtonProps: { 'aria-label': closeLabel } } },
       Tooltip: { defaultProps: { withArrow: true, openDelay: 250, events: { hover: true, focus: true, touch: true } } },
     },
   });

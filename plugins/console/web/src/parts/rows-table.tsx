@@ -106,7 +106,7 @@ export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
         tabIndex={0}
         onKeyDown={onOpen === undefined ? undefined : walkRows}
       >
-        <Table className="data-table" highlightOnHover={onOpen !== undefined}>
+        <Table className="data-table" highlightOnHover={onOpen !== undefined} highlightOnHoverColor="var(--hover)">
           <Table.Thead>
             <Table.Tr>
               {shown.map((column) => (
