@@ -12,7 +12,6 @@ import { promisify } from 'node:util';
 import { dropSchema } from './end-to-end/house.ts';
 import { copyExamples, installPacked, manifest } from './examples/packed.ts';
 import { databaseUrl } from './helpers/database.ts';
-import { fillDirectory } from './helpers/template.ts';
 
 const run = promisify(execFile);
 const home = mkdtempSync(join(tmpdir(), 'package-'));
@@ -23,7 +22,6 @@ let serving: ChildProcess | undefined;
 
 before(async () => {
   await installPacked(home);
-  await fillDirectory(environment('serve').DATA_DIR);
 });
 
 after(async () => {

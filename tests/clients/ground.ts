@@ -1,5 +1,4 @@
 /** What the clients call, behind a proxy: one gateway in this process, or a fleet of two without affinity. */
-import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,11 +7,10 @@ import { createLog } from '../../core/gateway/log.ts';
 import { database } from '../../plugins/common/domain/database.ts';
 import { gather } from '../end-to-end/fleet.ts';
 import { dropSchema, faces, type House, yamlOf } from '../end-to-end/house.ts';
-import { databaseUrl } from '../helpers/database.ts';
+import { databaseUrl, schemaOf } from '../helpers/database.ts';
 import { startGateway } from '../helpers/gateway.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { startRedis } from '../helpers/redis.ts';
-import { fillDirectory } from '../helpers/template.ts';
 import { startTurningProxy } from '../helpers/turning-proxy.ts';
 
 export interface Ground {
@@ -32,8 +30,7 @@ export function startGround(sections: Record<string, unknown>): Promise<Ground> 
 
 async function startOne(sections: Record<string, unknown>): Promise<Ground> {
   const directory = await mkdtemp(join(tmpdir(), 'client-gateway-'));
-  if (databaseUrl === undefined) await fillDirectory(directory);
-  const schema = `clients_${randomBytes(6).toString('hex')}`;
+  const schema = schemaOf('clients');
   const file = yamlOf({ gateway: 'clients', schema, listen: '127.0.0.1:0', ...sections });
   const environment = databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl };
   const gateway = await startGateway(file, { directory, environment });

@@ -9,12 +9,10 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { watchDelay } from '../helpers/delay.ts';
-import { fillDirectory } from '../helpers/template.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const run = promisify(execFile);
 const directory = temporaryDirectory('command-line-');
-await fillDirectory(directory);
 const environment = { ...process.env, DATA_DIR: directory, PORT: '0' };
 const words = (...command: string[]) => ['core/process/main.ts', ...command];
 
@@ -101,7 +99,6 @@ test('the first start prints a key that works, commands work beside it, SIGTERM 
 
 test('one process serves both gateways of the demo, each with a key of its own, and stops both in order', async (context) => {
   const fresh = temporaryDirectory('command-line-');
-  await fillDirectory(fresh);
   const env = { ...environment, DATA_DIR: fresh, ALT_PORT: '0' };
   const child = spawn(process.execPath, words('serve', 'config/demo.yaml', 'config/demo-alt.yaml'), {
     env,

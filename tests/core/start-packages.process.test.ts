@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { fillDirectory } from '../helpers/template.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 /** Packages of package.json that a process has loaded, printed when it ends. */
@@ -22,7 +21,6 @@ test('a start loads no package that only something else than what is configured 
   timeout: 60_000,
 }, async () => {
   const directory = temporaryDirectory();
-  await fillDirectory(directory);
   const preload = `data:text/javascript,${encodeURIComponent(watcher)}`;
   const child = spawn(process.execPath, ['--import', preload, 'core/process/main.ts', 'serve', 'config/demo.yaml'], {
     env: { ...process.env, DATA_DIR: directory, PORT: '0' },

@@ -1,21 +1,18 @@
 /** The second gateway stops while a client waits for its image: the order goes on, so its client is given the task, not an error. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { databaseUrl } from '../helpers/database.ts';
+import { databaseUrl, schemaOf } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
-import { fillDirectory } from '../helpers/template.ts';
 import { dropSchema, faces, until } from './house.ts';
 
-const schema = `alt_${randomBytes(6).toString('hex')}`;
+const schema = schemaOf('alt');
 let directory: string;
 
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'drain-orders-'));
-  if (databaseUrl === undefined) await fillDirectory(directory);
 });
 after(async () => {
   await rm(directory, { recursive: true, force: true });

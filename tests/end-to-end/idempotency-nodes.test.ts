@@ -1,16 +1,16 @@
 /** Idempotency-Key over two gateways on one PostgreSQL, and through an official client that tries again. */
 import assert from 'node:assert/strict';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import OpenAI from 'openai';
 import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
-import { databaseUrl } from '../helpers/database.ts';
+import { databaseUrl, schemaOf } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { type Customer, dropSchema, faces, modelAt, speaks, told, until, yamlOf } from './house.ts';
 
 /** The embedded database belongs to one process. */
 const nodeCount = databaseUrl === undefined ? 1 : 2;
-const schema = `nodes_${randomBytes(6).toString('hex')}`;
+const schema = schemaOf('nodes');
 let sandbox: RunningVendor;
 let gateways: TestGateway[];
 

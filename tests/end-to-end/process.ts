@@ -1,7 +1,6 @@
 /** A gateway as a process of its own, as an operator runs it, and a look into its books when it has ended. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -9,7 +8,7 @@ import { join } from 'node:path';
 import { boot } from '../../core/gateway/boot.ts';
 import { createLog } from '../../core/gateway/log.ts';
 import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
-import { databaseUrl } from '../helpers/database.ts';
+import { databaseUrl, schemaOf } from '../helpers/database.ts';
 import { fillMigrated } from '../helpers/migrated.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type Customer, dropSchema, faces, modelAt, speaks, until, yamlOf } from './house.ts';
@@ -36,7 +35,7 @@ export async function establish(sections: Record<string, unknown>, customerCount
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const file = join(directory, 'gateway.yaml');
-  const schema = databaseUrl === undefined ? 'house' : `house_${randomBytes(6).toString('hex')}`;
+  const schema = schemaOf('house');
   const yaml = yamlOf({
     gateway: 'house',
     schema,

@@ -10,7 +10,6 @@ import { parseUsd } from '../../plugins/common/domain/money.ts';
 import { useEmbedded } from '../../plugins/storage/embedded/keeper.ts';
 import { fakeHost } from '../helpers/fakes.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
-import { fillDirectory } from '../helpers/template.ts';
 
 const yaml = `gateway: restored
 schema: restored
@@ -49,7 +48,6 @@ test('a directory that is destroyed after credits and charges behind its copy: a
   context.after(() => {
     for (const path of [directory, left]) rmSync(path, { recursive: true, force: true });
   });
-  await fillDirectory(directory);
   const first = await startGateway(yaml, { directory });
   const embedded = await useEmbedded(directory, 'serve', fakeHost().log);
   const account = await first.gateway.find(accounts)!.create('alice', 'free');

@@ -1,6 +1,5 @@
 /** Both gateways of the demo in one process on one database: nothing of one is known to the other, and the second's price and errors. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,15 +9,14 @@ import { cost, one, parseRatio } from '../../plugins/common/domain/money.ts';
 import { priceFor } from '../../plugins/common/domain/prices.ts';
 import { localUpstreams } from '../../plugins/common/domain/upstreams.ts';
 import type { BillReport } from '../../plugins/sandbox/bill.ts';
-import { databaseUrl } from '../helpers/database.ts';
+import { databaseUrl, schemaOf } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
-import { fillDirectory } from '../helpers/template.ts';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
 import { type Customer, dropSchema, faces, until } from './house.ts';
 
 type Desk = ReturnType<typeof faces>;
 
-const schemas = { main: `main_${randomBytes(6).toString('hex')}`, alt: `alt_${randomBytes(6).toString('hex')}` };
+const schemas = { main: schemaOf('main'), alt: schemaOf('alt') };
 let directory: string;
 let running: TestGateway[];
 let main: Desk;
@@ -26,7 +24,6 @@ let alt: Desk;
 
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'second-'));
-  if (databaseUrl === undefined) await fillDirectory(directory);
   const database = databaseUrl === undefined ? '' : `storage: { database: "${databaseUrl}" }\n`;
   const start = (file: string, schema: string, more = '') =>
     startGateway(`include: config/${file}\nschema: ${schema}\n${database}${more}`, { directory });

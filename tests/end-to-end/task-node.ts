@@ -16,7 +16,7 @@ import { database } from '../../plugins/common/domain/database.ts';
 import { ledger } from '../../plugins/common/domain/ledger.ts';
 import { parseUsd } from '../../plugins/common/domain/money.ts';
 import { databaseUrl } from '../helpers/database.ts';
-import { fillDirectory } from '../helpers/template.ts';
+import { fillMigrated } from '../helpers/migrated.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { dropSchema } from './house.ts';
 
@@ -82,7 +82,6 @@ export class Node {
 /** The plugins of tasks with their usual money and plan; `more` names providers, models and the pace of tasks. */
 async function newNode(schema: string, more: string): Promise<{ node: Node; directory: string }> {
   const directory = temporaryDirectory('task-node-');
-  if (databaseUrl === undefined) await fillDirectory(directory);
   const probe = createServer();
   await once(probe.listen(0, '127.0.0.1'), 'listening');
   const { port } = probe.address() as AddressInfo;
@@ -100,6 +99,7 @@ plans: { default: free, offers: { free: { price: 0 } } }
 files: { fetch: { allow_private: true } }
 `;
   await writeFile(file, head + more);
+  if (databaseUrl === undefined) await fillMigrated(directory, file, { DATA_DIR: directory });
   return { node: new Node(file, directory, `http://127.0.0.1:${port}`), directory };
 }
 

@@ -1,18 +1,18 @@
 /** Gateways that are killed while tasks are in every state: each task ends once, is paid or given back once, and is made once. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { schemaOf } from '../helpers/database.ts';
 import { endsIn, type Node, type Nodes, openNodes, violationsIn } from './task-node.ts';
 
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const mp4 = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('ftypisom'), Buffer.alloc(64)]);
 const kills = Number(process.env['KILLS'] ?? 4);
 const tasksPerRound = 8;
-const schema = `tasks_${randomBytes(6).toString('hex')}`;
+const schema = schemaOf('tasks');
 
 // ---------------------------------------------------------------------------------------------------------------- vendor
 

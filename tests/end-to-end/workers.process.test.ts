@@ -14,14 +14,14 @@ const testWorkers = (name: string, run: (context: TestContext) => Promise<void>)
   databaseUrl === undefined ? undefined : void test(name, { timeout: 240_000 }, run);
 const clientCount = 8;
 
-testWorkers('three rolling restarts and five reloads under load: 0 dropped, and three bills that agree', async (t) => {
+testWorkers('two rolling restarts and three reloads under load: 0 dropped, and three bills that agree', async (t) => {
   const stage = await Stage.build({ workers: 2, database: databaseUrl! });
   t.after(() => stage.close());
   await stage.openAccounts(4);
   await stage.start();
   const { drops, violations, answers, farewells, account } = await roll(stage, {
-    restarts: 3,
-    reloads: 5,
+    restarts: 2,
+    reloads: 3,
     clients: clientCount,
   });
   for (const line of account) t.diagnostic(line);
@@ -39,7 +39,7 @@ testWorkers(
     await stage.openAccounts(4);
     await stage.start();
     const clients = new RollingClients(stage.port, stage.keys, clientCount);
-    const kills = 3;
+    const kills = 2;
     for (let turn = 0; turn < kills; turn++) {
       await pause(800);
       const served = stage.count('a worker serves');

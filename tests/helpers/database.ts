@@ -18,6 +18,11 @@ export const databaseUrl = process.env['TEST_DATABASE_URL'] || undefined;
 export const testOnServer: (name: string, run: (context: TestContext) => Promise<void>) => void =
   databaseUrl === undefined ? () => {} : (name, run) => void test(name, run);
 
+/** A schema for a gateway of the tests: on a server one that nobody else has, and that name alone in a directory of its own. */
+export function schemaOf(name: string): string {
+  return databaseUrl === undefined ? name : `${name}_${randomBytes(6).toString('hex')}`;
+}
+
 export interface TestDatabase extends Database {
   /** The host it was opened with: its log lines, and its clock to move. */
   readonly host: FakeHost;

@@ -195,7 +195,7 @@ ${broken}`,
 }
 
 function spawnNode(words: readonly string[]): ChildProcess {
-  return spawn(process.execPath, ['--import', 'tsx', ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
 async function freePort(): Promise<number> {

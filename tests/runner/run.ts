@@ -12,12 +12,12 @@ import { writeInMemory } from './in-memory.ts';
 import { makeQueue } from './queue.ts';
 
 /** Files that change or count what all of a process share have a process of their own: variables, prototypes, threads. */
-const alone = [/\.process\.test\.ts$/, /\/(?:database-faults|storage\/thread|sdk\/alt)\.test\.ts$/];
+const alone = /\.process\.test\.ts$/;
 /** What takes long begins first, so that no process works alone in the end. */
 const long = [
   /^tests\/(?:simulation|translate|plugins\/(?:batches|clouds))\//,
   /^tests\/end-to-end\/[^.]+\.test\./,
-  /(?:workers|kill|command-line|languages|operator-pages|-sums)\./,
+  /(?:workers|kill|command-line|alt|footprint|package|operator-pages|-sums)\./,
 ];
 
 const { values, positionals } = parseArgs({
@@ -56,5 +56,5 @@ function isLong(file: string): boolean {
 }
 
 function isAlone(file: string): boolean {
-  return alone.some((pattern) => pattern.test(file));
+  return alone.test(file);
 }

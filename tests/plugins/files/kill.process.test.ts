@@ -1,7 +1,6 @@
 /** A process is killed while it keeps files: what it told is there, and what it had begun is swept. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,12 +14,12 @@ import { files } from '../../../plugins/common/domain/stored-files.ts';
 import { openDisk } from '../../../plugins/files/disk.ts';
 import { FileRows } from '../../../plugins/files/rows.ts';
 import { dropSchema } from '../../end-to-end/house.ts';
-import { databaseUrl } from '../../helpers/database.ts';
+import { databaseUrl, schemaOf } from '../../helpers/database.ts';
 import { startGateway } from '../../helpers/gateway.ts';
 import { mp4 } from './setup.ts';
 
 /** The victim and its successor share the data directory and, on a server, the schema. */
-const schema = `killed_${randomBytes(6).toString('hex')}`;
+const schema = schemaOf('killed');
 const yaml = `
 gateway: files
 schema: ${schema}

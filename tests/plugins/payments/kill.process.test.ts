@@ -1,7 +1,6 @@
 /** The webhook on a gateway's own port, without a key; and the gateway killed while it hears of a payment. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -17,9 +16,9 @@ import { payments } from '../../../plugins/common/domain/admin/ledger.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
 import { parseUsd as usd } from '../../../plugins/common/domain/money.ts';
-import { databaseUrl } from '../../helpers/database.ts';
+import { databaseUrl, schemaOf } from '../../helpers/database.ts';
 import { type SignedEvent, secretKey, startFakeStripe, webhookSecret } from '../../helpers/fake-stripe.ts';
-import { fillDirectory } from '../../helpers/template.ts';
+import { fillMigrated } from '../../helpers/migrated.ts';
 
 async function freePort(): Promise<number> {
   const server = createServer();
@@ -36,13 +35,12 @@ test('a gateway that is killed between event and credit credits once when it is 
   t.after(() => stripe.close());
   const directory = await mkdtemp(join(tmpdir(), 'payments-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
-  if (databaseUrl === undefined) await fillDirectory(directory);
   const origin = `http://127.0.0.1:${await freePort()}`;
   const file = join(directory, 'gateway.yaml');
   await writeFile(
     file,
     `gateway: house
-schema: payments_${randomBytes(6).toString('hex')}
+schema: ${schemaOf('payments')}
 listen: ${new URL(origin).host}
 plugins: [storage, auth, plans, billing, payments]
 plans: { default: open, offers: { open: { price: 0 } } }
@@ -51,6 +49,7 @@ payments: { secret_key: ${secretKey}, webhook_secret: ${webhookSecret}, api_base
 `,
   );
   const environment = { DATA_DIR: directory };
+  if (databaseUrl === undefined) await fillMigrated(directory, file, environment);
   const children: ChildProcess[] = [];
   t.after(() => children.map((child) => child.kill('SIGKILL')));
 
