@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/contract/errors.ts';
-import { runsOf } from '../../helpers/histories.ts';
+import { runsOf, testHistory } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
 import {
   answer,
@@ -95,34 +95,38 @@ function harm(directory: string, { kind, file, place, bit }: Damage): string {
   return path;
 }
 
-test('any history with or without damage to a file of the journal: exact books, or no start and the place is named', {
-  timeout: 600_000,
-}, async () => {
-  const outcomes = { exact: 0, refused: 0 };
-  await fc.assert(
-    fc.asyncProperty(steps, fc.array(damages, { maxLength: 2 }), async (history, harms) => {
-      const world = await newWorld({ section: { journal: { segment: '1KB' } } });
-      const expected = await play(world, history);
-      for (const damage of harms) harm(journalOf(world), damage);
-      let next: World;
-      try {
-        next = await world.crash();
-      } catch (error) {
-        assert.ok((error as Error).message.includes(journalOf(world)), (error as Error).message);
-        outcomes.refused += 1;
-        return;
-      }
-      assert.equal(await next.balance(), expected);
-      assert.deepEqual((await next.audit()).violations, []);
-      await next.stop();
-      outcomes.exact += 1;
-    }),
-    { numRuns: runsOf(8, 60) },
-  );
-  assert.ok(outcomes.refused > runsOf(8, 60) / 8 && outcomes.exact > 0, JSON.stringify(outcomes));
-});
+testHistory(
+  'any history with or without damage to a file of the journal: exact books, or no start and the place is named',
+  {
+    timeout: 600_000,
+  },
+  async () => {
+    const outcomes = { exact: 0, refused: 0 };
+    await fc.assert(
+      fc.asyncProperty(steps, fc.array(damages, { maxLength: 2 }), async (history, harms) => {
+        const world = await newWorld({ section: { journal: { segment: '1KB' } } });
+        const expected = await play(world, history);
+        for (const damage of harms) harm(journalOf(world), damage);
+        let next: World;
+        try {
+          next = await world.crash();
+        } catch (error) {
+          assert.ok((error as Error).message.includes(journalOf(world)), (error as Error).message);
+          outcomes.refused += 1;
+          return;
+        }
+        assert.equal(await next.balance(), expected);
+        assert.deepEqual((await next.audit()).violations, []);
+        await next.stop();
+        outcomes.exact += 1;
+      }),
+      { numRuns: runsOf(8, 60) },
+    );
+    assert.ok(outcomes.refused > runsOf(8, 60) / 8 && outcomes.exact > 0, JSON.stringify(outcomes));
+  },
+);
 
-test('any history without damage has exact books after one restart and after two', async () => {
+testHistory('any history without damage has exact books after one restart and after two', async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (history) => {
       const world = await newWorld({ section: { journal: { segment: '1KB' } } });

@@ -22,7 +22,7 @@ import requestLog from '../../../plugins/request-log/index.ts';
 import { addRows, requestSums } from '../../../plugins/request-log/request-sums.ts';
 import { openDatabase, type TestDatabase, testOnServer } from '../../helpers/database.ts';
 import { fakeHost, requestIdAt, setUp } from '../../helpers/fakes.ts';
-import { runsOf } from '../../helpers/histories.ts';
+import { runsOf, testHistory } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
 import { isAmong } from '../console/fakes/lists.ts';
 
@@ -254,32 +254,35 @@ async function ask(
   }
 }
 
-test('batches in any order, retried, late and folded in between: sums, series and groups are those of the rows', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(batch, { minLength: 1, maxLength: 8 }),
-      fc.array(question, { minLength: 4, maxLength: 8 }),
-      async (batches, questions) => {
-        const desk = await openDesk();
-        const { orm, schema } = desk.store;
-        const rows: Row[] = [];
-        for (const { rows: given, times, again, foldsTo, richRows } of batches) {
-          const fresh = given.map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
-          const sent = again ? [...fresh, ...rows.slice(-5)] : fresh;
-          for (let time = 0; time < times; time++) await write(desk, sent);
-          rows.push(...fresh);
-          if (foldsTo !== undefined) await foldSums(orm, schema, requestSums, start + foldsTo * hourMs, richRows);
-        }
-        assert.deepEqual(await checkSums(orm, schema, requestSums), []);
-        for (const asked of questions) await ask(desk, rows, asked);
-        await desk.store.close();
-      },
-    ),
-    { numRuns: runsOf(2, 60), endOnFailure: true },
-  );
-});
+testHistory(
+  'batches in any order, retried, late and folded in between: sums, series and groups are those of the rows',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(batch, { minLength: 1, maxLength: 8 }),
+        fc.array(question, { minLength: 4, maxLength: 8 }),
+        async (batches, questions) => {
+          const desk = await openDesk();
+          const { orm, schema } = desk.store;
+          const rows: Row[] = [];
+          for (const { rows: given, times, again, foldsTo, richRows } of batches) {
+            const fresh = given.map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
+            const sent = again ? [...fresh, ...rows.slice(-5)] : fresh;
+            for (let time = 0; time < times; time++) await write(desk, sent);
+            rows.push(...fresh);
+            if (foldsTo !== undefined) await foldSums(orm, schema, requestSums, start + foldsTo * hourMs, richRows);
+          }
+          assert.deepEqual(await checkSums(orm, schema, requestSums), []);
+          for (const asked of questions) await ask(desk, rows, asked);
+          await desk.store.close();
+        },
+      ),
+      { numRuns: runsOf(2, 60), endOnFailure: true },
+    );
+  },
+);
 
-test('a sum that was changed by hand is found in each part, and made again', async () => {
+testHistory('a sum that was changed by hand is found in each part, and made again', async () => {
   const desk = await openDesk();
   const { orm, schema } = desk.store;
   const kept = sql`${sql.identifier(schema)}.request_sums`;

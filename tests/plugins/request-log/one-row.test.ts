@@ -16,7 +16,7 @@ import { defineEvent, recordEvent } from '../../../plugins/common/domain/timelin
 import { firstIdAt } from '../../../plugins/common/kit/arrival.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { type FakeExchange, type FakeHost, okAnswer, requestIdAt, setUp } from '../../helpers/fakes.ts';
-import { runsOf } from '../../helpers/histories.ts';
+import { runsOf, testHistory } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
 import { attemptOf, closeEngine, newCall, newWorld, report, send, type World } from '../billing/world.ts';
 
@@ -145,99 +145,102 @@ const step = fc.record({
   kind: fc.constantFrom('complete' as const, 'client_left' as const),
 });
 
-test('whatever happens between them, each request is listed once, with its money and its facts in one row', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }), async (steps) => {
-      let shop = await newShop();
-      let open: Asked[] = [];
-      /** Ended and in the journal's file; ended in this turn; ended and in the queue of the log. */
-      const safe = new Set<string>();
-      let fresh: Asked[] = [];
-      let queued: string[] = [];
-      const turn = async () => {
-        await setImmediate();
-        for (const { exchange, isHeld } of fresh) {
-          if (isHeld) safe.add(exchange.id);
-          else queued.push(exchange.id);
+testHistory(
+  'whatever happens between them, each request is listed once, with its money and its facts in one row',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }), async (steps) => {
+        let shop = await newShop();
+        let open: Asked[] = [];
+        /** Ended and in the journal's file; ended in this turn; ended and in the queue of the log. */
+        const safe = new Set<string>();
+        let fresh: Asked[] = [];
+        let queued: string[] = [];
+        const turn = async () => {
+          await setImmediate();
+          for (const { exchange, isHeld } of fresh) {
+            if (isHeld) safe.add(exchange.id);
+            else queued.push(exchange.id);
+          }
+          fresh = [];
+        };
+        for (const { does, who, pick, wasSent, isBillable, kind } of steps) {
+          const { world } = shop;
+          if (does === 'enter') {
+            const asked = await enter(shop, who, isBillable).catch(() => undefined);
+            if (asked !== undefined) open.push(asked);
+          } else if (does === 'end' && open.length > 0) {
+            const [asked] = open.splice(pick % open.length, 1);
+            await end(asked!, wasSent, kind);
+            fresh.push(asked!);
+          } else if (does === 'settle' && open.length > 0) await settle(open[pick % open.length]!);
+          else if (does === 'turn') await turn();
+          else if (does === 'apply') {
+            await turn();
+            await world.tick('sync the journal');
+            world.host.advance(10_000);
+            await world.tick('write the ledger');
+          } else if (does === 'write') {
+            await turn();
+            world.host.advance(1_000);
+            await Promise.resolve(workOf(shop, 'write request rows')).then(
+              () => {
+                for (const id of queued) safe.add(id);
+                queued = [];
+              },
+              () => {},
+            );
+          } else if (does === 'down') world.faults.down = true;
+          else if (does === 'up') world.faults.down = false;
+          else if (does === 'lose') world.faults.afterCommit = true;
+          else if (does === 'crash') {
+            await turn();
+            [queued, open] = [[], []];
+            Object.assign(world.faults, { down: false, afterCommit: false });
+            shop = await restarted(shop);
+          }
         }
-        fresh = [];
-      };
-      for (const { does, who, pick, wasSent, isBillable, kind } of steps) {
-        const { world } = shop;
-        if (does === 'enter') {
-          const asked = await enter(shop, who, isBillable).catch(() => undefined);
-          if (asked !== undefined) open.push(asked);
-        } else if (does === 'end' && open.length > 0) {
-          const [asked] = open.splice(pick % open.length, 1);
-          await end(asked!, wasSent, kind);
-          fresh.push(asked!);
-        } else if (does === 'settle' && open.length > 0) await settle(open[pick % open.length]!);
-        else if (does === 'turn') await turn();
-        else if (does === 'apply') {
-          await turn();
-          await world.tick('sync the journal');
-          world.host.advance(10_000);
-          await world.tick('write the ledger');
-        } else if (does === 'write') {
-          await turn();
-          world.host.advance(1_000);
-          await Promise.resolve(workOf(shop, 'write request rows')).then(
-            () => {
-              for (const id of queued) safe.add(id);
-              queued = [];
-            },
-            () => {},
+        Object.assign(shop.world.faults, { down: false, afterCommit: false });
+        for (const asked of open) {
+          await end(asked, true, 'complete');
+          fresh.push(asked);
+        }
+        await turn();
+        await flush(shop);
+        for (const id of queued) safe.add(id);
+        const views = await listed(shop);
+        assert.deepEqual(views.map(({ id }) => id).toSorted(), [...safe].toSorted());
+        assert.deepEqual(
+          views,
+          views.toSorted((one, other) => (one.id < other.id ? 1 : -1)),
+        );
+        const calls = new Map((await callsIn(shop)).map((row) => [row.id, row]));
+        const apart = new Set((await requestRows(shop)).map(({ id }) => id));
+        for (const view of views) {
+          assert.notEqual(calls.has(view.id), apart.has(view.id), 'a request has one row');
+          assert.deepEqual(
+            [view.model, view.keyId, view.totalMs, view.bytesOut, view.firstByteMs, view.operation],
+            ['an-alias', keyId, 44.25, 77, 12.5, 'test'],
           );
-        } else if (does === 'down') world.faults.down = true;
-        else if (does === 'up') world.faults.down = false;
-        else if (does === 'lose') world.faults.afterCommit = true;
-        else if (does === 'crash') {
-          await turn();
-          [queued, open] = [[], []];
-          Object.assign(world.faults, { down: false, afterCommit: false });
-          shop = await restarted(shop);
+          assert.deepEqual(
+            view.story.find(({ by }) => by === 'test'),
+            { atMs: 7, by: 'test', text: `story of ${view.id}` },
+          );
         }
-      }
-      Object.assign(shop.world.faults, { down: false, afterCommit: false });
-      for (const asked of open) {
-        await end(asked, true, 'complete');
-        fresh.push(asked);
-      }
-      await turn();
-      await flush(shop);
-      for (const id of queued) safe.add(id);
-      const views = await listed(shop);
-      assert.deepEqual(views.map(({ id }) => id).toSorted(), [...safe].toSorted());
-      assert.deepEqual(
-        views,
-        views.toSorted((one, other) => (one.id < other.id ? 1 : -1)),
-      );
-      const calls = new Map((await callsIn(shop)).map((row) => [row.id, row]));
-      const apart = new Set((await requestRows(shop)).map(({ id }) => id));
-      for (const view of views) {
-        assert.notEqual(calls.has(view.id), apart.has(view.id), 'a request has one row');
-        assert.deepEqual(
-          [view.model, view.keyId, view.totalMs, view.bytesOut, view.firstByteMs, view.operation],
-          ['an-alias', keyId, 44.25, 77, 12.5, 'test'],
-        );
-        assert.deepEqual(
-          view.story.find(({ by }) => by === 'test'),
-          { atMs: 7, by: 'test', text: `story of ${view.id}` },
-        );
-      }
-      for (const { id, complete } of calls.values())
-        assert.equal(complete, safe.has(id), 'facts are lost in a crash alone');
-      const sort = { by: 'cost', order: 'desc' } as const;
-      const byCost = await shop.world.host.get(requestQueries).list({ from, until, sort }, { limit: 500 });
-      // A call that was not settled has no cost, as a request without one has none.
-      const costs = byCost.rows.map(({ id }) => Number(calls.get(id)?.cost ?? 0));
-      assert.deepEqual([costs.length, costs], [views.length, costs.toSorted((one, other) => other - one)]);
-      assert.deepEqual((await shop.world.audit()).violations, []);
-      await shop.world.stop();
-    }),
-    { numRuns: runsOf(4, 300), endOnFailure: true },
-  );
-});
+        for (const { id, complete } of calls.values())
+          assert.equal(complete, safe.has(id), 'facts are lost in a crash alone');
+        const sort = { by: 'cost', order: 'desc' } as const;
+        const byCost = await shop.world.host.get(requestQueries).list({ from, until, sort }, { limit: 500 });
+        // A call that was not settled has no cost, as a request without one has none.
+        const costs = byCost.rows.map(({ id }) => Number(calls.get(id)?.cost ?? 0));
+        assert.deepEqual([costs.length, costs], [views.length, costs.toSorted((one, other) => other - one)]);
+        assert.deepEqual((await shop.world.audit()).violations, []);
+        await shop.world.stop();
+      }),
+      { numRuns: runsOf(4, 300), endOnFailure: true },
+    );
+  },
+);
 
 test('where the backlog has no room for facts, the log keeps a row of its own, and the call has none', async () => {
   const shop = await newShop({}, { journal: { backlog: 4 } });

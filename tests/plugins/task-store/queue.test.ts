@@ -1,7 +1,7 @@
 /** The queue: each task ends once and is charged or given back once, whatever vendors and nodes do. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runsOf } from '../../helpers/histories.ts';
+import { runsOf, testHistory } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
 import {
   type House,
@@ -165,40 +165,44 @@ const manners: Manner[] = [
   'fails later',
 ];
 
-test('nodes that die at any statement, before or after it took effect: each task ends once, and is paid or given back once', async () => {
-  const run = fc.asyncProperty(
-    fc.array(fc.tuple(fc.constantFrom(...manners), fc.constantFrom(...manners)), { minLength: 1, maxLength: 4 }),
-    fc.array(fc.tuple(fc.integer({ min: 1, max: 14 }), fc.boolean()), { minLength: 1, maxLength: 8 }),
-    async (plans, deaths) => {
-      const vendor = world((prompt, name) => plans[Number(prompt)]![name === 'first' ? 0 : 1]);
-      const house = await openHouse(vendor);
-      await house.credit('1');
-      await house.node().order('task_0', orderOf('0'));
-      const first = house.node({ workers: 2 });
-      for (let index = 1; index < plans.length; index += 1) await first.order(`task_${index}`, orderOf(String(index)));
-      for (const [statements, after] of deaths) {
-        const node = house.node({ workers: 2 });
-        Object.assign(node.fate, { statements, after });
-        for (let turn = 0; turn < 4 && !node.fate.dead; turn += 1) await settleTurn(node);
-        await house.timePasses();
-      }
-      // Vendors that were busy or away are back.
-      const last = house.node();
-      vendor.manner = (prompt, name) => {
-        const manner = plans[Number(prompt)]![name === 'first' ? 0 : 1];
-        return manner === 'busy' || manner === 'unreachable' ? 'at once' : manner;
-      };
-      await workOff(house, last);
-      const open = Object.values(await house.states()).filter((state) => !['completed', 'failed'].includes(state));
-      assert.deepEqual(open, []);
-      await checkEnds(house, vendor);
-      await house.database.close();
-    },
-  );
-  await fc.assert(run, { numRuns: runsOf(4, 12), endOnFailure: true });
-});
+testHistory(
+  'nodes that die at any statement, before or after it took effect: each task ends once, and is paid or given back once',
+  async () => {
+    const run = fc.asyncProperty(
+      fc.array(fc.tuple(fc.constantFrom(...manners), fc.constantFrom(...manners)), { minLength: 1, maxLength: 4 }),
+      fc.array(fc.tuple(fc.integer({ min: 1, max: 14 }), fc.boolean()), { minLength: 1, maxLength: 8 }),
+      async (plans, deaths) => {
+        const vendor = world((prompt, name) => plans[Number(prompt)]![name === 'first' ? 0 : 1]);
+        const house = await openHouse(vendor);
+        await house.credit('1');
+        await house.node().order('task_0', orderOf('0'));
+        const first = house.node({ workers: 2 });
+        for (let index = 1; index < plans.length; index += 1)
+          await first.order(`task_${index}`, orderOf(String(index)));
+        for (const [statements, after] of deaths) {
+          const node = house.node({ workers: 2 });
+          Object.assign(node.fate, { statements, after });
+          for (let turn = 0; turn < 4 && !node.fate.dead; turn += 1) await settleTurn(node);
+          await house.timePasses();
+        }
+        // Vendors that were busy or away are back.
+        const last = house.node();
+        vendor.manner = (prompt, name) => {
+          const manner = plans[Number(prompt)]![name === 'first' ? 0 : 1];
+          return manner === 'busy' || manner === 'unreachable' ? 'at once' : manner;
+        };
+        await workOff(house, last);
+        const open = Object.values(await house.states()).filter((state) => !['completed', 'failed'].includes(state));
+        assert.deepEqual(open, []);
+        await checkEnds(house, vendor);
+        await house.database.close();
+      },
+    );
+    await fc.assert(run, { numRuns: runsOf(4, 12), endOnFailure: true });
+  },
+);
 
-test('many tasks, eight workers, two nodes: every one ends once', async () => {
+testHistory('many tasks, eight workers, two nodes: every one ends once', async () => {
   const vendor = world((prompt) => (Number(prompt) % 3 === 0 ? 'own task' : 'at once'));
   const house = await openHouse(vendor);
   await house.credit('1');

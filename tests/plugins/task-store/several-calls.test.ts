@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { money } from '../../../plugins/common/domain/money.ts';
 import { rowsOf } from '../../../plugins/task-store/engine/sql.ts';
-import { runsOf } from '../../helpers/histories.ts';
+import { runsOf, testHistory } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
 import {
   type House,
@@ -115,7 +115,7 @@ test('the audit misses what a broken call may have cost when its row or the atte
   await house.database.close();
 });
 
-test('what broke off is still absorbed when its worker dies at any statement, and another goes on', async () => {
+testHistory('what broke off is still absorbed when its worker dies at any statement, and another goes on', async () => {
   const ends = new Set<string>();
   for (const after of [false, true]) {
     for (let statements = 1; statements <= 5; statements += 1) {

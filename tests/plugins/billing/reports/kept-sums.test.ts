@@ -24,7 +24,7 @@ import { rebuildSums } from '../../../../plugins/common/kit/sums/rebuild.ts';
 import { boundsOf } from '../../../../plugins/console/api/time-zone.ts';
 import { openDatabase, type TestDatabase, testOnServer } from '../../../helpers/database.ts';
 import { requestIdAt } from '../../../helpers/fakes.ts';
-import { runsOf } from '../../../helpers/histories.ts';
+import { runsOf, testHistory } from '../../../helpers/histories.ts';
 import { fc } from '../../../helpers/properties.ts';
 import { isAmong } from '../../console/fakes/lists.ts';
 import { closeEngine, lineOf } from '../world.ts';
@@ -223,32 +223,35 @@ async function ask(
   );
 }
 
-test('batches in any order, retried, late and folded in between: series, groups and totals are those of the calls', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(batch, { minLength: 1, maxLength: 8 }),
-      fc.array(question, { minLength: 3, maxLength: 6 }),
-      async (batches, questions) => {
-        const database = await openLedger();
-        const { orm, schema } = database;
-        const calls: Call[] = [];
-        for (const { calls: given, times, again, foldsTo, richRows } of batches) {
-          const fresh = given.map(identified);
-          const sent = again ? [...fresh, ...calls.slice(-5)] : fresh;
-          for (let time = 0; sent.length > 0 && time < times; time++) await write(database, sent);
-          calls.push(...fresh);
-          if (foldsTo !== undefined) await foldSums(orm, schema, callSums, start + foldsTo * hourMs, richRows);
-        }
-        assert.deepEqual(await checkSums(orm, schema, callSums), []);
-        for (const asked of questions) await ask(database, calls, asked);
-        await rebuildSums(orm, schema, callSums);
-        for (const asked of questions) await ask(database, calls, asked);
-        await database.close();
-      },
-    ),
-    { numRuns: runsOf(2, 50), endOnFailure: true },
-  );
-});
+testHistory(
+  'batches in any order, retried, late and folded in between: series, groups and totals are those of the calls',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(batch, { minLength: 1, maxLength: 8 }),
+        fc.array(question, { minLength: 3, maxLength: 6 }),
+        async (batches, questions) => {
+          const database = await openLedger();
+          const { orm, schema } = database;
+          const calls: Call[] = [];
+          for (const { calls: given, times, again, foldsTo, richRows } of batches) {
+            const fresh = given.map(identified);
+            const sent = again ? [...fresh, ...calls.slice(-5)] : fresh;
+            for (let time = 0; sent.length > 0 && time < times; time++) await write(database, sent);
+            calls.push(...fresh);
+            if (foldsTo !== undefined) await foldSums(orm, schema, callSums, start + foldsTo * hourMs, richRows);
+          }
+          assert.deepEqual(await checkSums(orm, schema, callSums), []);
+          for (const asked of questions) await ask(database, calls, asked);
+          await rebuildSums(orm, schema, callSums);
+          for (const asked of questions) await ask(database, calls, asked);
+          await database.close();
+        },
+      ),
+      { numRuns: runsOf(2, 50), endOnFailure: true },
+    );
+  },
+);
 
 test('calls from before sums were kept are in them', async () => {
   const database = await openLedger();

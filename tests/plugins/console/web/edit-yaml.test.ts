@@ -17,7 +17,7 @@ import {
   valueAt,
   wholeAt,
 } from '../../../../plugins/console/web/src/pages/operator/config/forms/layers.ts';
-import { runsOf } from '../../../helpers/histories.ts';
+import { runsOf, testHistory } from '../../../helpers/histories.ts';
 import { fc } from '../../../helpers/properties.ts';
 
 const read = (name: string) => readFileSync(new URL(`../../../../config/${name}`, import.meta.url), 'utf8');
@@ -239,7 +239,7 @@ test('a whole value is merged from all files, with the digits of its numbers, th
   assert.equal(wholeAt(layers, ['m', 'cost']), undefined);
 });
 
-test('writing back what was there gives the same bytes', () => {
+testHistory('writing back what was there gives the same bytes', () => {
   for (const text of shipped) {
     const layers = layersOf([{ name: 'a.yaml', text, writable: true }]);
     const values = parse(text, { merge: true });
