@@ -1,6 +1,7 @@
 /** An embedded database with a gateway's empty tables: made once for each schema and list of plugins with tables, and then copied. */
 import { hash } from 'node:crypto';
 import { existsSync, globSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { sql } from 'drizzle-orm';
 import { boot } from '../../core/gateway/boot.ts';
 import { type GatewaySettings, readGatewayFile, schemaOf } from '../../core/gateway/config.ts';
@@ -46,7 +47,7 @@ async function migrated(file: string, environment: Readonly<Record<string, strin
   const { settings } = readGatewayFile(file, environment);
   // The next process that asks would have another name.
   if (!/^[a-z_]+$/.test(schemaOf(settings))) return undefined;
-  const path = `${await template()}-${keyOf(settings)}`;
+  const path = `${await template()}-${keyOf(settings, dirname(file))}`;
   if (existsSync(path)) {
     utimesSync(path, new Date(), new Date());
     return path;
@@ -73,10 +74,12 @@ async function migrated(file: string, environment: Readonly<Record<string, strin
   return path;
 }
 
-function keyOf(settings: GatewaySettings): string {
+/** Plugins without tables, and their order, make no difference. Those that are named by a path have theirs in a folder beside them. */
+function keyOf(settings: GatewaySettings, folder: string): string {
   const migrations = globSync('plugins/*/migrations/*.sql').sort();
   const texts = migrations.map((name) => [name, readFileSync(name, 'utf8')]);
-  const plugins = settings.plugins.filter((name) => /\W/.test(name) || existsSync(`plugins/${name}/migrations`));
+  const folderOf = (name: string) => (name.includes('/') ? dirname(resolve(folder, name)) : join('plugins', name));
+  const plugins = settings.plugins.filter((name) => existsSync(join(folderOf(name), 'migrations'))).sort();
   return hash('sha256', JSON.stringify([schemaOf(settings), plugins, texts])).slice(0, 24);
 }
 

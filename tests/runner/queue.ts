@@ -1,6 +1,6 @@
 /** The files of a run and who has taken them, in a directory: any process takes the next one, and none is taken twice. */
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 
 export interface Queue {
@@ -14,8 +14,8 @@ export interface Queue {
   readonly timeoutMs: number;
 }
 
-/** Beyond this a process takes no more files, and the next one goes on. */
-const maxResidentBytes = 1.2e9;
+/** Beyond this a process takes no more files, and the next one goes on, which compiles all anew. */
+const maxResidentBytes = Math.max(1.2e9, totalmem() / 12);
 const startsOfWorker = 2;
 
 /** Writes it for the processes that are started from now on, whose number is returned. */

@@ -17,7 +17,7 @@ const alone = /\.process\.test\.ts$/;
 const long = [
   /^tests\/(?:simulation|translate|plugins\/(?:batches|clouds))\//,
   /^tests\/end-to-end\/[^.]+\.test\./,
-  /(?:workers|kill|command-line|alt|footprint|package|operator-pages|-sums)\./,
+  /(?:workers|kill|command-line|alt|footprint|package|operator-pages|google-batches|telemetry|-sums)\./,
 ];
 
 const { values, positionals } = parseArgs({
@@ -32,8 +32,8 @@ const workers = Number(values.workers);
 
 writeInMemory();
 const processes = makeQueue({
-  shared: files.filter((file) => !isAlone(file)),
-  alone: files.filter(isAlone),
+  shared: files.filter((file) => !alone.test(file)),
+  alone: files.filter((file) => alone.test(file)),
   workers,
   timeoutMs: Number(values.minutes) * 60_000,
 });
@@ -53,8 +53,4 @@ run({
 
 function isLong(file: string): boolean {
   return long.some((pattern) => pattern.test(file));
-}
-
-function isAlone(file: string): boolean {
-  return alone.test(file);
 }
