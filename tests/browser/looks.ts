@@ -51,7 +51,7 @@ export async function findingsOf(page: Page, address: string, looks = allLooks):
   return findings;
 }
 
-/** Loading the app takes longer than all that is looked at, so where it is open it is led to the address, as by a link. */
+/** Loading the app takes longer than all that is looked at: where it is open, its router (TanStack's) goes to the address, as by a link. */
 async function show(page: Page, address: string): Promise<void> {
   if (page.url() === 'about:blank') return void (await page.goto(address));
   const { pathname, search } = new URL(address, page.url());

@@ -7,7 +7,7 @@ import { createLog } from '../../core/gateway/log.ts';
 import { database } from '../../plugins/common/domain/database.ts';
 import { gather } from '../end-to-end/fleet.ts';
 import { dropSchema, faces, type House, yamlOf } from '../end-to-end/house.ts';
-import { databaseUrl, schemaOf } from '../helpers/database.ts';
+import { databaseUrl, ownSchema } from '../helpers/database.ts';
 import { startGateway } from '../helpers/gateway.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { startRedis } from '../helpers/redis.ts';
@@ -30,7 +30,7 @@ export function startGround(sections: Record<string, unknown>): Promise<Ground> 
 
 async function startOne(sections: Record<string, unknown>): Promise<Ground> {
   const directory = await mkdtemp(join(tmpdir(), 'client-gateway-'));
-  const schema = schemaOf('clients');
+  const schema = ownSchema('clients');
   const file = yamlOf({ gateway: 'clients', schema, listen: '127.0.0.1:0', ...sections });
   const environment = databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl };
   const gateway = await startGateway(file, { directory, environment });

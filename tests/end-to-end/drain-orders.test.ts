@@ -4,11 +4,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { databaseUrl, schemaOf } from '../helpers/database.ts';
+import { databaseUrl, ownSchema } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { dropSchema, faces, until } from './house.ts';
 
-const schema = schemaOf('alt');
+const schema = ownSchema('alt');
 let directory: string;
 
 before(async () => {

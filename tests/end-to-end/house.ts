@@ -13,7 +13,7 @@ import { ledger, pool } from '../../plugins/common/domain/ledger.ts';
 import { type Money, money } from '../../plugins/common/domain/money.ts';
 import type { Usage } from '../../plugins/common/domain/usage.ts';
 import { type RunningVendor, startVendor as startSandbox } from '../../plugins/sandbox/vendor.ts';
-import { databaseUrl, openDatabase, schemaOf } from '../helpers/database.ts';
+import { databaseUrl, openDatabase, ownSchema } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startVendor as startReplaying, type Vendor } from '../helpers/vendor.ts';
@@ -150,7 +150,7 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
   const directory = temporaryDirectory('house-');
   const sections = {
     gateway: 'house',
-    schema: schemaOf('house'),
+    schema: ownSchema('house'),
     listen: '127.0.0.1:0',
     plans: { default: 'open', offers: { open: { price: 0 }, ...options.offers } },
     providers,

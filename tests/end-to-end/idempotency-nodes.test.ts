@@ -4,13 +4,13 @@ import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import OpenAI from 'openai';
 import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
-import { databaseUrl, schemaOf } from '../helpers/database.ts';
+import { databaseUrl, ownSchema } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { type Customer, dropSchema, faces, modelAt, speaks, told, until, yamlOf } from './house.ts';
 
 /** The embedded database belongs to one process. */
 const nodeCount = databaseUrl === undefined ? 1 : 2;
-const schema = schemaOf('nodes');
+const schema = ownSchema('nodes');
 let sandbox: RunningVendor;
 let gateways: TestGateway[];
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { boot } from '../../core/gateway/boot.ts';
 import { createLog } from '../../core/gateway/log.ts';
 import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
-import { databaseUrl, schemaOf } from '../helpers/database.ts';
+import { databaseUrl, ownSchema } from '../helpers/database.ts';
 import { fillMigrated } from '../helpers/migrated.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type Customer, dropSchema, faces, modelAt, speaks, until, yamlOf } from './house.ts';
@@ -35,7 +35,7 @@ export async function establish(sections: Record<string, unknown>, customerCount
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const file = join(directory, 'gateway.yaml');
-  const schema = schemaOf('house');
+  const schema = ownSchema('house');
   const yaml = yamlOf({
     gateway: 'house',
     schema,

@@ -9,14 +9,14 @@ import { cost, one, parseRatio } from '../../plugins/common/domain/money.ts';
 import { priceFor } from '../../plugins/common/domain/prices.ts';
 import { localUpstreams } from '../../plugins/common/domain/upstreams.ts';
 import type { BillReport } from '../../plugins/sandbox/bill.ts';
-import { databaseUrl, schemaOf } from '../helpers/database.ts';
+import { databaseUrl, ownSchema } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
 import { type Customer, dropSchema, faces, until } from './house.ts';
 
 type Desk = ReturnType<typeof faces>;
 
-const schemas = { main: schemaOf('main'), alt: schemaOf('alt') };
+const schemas = { main: ownSchema('main'), alt: ownSchema('alt') };
 let directory: string;
 let running: TestGateway[];
 let main: Desk;

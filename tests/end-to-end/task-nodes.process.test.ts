@@ -5,14 +5,14 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { schemaOf } from '../helpers/database.ts';
+import { ownSchema } from '../helpers/database.ts';
 import { endsIn, type Node, type Nodes, openNodes, violationsIn } from './task-node.ts';
 
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const mp4 = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('ftypisom'), Buffer.alloc(64)]);
 const kills = Number(process.env['KILLS'] ?? 4);
 const tasksPerRound = 8;
-const schema = schemaOf('tasks');
+const schema = ownSchema('tasks');
 
 // ---------------------------------------------------------------------------------------------------------------- vendor
 

@@ -19,7 +19,7 @@ export const testOnServer: (name: string, run: (context: TestContext) => Promise
   databaseUrl === undefined ? () => {} : (name, run) => void test(name, run);
 
 /** A schema for a gateway of the tests: on a server one that nobody else has, and that name alone in a directory of its own. */
-export function schemaOf(name: string): string {
+export function ownSchema(name: string): string {
   return databaseUrl === undefined ? name : `${name}_${randomBytes(6).toString('hex')}`;
 }
 

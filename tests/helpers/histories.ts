@@ -1,6 +1,6 @@
 /**
  * How long random histories are: short in `npm test`, a tenth in `.ci/run`, and whole in `npm run test:histories`, which runs the
- * files that ask here. Those that take seconds are not in `npm test`: files NAME.history.test.ts, and tests that are defined here.
+ * files that ask here. Those that take seconds are not in `npm test`: files NAME.history.test.ts, and each `testHistory`.
  */
 import { type TestContext, test } from 'node:test';
 
@@ -19,12 +19,11 @@ export function runsOf(everyday: number, whole: number): number {
   return Math.max(everyday, Math.ceil(whole * part));
 }
 
-export function testHistory(name: string, run: Run): void;
-export function testHistory(name: string, options: { timeout: number }, run: Run): void;
-export function testHistory(name: string, ...given: [Run] | [{ timeout: number }, Run]): void {
-  if (part === 0) return;
-  if (given.length === 1) void test(name, given[0]);
-  else void test(name, given[0], given[1]);
+/** A test of histories that take seconds: defined where `TEST_HISTORIES` asks for their length, and not in `npm test`. */
+export function testHistory(
+  name: string,
+  run: (context: TestContext) => void | Promise<void>,
+  options: { timeout?: number } = {},
+): void {
+  if (part > 0) void test(name, options, run);
 }
-
-type Run = (context: TestContext) => void | Promise<void>;

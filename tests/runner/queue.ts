@@ -14,8 +14,13 @@ export interface Queue {
   readonly timeoutMs: number;
 }
 
-/** Beyond this a process takes no more files, and the next one goes on, which compiles all anew. */
-const maxResidentBytes = Math.max(1.2e9, totalmem() / 12);
+/** Of the machine, or of the container around this process. */
+const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+/**
+ * A process that is larger takes no more files: the next one goes on, which compiles everything anew. Five together stay below half of
+ * the memory where there is 12 GB.
+ */
+const maxResidentBytes = Math.max(1.2e9, memoryBytes / 12);
 const startsOfWorker = 2;
 
 /** Writes it for the processes that are started from now on, whose number is returned. */

@@ -97,9 +97,6 @@ function harm(directory: string, { kind, file, place, bit }: Damage): string {
 
 testHistory(
   'any history with or without damage to a file of the journal: exact books, or no start and the place is named',
-  {
-    timeout: 600_000,
-  },
   async () => {
     const outcomes = { exact: 0, refused: 0 };
     await fc.assert(
@@ -123,6 +120,9 @@ testHistory(
       { numRuns: runsOf(8, 60) },
     );
     assert.ok(outcomes.refused > runsOf(8, 60) / 8 && outcomes.exact > 0, JSON.stringify(outcomes));
+  },
+  {
+    timeout: 600_000,
   },
 );
 

@@ -14,12 +14,12 @@ import { files } from '../../../plugins/common/domain/stored-files.ts';
 import { openDisk } from '../../../plugins/files/disk.ts';
 import { FileRows } from '../../../plugins/files/rows.ts';
 import { dropSchema } from '../../end-to-end/house.ts';
-import { databaseUrl, schemaOf } from '../../helpers/database.ts';
+import { databaseUrl, ownSchema } from '../../helpers/database.ts';
 import { startGateway } from '../../helpers/gateway.ts';
 import { mp4 } from './setup.ts';
 
 /** The victim and its successor share the data directory and, on a server, the schema. */
-const schema = schemaOf('killed');
+const schema = ownSchema('killed');
 const yaml = `
 gateway: files
 schema: ${schema}

@@ -16,7 +16,7 @@ import { payments } from '../../../plugins/common/domain/admin/ledger.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
 import { parseUsd as usd } from '../../../plugins/common/domain/money.ts';
-import { databaseUrl, schemaOf } from '../../helpers/database.ts';
+import { databaseUrl, ownSchema } from '../../helpers/database.ts';
 import { type SignedEvent, secretKey, startFakeStripe, webhookSecret } from '../../helpers/fake-stripe.ts';
 import { fillMigrated } from '../../helpers/migrated.ts';
 
@@ -40,7 +40,7 @@ test('a gateway that is killed between event and credit credits once when it is 
   await writeFile(
     file,
     `gateway: house
-schema: ${schemaOf('payments')}
+schema: ${ownSchema('payments')}
 listen: ${new URL(origin).host}
 plugins: [storage, auth, plans, billing, payments]
 plans: { default: open, offers: { open: { price: 0 } } }
