@@ -4,10 +4,10 @@
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freePort } from '../helpers/free-port.ts';
 import { litellm } from './peers/litellm.ts';
 import { portkey } from './peers/portkey.ts';
 import { measuredCore, pinAll, type Started } from './processes.ts';
@@ -67,12 +67,4 @@ async function startPeer(name: string, peer: Peer, upstream: string, model: stri
   const started = { process: child, port, key: 'bench', isWhole: true, headers: peer.headers?.(upstream) ?? {} };
   pinAll(started, measuredCore);
   return started;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,10 +1,10 @@
 /** What a browser and others outside must do together: passkeys, a provider that vouches for people, money that is paid in; and an upstream's test. */
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { type FakeProvider, startProvider } from '../helpers/fake-oidc.ts';
 import { type FakeStripe, secretKey, startFakeStripe, webhookSecret } from '../helpers/fake-stripe.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/house.ts';
 import { launchBrowser, openPage } from './chromium.ts';
 import { buildPages, cannotRun } from './operator-stage.ts';
@@ -189,12 +189,3 @@ test('a session that has ended is begun again in front of the page, which keeps 
   await page.getByText('There is no such code.').waitFor();
   assert.deepEqual(complaints, []);
 });
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
-}

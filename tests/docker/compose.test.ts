@@ -10,8 +10,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
+import { freePort } from '../helpers/free-port.ts';
 import { hasPostgres } from '../helpers/postgres.ts';
-import { freePort, hasRedis } from '../helpers/redis.ts';
+import { hasRedis } from '../helpers/redis.ts';
 import { type Container, startContainer, startFront } from './containers.ts';
 import { interpolate, type Stores, services, settings, startStores } from './services.ts';
 

@@ -7,7 +7,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { freePort } from '../helpers/redis.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { environmentOf, readDockerfile } from './dockerfile.ts';
 
 const image = readDockerfile(readFileSync('docker/Dockerfile', 'utf8')).at(-1)!.instructions;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { type House, startHouse } from '../end-to-end/house.ts';
-import { freePort } from '../helpers/redis.ts';
+import { freePort } from '../helpers/free-port.ts';
 
 interface Dashboard {
   readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];

@@ -5,13 +5,13 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
 import { boot } from '../../core/gateway/boot.ts';
 import { createLog } from '../../core/gateway/log.ts';
 import type { Database } from '../../plugins/common/domain/database.ts';
 import { databaseUrl, openDatabase } from '../helpers/database.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { dropSchema, faces, until, yamlOf } from './house.ts';
 
@@ -174,12 +174,4 @@ async function newNode({
       return performance.now() - began;
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
 }

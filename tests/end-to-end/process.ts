@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { boot } from '../../core/gateway/boot.ts';
 import { createLog } from '../../core/gateway/log.ts';
 import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
 import { databaseUrl, ownSchema } from '../helpers/database.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { fillMigrated } from '../helpers/migrated.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type Customer, dropSchema, faces, modelAt, speaks, until, yamlOf } from './house.ts';
@@ -93,12 +93,4 @@ export async function establish(sections: Record<string, unknown>, customerCount
       await dropSchema(schema);
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
 }

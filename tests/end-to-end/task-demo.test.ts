@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { catalog } from '../../plugins/common/domain/models.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
-import { freePort } from '../helpers/redis.ts';
 import { type Customer, faces } from './house.ts';
 
 let running: TestGateway;

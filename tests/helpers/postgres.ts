@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { freePort } from './redis.ts';
+import { freePort } from './free-port.ts';
 
 const versions = '/usr/lib/postgresql';
 const programs = existsSync(versions)

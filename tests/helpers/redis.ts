@@ -2,7 +2,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { freePort } from './free-port.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 /** false: `redis-server` is not installed, so tests that want it are not defined. The whole run of CI installs it. */
@@ -27,15 +27,6 @@ export interface TestRedis {
   /** Runs one command with the server's own client. */
   command(...words: string[]): string;
   stop(): Promise<void>;
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 export async function startRedis(options: readonly string[] = []): Promise<TestRedis> {

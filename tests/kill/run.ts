@@ -7,7 +7,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -17,6 +16,7 @@ import { createLog } from '../../core/gateway/log.ts';
 import { accounts } from '../../plugins/common/domain/accounts.ts';
 import { ledger } from '../../plugins/common/domain/ledger.ts';
 import { parseUsd } from '../../plugins/common/domain/money.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { fileRoutes } from '../plugins/batches/native/file-vendor.ts';
 import { BatchVendor } from '../plugins/batches/native/stand-in.ts';
 import { BatchClients, compareBatches } from './batches.ts';
@@ -183,12 +183,4 @@ async function startGateway(): Promise<ChildProcess> {
     await pause(25);
   }
   throw new Error('the gateway did not become ready');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port: free } = server.address() as { port: number };
-  server.close();
-  return free;
 }

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -12,19 +11,11 @@ import { createLog } from '../../../core/gateway/log.ts';
 import { accounts } from '../../../plugins/common/domain/accounts.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
+import { freePort } from '../../helpers/free-port.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 const lines = 60;
 const kills = 3;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 function node(context: TestContext, words: readonly string[]): ChildProcess {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...words], {

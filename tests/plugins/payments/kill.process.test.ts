@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -18,15 +17,8 @@ import { ledger } from '../../../plugins/common/domain/ledger.ts';
 import { parseUsd as usd } from '../../../plugins/common/domain/money.ts';
 import { databaseUrl, ownSchema } from '../../helpers/database.ts';
 import { type SignedEvent, secretKey, startFakeStripe, webhookSecret } from '../../helpers/fake-stripe.ts';
+import { freePort } from '../../helpers/free-port.ts';
 import { fillMigrated } from '../../helpers/migrated.ts';
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
-}
 
 test('a gateway that is killed between event and credit credits once when it is back', {
   timeout: 600_000,

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type House, startHouse } from '../../end-to-end/house.ts';
 import { talk } from '../../end-to-end/sockets.ts';
-import { freePort } from '../../helpers/redis.ts';
+import { freePort } from '../../helpers/free-port.ts';
 import { until } from '../../helpers/until.ts';
 
 interface Collected {

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -14,6 +13,7 @@ import { accounts } from '../../../../plugins/common/domain/accounts.ts';
 import { database } from '../../../../plugins/common/domain/database.ts';
 import { ledger, pool } from '../../../../plugins/common/domain/ledger.ts';
 import { parseUsd } from '../../../../plugins/common/domain/money.ts';
+import { freePort } from '../../../helpers/free-port.ts';
 import { isWhole } from '../../../helpers/histories.ts';
 import { temporaryDirectory } from '../../../helpers/temporary-directory.ts';
 import { contentRoutes } from './content-vendor.ts';
@@ -31,15 +31,6 @@ type Kills = Readonly<Record<string, readonly Kill[]>>;
 /** The last kill of the steps that money depends on most: each is a start of the gateway. */
 const everyday = (kills: Kills): Kills =>
   Object.fromEntries(['order', 'results'].map((step) => [step, kills[step]!.slice(-1)]));
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 async function openKilled(context: TestContext, all: Kills) {
   const kills = isWhole ? all : everyday(all);
