@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { Database } from '../../plugins/common/domain/database.ts';
-import { openDatabase as openOfPlugin } from '../../plugins/storage/database.ts';
+import { type OpenedDatabase, openDatabase as openOfPlugin } from '../../plugins/storage/database.ts';
 import { type EmbeddedDatabase, useEmbedded } from '../../plugins/storage/embedded/keeper.ts';
 import { atEnd } from '../runner/end.ts';
 import { type FakeHost, fakeHost } from './fakes.ts';
+import { KeptTables, type Taken } from './kept-tables.ts';
 import { fillDirectory } from './template.ts';
 
 export const databaseUrl = process.env['TEST_DATABASE_URL'] || undefined;
@@ -41,10 +42,20 @@ export interface TestDatabaseOptions {
   host?: FakeHost;
   /** Another server than that of all tests. */
   url?: string;
+  /** Those whose tables it begins with, in the order in which they are set up. Such a schema is used again by later tests. */
+  plugins?: readonly string[];
 }
 
 export async function openDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
-  const schema = options.schema ?? `test_${randomBytes(6).toString('hex')}`;
+  const taken = options.plugins === undefined ? undefined : await (await keptTables()).take(options.plugins);
+  const schema = options.schema ?? taken?.schema ?? randomSchema();
+  if (taken !== undefined) {
+    givenBack.delete(schema);
+    inUse.set(schema, { taken, handles: 0 });
+  }
+  if (givenBack.has(schema)) throw new Error(`${schema} was closed by all who had opened it: another test may have it`);
+  const use = inUse.get(schema);
+  if (use !== undefined) use.handles += 1;
   const url = options.url ?? databaseUrl;
   const directory = url === undefined ? await embeddedDirectory() : '/nonexistent';
   const host = options.host ?? fakeHost({ schema, directory });
@@ -55,10 +66,14 @@ export async function openDatabase(options: TestDatabaseOptions = {}): Promise<T
   const close = async () => {
     if (!opened.delete(close)) return;
     // The embedded one goes with its directory.
-    if (options.schema === undefined && url !== undefined) {
+    if (options.schema === undefined && url !== undefined && use === undefined) {
       await database.orm.execute(sql`drop schema if exists ${sql.identifier(schema)} cascade`);
     }
     await database.close();
+    if (use === undefined || --use.handles > 0) return;
+    inUse.delete(schema);
+    givenBack.add(schema);
+    use.taken.giveBack();
   };
   opened.add(close);
   return {
@@ -73,6 +88,36 @@ export async function openDatabase(options: TestDatabaseOptions = {}): Promise<T
 
 /** Closed in the end, so that a test that failed before it did so keeps nobody waiting. */
 const opened = new Set<() => Promise<void>>();
+
+/** Schemas whose tables are kept, while somebody has them open. */
+const inUse = new Map<string, { readonly taken: Taken; handles: number }>();
+const givenBack = new Set<string>();
+
+const randomSchema = () => `test_${randomBytes(6).toString('hex')}`;
+
+let keeping: Promise<{ tables: KeptTables; database: OpenedDatabase }> | undefined;
+
+async function keptTables(): Promise<KeptTables> {
+  keeping ??= keepTables();
+  return (await keeping).tables;
+}
+
+async function keepTables() {
+  const open = async (schema: string) => {
+    const directory = databaseUrl === undefined ? await embeddedDirectory() : '/nonexistent';
+    return openOfPlugin(fakeHost({ schema, directory }), { database: databaseUrl ?? 'embedded', maxConnections: 2 });
+  };
+  const database = await open(randomSchema());
+  const tables = new KeptTables(database.orm, async (plugins) => {
+    const schema = randomSchema();
+    const made = await open(schema);
+    for (const plugin of plugins)
+      await made.migrate(plugin, new URL(`../../plugins/${plugin}/migrations/`, import.meta.url));
+    await made.close();
+    return schema;
+  });
+  return { tables, database };
+}
 
 let starting: Promise<{ directory: string; embedded: EmbeddedDatabase }> | undefined;
 
@@ -91,6 +136,9 @@ async function start() {
 
 atEnd(async () => {
   await Promise.all([...opened].map((close) => close()));
+  const kept = await keeping?.catch(() => undefined);
+  if (databaseUrl !== undefined) await kept?.tables.drop();
+  await kept?.database.close();
   const started = await starting?.catch(() => undefined);
   await started?.embedded.release();
 });

@@ -15,7 +15,6 @@ import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { keepEmbeddedProcesses, useEmbedded } from '../../plugins/storage/embedded/keeper.ts';
 import { fakeHost } from './fakes.ts';
-import { temporaryDirectory } from './temporary-directory.ts';
 
 // Starting one and compiling the database's program takes half of a gateway's start.
 keepEmbeddedProcesses(true);
@@ -61,7 +60,8 @@ function logsOf(directory: string): string[] {
 
 /** An empty database inside this process, gone with it. */
 export async function openInProcess(): Promise<PGlite> {
-  const directory = temporaryDirectory();
+  const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
+  process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
   await fillDirectory(directory);
   return PGlite.create(join(directory, 'postgres'));
 }

@@ -3,16 +3,13 @@
  * revoked, on them and on the embedded database (or PostgreSQL, with TEST_DATABASE_URL), give the same answers.
  */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { openAccountAdminStore } from '../../plugins/auth/account-queries.ts';
 import type { Stores } from '../../plugins/auth/index.ts';
 import { openStore } from '../../plugins/auth/store.ts';
 import { openDatabase, type TestDatabase } from '../helpers/database.ts';
 import { Chance } from './chance.ts';
 import { CallerTable, memoryStores } from './memory-callers.ts';
-
-const databases: TestDatabase[] = [];
-after(() => Promise.all(databases.map((database) => database.close())));
 
 const names = ['acme', 'other'] as const;
 
@@ -39,7 +36,6 @@ function memorySide(): Side {
 }
 
 async function realSide(database: TestDatabase): Promise<Side> {
-  await database.migrate('auth', new URL('../../plugins/auth/migrations/', import.meta.url));
   const store = openStore(database);
   const accounts = new Map<string, string>();
   for (const name of names)
@@ -126,10 +122,10 @@ function script(chance: Chance, length: number): Step[] {
 test('API keys in memory answer as real ones do', async () => {
   const histories = Number(process.env['CONFORMANCE_HISTORIES'] ?? 4);
   for (let seed = 1; seed <= histories; seed += 1) {
-    const database = await openDatabase();
-    databases.push(database);
+    const database = await openDatabase({ plugins: ['auth'] });
     const [memory, real] = [memorySide(), await realSide(database)];
     for (const [index, step] of script(new Chance(seed), 80).entries())
       assert.equal(await step(memory), await step(real), `history ${seed}, step ${index}`);
+    await database.close();
   }
 });

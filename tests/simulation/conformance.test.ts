@@ -3,7 +3,7 @@
  * the embedded database (or PostgreSQL, with TEST_DATABASE_URL), give the same answers and leave the same rows.
  */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { EndRecord } from '../../plugins/billing/journal/records.ts';
@@ -12,10 +12,6 @@ import { type Store, sqlStore } from '../../plugins/billing/ledger/store.ts';
 import { openDatabase, type TestDatabase } from '../helpers/database.ts';
 import { Script, type Step } from './conformance-script.ts';
 import { MemoryLedger } from './memory-ledger.ts';
-
-const migrations = new URL('../../plugins/billing/migrations/', import.meta.url);
-const databases: TestDatabase[] = [];
-after(() => Promise.all(databases.map((database) => database.close())));
 
 /** A step's answer, or what kind of refusal it met. */
 async function answerOf(step: Step, store: Store): Promise<unknown> {
@@ -120,9 +116,7 @@ function sorted(tables: unknown): unknown {
 test('the database in memory answers as a real one does, and is left with the same rows', async () => {
   const histories = Number(process.env['CONFORMANCE_HISTORIES'] ?? 4);
   for (let seed = 1; seed <= histories; seed += 1) {
-    const database = await openDatabase();
-    databases.push(database);
-    await database.migrate('billing', migrations);
+    const database = await openDatabase({ plugins: ['billing'] });
     const [memory, real] = [new MemoryLedger(), sqlStore(database)];
     const { steps } = new Script(seed, 90);
     for (const [index, step] of steps.entries()) {
@@ -136,5 +130,6 @@ test('the database in memory answers as a real one does, and is left with the sa
     for (const from of [0, times[times.length >> 1]!, times.at(-1)! + 1]) {
       assert.deepEqual(await memory.spentBy('k', from), await real.spentBy('k', from), `history ${seed}, from ${from}`);
     }
+    await database.close();
   }
 });

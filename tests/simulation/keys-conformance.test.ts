@@ -3,15 +3,12 @@
  * it and on the embedded database (or PostgreSQL, with TEST_DATABASE_URL), give the same answers.
  */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import type { KeyedCall } from '../../plugins/idempotency/key.ts';
 import { CallRows, type KeyedRows, type KnownCall } from '../../plugins/idempotency/rows.ts';
-import { openDatabase, type TestDatabase } from '../helpers/database.ts';
+import { openDatabase } from '../helpers/database.ts';
 import { Chance } from './chance.ts';
 import { KeyTable, MemoryKeys } from './memory-keys.ts';
-
-const databases: TestDatabase[] = [];
-after(() => Promise.all(databases.map((database) => database.close())));
 
 const hourMs = 3_600_000;
 /** What is written by a process of the first kind lasts; by the others it is over as soon as it is written. */
@@ -82,9 +79,7 @@ function script(chance: Chance, length: number): Step[] {
 test('keyed calls in memory answer as real ones do', async () => {
   const histories = Number(process.env['CONFORMANCE_HISTORIES'] ?? 4);
   for (let seed = 1; seed <= histories; seed += 1) {
-    const database = await openDatabase();
-    databases.push(database);
-    await database.migrate('idempotency', new URL('../../plugins/idempotency/migrations/', import.meta.url));
+    const database = await openDatabase({ plugins: ['idempotency'] });
     const table = new KeyTable(() => 0);
     const link = { send: <T>(_name: string, run: () => Promise<T>) => run() };
     const sides = owners.flatMap((owner) => lifetimes.map((each) => ({ owner, each })));
@@ -92,5 +87,6 @@ test('keyed calls in memory answer as real ones do', async () => {
     const real = sides.map(({ owner, each }) => new CallRows(database, owner, each));
     for (const [index, step] of script(new Chance(seed), 120).entries())
       assert.deepEqual(await step(memory), await step(real), `history ${seed}, step ${index}`);
+    await database.close();
   }
 });

@@ -3,19 +3,17 @@
  * embedded database (or PostgreSQL, with TEST_DATABASE_URL), give the same answers and leave the same rows.
  */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { CodeGift } from '../../plugins/common/domain/admin/shop.ts';
 import type { Orm } from '../../plugins/common/domain/database.ts';
 import { money } from '../../plugins/common/domain/money.ts';
 import { type CodeStore, openCodeStore, rowsOf } from '../../plugins/shop/store.ts';
-import { openDatabase, type TestDatabase } from '../helpers/database.ts';
+import { openDatabase } from '../helpers/database.ts';
 import { Chance } from './chance.ts';
 import { memoryCodes, ShopTables } from './memory-shop.ts';
 import { runnerOf } from './memory-undo.ts';
 
-const databases: TestDatabase[] = [];
-after(() => Promise.all(databases.map((database) => database.close())));
 const accounts = ['alice', 'bob', 'carol'] as const;
 
 /** Codes, and how a transaction is run around them. */
@@ -103,9 +101,7 @@ function inMemory(): { side: Side; tables: ShopTables } {
 test('codes in memory answer as real ones do, and are used as often', async () => {
   const histories = Number(process.env['CONFORMANCE_HISTORIES'] ?? 4);
   for (let seed = 1; seed <= histories; seed += 1) {
-    const database = await openDatabase();
-    databases.push(database);
-    await database.migrate('shop', new URL('../../plugins/shop/migrations/', import.meta.url));
+    const database = await openDatabase({ plugins: ['shop'] });
     const { side, tables } = inMemory();
     const real: Side = {
       codes: openCodeStore(database),
@@ -125,5 +121,6 @@ test('codes in memory answer as real ones do, and are used as often', async () =
     );
     assert(kept.length > 5);
     assert.deepEqual(kept.sort(), uses.map(({ row }) => row).sort(), `history ${seed}`);
+    await database.close();
   }
 });

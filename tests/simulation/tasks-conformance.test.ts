@@ -3,7 +3,7 @@
  * them and on the embedded database (or PostgreSQL, with TEST_DATABASE_URL), give the same answers and leave the same rows.
  */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import type { Attempt } from '../../plugins/common/domain/calls.ts';
@@ -15,9 +15,6 @@ import { openDatabase, type TestDatabase } from '../helpers/database.ts';
 import { Chance } from './chance.ts';
 import { memoryTasks, TaskTable } from './memory-tasks.ts';
 import { runnerOf, type Transaction } from './memory-undo.ts';
-
-const databases: TestDatabase[] = [];
-after(() => Promise.all(databases.map((database) => database.close())));
 
 const hourMs = 3_600_000;
 const openStates = ['queued', 'creating', 'reconciling', 'running', 'copying'] as const;
@@ -225,9 +222,7 @@ function rowsOf(table: TaskTable): unknown {
 test('tasks in memory are taken, moved and ended as real ones are', async () => {
   const histories = Number(process.env['CONFORMANCE_HISTORIES'] ?? 4);
   for (let seed = 1; seed <= histories; seed += 1) {
-    const database = await openDatabase();
-    databases.push(database);
-    await database.migrate('task-store', new URL('../../plugins/task-store/migrations/', import.meta.url));
+    const database = await openDatabase({ plugins: ['task-store'] });
     let now = 0;
     const table = new TaskTable(() => now);
     const [memory, real, script] = [memorySide(table), realSide(database), new Script(seed)];
@@ -239,5 +234,6 @@ test('tasks in memory are taken, moved and ended as real ones are', async () => 
       assert.deepEqual(await deed(memory), await deed(real), `history ${seed}, step ${step}`);
       assert.deepEqual(rowsOf(table), await rowsIn(database), `rows of history ${seed}, step ${step}`);
     }
+    await database.close();
   }
 });

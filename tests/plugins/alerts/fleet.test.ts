@@ -10,8 +10,6 @@ import type { AlertKind, AlertMessage, Measurement } from '../../../plugins/comm
 import { openDatabase } from '../../helpers/database.ts';
 import { type FakeHost, fakeHost } from '../../helpers/fakes.ts';
 
-const migrations = new URL('../../../plugins/alerts/migrations/', import.meta.url);
-
 interface Node {
   readonly engine: Engine;
   /** What it observes. */
@@ -27,8 +25,7 @@ async function fleet(
   more: { observe?: never; measure?: () => Promise<Measurement[]> } = {},
   limits: Partial<Rule> = {},
 ) {
-  const database = await openDatabase();
-  await database.migrate('alerts', migrations);
+  const database = await openDatabase({ plugins: ['alerts'] });
   const clock = fakeHost();
   const sent: AlertMessage[] = [];
   const rows = new AlertRows(database);

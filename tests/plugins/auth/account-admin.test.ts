@@ -24,7 +24,7 @@ interface Desk {
 }
 
 async function openDesk(shared?: TestDatabase): Promise<Desk> {
-  const store = shared ?? (await openDatabase());
+  const store = shared ?? (await openDatabase({ plugins: ['auth'] }));
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   const part = await setUp(auth, host, {});

@@ -4,9 +4,9 @@ import { after, test } from 'node:test';
 import { type SQL, sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import { type Account, type Accounts, accounts } from '../../../plugins/common/domain/accounts.ts';
-import { answer, closeEngine, enter, newCall, newWorld, usd, type World } from './world.ts';
+import { answer, enter, leaveWorlds, newCall, newWorld, usd, type World } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 /** Two charged calls, one open, one credit. */
 async function busyWorld(): Promise<World> {
@@ -177,7 +177,7 @@ test('the audit finds each kind of damage, and nothing else', async (t) => {
       const found = await world.audit();
       assert.equal(found.ok, false);
       assert.deepEqual(found.violations.map(({ rule }) => rule).sort(), damage.rules);
-      world.faults.down = true;
+      world.leave();
       await world.stop();
     });
   }

@@ -17,9 +17,9 @@ import { model as modelFact } from '../../../plugins/common/domain/models.ts';
 import { PriceVersion } from '../../../plugins/common/domain/prices.ts';
 import { type fakeExchange, okAnswer } from '../../helpers/fakes.ts';
 import { checkStatement } from './statement.ts';
-import { attemptOf, closeEngine, newCall, newWorld, report, usd, type World } from './world.ts';
+import { attemptOf, leaveWorlds, newCall, newWorld, report, usd, type World } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 /** The call of `newCall` on an endpoint with deferred work: 0.003 USD at most. */
 async function offered(world: World): Promise<Authorization> {

@@ -11,9 +11,9 @@ import { parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
 import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
 import { priceRatio } from '../../../plugins/common/domain/price-ratio.ts';
 import { flatBook } from '../../../plugins/common/domain/prices.ts';
-import { answer, closeEngine, enter, newCall, newWorld, report, send, usd } from './world.ts';
+import { answer, enter, leaveWorlds, newCall, newWorld, report, send, usd } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 /** The GatewayError that the promise rejects with. */
 async function refusal(promise: Promise<unknown>): Promise<GatewayError> {

@@ -13,8 +13,8 @@ import { fc } from '../../helpers/properties.ts';
 import {
   answer,
   attemptOf,
-  closeEngine,
   enter,
+  leaveWorlds,
   meterOf,
   newCall,
   newWorld,
@@ -24,7 +24,7 @@ import {
   type World,
 } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 const dayMs = 86_400_000;
 const startOf: Record<KeyCap['every'], (at: number) => number> = {

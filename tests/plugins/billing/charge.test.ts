@@ -14,8 +14,8 @@ import { fc } from '../../helpers/properties.ts';
 import {
   answer,
   attemptOf,
-  closeEngine,
   enter,
+  leaveWorlds,
   modelOf,
   newCall,
   newWorld,
@@ -25,7 +25,7 @@ import {
   type World,
 } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 const list = {
   input: parseUsd('2'),

@@ -9,8 +9,8 @@ import { judgeInterrupted, replay } from '../../../plugins/billing/journal/recov
 import { nodeFiles } from '../../../plugins/billing/journal/segments.ts';
 import {
   answer,
-  closeEngine,
   enter,
+  leaveWorlds,
   meterOf,
   newCall,
   newWorld,
@@ -20,7 +20,7 @@ import {
   type World,
 } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 /** A short history: settled, voided, sent with progress, never sent. */
 async function history(): Promise<{ world: World; lines: Buffer[] }> {

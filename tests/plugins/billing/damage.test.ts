@@ -9,9 +9,9 @@ import { runsOf, testHistory } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
 import {
   answer,
-  closeEngine,
   diskFull,
   enter,
+  leaveWorlds,
   lineOf,
   meterOf,
   newCall,
@@ -21,7 +21,7 @@ import {
   type World,
 } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 /** What becomes of one call before the process dies. */
 type Fate = 'held' | 'sent' | 'running' | 'answered';

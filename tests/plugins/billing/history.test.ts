@@ -9,9 +9,9 @@ import { cost, costBound, money } from '../../../plugins/common/domain/money.ts'
 import type { FakeExchange } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
-import { closeEngine, enter, meterOf, newCall, newWorld, price, report, send, type World } from './world.ts';
+import { enter, leaveWorlds, meterOf, newCall, newWorld, price, report, send, type World } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 const step = 200;
 const accounts = ['alice', 'bob'];
@@ -216,6 +216,7 @@ test('whatever happens in whatever order, the balances are the sums and the audi
       } finally {
         Object.assign(history.world.faults, { refusals: 0, afterCommit: false });
         await history.world.stop();
+        history.world.leave();
       }
     }),
     { numRuns: runsOf(4, 25) },

@@ -4,9 +4,9 @@ import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { usageReport } from '../../../plugins/common/domain/calls.ts';
 import { flatBook } from '../../../plugins/common/domain/prices.ts';
-import { closeEngine, enter, meterOf, newCall, newWorld, report, send, usd } from './world.ts';
+import { enter, leaveWorlds, meterOf, newCall, newWorld, report, send, usd } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 const section = { hold: { output_tokens: 100 } };
 

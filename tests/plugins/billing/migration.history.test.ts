@@ -17,9 +17,9 @@ import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
 import { runsOf } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
 import { type OldHold, OldLedger, type OldLine } from './old-ledger.ts';
-import { closeEngine, lineOf, temporaryDirectory } from './world.ts';
+import { leaveWorlds, lineOf, temporaryDirectory } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 const migrations = new URL('../../../plugins/billing/migrations/', import.meta.url);
 

@@ -6,9 +6,9 @@ import type { Outcome } from '../../../core/contract/contract.ts';
 import { judge } from '../../../plugins/billing/reservations/outcome.ts';
 import { type Attempt, type UsageReport, usageReport } from '../../../plugins/common/domain/calls.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
-import { attemptOf, closeEngine, enter, meterOf, newCall, newWorld, report, send } from './world.ts';
+import { attemptOf, enter, leaveWorlds, meterOf, newCall, newWorld, report, send } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 interface Row {
   outcome: string;

@@ -14,9 +14,9 @@ import { runsOf } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
 import { NaiveAccount } from './pool-oracle.ts';
 import { checkStatement } from './statement.ts';
-import { closeEngine, enter, meterOf, newCall, newWorld, price, report, send, type World } from './world.ts';
+import { enter, leaveWorlds, meterOf, newCall, newWorld, price, report, send, type World } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 const step = 200;
 const hourMs = 3_600_000;
@@ -369,6 +369,7 @@ test('whatever is given, spent, bought, taken and refunded while time passes, ea
         await checkView(history);
       } finally {
         await history.world.stop();
+        history.world.leave();
       }
     }),
     { numRuns: runsOf(3, 20), endOnFailure: true },

@@ -6,9 +6,9 @@ import type { GatewayError } from '../../../core/contract/errors.ts';
 import { type Accounts, accounts } from '../../../plugins/common/domain/accounts.ts';
 import { ledger, type Pool, pool } from '../../../plugins/common/domain/ledger.ts';
 import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
-import { answer, closeEngine, enter, meterOf, newCall, newWorld, send, usd, type World } from './world.ts';
+import { answer, enter, leaveWorlds, meterOf, newCall, newWorld, send, usd, type World } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 const hourMs = 3_600_000;
 const pro: PlanTerms = {
@@ -416,7 +416,7 @@ test('the audit finds a grant whose rest is wrong, a row that another grant paid
     await plant(world);
     const { violations } = await world.audit();
     assert.deepEqual(violations.map(({ rule }) => rule).sort(), rules);
-    world.faults.down = true;
+    world.leave();
     await world.stop();
   }
 });

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import { Entries } from '../../../plugins/billing/ledger/entries.ts';
-import { closeEngine, enter, newCall, newWorld, usd } from './world.ts';
+import { enter, leaveWorlds, newCall, newWorld, usd } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 test('overdraft by race: of calls that wait for the same reading of the balance, each sees what the others took', async () => {
   const world = await newWorld();

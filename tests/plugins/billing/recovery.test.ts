@@ -8,9 +8,9 @@ import { usageReport } from '../../../plugins/common/domain/calls.ts';
 import { flatBook } from '../../../plugins/common/domain/prices.ts';
 import {
   answer,
-  closeEngine,
   diskFull,
   enter,
+  leaveWorlds,
   meterOf,
   newCall,
   newWorld,
@@ -20,7 +20,7 @@ import {
   type World,
 } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 /** Some fields of every attempt. */
 async function attemptsIn(world: World, ...fields: string[]): Promise<Record<string, unknown>[]> {

@@ -4,9 +4,9 @@ import { after, test } from 'node:test';
 import billing from '../../../plugins/billing/index.ts';
 import { usageReport } from '../../../plugins/common/domain/calls.ts';
 import { prepare } from '../../helpers/fakes.ts';
-import { closeEngine, enter, meterOf, newCall, newWorld, report, send, usd } from './world.ts';
+import { enter, leaveWorlds, meterOf, newCall, newWorld, report, send, usd } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 test('new calls are held by the new step, and a running answer takes its next step by it', async () => {
   const world = await newWorld({ section: { hold: { output_tokens: 100 } } });

@@ -19,9 +19,7 @@ const start = Date.UTC(2026, 8, 1);
 const everyMs = 4 * minuteMs;
 
 async function openLedger(): Promise<TestDatabase> {
-  const database = await openDatabase();
-  await database.migrate('billing', new URL('../../../plugins/billing/migrations/', import.meta.url));
-  return database;
+  return openDatabase({ plugins: ['billing'] });
 }
 
 /** Calls with the facts of their requests, one every few minutes. */

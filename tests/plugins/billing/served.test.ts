@@ -9,9 +9,9 @@ import { cost, type Money, money } from '../../../plugins/common/domain/money.ts
 import type { FakeExchange } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
-import { answer, closeEngine, enter, newCall, newWorld, price, report, send, type World } from './world.ts';
+import { answer, enter, leaveWorlds, newCall, newWorld, price, report, send, type World } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 const count = fc.integer({ min: 0, max: 3_000 });
 const rule: fc.Arbitrary<ServedPrice> = fc.oneof(

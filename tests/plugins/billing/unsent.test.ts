@@ -5,9 +5,9 @@ import { attempts } from '../../../plugins/common/domain/calls.ts';
 import type { FakeExchange } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
-import { answer, attemptOf, closeEngine, enter, newCall, newWorld, send, type World } from './world.ts';
+import { answer, attemptOf, enter, leaveWorlds, newCall, newWorld, send, type World } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 /** Each attempt's connection is refused, or it is sent; then the call is answered, or the crash finds it under way. */
 const call = fc.record({

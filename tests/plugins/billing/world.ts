@@ -31,7 +31,9 @@ import { type Money, money, parseUsd } from '../../../plugins/common/domain/mone
 import { flatBook } from '../../../plugins/common/domain/prices.ts';
 import type { Price } from '../../../plugins/common/domain/usage.ts';
 import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, okAnswer } from '../../helpers/fakes.ts';
+import { KeptTables } from '../../helpers/kept-tables.ts';
 import { openInProcess } from '../../helpers/template.ts';
+import { atEnd } from '../../runner/end.ts';
 
 interface Engine {
   readonly orm: Orm;
@@ -40,7 +42,7 @@ interface Engine {
   close(): Promise<void>;
 }
 
-let engine: Promise<Engine> | undefined;
+let engine: Promise<{ readonly engine: Engine; readonly tables: KeptTables }> | undefined;
 let schemas = 0;
 let processes = 0;
 
@@ -57,7 +59,19 @@ process.once('exit', () => {
   for (const directory of directories) rmSync(directory, { recursive: true, force: true });
 });
 
-/** A Postgres server (`TEST_DATABASE_URL`) or an embedded database, one for the whole test file. */
+/** A Postgres server (`TEST_DATABASE_URL`) or an embedded database, one for all test files of this process. */
+async function opened() {
+  const engine = await openEngine();
+  const tables = new KeptTables(engine.orm, async (plugins) => {
+    const schema = `world_${process.pid}_${++schemas}`;
+    await engine.exec(`create schema "${schema}"; create table "${schema}".migrations (file text)`);
+    for (const plugin of plugins)
+      await migrate(engine, schema, new URL(`../../../plugins/${plugin}/migrations/`, import.meta.url));
+    return schema;
+  });
+  return { engine, tables };
+}
+
 async function openEngine(): Promise<Engine> {
   const url = process.env['TEST_DATABASE_URL'];
   if (url === undefined) {
@@ -70,9 +84,18 @@ async function openEngine(): Promise<Engine> {
   return { orm, exec: (text) => client.unsafe(text), close: () => client.end() };
 }
 
-export async function closeEngine(): Promise<void> {
-  await (await engine)?.close();
-  engine = undefined;
+atEnd(async () => {
+  const { engine: each, tables } = (await engine) ?? {};
+  if (process.env['TEST_DATABASE_URL'] !== undefined) await tables?.drop();
+  await each?.close();
+});
+
+/** The worlds of a test file, each with what lets go of its tables. */
+const worlds = new Set<() => void>();
+
+/** Behind the last test of a file. */
+export function leaveWorlds(): void {
+  for (const leave of worlds) leave();
 }
 
 export interface Faults {
@@ -97,6 +120,8 @@ export interface World {
   /** The process dies: nothing is flushed, and what was not written is lost. Resolves with the next process. */
   crash(): Promise<World>;
   stop(): Promise<void>;
+  /** Its tables are for other worlds from here on; all statements of its processes fail. */
+  leave(): void;
   credit(usd: string, accountId?: string): Promise<Money>;
   balance(accountId?: string): Promise<Money>;
   /** Runs the named interval's work once, after the journal had its turn; the ledger's when a batch is due. */
@@ -197,7 +222,10 @@ export function meterOf(exchange: FakeExchange): SpendGuard {
 export interface WorldOptions {
   section?: object;
   directory?: string;
+  /** The tables of another world. */
   schema?: string;
+  /** Whose tables a world of its own has. */
+  plugins?: readonly string[];
   faults?: Faults;
   /** What the catalogue has; without it there is none. */
   entries?: readonly Model[];
@@ -208,13 +236,22 @@ export interface WorldOptions {
 }
 
 export async function newWorld(options: WorldOptions = {}): Promise<World> {
-  const schema = options.schema ?? `world_${process.pid}_${++schemas}`;
-  const directory = options.directory ?? temporaryDirectory();
   const faults = options.faults ?? { down: false, afterCommit: false, refusals: 0, disk: undefined, diskBytes: 0 };
+  engine ??= opened();
+  const { engine: shared, tables } = await engine;
+  const taken = options.schema === undefined ? await tables.take(options.plugins ?? ['billing']) : undefined;
+  const schema = options.schema ?? taken!.schema;
+  const leave = () => {
+    if (!worlds.delete(leave)) return;
+    faults.down = true;
+    taken?.giveBack();
+  };
+  worlds.add(leave);
+  const directory = options.directory ?? temporaryDirectory();
   const host = fakeHost({ schema, directory });
   // Two processes draw different numbers.
   host.random.bytes(++processes);
-  const store = await storeOf(schema, faults);
+  const store = storeOf(shared, schema, faults);
   host.provide(database, store);
   const { entries } = options;
   if (entries !== undefined)
@@ -235,8 +272,10 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
     crash: async () => {
       rmSync(join(journal, 'lock'), { force: true });
       part.ready = () => false;
-      return newWorld({ ...options, directory, schema, faults, idle: false });
+      const next = await newWorld({ ...options, directory, schema, faults, idle: false });
+      return { ...next, leave };
     },
+    leave,
     stop: async () => part.stop!(),
     credit: (usd, accountId = 'alice') => {
       const reference = `${schema}-${host.random.fraction()}-${++references}`;
@@ -265,22 +304,12 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
 }
 
 /** The database service on the embedded engine, with faults. */
-async function storeOf(schema: string, faults: Faults): Promise<Database> {
-  engine ??= openEngine();
-  const { orm, exec } = await engine;
-  await exec(`create schema if not exists "${schema}"; create table if not exists "${schema}".done (file text)`);
+function storeOf(shared: Engine, schema: string, faults: Faults): Database {
   const listeners = new Map<string, ((subject: string) => void)[]>();
   return {
-    orm: failingOrm(orm, faults),
+    orm: failingOrm(shared.orm, faults),
     schema,
-    migrate: async (_plugin, folder) => {
-      const known = await rowsOf<{ file: string }>(orm, sql`select file from ${sql.identifier(schema)}.done`);
-      for (const name of readdirSync(folder).sort()) {
-        if (known.some(({ file }) => file === name)) continue;
-        await exec(readFileSync(new URL(name, folder), 'utf8').replaceAll('{schema}', `"${schema}"`));
-        await orm.execute(sql`insert into ${sql.identifier(schema)}.done values (${name})`);
-      }
-    },
+    migrate: (_plugin, folder) => migrate(shared, schema, folder),
     announce: async (topic, subject) => {
       for (const listener of listeners.get(topic) ?? []) listener(subject);
     },
@@ -288,6 +317,16 @@ async function storeOf(schema: string, faults: Faults): Promise<Database> {
     onChange: (topic, listener) => void listeners.set(topic, [...(listeners.get(topic) ?? []), listener]),
     healthy: () => !faults.down,
   };
+}
+
+async function migrate({ orm, exec }: Engine, schema: string, folder: URL): Promise<void> {
+  const migrations = sql`${sql.identifier(schema)}.migrations`;
+  const known = await rowsOf<{ file: string }>(orm, sql`select file from ${migrations}`);
+  for (const name of readdirSync(folder).sort()) {
+    if (known.some(({ file }) => file === name)) continue;
+    await exec(readFileSync(new URL(name, folder), 'utf8').replaceAll('{schema}', `"${schema}"`));
+    await orm.execute(sql`insert into ${migrations} values (${name})`);
+  }
 }
 
 function failingOrm(orm: Orm, faults: Faults): Orm {

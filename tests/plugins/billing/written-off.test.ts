@@ -9,9 +9,9 @@ import { type Attempt, usageReport } from '../../../plugins/common/domain/calls.
 import { cost, parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
 import { flatBook, PriceVersion, versionAt } from '../../../plugins/common/domain/prices.ts';
 import { fc } from '../../helpers/properties.ts';
-import { attemptOf, closeEngine, enter, newCall, newWorld, price, report, send } from './world.ts';
+import { attemptOf, enter, leaveWorlds, newCall, newWorld, price, report, send } from './world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 const allowance = { tools: 0, images: 0, seconds: 0 };
 const terms = { inputTokens: 1_000, allowance, prices: versionAt(flatBook(price, 'v1'), 0)!, at: 0, context: {} };

@@ -42,8 +42,7 @@ type Settings = Parameters<typeof configSchema.parse>[0];
 
 export async function openRooms(settings: Settings = {}, changes: Partial<ByteStore> = {}): Promise<Rooms> {
   const directory = await mkdtemp(join(tmpdir(), 'files-'));
-  const database = await openDatabase();
-  await database.migrate('files', new URL('../../../plugins/files/migrations/', import.meta.url));
+  const database = await openDatabase({ plugins: ['files'] });
   const host = fakeHost();
   const config = configSchema.parse(settings);
   return open(changes);

@@ -62,7 +62,10 @@ atEnd(async () => {
 });
 
 export async function openTill(of?: Till, options: TillOptions = {}): Promise<Till> {
-  const store = await openDatabase({ pool: 8, ...(of === undefined ? {} : { schema: of.database.schema }) });
+  const store = await openDatabase({
+    pool: 8,
+    ...(of === undefined ? { plugins: ['billing', 'payments'] } : { schema: of.database.schema }),
+  });
   const directory = mkdtempSync(join(tmpdir(), 'till-'));
   directories.push(directory);
   const host = fakeHost({ schema: store.schema, directory });

@@ -18,9 +18,9 @@ import requestLog from '../../../plugins/request-log/index.ts';
 import { type FakeExchange, type FakeHost, okAnswer, requestIdAt, setUp } from '../../helpers/fakes.ts';
 import { runsOf, testHistory } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
-import { attemptOf, closeEngine, newCall, newWorld, report, send, type World } from '../billing/world.ts';
+import { attemptOf, leaveWorlds, newCall, newWorld, report, send, type World } from '../billing/world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 const accountIds = [randomUUID(), randomUUID()];
 const keyId = randomUUID();
@@ -36,7 +36,11 @@ interface Shop {
 const logs = new WeakMap<object, PluginInstance>();
 
 async function newShop(section: object = {}, billing: object = {}): Promise<Shop> {
-  const world = await newWorld({ section: billing, beside: (host, store) => setUpLog(host, store, section) });
+  const world = await newWorld({
+    section: billing,
+    plugins: ['request-log', 'billing'],
+    beside: (host, store) => setUpLog(host, store, section),
+  });
   for (const accountId of accountIds) await world.credit('5', accountId);
   return { world, log: logs.get(world.host)! };
 }

@@ -49,7 +49,10 @@ export interface Stall {
 /** One process of a gateway. Its random numbers are its own. */
 export async function openStall(of?: Stall | string): Promise<Stall> {
   const other = typeof of === 'string' ? of : of?.database.schema;
-  const store = await openDatabase({ pool: 8, ...(other === undefined ? {} : { schema: other }) });
+  const store = await openDatabase({
+    pool: 8,
+    ...(other === undefined ? { plugins: ['auth', 'billing', 'shop'] } : { schema: other }),
+  });
   const directory = mkdtempSync(join(tmpdir(), 'stall-'));
   directories.push(directory);
   const host = fakeHost({ schema: store.schema, directory });

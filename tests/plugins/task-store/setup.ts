@@ -244,13 +244,10 @@ function filesOf(): Files {
   };
 }
 
-const migrations = (plugin: string) => new URL(`../../../plugins/${plugin}/migrations/`, import.meta.url);
 const catalogOf: Catalog = { find: (id) => (id === 'painter' ? painter : undefined), list: () => [painter] };
 
 export async function openHouse(world: VendorWorld): Promise<House> {
-  const database = await openDatabase({ pool: 10 });
-  await database.migrate('billing', migrations('billing'));
-  await database.migrate('task-store', migrations('task-store'));
+  const database = await openDatabase({ pool: 10, plugins: ['billing', 'task-store'] });
   const host = { ...fakeHost(), clock: { now: () => Date.now(), monotonic: () => performance.now() } };
   const files = filesOf();
   const table = (name: string) => sql`${sql.identifier(database.schema)}.${sql.identifier(name)}`;

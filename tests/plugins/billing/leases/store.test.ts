@@ -22,9 +22,7 @@ const lastsMs = 600_000;
 const now = Date.UTC(2026, 5, 1, 12);
 
 async function openStore() {
-  const store = await openDatabase();
-  await store.migrate('billing', new URL('../../../../plugins/billing/migrations/', import.meta.url));
-  return store;
+  return openDatabase({ plugins: ['billing'] });
 }
 
 async function newNode({ orm, schema }: TestDatabase): Promise<Node> {

@@ -27,9 +27,9 @@ import { requestIdAt } from '../../../helpers/fakes.ts';
 import { runsOf, testHistory } from '../../../helpers/histories.ts';
 import { fc } from '../../../helpers/properties.ts';
 import { isAmong } from '../../console/fakes/lists.ts';
-import { closeEngine, lineOf } from '../world.ts';
+import { leaveWorlds, lineOf } from '../world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 const hourMs = 3_600_000;
 const start = Date.UTC(2026, 9, 20);

@@ -15,9 +15,9 @@ import { pool } from '../../../../plugins/common/domain/ledger.ts';
 import { flatBook } from '../../../../plugins/common/domain/prices.ts';
 import { runsOf } from '../../../helpers/histories.ts';
 import { fc } from '../../../helpers/properties.ts';
-import { answer, attemptOf, closeEngine, enter, newCall, newWorld, price, send, usd, type World } from '../world.ts';
+import { answer, attemptOf, enter, leaveWorlds, newCall, newWorld, price, send, usd, type World } from '../world.ts';
 
-after(closeEngine);
+after(leaveWorlds);
 
 const hourMs = 3_600_000;
 const always = { from: 0, until: 4_000_000_000_000 };

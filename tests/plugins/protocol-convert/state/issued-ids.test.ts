@@ -10,7 +10,6 @@ import type { IssuedId } from '../../../../plugins/protocol-convert/state/issued
 import { openDatabase, type TestDatabase } from '../../../helpers/database.ts';
 import { fakeExchange, fakeHost } from '../../../helpers/fakes.ts';
 
-const migrations = new URL('../../../../plugins/protocol-convert/migrations/', import.meta.url);
 const host = fakeHost();
 const now = host.clock.now();
 
@@ -26,17 +25,16 @@ const issued = (id: string, more: Partial<IssuedId> = {}): IssuedId => ({
 const ids = async (store: IssuedIds, account: string, ...wanted: string[]) =>
   [...(await store.find(account, new Set(wanted))).keys()].toSorted();
 
-async function withDatabase(database: TestDatabase, mostPerAccount = 100): Promise<IssuedIds> {
-  await database.migrate('protocol-convert', migrations);
+function withDatabase(database: TestDatabase, mostPerAccount = 100): IssuedIds {
   const store = new IssuedIds({ clock: host.clock, log: host.log, memoryBytes: 1_000_000, mostPerAccount });
   store.useDatabase(database);
   return store;
 }
 
 test('an id is found by its account alone, at once here and after it was written elsewhere, until it expires', async () => {
-  const database = await openDatabase();
+  const database = await openDatabase({ plugins: ['protocol-convert'] });
   try {
-    const [one, two] = [await withDatabase(database), await withDatabase(database)];
+    const [one, two] = [withDatabase(database), withDatabase(database)];
     for (const record of [issued('file-1'), issued('old', { expiresAt: now }), issued('file-2', { accountId: 'bert' })])
       one.put(record);
     assert.deepEqual(await ids(one, 'anna', 'file-1', 'old', 'file-2', 'none'), ['file-1']);
@@ -51,9 +49,9 @@ test('an id is found by its account alone, at once here and after it was written
 });
 
 test('an id that is issued once more is kept longer; expired ones, and the oldest of too many, are deleted', async () => {
-  const database = await openDatabase();
+  const database = await openDatabase({ plugins: ['protocol-convert'] });
   try {
-    const store = await withDatabase(database, 3);
+    const store = withDatabase(database, 3);
     for (let index = 0; index < 6; index++)
       store.put(issued(`file-${index}`, { expiresAt: now + 1_000 * (index + 1) }));
     store.put(issued('old', { accountId: 'bert', expiresAt: now - 1 }));
@@ -62,7 +60,7 @@ test('an id that is issued once more is kept longer; expired ones, and the oldes
     store.put(issued('file-0', { expiresAt: now + 60_000, credential: 'vendor#2' }));
     await store.flush();
     await store.deleteExpired();
-    const fresh = await withDatabase(database);
+    const fresh = withDatabase(database);
     const all = ['file-0', 'file-1', 'file-2', 'file-3', 'file-4', 'file-5'];
     assert.deepEqual(await ids(fresh, 'anna', ...all), ['file-0', 'file-4', 'file-5']);
     assert.equal((await fresh.find('anna', new Set(['file-0']))).get('file-0')!.credential, 'vendor#2');

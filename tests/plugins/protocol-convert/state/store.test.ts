@@ -42,9 +42,7 @@ function memoryOnly(memoryBytes = 1_000_000) {
   return { host, store: new ResponseStore({ clock: host.clock, log: host.log, memoryBytes }) };
 }
 
-async function withDatabase(database: TestDatabase, memoryBytes = 1_000_000): Promise<ResponseStore> {
-  const migrations = new URL('../../../../plugins/protocol-convert/migrations/', import.meta.url);
-  await database.migrate('protocol-convert', migrations);
+function withDatabase(database: TestDatabase, memoryBytes = 1_000_000): ResponseStore {
   const store = new ResponseStore({ clock: database.host.clock, log: database.host.log, memoryBytes });
   store.useDatabase(database);
   return store;
@@ -71,9 +69,9 @@ test('memory is bounded: the answers that were not asked for longest are forgott
 });
 
 test('another process finds an answer by its id and by its items once it was written', async () => {
-  const database = await openDatabase();
+  const database = await openDatabase({ plugins: ['protocol-convert'] });
   try {
-    const [one, two] = [await withDatabase(database), await withDatabase(database)];
+    const [one, two] = [withDatabase(database), withDatabase(database)];
     const odd = kept('odd', {
       input: JSON.stringify([{ text: 'zero \0, lone \ud800, {"quoted"}' }]),
       itemIds: ['i1', 'i2'],
@@ -84,7 +82,7 @@ test('another process finds an answer by its id and by its items once it was wri
     await one.flush();
     for (const record of records) assert.deepEqual(await two.find('anna', record.id), record);
     assert.equal(await two.find('bert', 'odd'), undefined);
-    const third = await withDatabase(database);
+    const third = withDatabase(database);
     const found = await third.findByItems('anna', ['i2', 'unknown']);
     assert.deepEqual([...found], [['i2', odd]]);
     assert.equal((await third.findByItems('bert', ['i2'])).size, 0);
@@ -94,9 +92,9 @@ test('another process finds an answer by its id and by its items once it was wri
 });
 
 test('an answer is found by its own process before it was written, even when memory has no room for it', async () => {
-  const database = await openDatabase();
+  const database = await openDatabase({ plugins: ['protocol-convert'] });
   try {
-    const store = await withDatabase(database, 100_000);
+    const store = withDatabase(database, 100_000);
     for (let index = 0; index < 40; index++) store.put(kept(`r${index}`, { input: JSON.stringify('x'.repeat(1_000)) }));
     for (const id of ['r0', 'r39']) assert.equal((await store.find('anna', id))?.id, id);
     assert.equal((await store.findByItems('anna', ['msg_r0'])).get('msg_r0')?.id, 'r0');
@@ -106,15 +104,15 @@ test('an answer is found by its own process before it was written, even when mem
 });
 
 test('the same id twice is kept once, and the batch goes through', async () => {
-  const database = await openDatabase();
+  const database = await openDatabase({ plugins: ['protocol-convert'] });
   try {
-    const [one, two] = [await withDatabase(database), await withDatabase(database)];
+    const [one, two] = [withDatabase(database), withDatabase(database)];
     one.put(kept('a'));
     await one.flush();
     two.put(kept('a', { response: '{"other":true}' }));
     two.put(kept('b'));
     await two.flush();
-    const third = await withDatabase(database);
+    const third = withDatabase(database);
     assert.equal(((await third.find('anna', 'a')) as KeptResponse).response, kept('a').response);
     assert.ok((await third.find('anna', 'b')) !== undefined);
   } finally {
@@ -123,9 +121,9 @@ test('the same id twice is kept once, and the batch goes through', async () => {
 });
 
 test('what is deleted is gone here, in the database, and in the memory of other processes', async () => {
-  const database = await openDatabase();
+  const database = await openDatabase({ plugins: ['protocol-convert'] });
   try {
-    const [one, two] = [await withDatabase(database), await withDatabase(database)];
+    const [one, two] = [withDatabase(database), withDatabase(database)];
     one.put(kept('a'));
     one.put(kept('waiting'));
     await one.delete('anna', 'waiting');
@@ -142,9 +140,9 @@ test('what is deleted is gone here, in the database, and in the memory of other 
 });
 
 test('what is deleted elsewhere while it is being read here is not found here again', async () => {
-  const database = await openDatabase();
+  const database = await openDatabase({ plugins: ['protocol-convert'] });
   try {
-    const one = await withDatabase(database);
+    const one = withDatabase(database);
     one.put(kept('a'));
     await one.flush();
     // Has read, and hears of the deletion before the rows arrive.
@@ -156,7 +154,7 @@ test('what is deleted elsewhere while it is being read here is not found here ag
       await underWay.promise;
       return rows;
     };
-    const two = await withDatabase({ ...database, orm: { execute } as unknown as TestDatabase['orm'] });
+    const two = withDatabase({ ...database, orm: { execute } as unknown as TestDatabase['orm'] });
     const [byId, byItem] = [two.find('anna', 'a'), two.findByItems('anna', ['msg_a'])];
     while (reads < 2) await setImmediate();
     await one.delete('anna', 'a');
@@ -171,9 +169,9 @@ test('what is deleted elsewhere while it is being read here is not found here ag
 });
 
 test('expired rows are deleted, others stay', async () => {
-  const database = await openDatabase();
+  const database = await openDatabase({ plugins: ['protocol-convert'] });
   try {
-    const store = await withDatabase(database);
+    const store = withDatabase(database);
     store.put(kept('old', { expiresAt: now + 1 }));
     store.put(kept('new'));
     await store.flush();

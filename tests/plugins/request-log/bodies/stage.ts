@@ -41,7 +41,7 @@ export interface Stage {
 }
 
 export async function startStage(section: object, given?: TestDatabase): Promise<Stage> {
-  const store = given ?? (await openDatabase());
+  const store = given ?? (await openDatabase({ plugins: ['request-log'] }));
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   host.provide(accounts, { find: async (name: string) => account(name) } as Accounts);
