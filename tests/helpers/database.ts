@@ -137,7 +137,10 @@ async function start() {
 atEnd(async () => {
   await Promise.all([...opened].map((close) => close()));
   const kept = await keeping?.catch(() => undefined);
-  if (databaseUrl !== undefined) await kept?.tables.drop();
+  if (databaseUrl !== undefined && kept !== undefined) {
+    await kept.tables.drop();
+    await kept.database.orm.execute(sql`drop schema ${sql.identifier(kept.database.schema)} cascade`);
+  }
   await kept?.database.close();
   const started = await starting?.catch(() => undefined);
   await started?.embedded.release();
