@@ -13,9 +13,11 @@ export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
 }
 
-/** A page in a context of its own that adds errors of its code to `complaints`; answers with 4xx are not errors. */
+/**
+ * A page in a context of its own, without motion: a click on what moves may miss it while the machine is busy. It adds errors of its code to `complaints`; answers with 4xx are not errors.
+ */
 export async function openPage(browser: Browser, complaints: string[], options: BrowserContextOptions): Promise<Page> {
-  const page = await browser.newPage({ locale: 'en-US', ...options });
+  const page = await browser.newPage({ locale: 'en-US', reducedMotion: 'reduce', ...options });
   page.setDefaultTimeout(40_000);
   page.on('pageerror', ({ message }) => complaints.push(message));
   page.on('console', (message) => {

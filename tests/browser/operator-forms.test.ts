@@ -23,7 +23,7 @@ before(async () => {
   // With the plugins storage, request-log and others of the demo.
   house = await startHouse(`# plugins: storage, and others\ninclude:\n  - ${directory}/config/demo.yaml\n`, directory);
   browser = await launchBrowser();
-  page = await openPage(browser, [], { baseURL: house.origin, reducedMotion: 'reduce' });
+  page = await openPage(browser, [], { baseURL: house.origin });
   await operatorOf(house);
   await signIn(page, operator);
   await page.getByRole('link', { name: 'Overview' }).waitFor();
