@@ -14,7 +14,8 @@ export function launchBrowser(): Promise<Browser> {
 }
 
 /**
- * A page in a context of its own, without motion: a click on what moves may miss it while the machine is busy. It adds errors of its code to `complaints`; answers with 4xx are not errors.
+ * A page in a context of its own that adds errors of its code to `complaints`; answers with 4xx are not errors. Nothing moves: a click on
+ * what does may miss it while the machine is busy.
  */
 export async function openPage(browser: Browser, complaints: string[], options: BrowserContextOptions): Promise<Page> {
   const page = await browser.newPage({ locale: 'en-US', reducedMotion: 'reduce', ...options });

@@ -2,6 +2,9 @@
 import { sql } from 'drizzle-orm';
 import type { Orm } from '../../plugins/common/domain/database.ts';
 
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const insufficientPrivilege = '42501';
+
 /** How a schema was when its tables had just been made. */
 interface Fresh {
   /** Its tables, columns, constraints and triggers. */
@@ -24,7 +27,7 @@ export class KeptTables {
   readonly #free = new Map<string, string[]>();
   readonly #made: string[] = [];
 
-  /** `orm` runs statements as a superuser; `make` makes a schema with the tables of these plugins, and resolves with its name. */
+  /** `orm` runs statements, as a superuser or else no schema is used again; `make` makes a schema with the tables of these plugins, and resolves with its name. */
   constructor(orm: Orm, make: (plugins: readonly string[]) => Promise<string>) {
     this.#orm = orm;
     this.#make = make;
@@ -36,7 +39,7 @@ export class KeptTables {
     const free = this.#free.get(key) ?? [];
     this.#free.set(key, free);
     let schema = free.pop();
-    while (schema !== undefined && !(await this.#isEmptied(schema, this.#fresh.get(key)!))) schema = free.pop();
+    while (schema !== undefined && !(await this.#isFitAgain(schema, this.#fresh.get(key)!))) schema = free.pop();
     if (schema === undefined) {
       schema = await this.#make(plugins);
       this.#made.push(schema);
@@ -67,12 +70,22 @@ export class KeptTables {
     return { shape: await this.#shapeOf(schema), rows };
   }
 
-  /** false: a test has changed its tables, so it is not fit for another. */
-  async #isEmptied(schema: string, fresh: Fresh): Promise<boolean> {
+  /** false: a test has changed its tables, or this role may not empty them. */
+  async #isFitAgain(schema: string, fresh: Fresh): Promise<boolean> {
     if ((await this.#shapeOf(schema)) !== fresh.shape) return false;
+    try {
+      await this.#empty(schema, fresh);
+      return true;
+    } catch (error) {
+      if (((error as Error).cause as { code?: string } | undefined)?.code === insufficientPrivilege) return false;
+      throw error;
+    }
+  }
+
+  async #empty(schema: string, fresh: Fresh): Promise<void> {
     await this.#orm.transaction(async (orm) => {
       // No trigger that keeps rows from being deleted, and no order in which foreign keys want it, counts now.
-      await orm.execute(sql.raw(`set local session_replication_role = replica`));
+      await orm.execute(sql`set local session_replication_role = replica`);
       await orm.execute(sql.raw(emptying(schema)));
       for (const [table, rows] of fresh.rows)
         for (const row of rows) {
@@ -82,7 +95,6 @@ export class KeptTables {
           );
         }
     });
-    return true;
   }
 
   async #shapeOf(schema: string): Promise<string> {

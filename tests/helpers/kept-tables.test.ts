@@ -1,0 +1,58 @@
+/** Tables that tests use one after another are as new for each, and those that a test has changed are not used again. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import { openDatabase, type TestDatabase } from './database.ts';
+
+const plugins = ['billing', 'shop'];
+
+async function rowsIn({ orm, schema }: TestDatabase): Promise<Record<string, unknown>> {
+  const tables = await rows<{ name: string }>(
+    orm,
+    sql`select tablename as name from pg_catalog.pg_tables where schemaname = ${schema} and tablename <> 'migrations' order by 1`,
+  );
+  const found: Record<string, unknown> = {};
+  for (const { name } of tables)
+    found[name] = await rows(
+      orm,
+      sql`select to_jsonb(t) as row from ${sql.identifier(schema)}.${sql.identifier(name)} t`,
+    );
+  return found;
+}
+
+async function rows<Row>(orm: TestDatabase['orm'], statement: ReturnType<typeof sql>): Promise<Row[]> {
+  return [...((await orm.execute(statement)) as unknown as Row[])];
+}
+
+test('a schema is taken again with the rows that it began with, though the first test kept some that nobody may delete', async () => {
+  const first = await openDatabase({ plugins });
+  const table = (name: string) => sql`${sql.identifier(first.schema)}.${sql.identifier(name)}`;
+  const before = await rowsIn(first);
+  const entry = sql`insert into ${table('ledger')} (account_id, kind, reference, amount, balance_after, funding, created_at)
+    values ('alice', 'DEBIT', 'one', -5, -5, 5, now()) returning seq::text as seq`;
+  const [{ seq } = { seq: '' }] = await rows<{ seq: string }>(first.orm, entry);
+  await first.orm.execute(sql`update ${table('totals')} set funding = funding - 5`);
+  await assert.rejects(async () => first.orm.execute(sql`delete from ${table('ledger')}`));
+  assert.notDeepEqual(await rowsIn(first), before);
+  await first.close();
+  await assert.rejects(openDatabase({ schema: first.schema }), /another test may have it/);
+  const second = await openDatabase({ plugins });
+  assert.equal(second.schema, first.schema);
+  assert.deepEqual(await rowsIn(second), before);
+  assert.deepEqual(await rows(second.orm, entry), [{ seq }]);
+  await second.close();
+});
+
+test('what a test has changed of the tables themselves is not for another, and neither is what somebody has open still', async () => {
+  const first = await openDatabase({ plugins });
+  await first.orm.execute(sql`drop trigger immutable on ${sql.identifier(first.schema)}.ledger`);
+  await first.close();
+  const second = await openDatabase({ plugins });
+  assert.notEqual(second.schema, first.schema);
+  const beside = await openDatabase({ schema: second.schema });
+  await second.close();
+  const third = await openDatabase({ plugins });
+  assert.notEqual(third.schema, second.schema);
+  await beside.close();
+  await third.close();
+});
