@@ -227,6 +227,8 @@ export interface WorldOptions {
   /** Whose tables a world of its own has. */
   plugins?: readonly string[];
   faults?: Faults;
+  /** Of the process before this one. */
+  leave?: () => void;
   /** What the catalogue has; without it there is none. */
   entries?: readonly Model[];
   /** Sets up plugins beside it, before it. */
@@ -241,11 +243,13 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
   const { engine: shared, tables } = await engine;
   const taken = options.schema === undefined ? await tables.take(options.plugins ?? ['billing']) : undefined;
   const schema = options.schema ?? taken!.schema;
-  const leave = () => {
-    if (!worlds.delete(leave)) return;
-    faults.down = true;
-    taken?.giveBack();
-  };
+  const leave =
+    options.leave ??
+    (() => {
+      if (!worlds.delete(leave)) return;
+      faults.down = true;
+      taken?.giveBack();
+    });
   worlds.add(leave);
   const directory = options.directory ?? temporaryDirectory();
   const host = fakeHost({ schema, directory });
@@ -272,8 +276,7 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
     crash: async () => {
       rmSync(join(journal, 'lock'), { force: true });
       part.ready = () => false;
-      const next = await newWorld({ ...options, directory, schema, faults, idle: false });
-      return { ...next, leave };
+      return newWorld({ ...options, directory, schema, faults, leave, idle: false });
     },
     leave,
     stop: async () => part.stop!(),
