@@ -29,6 +29,7 @@ const prefix = 'models/';
 const mark = (text: string) => Buffer.from(text);
 const [setupMember, escapeSequence, dataMember] = [mark('"setup"'), mark('\\u'), mark('"data"')];
 const begins = [mark('"modelTurn"'), mark('"toolCall"')];
+const asking = ['"turnComplete"', '"turn_complete"', '"toolResponse"', '"tool_response"'].map(mark);
 const looked = [mark('"usageMetadata"'), mark('"turnComplete"'), mark('"toolCall"')];
 
 export class LiveDialect implements Dialect {
@@ -63,6 +64,7 @@ export class LiveDialect implements Dialect {
     if (isObject(json) && 'setup' in json) return { refusal: secondSetup(), needsHold: false, tokens: 0 };
     return {
       needsHold: true,
+      asks: asksForTurn(data),
       tokens: data.length / (data.includes(dataMember) ? bytesPerAudioToken : bytesPerTextToken),
     };
   }
@@ -70,19 +72,19 @@ export class LiveDialect implements Dialect {
   upstream({ data }: Message): UpstreamReading | undefined {
     const isBeginning = !this.isResponding && begins.some((name) => data.includes(name));
     if (isBeginning) this.isResponding = true;
-    if (!looked.some((name) => data.includes(name))) return isBeginning ? { begins: true } : undefined;
+    if (!looked.some((name) => data.includes(name))) return isBeginning ? { begins: true, answers: true } : undefined;
     const event = objectOf(tryParseBytes(data)) ?? {};
     // Reports within a turn replace one another.
     this.#usage = liveUsage(event['usageMetadata']) ?? this.#usage;
     if (objectOf(event['serverContent'])?.['turnComplete'] === true || isObject(event['toolCall']))
       this.#isAwaited = true;
-    if (this.isResponding && !this.#isAwaited) return { begins: isBeginning };
+    if (this.isResponding && !this.#isAwaited) return { begins: isBeginning, answers: isBeginning };
     const usage = this.#usage;
-    if (usage === undefined) return { begins: isBeginning };
+    if (usage === undefined) return { begins: isBeginning, answers: isBeginning };
     this.isResponding = false;
     this.#isAwaited = false;
     this.#usage = undefined;
-    return { begins: isBeginning, metered: { usage } };
+    return { begins: isBeginning, answers: true, metered: { usage } };
   }
 
   refusal(): undefined {
@@ -92,6 +94,15 @@ export class LiveDialect implements Dialect {
   error(): undefined {
     return undefined;
   }
+}
+
+/** Whether a turn of the model follows in any case: not where the upstream decides by what it hears. */
+function asksForTurn(data: Buffer): boolean {
+  if (!asking.some((name) => data.includes(name))) return false;
+  const json = objectOf(tryParseBytes(data)) ?? {};
+  const content = objectOf(json['clientContent'] ?? json['client_content']) ?? {};
+  const isComplete = (content['turnComplete'] ?? content['turn_complete']) === true;
+  return isComplete || isObject(json['toolResponse'] ?? json['tool_response']);
 }
 
 function secondSetup(): GatewayError {

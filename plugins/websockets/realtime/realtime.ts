@@ -26,6 +26,8 @@ const freeEvents = new Set([
   ...['conversation.item.retrieve', 'conversation.item.delete', 'conversation.item.truncate'],
   ...['input_audio_buffer.clear', 'output_audio_buffer.clear'],
 ]);
+/** The client event that starts a response. */
+const asking = 'response.create';
 /** Larger events are treated as charged without parsing. */
 const parsedBytes = 64 * 1024;
 /** Base64 bytes of 24 kHz audio for one token of the answer: an audio token is 100 ms of input and costs half as much. */
@@ -67,20 +69,21 @@ export class RealtimeDialect implements Dialect {
     const tokens = tokensOf(data, isBinary);
     const mayNameModel = !isBinary && (data.includes(modelMember) || data.includes(escapeSequence));
     const mayBeFree = type !== undefined && freeEvents.has(type) && data.length <= parsedBytes;
-    if (!mayNameModel && !mayBeFree) return { needsHold: true, tokens };
+    if (!mayNameModel && !mayBeFree) return { needsHold: true, asks: type === asking, tokens };
     const json = tryParseBytes(data);
     // The upstream answers it with an error.
     if (!isObject(json)) return { needsHold: false, tokens: 0 };
     const needsHold = !freeEvents.has(String(json['type']));
+    const asks = json['type'] === asking;
     for (const part of ['session', 'response'] as const) {
       const named = objectOf(json[part])?.['model'];
       if (named === undefined) continue;
       if (named !== this.#model && named !== this.#upstreamModel)
         return { refusal: otherModel(`${part}.model`), needsHold: false, tokens: 0 };
       if (named !== this.#upstreamModel)
-        return { replaced: withModel(data, part, this.#upstreamModel), needsHold, tokens };
+        return { replaced: withModel(data, part, this.#upstreamModel), needsHold, asks, tokens };
     }
-    return { needsHold, tokens };
+    return { needsHold, asks, tokens };
   }
 
   upstream({ data, isBinary }: Message): UpstreamReading | undefined {
@@ -88,7 +91,7 @@ export class RealtimeDialect implements Dialect {
     switch (type) {
       case 'response.created':
         this.#responding += 1;
-        return { begins: true };
+        return { begins: true, answers: true };
       case 'response.done':
         this.#responding = Math.max(0, this.#responding - 1);
         return doneReading(tryParseBytes(data));
@@ -97,6 +100,7 @@ export class RealtimeDialect implements Dialect {
         return usage === undefined ? undefined : { metered: { usage, model: this.#transcriptionModel } };
       }
       case 'error':
+        return { answers: true, errorAt: ['error'] };
       case 'conversation.item.input_audio_transcription.failed':
         return { errorAt: ['error'] };
       case 'session.created':

@@ -46,6 +46,8 @@ export interface ClientReading {
   readonly replaced?: Buffer;
   /** It may start a response: money must be held. */
   readonly needsHold: boolean;
+  /** The upstream answers it with a response, or with an error. */
+  readonly asks?: boolean;
   /** Tokens that it adds to the prompt, estimated. */
   readonly tokens: number;
 }
@@ -54,6 +56,8 @@ export interface ClientReading {
 export interface UpstreamReading {
   /** A response begins. */
   readonly begins?: boolean;
+  /** A response that was asked for has begun or ended, or may have been refused. */
+  readonly answers?: boolean;
   /** The usage of something that has ended. */
   readonly metered?: Metered;
   /** It reports an error, in the member at this path. */

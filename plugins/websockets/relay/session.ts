@@ -37,6 +37,8 @@ export class RelaySession implements Session {
   #key = () => '';
   /** Set when the session ends: nothing is relayed any more. */
   #isOver = false;
+  /** A response was asked for, and neither it nor an error has come yet. */
+  #isAwaited = false;
   /** Resolves once no response is running any more. */
   #onQuiet: (() => void) | undefined;
   /** Closes the session when no response is running. */
@@ -52,6 +54,10 @@ export class RelaySession implements Session {
 
   get isIdle(): boolean {
     return this.#charges.isIdle;
+  }
+
+  get #isResponding(): boolean {
+    return this.#isAwaited || this.#opening.dialect.isResponding;
   }
 
   /** Finds a target and connects to it. Rejects as a request would be refused. */
@@ -137,7 +143,7 @@ export class RelaySession implements Session {
       end();
       this.#end();
     };
-    if (!this.#opening.dialect.isResponding) this.#ending();
+    if (!this.#isResponding) this.#ending();
   }
 
   // ---------------------------------------------------------------------------------------------- from client to upstream
@@ -149,15 +155,13 @@ export class RelaySession implements Session {
       return void this.#failed(new GatewayError('unauthenticated', 'The token has expired.'));
     const upstream = this.#upstream;
     if (upstream === undefined) return this.#beginWith(message);
-    const { refusal, replaced, needsHold, tokens } = this.#opening.dialect.client(message);
+    const { refusal, replaced, needsHold, asks = false, tokens } = this.#opening.dialect.client(message);
     if (refusal !== undefined) return this.#say(refusal);
     this.#charges.added += tokens;
     const sent = replaced === undefined ? message : { data: replaced, isBinary: message.isBinary };
-    if (this.#charges.holds) {
-      this.#observe(tokens);
-      return upstream.send(sent);
-    }
-    return needsHold ? this.#sendHeld(upstream, sent) : upstream.send(sent);
+    if (needsHold && !this.#charges.holds) return this.#sendHeld(upstream, sent, asks);
+    if (this.#charges.holds) this.#observe(tokens);
+    return this.#send(upstream, sent, asks);
   }
 
   /** The first message names the model where the address does not. */
@@ -170,9 +174,16 @@ export class RelaySession implements Session {
     this.#listen(this.#upstream);
   }
 
-  async #sendHeld(upstream: UpstreamSocket, message: Message): Promise<void> {
+  #send(upstream: UpstreamSocket, message: Message, asks: boolean): Promise<void> | undefined {
+    // The client may have left while money was held.
+    if (this.#isOver) return undefined;
+    if (asks) this.#isAwaited = true;
+    return upstream.send(message);
+  }
+
+  async #sendHeld(upstream: UpstreamSocket, message: Message, asks: boolean): Promise<void> {
     const refusal = await this.#charges.hold();
-    if (refusal === undefined) await upstream.send(message);
+    if (refusal === undefined) await this.#send(upstream, message, asks);
     else if (refusal.kind === 'rate_limited' || refusal.kind === 'overloaded') await this.#sayOnce(refusal);
     else this.#failed(refusal);
   }
@@ -195,13 +206,14 @@ export class RelaySession implements Session {
     return this.#connection?.send(data, isBinary);
   }
 
-  async #relayRead(message: Message, { begins, metered, errorAt }: UpstreamReading): Promise<void> {
+  async #relayRead(message: Message, { begins, answers, metered, errorAt }: UpstreamReading): Promise<void> {
+    if (answers === true) this.#isAwaited = false;
     // The upstream may start a response without a request.
     if (begins === true) this.#failIf(await this.#charges.hold());
     if (metered !== undefined) this.#failIf(await this.#charges.charge(metered, message.data));
     const data = errorAt === undefined ? message.data : withoutSecrets(message.data, errorAt, this.#key());
     await this.#toClient({ data, isBinary: message.isBinary });
-    if (this.#opening.dialect.isResponding) return;
+    if (this.#isResponding) return;
     this.#onQuiet?.();
     this.#ending?.();
   }
@@ -261,7 +273,7 @@ export class RelaySession implements Session {
   async #settle(): Promise<void> {
     const upstream = this.#upstream;
     const { dialect } = this.#opening;
-    if (dialect.isResponding && upstream?.isOpen === true) await this.#drained(upstream, dialect.cancel);
+    if (this.#isResponding && upstream?.isOpen === true) await this.#drained(upstream, dialect.cancel);
     await this.#charges.stop(upstream?.isOpen !== true);
     upstream?.close();
   }
