@@ -21,7 +21,7 @@ const ofTheWire = [
   /^tests\/plugins\/console\/(?:entry|files-batches|known-device|reload|second|upstream-test)\./,
   /^tests\/plugins\/task-store\/(?:edits|official-videos|streaming|vendors)\./,
   /^tests\/end-to-end\/(?:absorbed|admission|advisories|bad-input|broken-answers|clients|cloud-targets|coding-turn)\./,
-  /^tests\/end-to-end\/(?:direct|drain|failover|hedge(?:-\w+)?|lasting-refusals|leaving|live|open-sessions)\./,
+  /^tests\/end-to-end\/(?:direct|drain|failover|hedge(?:-\w+)?|lasting-refusals|leaving|left-sessions|live|open-sessions)\./,
   /^tests\/end-to-end\/(?:named-bugs|outcome-table|prices|proxies|realtime|reload|responses-websocket|second-gateway|security|timeline)\./,
   /^tests\/end-to-end\/(?:task-demo|task-recordings|task-vendors|upstream-health|upstream-websocket)\./,
   /^tests\/end-to-end\/(?:vendor-refusals|websocket-limits|wire|wrapped-streams)\./,
