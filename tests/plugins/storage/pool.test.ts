@@ -173,18 +173,20 @@ test('a server that takes connections and drops them fails statements instead of
   await pool.close();
 });
 
-test('waiting too long for a free connection is an error; the others get connections in order', async () => {
+test('waiting too long for a free connection is an error; the others get connections in order', async ({ mock }) => {
   const pool = poolThroughLine({ waitMs: 150 });
-  const order: number[] = [];
-  let late: Promise<unknown> | undefined;
-  await pool.transaction(async () => {
-    late = assert.rejects(pool.run(select), { message: 'No connection to the database became free in time.' });
-    await sleep(100);
-    for (const turn of [1, 2, 3]) void pool.run(select).then(() => order.push(turn));
-    await sleep(80);
-  });
-  await late;
   await pool.run(select);
+  mock.timers.enable({ apis: ['setTimeout'] });
+  const order: number[] = [];
+  const others: Promise<unknown>[] = [];
+  await pool.transaction(async () => {
+    const late = assert.rejects(pool.run(select), { message: 'No connection to the database became free in time.' });
+    mock.timers.tick(100);
+    for (const turn of [1, 2, 3]) others.push(pool.run(select).then(() => order.push(turn)));
+    mock.timers.tick(80);
+    await late;
+  });
+  await Promise.all(others);
   assert.deepEqual(order, [1, 2, 3]);
   await pool.close();
 });
