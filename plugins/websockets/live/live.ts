@@ -25,6 +25,7 @@ export const liveProtocols: readonly RelayProtocol[] = versions.map((version) =>
 /** Base64 bytes of 16 kHz audio for one token of the answer, which costs four times a token of the prompt. */
 const bytesPerAudioToken = 6_800;
 const bytesPerTextToken = 3;
+const parsedBytes = 64 * 1024;
 const prefix = 'models/';
 const mark = (text: string) => Buffer.from(text);
 const [setupMember, escapeSequence, dataMember] = [mark('"setup"'), mark('\\u'), mark('"data"')];
@@ -72,15 +73,15 @@ export class LiveDialect implements Dialect {
   upstream({ data }: Message): UpstreamReading | undefined {
     const isBeginning = !this.isResponding && begins.some((name) => data.includes(name));
     if (isBeginning) this.isResponding = true;
-    if (!looked.some((name) => data.includes(name))) return isBeginning ? { begins: true, answers: true } : undefined;
+    if (!looked.some((name) => data.includes(name))) return isBeginning ? { begins: true } : undefined;
     const event = objectOf(tryParseBytes(data)) ?? {};
     // Reports within a turn replace one another.
     this.#usage = liveUsage(event['usageMetadata']) ?? this.#usage;
     if (objectOf(event['serverContent'])?.['turnComplete'] === true || isObject(event['toolCall']))
       this.#isAwaited = true;
-    if (this.isResponding && !this.#isAwaited) return { begins: isBeginning, answers: isBeginning };
+    if (this.isResponding && !this.#isAwaited) return { begins: isBeginning };
     const usage = this.#usage;
-    if (usage === undefined) return { begins: isBeginning, answers: isBeginning };
+    if (usage === undefined) return { begins: isBeginning };
     this.isResponding = false;
     this.#isAwaited = false;
     this.#usage = undefined;
@@ -96,9 +97,10 @@ export class LiveDialect implements Dialect {
   }
 }
 
-/** Whether a turn of the model follows in any case: not where the upstream decides by what it hears. */
+/** Whether a turn of the model follows in any case, not where the upstream decides by what it hears. Larger messages count without parsing. */
 function asksForTurn(data: Buffer): boolean {
   if (!asking.some((name) => data.includes(name))) return false;
+  if (data.length > parsedBytes) return true;
   const json = objectOf(tryParseBytes(data)) ?? {};
   const content = objectOf(json['clientContent'] ?? json['client_content']) ?? {};
   const isComplete = (content['turnComplete'] ?? content['turn_complete']) === true;

@@ -91,7 +91,7 @@ export class RealtimeDialect implements Dialect {
     switch (type) {
       case 'response.created':
         this.#responding += 1;
-        return { begins: true, answers: true };
+        return { begins: true };
       case 'response.done':
         this.#responding = Math.max(0, this.#responding - 1);
         return doneReading(tryParseBytes(data));

@@ -56,7 +56,7 @@ export interface ClientReading {
 export interface UpstreamReading {
   /** A response begins. */
   readonly begins?: boolean;
-  /** A response that was asked for has begun or ended, or may have been refused. */
+  /** A response that was asked for has ended before it began, or may have been refused. */
   readonly answers?: boolean;
   /** The usage of something that has ended. */
   readonly metered?: Metered;

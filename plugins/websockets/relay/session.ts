@@ -207,7 +207,7 @@ export class RelaySession implements Session {
   }
 
   async #relayRead(message: Message, { begins, answers, metered, errorAt }: UpstreamReading): Promise<void> {
-    if (answers === true) this.#isAwaited = false;
+    if (begins === true || answers === true) this.#isAwaited = false;
     // The upstream may start a response without a request.
     if (begins === true) this.#failIf(await this.#charges.hold());
     if (metered !== undefined) this.#failIf(await this.#charges.charge(metered, message.data));
