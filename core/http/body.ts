@@ -183,7 +183,8 @@ export class BodyReader {
       reject(clientDisconnected());
       return;
     }
-    const chunks: Buffer[] = [];
+    // The listeners stay as long as the answer takes; what was read must not.
+    let chunks: Buffer[] = [];
     let bytes = 0;
     incoming.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
@@ -197,7 +198,11 @@ export class BodyReader {
         reject(error as GatewayError);
       }
     });
-    incoming.on('end', () => resolve(chunks));
+    incoming.on('end', () => {
+      const read = chunks;
+      chunks = [];
+      resolve(read);
+    });
     incoming.on('error', () => reject(clientDisconnected()));
     incoming.on('close', () => {
       if (!incoming.readableEnded) reject(clientDisconnected());

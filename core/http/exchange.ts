@@ -154,8 +154,10 @@ export class LiveExchange implements Exchange {
     return runInOrder(hooks, this.failure === undefined ? 'complete' : 'failed');
   }
 
-  /** Frees the request's body: the answer has begun, so no other attempt will be made. */
+  /** Frees the request's body and what attempts wait for: the answer has begun, so no other attempt will be made. */
   forgetBody(): void {
+    this.#beforeSend = undefined;
+    this.#beforeFirstByte = undefined;
     this.request.body = emptyBody;
     const sent = this.find(upstreamRequest);
     if (sent !== undefined) sent.body = undefined;

@@ -160,7 +160,8 @@ export class UpstreamAttempt implements Dispatcher.DispatchHandler {
   #aborted: Error | undefined;
   #pool: SocketPool | undefined;
   readonly #connection: Connection;
-  readonly #request: UpstreamRequest;
+  /** Until it is dispatched: its body may be large, and an answer may take long. */
+  #request: UpstreamRequest | undefined;
   readonly #sender: Sender;
 
   /**
@@ -186,14 +187,15 @@ export class UpstreamAttempt implements Dispatcher.DispatchHandler {
 
   /** `path`: with the query. */
   dispatch(path: string): void {
-    const { method, headers, body, firstByteTimeoutMs, idleTimeoutMs } = this.#request;
-    const isWhole = body === undefined || (this.writesAtOnce && !isList(body) && !isRepeatable(body));
+    const { method, headers, body, firstByteTimeoutMs, idleTimeoutMs } = this.#request!;
+    this.#request = undefined;
+    const isWhole = body === undefined || (this.writesAtOnce && isSmall(body));
     this.#connection.client.dispatch(
       {
         path,
         method: method as 'POST',
         headers: isWhole ? headers : { ...headers, 'content-length': String(lengthOf(body)) },
-        body: (isWhole ? (body ?? null) : this.#partsOf(body)) as Buffer,
+        body: (isWhole ? (body ?? null) : new BodyParts(this, body)) as unknown as Buffer,
         headersTimeout: firstByteTimeoutMs,
         bodyTimeout: idleTimeoutMs,
       },
@@ -201,16 +203,9 @@ export class UpstreamAttempt implements Dispatcher.DispatchHandler {
     );
   }
 
-  async *#partsOf(body: NonNullable<UpstreamRequest['body']>): AsyncGenerator<Uint8Array | string> {
+  /** Called before the first part of a body in parts. */
+  async beforeParts(): Promise<void> {
     if (!this.writesAtOnce) await this.#beginNow();
-    if (isRepeatable(body)) yield* body.open();
-    else if (!isList(body)) yield body;
-    else {
-      for (const part of body) {
-        yield part;
-        await nextTurn();
-      }
-    }
   }
 
   async #beginNow(): Promise<void> {
@@ -249,6 +244,8 @@ export class UpstreamAttempt implements Dispatcher.DispatchHandler {
   ): void {
     if (status < 200) return;
     this.#phase = 'body';
+    // A buffer for each name and value, which undici keeps until the answer has ended.
+    controller.rawHeaders = null;
     this.#body = new UpstreamBody(controller);
     if (this.#isOver) return;
     this.#isOver = true;
@@ -280,15 +277,49 @@ export class UpstreamAttempt implements Dispatcher.DispatchHandler {
   }
 }
 
-function isList(body: NonNullable<UpstreamRequest['body']>): body is readonly Uint8Array[] {
+type RequestBody = NonNullable<UpstreamRequest['body']>;
+
+/** What undici keeps of a request until its answer has ended. Such a body is given to it whole. */
+const keptBytes = 16 * 1024;
+
+function isSmall(body: RequestBody): body is string | Uint8Array {
+  return !isList(body) && !isRepeatable(body) && body.length <= keptBytes;
+}
+
+/** A body for undici, which holds this as long as the answer takes: the bytes are forgotten when they have been written. */
+class BodyParts implements AsyncIterable<Uint8Array | string> {
+  readonly #attempt: UpstreamAttempt;
+  #body: RequestBody | undefined;
+
+  constructor(attempt: UpstreamAttempt, body: RequestBody) {
+    this.#attempt = attempt;
+    this.#body = body;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array | string> {
+    await this.#attempt.beforeParts();
+    const body = this.#body!;
+    this.#body = undefined;
+    if (isRepeatable(body)) yield* body.open();
+    else if (!isList(body)) yield body;
+    else {
+      for (const part of body) {
+        yield part;
+        await nextTurn();
+      }
+    }
+  }
+}
+
+function isList(body: RequestBody): body is readonly Uint8Array[] {
   return Array.isArray(body);
 }
 
-function isRepeatable(body: NonNullable<UpstreamRequest['body']>): body is RepeatableBody {
+function isRepeatable(body: RequestBody): body is RepeatableBody {
   return typeof body === 'object' && 'open' in body;
 }
 
-function lengthOf(body: NonNullable<UpstreamRequest['body']>): number {
+function lengthOf(body: RequestBody): number {
   if (isRepeatable(body)) return body.bytes;
   return isList(body) ? body.reduce((sum, { length }) => sum + length, 0) : Buffer.byteLength(body);
 }

@@ -111,7 +111,10 @@ async function pump(
   const { outgoing } = exchange;
   const iterator = body[Symbol.asyncIterator]();
   // Delays the head by one turn, so that it and a ready first chunk share a packet.
-  const flush = setImmediate(() => outgoing.flushHeaders());
+  let flush: NodeJS.Immediate | undefined = setImmediate(() => {
+    flush = undefined;
+    outgoing.flushHeaders();
+  });
   try {
     for (let step = await iterator.next(); step.done !== true; step = await iterator.next()) {
       if (outgoing.destroyed) {

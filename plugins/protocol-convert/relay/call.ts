@@ -13,7 +13,7 @@ import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import { accountOf, checkDropped, recordConversion, shapeFor, type Tools } from '../dependencies.ts';
 import { answerTransforms } from '../transforms/chain.ts';
 import { RelayedAnswer } from '../transforms/relayed-answer.ts';
-import { makerOf } from '../translate/call.ts';
+import { makerOf, withoutConversation } from '../translate/call.ts';
 import { foreignRefusal } from '../translate/upstream-error.ts';
 import { type RelayHooks, relayAnswer } from './relay.ts';
 import { changedMembers, type SpokenProtocol } from './variants.ts';
@@ -70,7 +70,7 @@ function transformsOf(exchange: Exchange, opened: Opened, target: Target, tools:
     context: {
       exchangeId: exchange.id,
       call,
-      request: opened.json,
+      request: withoutConversation(opened.json, codec),
       query: exchange.request.query,
       createdAt: Math.floor(exchange.receivedAt / 1000),
       now: () => Math.floor(tools.clock.now() / 1000),

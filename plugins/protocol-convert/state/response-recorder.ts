@@ -40,10 +40,12 @@ export class ResponseRecorder {
    */
   recordTranslated(exchange: Exchange, request: Opened): ((response: string) => void) | undefined {
     if (!this.#isStored(request)) return undefined;
+    // Of the request its input alone is kept as long as the answer takes.
+    const items = inputItems(request.json);
     return (response) =>
       void setImmediate(() => {
         try {
-          this.#store(exchange, request, response);
+          this.#store(exchange, items, response);
         } catch (error) {
           this.#options.log.error({ error, exchange: exchange.id }, 'an answer could not be stored');
         }
@@ -87,7 +89,7 @@ export class ResponseRecorder {
     );
   }
 
-  #store(exchange: Exchange, request: Opened, text: string): void {
+  #store(exchange: Exchange, items: readonly unknown[], text: string): void {
     const response = objectOf(tryParse(text)) ?? {};
     const { id, status } = response;
     if ((status !== 'completed' && status !== 'incomplete') || !isStorableId(id)) return;
@@ -95,7 +97,7 @@ export class ResponseRecorder {
       kind: 'kept',
       id,
       itemIds: storableIds(listOf(response['output']).map((item) => objectOf(item)?.['id'])),
-      input: JSON.stringify(keptItems(inputItems(request.json), exchange.id)),
+      input: JSON.stringify(keptItems(items, exchange.id)),
       response: text,
       ...this.#lifetime(exchange),
     };

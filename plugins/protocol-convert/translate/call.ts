@@ -6,6 +6,7 @@
 import { type Exchange, type Next, upstreamRequest } from '../../../core/contract/contract.ts';
 import { UpstreamRefusal } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import type { JsonObject } from '../../../core/json/json.ts';
 import type { ClientCodec, EncodedRequest } from '../../common/canonical/codec.ts';
 import { DroppedParameters } from '../../common/canonical/dropped-parameters.ts';
 import type { Part, Prompt } from '../../common/canonical/prompt.ts';
@@ -181,7 +182,7 @@ function translationOf(
     context: {
       exchangeId: exchange.id,
       call: opened.call,
-      request: opened.clientJson ?? opened.json,
+      request: withoutConversation(opened.clientJson ?? opened.json, opened.protocol.codec),
       query: exchange.request.query,
       createdAt: Math.floor(exchange.receivedAt / 1000),
       now: () => Math.floor(tools.clock.now() / 1000),
@@ -195,6 +196,11 @@ function translationOf(
     transforms: opened.call.billable ? answerTransforms(exchange, tools.transforms().ofAnswers, tools.log) : undefined,
     collector: opened.compaction === undefined ? tools.signatureCache.collector(account, maker) : undefined,
   });
+}
+
+/** What an answer may depend on of its request. The rest may be large, and would be kept as long as the answer takes. */
+export function withoutConversation(request: JsonObject, { conversation }: ClientCodec): JsonObject {
+  return { ...request, [conversation]: undefined };
 }
 
 /** The codec of the answer: the client's protocol, unless the client asked for a summary. */

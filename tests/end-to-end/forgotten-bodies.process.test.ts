@@ -1,0 +1,98 @@
+/** A request's body is in memory until its answer begins, as its budget says, however long the answer then takes. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { type Customer, type House, modelAt, startHouse } from './house.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+const bodyBytes = 3_000_000;
+const streams = 6;
+/** What a silent stream may hold beside its body; some of it is the client's, which is in this process too. */
+const keptBytes = 300_000;
+
+const event = JSON.stringify({
+  ...{ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'silent' },
+  choices: [{ index: 0, delta: { role: 'assistant', content: 'Hello' }, finish_reason: null }],
+});
+/** Reads what it is sent, tells one event and says nothing more. */
+const vendor = createServer((incoming, outgoing) => {
+  incoming.resume().on('end', () => {
+    outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
+    outgoing.write(`data: ${event}\n\n`);
+  });
+});
+
+let house: House;
+let customer: Customer;
+const sockets: Socket[] = [];
+before(async () => {
+  vendor.listen(0, '127.0.0.1');
+  await once(vendor, 'listening');
+  const origin = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`;
+  house = await startHouse({
+    providers: () => ({ silent: { keys: 'k', speaks: { chat: `${origin}/v1` } } }),
+    models: { silent: { ...modelAt('silent'), context: '10M' } },
+  });
+  customer = await house.customer({ nanoUsd: 10n ** 15n });
+});
+after(async () => {
+  for (const socket of sockets) socket.destroy();
+  await pause(200);
+  vendor.closeAllConnections();
+  vendor.close();
+  await house.stop();
+});
+
+const text = 'a word '.repeat(bodyBytes / 7);
+const more = { model: 'silent', stream: true };
+const asks: Record<string, { path: string; body: object }> = {
+  chat: { path: '/v1/chat/completions', body: { ...more, messages: [{ role: 'user', content: text }] } },
+  messages: { path: '/v1/messages', body: { ...more, max_tokens: 9, messages: [{ role: 'user', content: text }] } },
+  responses: { path: '/v1/responses', body: { ...more, store: false, input: text } },
+  gemini: {
+    path: '/v1beta/models/silent:streamGenerateContent?alt=sse',
+    body: { contents: [{ role: 'user', parts: [{ text }] }] },
+  },
+};
+
+/** Resolves when the first event has come. */
+async function open(path: string, body: Buffer): Promise<void> {
+  const { port, hostname } = new URL(house.origin);
+  const socket = connect(Number(port), hostname);
+  sockets.push(socket);
+  socket.write(
+    `POST ${path} HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${customer.key}\r\ncontent-type: application/json\r\n` +
+      `content-length: ${body.length}\r\n\r\n`,
+  );
+  socket.write(body);
+  let answer = '';
+  while (!answer.includes('data:')) {
+    answer += String((await once(socket, 'data'))[0]);
+    assert.match(answer, /^HTTP\/1.1 200/);
+  }
+}
+
+function usedBytes(): number {
+  collect();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+for (const [protocol, { path, body }] of Object.entries(asks))
+  test(`silent streams of large requests hold next to nothing of them: ${protocol}`, async () => {
+    const bytes = Buffer.from(JSON.stringify(body));
+    await open(path, bytes);
+    await pause(200);
+    const before = usedBytes();
+    for (let count = 0; count < streams; count++) await open(path, bytes);
+    await pause(200);
+    const each = (usedBytes() - before) / streams;
+    assert.ok(each < keptBytes, `${Math.round(each / 1000)} kB for each of ${streams} streams`);
+  });
