@@ -34,7 +34,7 @@ export class Connections {
   #config: WebSocketsConfig;
   #server: WebSocketServer;
   #draining = false;
-  /** Bytes that sessions keep in memory between their turns. */
+  /** Bytes of conversations and of waiting turns that sessions keep in memory. */
   #keptBytes = 0;
 
   constructor(host: Pick<Host, 'find' | 'clock'>, config: WebSocketsConfig) {

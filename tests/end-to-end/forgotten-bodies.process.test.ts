@@ -7,7 +7,8 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { type Customer, type House, modelAt, startHouse } from './house.ts';
+import { type Customer, type House, modelAt, startHouse, until } from './house.ts';
+import { talk } from './sockets.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -96,3 +97,22 @@ for (const [protocol, { path, body }] of Object.entries(asks))
     const each = (usedBytes() - before) / streams;
     assert.ok(each < keptBytes, `${Math.round(each / 1000)} kB for each of ${streams} streams`);
   });
+
+test('a turn over WebSocket holds its conversation once, which the next turn may continue', async () => {
+  const open = async () => {
+    const client = await talk(house.origin, customer.key);
+    client.send({ type: 'response.create', model: 'silent', store: false, input: text });
+    await until('the turn has begun', () =>
+      client.messages.some(({ type }: { type: string }) => type === 'response.output_text.delta'),
+    );
+    return client;
+  };
+  const clients = [await open()];
+  await pause(200);
+  const before = usedBytes();
+  for (let count = 0; count < streams; count++) clients.push(await open());
+  await pause(200);
+  const each = (usedBytes() - before) / streams;
+  await Promise.all(clients.map((client) => client.close()));
+  assert.ok(each < bodyBytes + keptBytes, `${Math.round(each / 1000)} kB for each of ${streams} turns`);
+});

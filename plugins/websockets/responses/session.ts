@@ -21,6 +21,14 @@ interface Remembered {
   readonly stored: boolean;
 }
 
+/** What the answer of a turn depends on. */
+interface Asked {
+  readonly streamId: string | undefined;
+  readonly stored: boolean;
+  /** The response that this connection has, and the turn continues. */
+  readonly previousId: string | undefined;
+}
+
 export class ResponsesSession implements Session {
   readonly #connection: Connection;
   readonly #connections: Connections;
@@ -56,7 +64,10 @@ export class ResponsesSession implements Session {
       this.#connection.close(closeCode.unsupported, 'messages must be text');
       return;
     }
-    if (this.#running === undefined) return void this.#runAll(data);
+    if (this.#running === undefined) {
+      this.#running = new AbortController();
+      return void this.#runAll(this.#begin(data));
+    }
     const refusal = this.#refusal(data);
     if (refusal !== undefined) return void this.#sendError(refusal);
     this.#queue.push(data);
@@ -99,11 +110,10 @@ export class ResponsesSession implements Session {
     return this.#connections.keep(data.length) ? undefined : memoryUsedUp();
   }
 
-  async #runAll(first: Buffer): Promise<void> {
-    this.#running = new AbortController();
-    for (let data: Buffer | undefined = first; data !== undefined; data = this.#next()) {
+  async #runAll(first: Promise<void>): Promise<void> {
+    for (let turn: Promise<void> | undefined = first; turn !== undefined; turn = this.#next()) {
       try {
-        await this.#run(data, this.#running.signal);
+        await turn;
       } catch (error) {
         const shown = toGatewayError(error);
         if (shown.kind === 'internal') this.#host.log.error({ error }, 'a turn failed inside the gateway');
@@ -114,18 +124,26 @@ export class ResponsesSession implements Session {
     this.#ending?.();
   }
 
-  #next(): Buffer | undefined {
+  #next(): Promise<void> | undefined {
     if (this.#ending !== undefined || !this.#connection.isOpen) return undefined;
     const data = this.#queue.shift();
     if (data === undefined) return undefined;
     this.#queuedBytes -= data.length;
     this.#connections.keep(-data.length);
-    return data;
+    return this.#begin(data);
   }
 
-  async #run(data: Buffer, signal: AbortSignal): Promise<void> {
-    const turn = readTurn(data);
-    const { previousId } = turn;
+  /** Not async, as what follows: a turn may take long, and a frame that waits would keep its message as long. */
+  #begin(data: Buffer): Promise<void> {
+    try {
+      return this.#run(readTurn(data));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #run(turn: Turn): Promise<void> {
+    const { previousId, streamId, stored } = turn;
     const before = this.#remembered?.id === previousId ? this.#remembered : undefined;
     const own = itemsOf(turn);
     const isKnown = previousId === undefined || before !== undefined;
@@ -135,12 +153,29 @@ export class ResponsesSession implements Session {
     const continuesHere = previousId !== undefined && before?.stored === false;
     if (continuesHere && items === undefined) throw notFound(previousId);
     this.#connections.countsOf('responses').turns += 1;
-    const body = bodyOf(turn, continuesHere ? items : undefined);
-    const ending = await this.#perform(turn, body, continuesHere, signal);
+    const answer = this.#perform(bodyOf(turn, continuesHere ? items : undefined));
+    const kept = items !== undefined && this.#connections.keep(items.length) ? items : undefined;
+    const asked = { streamId, stored, previousId: continuesHere ? previousId : undefined };
+    return this.#follow(answer, asked, kept, before !== undefined);
+  }
+
+  /** `items`: the conversation up to the answer; undefined: it cannot be continued. */
+  async #follow(
+    answer: Promise<DirectAnswer>,
+    asked: Asked,
+    items: Buffer | undefined,
+    continues: boolean,
+  ): Promise<void> {
+    let ending: Ending | undefined;
+    try {
+      ending = await this.#answer(await answer, asked);
+    } finally {
+      if (items !== undefined) this.#connections.keep(-items.length);
+    }
     // A failed turn leaves nothing to go on from.
     if (ending === undefined) {
-      if (before !== undefined) this.#forget();
-    } else if (items !== undefined) this.#remember(ending.id, joinItems([items, ending.items]), turn.stored);
+      if (continues) this.#forget();
+    } else if (items !== undefined) this.#remember(ending.id, joinItems([items, ending.items]), asked.stored);
     else this.#forget();
   }
 
@@ -153,30 +188,26 @@ export class ResponsesSession implements Session {
     for (const message of messages) await this.#connection.send(inLane(message, streamId));
   }
 
-  /** Sends the answer's events as they come. undefined: there is nothing that could be continued. */
-  async #perform(
-    turn: Turn,
-    body: Uint8Array,
-    continuesHere: boolean,
-    signal: AbortSignal,
-  ): Promise<Ending | undefined> {
+  #perform(body: Uint8Array): Promise<DirectAnswer> {
     const { headers, search, remoteAddress } = this.#connection.head;
-    const answer = await this.#host.perform({
+    return this.#host.perform({
       method: 'POST',
       path: endpoint + search,
       headers: { ...headers, 'content-type': 'application/json', accept: 'text/event-stream' },
       body,
       remoteAddress,
-      signal,
+      signal: this.#running!.signal,
       prepare: (exchange) => exchange.set(upstreamTurns, this.#upstream),
     });
-    const send = (message: string) => this.#connection.send(inLane(message, turn.streamId));
-    if (answer.status >= 300) {
-      await send(errorMessage(answer.status, answer.headers, await read(answer)));
-      await answer.ended;
-      return undefined;
-    }
-    return this.#relay(answer, continuesHere ? turn.previousId : undefined, send);
+  }
+
+  /** Sends the answer's events as they come. undefined: there is nothing that could be continued. */
+  async #answer(answer: DirectAnswer, { streamId, previousId }: Asked): Promise<Ending | undefined> {
+    const send = (message: string) => this.#connection.send(inLane(message, streamId));
+    if (answer.status < 300) return this.#relay(answer, previousId, send);
+    await send(errorMessage(answer.status, answer.headers, await read(answer)));
+    await answer.ended;
+    return undefined;
   }
 
   async #relay(
