@@ -57,6 +57,7 @@ const asks: Record<string, { path: string; body: object }> = {
   chat: { path: '/v1/chat/completions', body: { ...more, messages: [{ role: 'user', content: text }] } },
   messages: { path: '/v1/messages', body: { ...more, max_tokens: 9, messages: [{ role: 'user', content: text }] } },
   responses: { path: '/v1/responses', body: { ...more, store: false, input: text } },
+  'responses that are too large to be stored': { path: '/v1/responses', body: { ...more, input: text + text } },
   gemini: {
     path: '/v1beta/models/silent:streamGenerateContent?alt=sse',
     body: { contents: [{ role: 'user', parts: [{ text }] }] },

@@ -40,8 +40,13 @@ export class ResponseRecorder {
    */
   recordTranslated(exchange: Exchange, request: Opened): ((response: string) => void) | undefined {
     if (!this.#isStored(request)) return undefined;
-    // Of the request its input alone is kept as long as the answer takes.
+    // Of the request its input alone is kept as long as the answer takes, and only if it may be stored.
     const items = inputItems(request.json);
+    const bytes = leastBytes(items);
+    if (bytes > this.#options.maxBytes) {
+      this.#logTooLarge(exchange, bytes);
+      return undefined;
+    }
     return (response) =>
       void setImmediate(() => {
         try {
@@ -101,10 +106,14 @@ export class ResponseRecorder {
       response: text,
       ...this.#lifetime(exchange),
     };
-    const { maxBytes, log, store } = this.#options;
+    const { maxBytes, store } = this.#options;
     const bytes = Buffer.byteLength(record.input) + Buffer.byteLength(record.response);
     if (bytes <= maxBytes) store.put(record);
-    else log.info({ exchange: exchange.id, bytes }, 'an answer is too large to be stored');
+    else this.#logTooLarge(exchange, bytes);
+  }
+
+  #logTooLarge(exchange: Exchange, bytes: number): void {
+    this.#options.log.info({ exchange: exchange.id, bytes }, 'an answer is too large to be stored');
   }
 
   #lifetime(exchange: Exchange): { accountId: string; createdAt: number; expiresAt: number } {
@@ -112,4 +121,11 @@ export class ResponseRecorder {
     const accountId = exchange.find(caller)?.accountId ?? '';
     return { accountId, createdAt, expiresAt: createdAt + this.#options.keepMs };
   }
+}
+
+/** The length of all strings in it: its JSON has at least as many bytes. */
+function leastBytes(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce((sum: number, part) => sum + leastBytes(part), 0);
 }
