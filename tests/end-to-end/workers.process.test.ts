@@ -66,32 +66,6 @@ testWorkers(
   },
 );
 
-testWorkers(
-  'a worker that takes a connection to its death loses no client: the connection goes to another',
-  async (t) => {
-    const stage = await Stage.build({ workers: 2, database: databaseUrl! });
-    t.after(() => stage.close());
-    await stage.start();
-    const [first] = stage.workerIds;
-    // It takes connections no more, and does not say so.
-    process.kill(first!, 'SIGSTOP');
-    const asked = Array.from({ length: 6 }, () =>
-      fetch(`http://127.0.0.1:${stage.port}/healthz`, {
-        headers: { connection: 'close' },
-        signal: AbortSignal.timeout(20_000),
-      }),
-    );
-    await pause(500);
-    process.kill(first!, 'SIGKILL');
-    const answers = await Promise.all(asked);
-    assert.deepEqual(
-      answers.map(({ status }) => status),
-      [200, 200, 200, 200, 200, 200],
-    );
-    await stage.until(() => stage.count('a worker serves') === 3, 'the dead one has a successor');
-  },
-);
-
 testWorkers('what three workers left when all were killed, one worker brings to its end', async (t) => {
   const stage = await Stage.build({ workers: 3, database: databaseUrl! });
   t.after(() => stage.close());
@@ -109,31 +83,6 @@ testWorkers('what three workers left when all were killed, one worker brings to 
   const { violations, account } = await stage.judge(clients);
   for (const line of account) t.diagnostic(line);
   assert.deepEqual(violations, []);
-});
-
-testWorkers('what is told once is told once, by however many workers', async (t) => {
-  const stage = await Stage.build({ workers: 3, database: databaseUrl! });
-  t.after(() => stage.close());
-  await stage.start();
-  await stage.restart();
-  assert.equal(stage.count('It is shown only now'), 1);
-  assert.equal(stage.count('each of these processes counts the limits by itself'), 1);
-});
-
-testWorkers('files that do not fit are refused before any worker hears of them, and replace no worker', async (t) => {
-  const stage = await Stage.build({ workers: 2, database: databaseUrl! });
-  t.after(() => stage.close());
-  await stage.start();
-  const workers = stage.workerIds;
-  stage.write(2, 'rate-limit: { no_such_setting: 1 }');
-  stage.primary.kill('SIGHUP');
-  await stage.until(() => stage.count('the running configuration stays') === 1, 'it is refused');
-  assert.match(stage.output, /gateway\.yaml:\d+.*no_such_setting/);
-  stage.primary.kill('SIGUSR2');
-  await stage.until(() => stage.count('the running configuration stays') === 2, 'it is refused');
-  assert.deepEqual(stage.workerIds, workers);
-  await stage.reload();
-  assert.equal(stage.count('the changed files are in force'), 2);
 });
 
 /** What the console's page of the configuration does, without its people. */
@@ -159,36 +108,82 @@ export default definePlugin({
 });
 `;
 
-testWorkers('a file that somebody saves through one worker is in force in all', async (t) => {
-  const stage = await Stage.build({ workers: 3, database: databaseUrl!, plugin: saver });
+testWorkers('two workers are one gateway: its files, its words, its connections and its end', async (t) => {
+  const stage = await Stage.build({ workers: 2, database: databaseUrl!, plugin: saver });
   t.after(() => stage.close());
   await stage.start();
-  const saved = await fetch(`http://127.0.0.1:${stage.port}/save`, { method: 'POST' });
-  assert.equal(saved.status, 200, await saved.text());
-  await stage.until(() => stage.count('the changed files are in force') === 3, 'all have taken it up');
-  await pause(300);
-  assert.equal(stage.count('the files say nothing new'), 0);
-});
 
-testWorkers('SIGTERM lets the streams of all workers end', async (t) => {
-  const stage = await Stage.build({ workers: 2, database: databaseUrl! });
-  t.after(() => stage.close());
-  await stage.openAccounts(2);
-  await stage.start();
-  const body = JSON.stringify({
-    model: 'm',
-    stream: true,
-    messages: [{ role: 'user', content: '[[sandbox: tokens=60 chunks=60 chunk_delay=40ms]]' }],
+  await t.test('files that do not fit are refused before any worker hears of them, and replace no worker', async () => {
+    const workers = stage.workerIds;
+    stage.write(2, 'rate-limit: { no_such_setting: 1 }');
+    stage.primary.kill('SIGHUP');
+    await stage.until(() => stage.count('the running configuration stays') === 1, 'it is refused');
+    assert.match(stage.output, /gateway\.yaml:\d+.*no_such_setting/);
+    stage.primary.kill('SIGUSR2');
+    await stage.until(() => stage.count('the running configuration stays') === 2, 'it is refused');
+    assert.deepEqual(stage.workerIds, workers);
+    await stage.reload();
+    assert.equal(stage.count('the changed files are in force'), 2);
   });
-  const streams = await Promise.all(
-    Array.from({ length: 6 }, async () => {
-      const headers = { authorization: `Bearer ${stage.keys[0]}`, 'content-type': 'application/json' };
-      return fetch(`http://127.0.0.1:${stage.port}/v1/chat/completions`, { method: 'POST', headers, body });
-    }),
+
+  await t.test('a file that somebody saves through one worker is in force in both', async () => {
+    const saved = await fetch(`http://127.0.0.1:${stage.port}/save`, {
+      method: 'POST',
+      // A kept connection could be one to the worker that is killed below.
+      headers: { connection: 'close' },
+    });
+    assert.equal(saved.status, 200, await saved.text());
+    await stage.until(() => stage.count('the changed files are in force') === 4, 'both have taken it up');
+    await pause(300);
+    assert.equal(stage.count('the files say nothing new'), 0);
+  });
+
+  await t.test(
+    'one that takes a connection to its death loses no client: the connection goes to the other',
+    async () => {
+      const [first] = stage.workerIds;
+      // It takes connections no more, and does not say so.
+      process.kill(first!, 'SIGSTOP');
+      const asked = Array.from({ length: 6 }, () =>
+        fetch(`http://127.0.0.1:${stage.port}/healthz`, {
+          headers: { connection: 'close' },
+          signal: AbortSignal.timeout(20_000),
+        }),
+      );
+      await pause(500);
+      process.kill(first!, 'SIGKILL');
+      const answers = await Promise.all(asked);
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [200, 200, 200, 200, 200, 200],
+      );
+      await stage.until(() => stage.count('a worker serves') === 3, 'the dead one has a successor');
+    },
   );
-  const exit = stage.stop();
-  for (const stream of streams) assert.match(await stream.text(), /data: \[DONE\]\s*$/);
-  assert.equal(await exit, 0);
+
+  await t.test('what is told once is told once, also when both are replaced', async () => {
+    await stage.restart();
+    assert.equal(stage.count('It is shown only now'), 1);
+    assert.equal(stage.count('each of these processes counts the limits by itself'), 1);
+  });
+
+  await t.test('SIGTERM lets the streams of both end', async () => {
+    await stage.openAccounts(1);
+    const body = JSON.stringify({
+      model: 'm',
+      stream: true,
+      messages: [{ role: 'user', content: '[[sandbox: tokens=60 chunks=60 chunk_delay=40ms]]' }],
+    });
+    const streams = await Promise.all(
+      Array.from({ length: 6 }, async () => {
+        const headers = { authorization: `Bearer ${stage.keys[0]}`, 'content-type': 'application/json' };
+        return fetch(`http://127.0.0.1:${stage.port}/v1/chat/completions`, { method: 'POST', headers, body });
+      }),
+    );
+    const exit = stage.stop();
+    for (const stream of streams) assert.match(await stream.text(), /data: \[DONE\]\s*$/);
+    assert.equal(await exit, 0);
+  });
 });
 
 testWorkers('WebSockets stay open through a reload, end with their turn at a restart, and begin again', async (t) => {

@@ -100,7 +100,7 @@ ${broken}`,
     );
   }
 
-  /** So many accounts with money; before anything serves. */
+  /** So many accounts with money. */
   async openAccounts(count: number): Promise<void> {
     const desk = await boot(this.file, { mode: 'command', log: createLog('silent') });
     for (let index = 0; index < count; index++) {
