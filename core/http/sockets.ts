@@ -13,9 +13,14 @@ export interface Connection {
   isOpen: boolean;
 }
 
+/** undici keeps a URL for each client and asks it for its origin at each request, which a URL composes anew. */
+class KnownOrigin extends URL {
+  override readonly origin = super.origin;
+}
+
 /** The sockets to one origin for one credential. */
 export class SocketPool {
-  readonly #origin: string;
+  readonly #origin: URL;
   readonly #options: Client.Options;
   readonly #clients = new Set<Client>();
   /** Connected and unused; the one used last is taken first, so that those too many close by themselves. */
@@ -23,7 +28,7 @@ export class SocketPool {
   #running = 0;
 
   constructor(origin: string, connectTimeoutMs: number, network: UpstreamNetwork | undefined) {
-    this.#origin = origin;
+    this.#origin = new KnownOrigin(origin);
     this.#options = {
       pipelining: 1,
       allowH2: false,

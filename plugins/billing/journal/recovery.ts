@@ -218,7 +218,7 @@ function replayLine(open: Map<string, Hold>, { first, records }: PlacedLine, app
 function replayRecord(open: Map<string, Hold>, hold: Hold, record: Exclude<JournalRecord, { kind: 'HOLD' }>): void {
   switch (record.kind) {
     case 'SENT':
-      hold.sent.push(record);
+      hold.sent = hold.sent.concat(record);
       return;
     case 'PROGRESS':
       hold.seenOutput = Math.max(hold.seenOutput, record.output);

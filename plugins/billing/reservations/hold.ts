@@ -42,7 +42,7 @@ export interface Hold {
   /** The answer was stopped: its output exceeds what could be paid. */
   unpaid: boolean;
   /** Attempts recorded as sent in the journal, or about to be. */
-  readonly sent: SentAttempt[];
+  sent: readonly SentAttempt[];
   /** The write that the last of them waited for. */
   turn: Turn | undefined;
   /** Its own record, until its first attempt is sent. */
@@ -57,6 +57,9 @@ export interface Hold {
   newer: Hold | undefined;
 }
 
+/** Of most holds there is one: a list that grows would have room for seventeen. */
+const none: readonly SentAttempt[] = [];
+
 export function newHold(terms: Terms, amount: Money, cached: CachedBalance | undefined, at: number): Hold {
   return {
     terms,
@@ -70,7 +73,7 @@ export function newHold(terms: Terms, amount: Money, cached: CachedBalance | und
     notedOutput: 0,
     preparedOutput: -1,
     unpaid: false,
-    sent: [],
+    sent: none,
     turn: undefined,
     record: undefined,
     ended: false,
@@ -85,7 +88,7 @@ export function newHold(terms: Terms, amount: Money, cached: CachedBalance | und
 export function sentAttempts(hold: Hold): readonly SentAttempt[] {
   if (hold.turn?.failed === true) {
     hold.turn = undefined;
-    hold.sent.pop();
+    hold.sent = hold.sent.slice(0, -1);
   }
   return hold.sent;
 }
@@ -136,7 +139,7 @@ export function holdOf(record: HoldRecord, sequence: number): Hold {
   };
   const hold = newHold(terms, money(BigInt(record.amount)), undefined, record.at);
   hold.sequence = sequence;
-  if (record.sent !== undefined) hold.sent.push(record.sent);
+  if (record.sent !== undefined) hold.sent = [record.sent];
   return hold;
 }
 

@@ -191,7 +191,7 @@ export class Reservations {
     hold.record = undefined;
     if (record !== undefined && hold.sequence > journal.writtenSequence) record.sent = sentAttempt;
     else journal.append({ kind: 'SENT', id: hold.terms.id, ...sentAttempt });
-    hold.sent.push(sentAttempt);
+    hold.sent = hold.sent.concat(sentAttempt);
     hold.turn = journal.turn();
     return hold.turn.promise;
   }
