@@ -203,12 +203,8 @@ export class UpstreamAttempt implements Dispatcher.DispatchHandler {
     );
   }
 
-  /** Called before the first part of a body in parts. */
-  async beforeParts(): Promise<void> {
-    if (!this.writesAtOnce) await this.#beginNow();
-  }
-
-  async #beginNow(): Promise<void> {
+  /** Called before the first part of a body, unless it is written at once. */
+  async beginNow(): Promise<void> {
     try {
       await this.#sender.begin();
     } catch (error) {
@@ -279,7 +275,7 @@ export class UpstreamAttempt implements Dispatcher.DispatchHandler {
 
 type RequestBody = NonNullable<UpstreamRequest['body']>;
 
-/** What undici keeps of a request until its answer has ended. Such a body is given to it whole. */
+/** A body up to this size is given to undici whole, which keeps it until the answer has ended. */
 const keptBytes = 16 * 1024;
 
 function isSmall(body: RequestBody): body is string | Uint8Array {
@@ -297,7 +293,7 @@ class BodyParts implements AsyncIterable<Uint8Array | string> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array | string> {
-    await this.#attempt.beforeParts();
+    if (!this.#attempt.writesAtOnce) await this.#attempt.beginNow();
     const body = this.#body!;
     this.#body = undefined;
     if (isRepeatable(body)) yield* body.open();

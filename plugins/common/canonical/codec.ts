@@ -146,7 +146,7 @@ export interface ReplyContext {
   readonly call: Call;
   /** The client has got the beginning from the vendor: ids stay as they are, calls are streamed. */
   readonly continues?: true;
-  /** The client’s request, as parsed, without its conversation. */
+  /** The client's request, as parsed, without its conversation. */
   readonly request: JsonObject;
   /** The query string: in one protocol it determines the format of a stream. */
   readonly query?: URLSearchParams;
