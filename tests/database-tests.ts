@@ -18,7 +18,7 @@ const ofTheWire = [
   /^tests\/(?:browser|core|docker|relay|matrix|open-responses|package|pitfalls|readme|translate)/,
   /^tests\/plugins\/(?:clouds|cohere|endpoints|ollama|providers|telemetry)\//,
   /^tests\/plugins\/batches\/native\/(?:content|messages)\./,
-  /^tests\/plugins\/console\/(?:entry|files-batches|known-device|people|reload|second|upstream-test|web)[./]/,
+  /^tests\/plugins\/console\/(?:entry|files-batches|known-device|reload|second|upstream-test)\./,
   /^tests\/plugins\/task-store\/(?:edits|official-videos|streaming|vendors)\./,
   /^tests\/end-to-end\/(?:absorbed|admission|advisories|bad-input|broken-answers|clients|cloud-targets|coding-turn)\./,
   /^tests\/end-to-end\/(?:direct|drain|failover|hedge(?:-\w+)?|lasting-refusals|leaving|left-sessions|live|open-sessions)\./,

@@ -15,7 +15,9 @@ export const configSchema = z.strictObject({
   queue: positive(100).prefault(4).describe('Turns that may wait on one connection while another one runs.'),
   memory: size()
     .prefault('512MB')
-    .describe('Memory of all connections together for waiting turns and for answers that may be continued.'),
+    .describe(
+      'Memory of all connections together for conversations that may be continued, of turns that run too, and for waiting turns.',
+    ),
   ping: duration()
     .prefault('25s')
     .describe('Silence after which a connection is pinged; unanswered for as long, it is cut.'),
