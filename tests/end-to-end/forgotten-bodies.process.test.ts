@@ -81,39 +81,46 @@ async function open(path: string, body: Buffer): Promise<void> {
   }
 }
 
-function usedBytes(): number {
-  collect();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
+/** The least of some measurements: a thread of V8's gives buffers back after a collection, late on a busy machine. */
+async function usedBytes(isEnough: (bytes: number, round: number) => boolean): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 1; round <= 25; round++) {
+    await pause(200);
+    collect();
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    least = Math.min(least, heapUsed + arrayBuffers);
+    if (isEnough(least, round)) break;
+  }
+  return least;
+}
+
+/** Bytes that each of `streams` further calls of `open` holds; waits for less than `atMost` of them. */
+async function heldBytes(open: () => Promise<unknown>, atMost: number): Promise<number> {
+  await open();
+  const before = await usedBytes((_, round) => round === 3);
+  for (let count = 0; count < streams; count++) await open();
+  const now = await usedBytes((bytes) => bytes < before + streams * atMost);
+  return (now - before) / streams;
 }
 
 for (const [protocol, { path, body }] of Object.entries(asks))
   test(`silent streams of large requests hold next to nothing of them: ${protocol}`, async () => {
     const bytes = Buffer.from(JSON.stringify(body));
-    await open(path, bytes);
-    await pause(200);
-    const before = usedBytes();
-    for (let count = 0; count < streams; count++) await open(path, bytes);
-    await pause(200);
-    const each = (usedBytes() - before) / streams;
+    const each = await heldBytes(() => open(path, bytes), keptBytes);
     assert.ok(each < keptBytes, `${Math.round(each / 1000)} kB for each of ${streams} streams`);
   });
 
 test('a turn over WebSocket holds its conversation once, which the next turn may continue', async () => {
-  const open = async () => {
+  const clients: Awaited<ReturnType<typeof talk>>[] = [];
+  const begin = async () => {
     const client = await talk(house.origin, customer.key);
     client.send({ type: 'response.create', model: 'silent', store: false, input: text });
     await until('the turn has begun', () =>
       client.messages.some(({ type }: { type: string }) => type === 'response.output_text.delta'),
     );
-    return client;
+    clients.push(client);
   };
-  const clients = [await open()];
-  await pause(200);
-  const before = usedBytes();
-  for (let count = 0; count < streams; count++) clients.push(await open());
-  await pause(200);
-  const each = (usedBytes() - before) / streams;
+  const each = await heldBytes(begin, bodyBytes + keptBytes);
   await Promise.all(clients.map((client) => client.close()));
   assert.ok(each < bodyBytes + keptBytes, `${Math.round(each / 1000)} kB for each of ${streams} turns`);
 });
