@@ -18,7 +18,7 @@ export type Report =
 
 type Call = Pick<PromiseWithResolvers<Rows>, 'resolve' | 'reject'> & { readonly driver: number };
 
-/** One thread for all drivers of the process; it ends with the last of them, and keeps the process from ending while it has one. */
+/** One thread for all drivers of the process, which it keeps from ending while it has one. The next one finds it warm. */
 class DriverThread {
   readonly #worker: Worker;
   readonly #onClose = new Map<number, () => void>();
@@ -44,7 +44,7 @@ class DriverThread {
       end: async (timeoutSeconds) => {
         if (!this.#onClose.delete(driver)) return;
         await this.#call(driver, (call) => ({ kind: 'end', driver, call, timeoutSeconds }));
-        if (this.#onClose.size === 0 && this.#calls.size === 0) this.#stop();
+        if (this.#onClose.size === 0 && this.#calls.size === 0) this.#worker.unref();
       },
     };
   }
@@ -70,11 +70,6 @@ class DriverThread {
     this.#calls.delete(report.call);
     if (report.kind === 'failed') call?.reject(Object.assign(new Error(String(report.error['message'])), report.error));
     else call?.resolve(Object.assign(report.rows, { command: report.command }));
-  }
-
-  #stop(): void {
-    if (current === this) current = undefined;
-    void this.#worker.terminate();
   }
 
   /** Every driver of a thread that is gone is gone with it; the next one is opened in a new thread. */

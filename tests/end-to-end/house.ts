@@ -265,8 +265,9 @@ export async function told(answer: Response): Promise<Told> {
 async function readBooks(gateway: TestGateway, { accountId }: Customer, ends: number): Promise<Books> {
   const deadline = Date.now() + 60_000;
   for (;;) {
-    const calls = await callsOf(gateway, accountId);
+    // What has ended is in the database then.
     const { held } = await gateway.gateway.find(pool)!.view(accountId);
+    const calls = await callsOf(gateway, accountId);
     if (calls.length === ends && held === 0n) {
       const rows = await rowsOf<LedgerRow>(gateway, 'ledger', accountId, 'seq');
       return {
