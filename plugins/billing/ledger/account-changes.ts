@@ -63,7 +63,7 @@ export class AccountChanges {
   /** Changes the account. `atMost`: the most the change debits, which calls cannot spend meanwhile. */
   async change<T>(accountId: string, atMost: Money, work: Work<T>): Promise<T> {
     // Due grants and expiries must be included before balances are reported.
-    await this.upkeep(accountId, undefined);
+    await this.#applyWhatIsDue(accountId);
     const running = this.#runtime();
     if (this.#database.shared === true) return this.#changeShared(accountId, atMost, work);
     if (running === undefined || atMost <= 0n) return this.#change(accountId, work, { mayTake: true });
@@ -113,8 +113,14 @@ export class AccountChanges {
     const cached = await cachedBalances.acquire(accountId);
     try {
       let release = cachedBalances.reserve(cached, amount);
-      const isCurrent = release !== undefined || (await flusher.refresh(accountId));
-      if (isCurrent) release ??= cachedBalances.reserve(cached, amount);
+      let isCurrent = true;
+      while (release === undefined) {
+        isCurrent = await flusher.refresh(accountId);
+        if (isCurrent) release = cachedBalances.reserve(cached, amount);
+        const unlocked = release === undefined ? cachedBalances.untilUnlocked(cached, amount) : undefined;
+        if (unlocked === undefined) break;
+        await unlocked;
+      }
       return await work({ mayTake: release !== undefined, release }, isCurrent);
     } finally {
       cachedBalances.release(cached);
@@ -155,8 +161,15 @@ export class AccountChanges {
    * refused.
    */
   async read<T>(accountId: string, work: Work<T>): Promise<T> {
-    await this.upkeep(accountId, undefined);
+    await this.#applyWhatIsDue(accountId);
     return this.#transact(accountId, work);
+  }
+
+  /** Most accounts have neither terms nor expiring grants: one statement without a lock tells. Charges made so far are in. */
+  async #applyWhatIsDue(accountId: string): Promise<void> {
+    await this.#isComplete(accountId);
+    const { pool, term } = (await this.#store.funds([accountId], this.#host.clock.now())).get(accountId)!;
+    if (pool !== undefined || term !== undefined) await this.upkeep(accountId, undefined);
   }
 
   /** Applies due grants and expiries; resolves with the time of the next ones. */

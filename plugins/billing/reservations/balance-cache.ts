@@ -12,6 +12,8 @@ import type { Funds, PoolState } from '../grants/funds.ts';
 import { newLeaseShare } from '../leases/share.ts';
 import type { CachedBalance, LeaseShare } from './cached-balance.ts';
 
+const longestDebitMs = 5_000;
+
 export interface BalanceCacheOptions {
   readonly clock: Clock;
   /** The most accounts in memory. */
@@ -154,7 +156,21 @@ export class BalanceCache {
       cached.base = money(cached.base - by);
     };
     move(amount);
-    return () => move(-amount);
+    return () => {
+      move(-amount);
+      cached.unlocked?.resolve();
+      cached.unlocked = undefined;
+    };
+  }
+
+  /**
+   * Waits until a debit lets go of what it has locked: from its commit until then memory counts it twice, so that `amount` may
+   * seem to be lacking. undefined: it is lacking all the same. 503 when no debit comes to its end for seconds.
+   */
+  untilUnlocked(cached: CachedBalance, amount: Money): undefined | Promise<void> {
+    if (cached.reserved === 0n || cached.base + cached.posted + cached.reserved < amount) return undefined;
+    cached.unlocked ??= Promise.withResolvers();
+    return within(longestDebitMs, cached.unlocked.promise);
   }
 
   /** Evicts balances that have been unused for a while. */
@@ -208,6 +224,16 @@ export class BalanceCache {
   }
 }
 
+async function within(ms: number, awaited: Promise<void>): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(balanceUnavailable()), ms);
+  try {
+    await Promise.race([awaited, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** The error for a balance that the database does not return. */
 export function balanceUnavailable(cause?: unknown): GatewayError {
   return new GatewayError('overloaded', 'The balance cannot be read at the moment; please try again soon.', {
@@ -241,6 +267,7 @@ function newCachedBalance(accountId: string, now: number, share: LeaseShare | un
     upkeepAt: Number.NEGATIVE_INFINITY,
     upkeep: undefined,
     reserved: money(0n),
+    unlocked: undefined,
     lease: share,
   };
 }

@@ -120,7 +120,9 @@ export class Reservations {
       await this.#applyDueTerms(cached, plan);
       const since = clock.monotonic();
       for (let tries = 0; !cachedBalances.admits(cached, amount); tries += 1) {
-        if (!(await funding.request(cached, amount, { tries, since })))
+        const unlocked = cachedBalances.untilUnlocked(cached, amount);
+        if (unlocked !== undefined) await unlocked;
+        else if (!(await funding.request(cached, amount, { tries, since })))
           throw notCovered(cachedBalances.bindingWindow(cached, amount));
       }
     } catch (error) {

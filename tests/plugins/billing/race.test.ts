@@ -1,9 +1,11 @@
 /** Calls that wait for the same news of an account's money. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import { Entries } from '../../../plugins/billing/ledger/entries.ts';
-import { enter, leaveWorlds, newCall, newWorld, usd } from './world.ts';
+import { pool } from '../../../plugins/common/domain/ledger.ts';
+import { enter, leaveWorlds, newCall, newWorld, usd, type World } from './world.ts';
 
 after(leaveWorlds);
 
@@ -33,3 +35,40 @@ test('overdraft by race: of calls that wait for the same reading of the balance,
   for (const call of calls) await call.end();
   await world.stop();
 });
+
+test('while debits are made, 402 is told only of money that is not there: to debits and to calls', async () => {
+  const world = await newWorld();
+  await world.credit('0.030');
+  // Memory knows the account.
+  await (await entered(world)).end();
+  const { announce } = world.database;
+  // From its commit until all processes know of it, memory counts a debit twice.
+  Object.assign(world.database, {
+    announce: async (topic: string, subject: string) => {
+      await pause(30);
+      await announce(topic, subject);
+    },
+  });
+  const till = world.host.get(pool);
+  const debits = Array.from({ length: 7 }, async (_, index) => {
+    await pause(index * 15);
+    await till.debit('alice', usd('0.003'), { reason: 'test', reference: `debit-${index}` });
+  });
+  const calls = [40, 80, 120].map(async (ms) => {
+    await pause(ms);
+    return entered(world);
+  });
+  const [, ...held] = await Promise.all([Promise.all(debits), ...calls]);
+  assert.equal(await world.balance(), 0n);
+  await assert.rejects(till.debit('alice', usd('0.003'), { reason: 'test', reference: 'one more' }), { status: 402 });
+  await assert.rejects(entered(world), { status: 402 });
+  for (const call of held) await call.end();
+  await world.stop();
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
+async function entered(world: World) {
+  const call = newCall();
+  await enter(world, call);
+  return call;
+}

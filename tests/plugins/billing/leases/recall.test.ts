@@ -32,7 +32,6 @@ function sceneOf({ balance, living = 0n, dead = 0n, answersAfterMs, statementMs 
   let leasesAgain = more.leasesAgain ?? 0;
   let returned = 0n;
   let answersAt = Number.POSITIVE_INFINITY;
-  let isUpkeep = true;
   let tries = 0;
   const byLiving = () => {
     if (host.clock.monotonic() >= answersAt) returned = living;
@@ -43,11 +42,6 @@ function sceneOf({ balance, living = 0n, dead = 0n, answersAfterMs, statementMs 
   const store = {
     async transact(accountId: string, at: number, work: (entries: Entries) => Promise<unknown>) {
       await statement();
-      // Each change begins with upkeep, of which there is nothing to do here.
-      if (isUpkeep) {
-        isUpkeep = false;
-        return { next: Number.POSITIVE_INFINITY, rows: 0 };
-      }
       tries += 1;
       if (byLiving() === 0n && leasesAgain > 0) {
         leasesAgain -= 1;
