@@ -118,8 +118,7 @@ function loadFile(file: string, loading: Loading, above: readonly string[], incl
     return refuse(unreadable(file, error, loading.drafts === undefined));
   }
   loading.files.set(file, text);
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, merge: true, uniqueKeys: true });
+  const { document, lines } = parsed(text);
   const shown = display(file);
   const place = (offset: number) => `${shown}:${lines.linePos(offset).line}`;
   const at = (node: Node | null | undefined) => place(node?.range?.[0] ?? 0);
@@ -140,6 +139,28 @@ function loadFile(file: string, loading: Loading, above: readonly string[], incl
   rememberPlaces(document.contents, [], at, loading);
   delete own['include'];
   return included.concat(own).reduce(merged, {});
+}
+
+interface Parsed {
+  readonly document: Document.Parsed;
+  readonly lines: LineCounter;
+}
+
+/** Gateways of one process include the same files, and a start reads each more than once. Gone half a minute later. */
+const parsedLately = new Map<string, Parsed>();
+const mostParsed = 8;
+const keptMs = 30_000;
+
+function parsed(text: string): Parsed {
+  const before = parsedLately.get(text);
+  if (before !== undefined) return before;
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, merge: true, uniqueKeys: true });
+  // Variables are filled in in the document itself.
+  if (text.includes('${') || parsedLately.size === mostParsed) return { document, lines };
+  if (parsedLately.size === 0) setTimeout(() => parsedLately.clear(), keptMs).unref();
+  parsedLately.set(text, { document, lines });
+  return { document, lines };
 }
 
 /** `suggests`: whether the message may tell names of other files. */

@@ -22,6 +22,24 @@ test('an included file lies under the including one: mappings merge, scalars and
   assert.deepEqual(loadYaml(join(directory, 'main.yaml'), {}).values, { a: { x: 1, y: [3] }, b: 'under', c: 'own' });
 });
 
+test("a file that several include is read alike by each: what one makes of its values is not the next one's", () => {
+  const directory = write({
+    'shared.yaml': 'x: &x { list: [1, { y: 2 }] }\nz: *x\n',
+    'one.yaml': 'include: shared.yaml\n',
+    'two.yaml': '# further down\ninclude: shared.yaml\nx: { more: true }\n',
+  });
+  const shared = { list: [1, { y: 2 }] };
+  const one = loadYaml(join(directory, 'one.yaml'), {});
+  assert.deepEqual(one.values, { x: shared, z: shared });
+  const { list } = one.values['x'] as { list: { y: number }[] };
+  list[1]!.y = 3;
+  list.push({ y: 4 });
+  const two = loadYaml(join(directory, 'two.yaml'), {});
+  assert.deepEqual(two.values, { x: { ...shared, more: true }, z: shared });
+  assert.match(two.where(['x', 'more']), /two\.yaml:3$/);
+  assert.match(two.where(['z']), /shared\.yaml:2$/);
+});
+
 test('variables are filled in, defaults stand in for unset and empty ones, text stays text', () => {
   const directory = write({
     'main.yaml': 'a: ${A}\nb: ${B:-fallback}\nc: "x${A}y${EMPTY:-}"\nd: ${NUMBER}\ne: ${FLAG}\n',

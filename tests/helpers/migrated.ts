@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 import { existsSync, globSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { sql } from 'drizzle-orm';
+import { parse } from 'yaml';
 import { boot } from '../../core/gateway/boot.ts';
-import { type GatewaySettings, readGatewayFile, schemaOf } from '../../core/gateway/config.ts';
 import { createLog } from '../../core/gateway/log.ts';
 import { type Database, database } from '../../plugins/common/domain/database.ts';
 import { fillDirectory, fillFrom, makeSmall, template } from './template.ts';
@@ -44,10 +44,10 @@ function madeFor(
 }
 
 async function migrated(file: string, environment: Readonly<Record<string, string>>): Promise<string | undefined> {
-  const { settings } = readGatewayFile(file, environment);
+  const schema = String(valueIn(file, 'schema') ?? valueIn(file, 'gateway')).replaceAll('-', '_');
   // The next process that asks would have another name.
-  if (!/^[a-z_]+$/.test(schemaOf(settings))) return undefined;
-  const path = `${await template()}-${keyOf(settings, dirname(file))}`;
+  if (!/^[a-z_]+$/.test(schema)) return undefined;
+  const path = `${await template()}-${keyOf(schema, valueIn(file, 'plugins') as string[], dirname(file))}`;
   if (existsSync(path)) {
     utimesSync(path, new Date(), new Date());
     return path;
@@ -74,13 +74,32 @@ async function migrated(file: string, environment: Readonly<Record<string, strin
   return path;
 }
 
+/** A value of the file or of one that it includes. Reading all of them, as a start does, takes a tenth of a house's start. */
+function valueIn(file: string, name: string): unknown {
+  const values = valuesOf(readFileSync(file, 'utf8'));
+  if (values[name] !== undefined) return values[name];
+  const included = [values['include'] ?? []].flat().map((path) => valueIn(resolve(dirname(file), String(path)), name));
+  return included.findLast((value) => value !== undefined);
+}
+
+const parsed = new Map<string, Readonly<Record<string, unknown>>>();
+
+function valuesOf(text: string): Readonly<Record<string, unknown>> {
+  const values = parsed.get(text) ?? (parse(text, { merge: true }) as Record<string, unknown>);
+  parsed.set(text, values);
+  return values;
+}
+
+let migrations: readonly (readonly [name: string, text: string])[] | undefined;
+
 /** Plugins without tables, and their order, make no difference. Those that are named by a path have theirs in a folder beside them. */
-function keyOf(settings: GatewaySettings, folder: string): string {
-  const migrations = globSync('plugins/*/migrations/*.sql').sort();
-  const texts = migrations.map((name) => [name, readFileSync(name, 'utf8')]);
+function keyOf(schema: string, listed: readonly string[], folder: string): string {
+  migrations ??= globSync('plugins/*/migrations/*.sql')
+    .sort()
+    .map((name) => [name, readFileSync(name, 'utf8')]);
   const folderOf = (name: string) => (name.includes('/') ? dirname(resolve(folder, name)) : join('plugins', name));
-  const plugins = settings.plugins.filter((name) => existsSync(join(folderOf(name), 'migrations'))).sort();
-  return hash('sha256', JSON.stringify([schemaOf(settings), plugins, texts])).slice(0, 24);
+  const plugins = listed.filter((name) => existsSync(join(folderOf(name), 'migrations'))).sort();
+  return hash('sha256', JSON.stringify([schema, plugins, migrations])).slice(0, 24);
 }
 
 /** Each takes 10 MB, and a migration that changes makes all of them anew. */

@@ -2,6 +2,7 @@
 import {
   cpSync,
   existsSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -42,6 +43,8 @@ export function makeSmall(directory: string): void {
     rmSync(database, { recursive: true, force: true });
     mkdirSync(database, { mode: 0o700 });
   }
+  // Maps of free and of visible pages, which PostgreSQL makes again.
+  for (const map of globSync(join(directory, 'postgres/{base,global}/**/*_{fsm,vm}'))) rmSync(map);
   for (const log of logsOf(directory)) {
     const bytes = readFileSync(log);
     let end = bytes.length;

@@ -42,7 +42,7 @@ export function startParameters(isSmall = false): string[] {
     'wal_sync_method=fsync',
     '-c',
     'wal_keep_size=96MB',
-    ...(isSmall ? ['-c', 'shared_buffers=32MB'] : []),
+    ...(isSmall ? ['-c', 'shared_buffers=8MB'] : []),
   ];
 }
 

@@ -1,14 +1,16 @@
-/** The thread of the database drivers: what runs fails when it dies, what comes after runs in a new one, and it ends with its drivers. */
+/** The thread of the database drivers: what runs fails when it dies, what comes after runs in a new one, and it keeps no process alive. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { subscribe } from 'node:diagnostics_channel';
-import { once } from 'node:events';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { setTypes } from '../../../plugins/storage/driver.ts';
 import { openDatabase } from '../../helpers/database.ts';
 
+const run = promisify(execFile);
 const workers: Worker[] = [];
 subscribe('worker_threads', (message) => {
   const { worker } = message as { worker: Worker };
@@ -33,16 +35,31 @@ test('a thread that dies fails what it runs, and the next statement has a new on
   await close();
 });
 
-test('databases share one thread, which ends with the last of them', async () => {
+test('databases share one thread, and the next one finds it', async () => {
   const one = await openDatabase();
   const thread = workers.at(-1)!;
   const other = await openDatabase();
-  assert.equal(workers.at(-1), thread);
-  const ended = once(thread, 'exit');
   await one.close();
   assert.equal(await seven(other.orm), 7n);
   await other.close();
-  await ended;
+  const next = await openDatabase();
+  assert.equal(await seven(next.orm), 7n);
+  await next.close();
+  assert.equal(workers.at(-1), thread);
+});
+
+test('a process whose databases are closed ends by itself', async () => {
+  const script = `
+    const { openDatabase } = await import(process.argv[1]);
+    const { close } = await openDatabase();
+    await close();
+    process.stdout.write('closed');
+    process.on('exit', (code) => process.stdout.write(' and ended with ' + code));
+  `;
+  const helper = new URL('../../helpers/database.ts', import.meta.url).href;
+  const options = { timeout: 60_000 };
+  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script, helper], options);
+  assert.equal(stdout, 'closed and ended with 0');
 });
 
 test('an error of the database arrives with its code, and rows with exact whole numbers', async () => {
