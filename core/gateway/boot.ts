@@ -59,7 +59,7 @@ export async function boot(path: string, options: BootOptions): Promise<Gateway>
   });
   if (options.mode === 'serve') runtime.provide(configFiles, new GatewayConfigFiles(runtime, reloader));
   await installPlugins(runtime);
-  if (options.guardsContext) guardContext(runtime.plugins);
+  const endGuard = options.guardsContext ? guardContext(runtime.plugins) : undefined;
   return {
     get file() {
       return runtime.file;
@@ -82,7 +82,7 @@ export async function boot(path: string, options: BootOptions): Promise<Gateway>
     reload: () => reloader.reload(),
     stop(deadlineMs) {
       reloader.close();
-      return runtime.stop(deadlineMs);
+      return runtime.stop(deadlineMs).finally(endGuard);
     },
     retire() {
       reloader.close();

@@ -74,18 +74,23 @@ function isContextKey(value: unknown): value is ContextKey<unknown> {
   return typeof (value as ContextKey<unknown> | undefined)?.slot === 'number';
 }
 
-/** Of every gateway of this process; a plugin of two gateways may read what it declares in either. */
-const guardedPlugins = new Map<string, Guarded>();
+/** Of each guarded gateway of this process; a plugin of two gateways may read what it declares in either. */
+const guarded = new Set<readonly Guarded[]>();
 const ownCode = fileURLToPath(new URL('../../plugins/', import.meta.url));
 const sharedCode = join(ownCode, 'common') + sep;
 let isPatched = false;
 
-/** For tests: from here on such a read throws. Each read looks at the stack, which would cost too much while serving. */
-export function guardContext(installed: readonly InstalledPlugin[]): void {
-  for (const guarded of installed.flatMap((one) => guardedOf(one) ?? [])) {
-    const known = guardedPlugins.get(guarded.code)?.declared ?? [];
-    guardedPlugins.set(guarded.code, { ...guarded, declared: new Set([...known, ...guarded.declared]) });
+/** For tests: such a read throws until the returned function is called. Each read looks at the stack, which costs too much otherwise. */
+export function guardContext(installed: readonly InstalledPlugin[]): () => void {
+  const plugins = installed.flatMap((one) => guardedOf(one) ?? []);
+  if (plugins.length > 0) {
+    guarded.add(plugins);
+    patchOnce();
   }
+  return () => void guarded.delete(plugins);
+}
+
+function patchOnce(): void {
   if (isPatched) return;
   isPatched = true;
   const { get, find } = LiveExchange.prototype;
@@ -100,15 +105,18 @@ export function guardContext(installed: readonly InstalledPlugin[]): void {
 }
 
 function refuseUndeclared(key: ContextKey<unknown>): void {
+  if (guarded.size === 0) return;
+  const plugins = [...guarded].flat();
   const { stack = '' } = new Error('read');
   for (const frame of stack.split('\n').slice(3)) {
     const [, location = '', line] = /(?:\(|at )((?:file:\/\/)?\/[^)]*?):(\d+):\d+\)?$/.exec(frame) ?? [];
     const file = location.startsWith('file:') ? fileURLToPath(location) : location;
     // A built-in plugin reads for itself what it was called with.
     if (file.startsWith(ownCode) && !file.startsWith(sharedCode)) return;
-    const reader = [...guardedPlugins.values()].find(({ code }) => file === code || file.startsWith(code));
-    if (reader === undefined) continue;
-    if (!reader.declared.has(key)) throw new Error(sentence(reader.plugin, key.name, `${file}:${line}`));
+    const readers = plugins.filter(({ code }) => file === code || file.startsWith(code));
+    if (readers.length === 0) continue;
+    if (!readers.some(({ declared }) => declared.has(key)))
+      throw new Error(sentence(readers[0]!.plugin, key.name, `${file}:${line}`));
     return;
   }
 }
