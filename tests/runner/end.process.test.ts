@@ -23,7 +23,7 @@ async function run(text: string): Promise<{ code: number; output: string; errors
   });
 }
 
-test('a test that is cut, with a server, a timer, a process and a directory of its own: the run ends, says what was open, and fails', async () => {
+test('a test that is cut, with a server, timers, a process and a directory of its own: the run ends, says what was open, and fails', async () => {
   const { code, output, errors } = await run(`
     import { spawn } from 'node:child_process';
     import { createServer } from 'node:net';
@@ -33,6 +33,7 @@ test('a test that is cut, with a server, a timer, a process and a directory of i
       createServer().listen(0);
       process.stderr.write('[' + temporaryDirectory() + ']');
       setInterval(() => {}, 1000);
+      globalThis.setTimeout = () => ({ unref() {} });
       await new Promise(() => {});
     });
     test('behind it', () => {});

@@ -5,6 +5,9 @@ import { constants } from 'node:os';
 /** Time for hooks that close things, and for the report to be written: `--test-force-exit` would lose the end of it. */
 const graceMs = Number(process.env['TEST_END_GRACE_MS'] ?? 30_000);
 
+/** A test that was cut may have put others in its place. */
+const { setTimeout: later } = globalThis;
+
 const works: (() => Promise<void>)[] = [];
 
 /** Closes what all files of a process share, behind the last of them: a hook of `node:test` would belong to the first file. */
@@ -14,7 +17,7 @@ export function atEnd(work: () => Promise<void>): void {
 
 /** Called behind the last test. */
 export async function endProcess(): Promise<void> {
-  const timer = setTimeout(() => {
+  const timer = later(() => {
     const kinds = [...new Set(process.getActiveResourcesInfo())].join(', ');
     process.stderr.write(`${process.argv[1]}: the tests have ended, but something is still open: ${kinds}\n`);
     process.exit(process.exitCode);
