@@ -146,7 +146,7 @@ interface Parsed {
   readonly lines: LineCounter;
 }
 
-/** Gateways of one process include the same files, and a start reads each more than once. Gone half a minute later. */
+/** Parsed files by text: a start reads the same included files several times. Cleared after `keptMs`. */
 const parsedLately = new Map<string, Parsed>();
 const mostParsed = 8;
 const keptMs = 30_000;
@@ -156,7 +156,7 @@ function parsed(text: string): Parsed {
   if (before !== undefined) return before;
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, merge: true, uniqueKeys: true });
-  // Variables are filled in in the document itself.
+  // Substituting variables changes the document, so it cannot be used again.
   if (text.includes('${') || parsedLately.size === mostParsed) return { document, lines };
   if (parsedLately.size === 0) setTimeout(() => parsedLately.clear(), keptMs).unref();
   parsedLately.set(text, { document, lines });

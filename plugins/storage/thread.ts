@@ -18,7 +18,7 @@ export type Report =
 
 type Call = Pick<PromiseWithResolvers<Rows>, 'resolve' | 'reject'> & { readonly driver: number };
 
-/** One thread for all drivers of the process, which it keeps from ending while it has one. The next one finds it warm. */
+/** One thread for all drivers of the process. It keeps the process alive only while a driver is open, and is reused by later drivers. */
 class DriverThread {
   readonly #worker: Worker;
   readonly #onClose = new Map<number, () => void>();

@@ -5,7 +5,7 @@ import { constants } from 'node:os';
 /** Time for hooks that close things, and for the report to be written: `--test-force-exit` would lose the end of it. */
 const graceMs = Number(process.env['TEST_END_GRACE_MS'] ?? 30_000);
 
-/** A test that was cut may have put others in its place. */
+/** The real one: a test that timed out may have replaced the global. */
 const { setTimeout: later } = globalThis;
 
 const works: (() => Promise<void>)[] = [];

@@ -165,7 +165,10 @@ export class AccountChanges {
     return this.#transact(accountId, work);
   }
 
-  /** Most accounts have neither terms nor expiring grants: one statement without a lock tells. Charges made so far are in. */
+  /**
+   * Applies due grants and expiries. Writes the account's pending charges first. Most accounts have no plan term and no expiring
+   * grant; a single query without a lock detects this and skips the transaction.
+   */
   async #applyWhatIsDue(accountId: string): Promise<void> {
     await this.#isComplete(accountId);
     const { pool, term } = (await this.#store.funds([accountId], this.#host.clock.now())).get(accountId)!;

@@ -12,6 +12,7 @@ import type { Funds, PoolState } from '../grants/funds.ts';
 import { newLeaseShare } from '../leases/share.ts';
 import type { CachedBalance, LeaseShare } from './cached-balance.ts';
 
+/** How long a request waits for a running debit. */
 const longestDebitMs = 5_000;
 
 export interface BalanceCacheOptions {
@@ -164,8 +165,8 @@ export class BalanceCache {
   }
 
   /**
-   * Waits until a debit lets go of what it has locked: from its commit until then memory counts it twice, so that `amount` may
-   * seem to be lacking. undefined: it is lacking all the same. 503 when no debit comes to its end for seconds.
+   * Resolves when a running debit releases its reservation. Between its commit and that release, memory counts the debit twice, so
+   * `amount` may only seem to be missing. undefined: it is missing even without the reservations. 503 after `longestDebitMs`.
    */
   untilUnlocked(cached: CachedBalance, amount: Money): undefined | Promise<void> {
     if (cached.reserved === 0n || cached.base + cached.posted + cached.reserved < amount) return undefined;
