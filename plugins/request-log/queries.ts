@@ -5,6 +5,7 @@ import { isUuid } from '../common/domain/database.ts';
 import { cursorIn, pageOf, rowsFor, uuidForm } from '../common/kit/paging.ts';
 import { type Reader, type Row, readFirst } from './first-rows.ts';
 import { rowWith, sourcesOf, viewColumns, viewOf } from './queries-sql.ts';
+import { recentGroupsOf } from './recent.ts';
 import { sortedPage } from './sorted.ts';
 import {
   causesOf,
@@ -51,6 +52,7 @@ export function openRequestQueries(
     groups: (filter, by, limit) => groupsOf(store, filter, by, limit),
     groupCounts: (filter, by, limit) => groupCountsOf(store, filter, by, limit),
     groupTimes: (filter, by, groups) => groupTimesOf(store, filter, by, groups),
+    recentGroups: (filter, limit) => recentGroupsOf(store, filter, limit),
     seriesOfGroups: (filter, bounds, by, groups) => seriesOfGroups(store, filter, bounds, by, groups),
   };
 }

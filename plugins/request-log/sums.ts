@@ -234,7 +234,7 @@ export function conditionsOf(filter: Omit<RequestFilter, keyof Span>): Condition
   return [...conditions, ...keysCondition(keys)];
 }
 
-function checkGroups(limit: number): void {
+export function checkGroups(limit: number): void {
   if (Number.isSafeInteger(limit) && limit >= 1 && limit <= maxGroups) return;
   throw new GatewayError('invalid_request', `The limit must be from 1 to ${maxGroups} groups.`, { field: 'limit' });
 }

@@ -3,6 +3,7 @@ import type { AlertKind, Measurement } from '../../common/domain/admin/alerts.ts
 import type { LedgerQueries, SpendGroup } from '../../common/domain/admin/ledger.ts';
 import type { Span } from '../../common/domain/admin/pages.ts';
 import { billionthsOf, formatUsd, type Money, mean, money, parseUsd, zero } from '../../common/domain/money.ts';
+import { quarterMs } from '../../common/kit/sums/table.ts';
 
 type Queries = () => LedgerQueries | undefined;
 
@@ -21,7 +22,7 @@ export function moneyKinds(queries: Queries): AlertKind[] {
       fields: { charged: 'usd', cost: 'usd' },
       defaults: { threshold: zero, clear: zero, windowMs: hour, forMs: 0, quietMs: 600_000, least: 10 },
       measure: async (span) =>
-        ((await queries()?.spend(span, 'model', mostGroups)) ?? []).flatMap((one) => marginOf(one) ?? []),
+        ((await queries()?.spend(keptSpan(span), 'model', mostGroups)) ?? []).flatMap((one) => marginOf(one) ?? []),
     },
     {
       name: 'spend_spike',
@@ -70,10 +71,22 @@ export function marginOf({
   return { subject, value: money(cost - ownCost), sample: requests, fields };
 }
 
-async function spikes(queries: LedgerQueries | undefined, { from, until }: Span): Promise<Measurement<bigint>[]> {
+const nextQuarter = (at: number) => Math.ceil(at / quarterMs) * quarterMs;
+
+/**
+ * The part of a span that ends now, from its first whole quarter of an hour on: it is read from kept sums alone, however many calls there
+ * are. A span shorter than an hour would lose too much and stays as it is.
+ */
+function keptSpan({ from, until }: Span): Span {
+  return until - from < hour ? { from, until } : { from: nextQuarter(from), until: nextQuarter(until) };
+}
+
+async function spikes(queries: LedgerQueries | undefined, span: Span): Promise<Measurement<bigint>[]> {
   if (queries === undefined) return [];
-  const now = await queries.spend({ from, until }, 'account', mostGroups);
-  const before = await queries.spend({ from: from - usualWindows * (until - from), until: from }, 'account', 1_500);
+  const recent = keptSpan(span);
+  const earliest = nextQuarter(recent.from - usualWindows * (span.until - span.from));
+  const now = await queries.spend(recent, 'account', mostGroups);
+  const before = await queries.spend({ from: earliest, until: recent.from }, 'account', 1_500);
   const known = new Map(before.map(({ group, cost }) => [group, cost]));
   return now.flatMap(({ group, cost }) => spikeOf(group, cost, known.get(group)) ?? []);
 }

@@ -6,10 +6,13 @@ import { marginOf, moneyKinds, spikeOf } from '../../../plugins/alerts/kinds/mon
 import { messageOf, shownValue } from '../../../plugins/alerts/message.ts';
 import { AlertRows } from '../../../plugins/alerts/rows.ts';
 import { verdictOf } from '../../../plugins/alerts/state.ts';
+import type { LedgerQueries } from '../../../plugins/common/domain/admin/ledger.ts';
+import type { Span } from '../../../plugins/common/domain/admin/pages.ts';
 import { type Money, money, parseUsd, zero } from '../../../plugins/common/domain/money.ts';
 import { openDatabase } from '../../helpers/database.ts';
 import { fc } from '../../helpers/properties.ts';
 
+const hourMs = 3_600_000;
 const usdOf = (text: string | number | undefined): Money => parseUsd(String(text));
 const amount = fc.bigInt({ min: 0n, max: 10n ** 21n }).map(money);
 const group = { group: 'm', requests: 10, usage: {} };
@@ -45,6 +48,27 @@ test('a spike is a multiple of the mean hour of a day, and a new account has non
 test('the mean is rounded to a whole nano-dollar, half up', () => {
   const { fields } = spikeOf('a', parseUsd('1'), parseUsd('0.25'))!;
   assert.deepEqual(fields, { spent: '1.00', usual: '0.010416667' });
+});
+
+test('windows of an hour or more are asked for in whole quarters, which are read from kept sums', async () => {
+  const asked: Span[] = [];
+  const queries = {
+    async spend({ from, until }: Span) {
+      asked.push({ from, until });
+      return [];
+    },
+  };
+  const [margin, spike] = ['negative_margin', 'spend_spike'].map((name) => {
+    return moneyKinds(() => queries as unknown as LedgerQueries).find((kind) => kind.name === name)!;
+  });
+  const at = (text: string) => Date.parse(`2026-11-02T${text}Z`);
+  const now = at('12:05:00');
+  await margin!.measure!({ from: now - hourMs, until: now + 1 });
+  await spike!.measure!({ from: now - hourMs, until: now + 1 });
+  await margin!.measure!({ from: now - 600_000, until: now + 1 });
+  const hour = { from: at('11:15:00'), until: at('12:15:00') };
+  const day = { from: at('11:15:00') - 24 * hourMs, until: at('11:15:00') };
+  assert.deepEqual(asked, [hour, hour, day, { from: now - 600_000, until: now + 1 }]);
 });
 
 const kinds = moneyKinds(() => undefined);

@@ -3,23 +3,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { trafficKinds } from '../../../plugins/alerts/kinds/traffic.ts';
 import type { Span } from '../../../plugins/common/domain/admin/pages.ts';
-import type { RequestQueries } from '../../../plugins/common/domain/admin/requests.ts';
+import type { RecentGroups, RequestQueries } from '../../../plugins/common/domain/admin/requests.ts';
 
-const countsOf = (group: string, ok: number, failed: number) => ({
+const groupOf = (group: string, ok: number, failed: number, p95?: number) => ({
   group,
+  requests: ok + failed + 4,
   results: { ok, upstream_error: failed, client_error: 3, left: 1 },
+  firstByte: { p50: p95, p95, p99: p95 },
 });
 
 function kindsOf(asked: string[], fails = () => false) {
   const queries = {
-    async groupCounts({ from, until }: Span, by: string) {
-      asked.push(`counts ${by} ${from}-${until}`);
+    async recentGroups({ from, until }: Span): Promise<RecentGroups> {
+      asked.push(`${from}-${until}`);
       if (fails()) throw new Error('the database is away');
-      return [countsOf('m', 3, 1), countsOf('quiet', 0, 0), countsOf('', 5, 5)];
-    },
-    async groupTimes({ from, until }: Span, by: string, groups: readonly string[]) {
-      asked.push(`times ${by} ${from}-${until} ${groups.join(' ')}`);
-      return (group: string) => ({ firstByte: { p95: group === 'm' ? 1_200 : undefined } });
+      return { model: [groupOf('m', 3, 1, 1_200), groupOf('quiet', 0, 0)], provider: [groupOf('p', 1, 0)] };
     },
   };
   const kinds = trafficKinds(() => queries as unknown as RequestQueries);
@@ -33,10 +31,13 @@ test('rules of one window share what is read, and another window is read anew', 
   const [success, firstByte] = [await measure('model_success', span), await measure('model_first_byte', span)];
   assert.deepEqual(success, [{ subject: 'm', value: 0.75, sample: 4, fields: { failed: 1, answered: 3 } }]);
   assert.deepEqual(firstByte, [{ subject: 'm', value: 1_200, sample: 3, fields: { requests: 3 } }]);
-  assert.deepEqual(asked, ['counts model 0-600', 'times model 0-600 m quiet']);
-  await measure('provider_success', span);
+  assert.deepEqual(await measure('provider_success', span), [
+    { subject: 'p', value: 1, sample: 1, fields: { failed: 0, answered: 1 } },
+  ]);
+  assert.deepEqual(await measure('provider_first_byte', span), []);
+  assert.deepEqual(asked, ['0-600']);
   await measure('model_success', { from: 30, until: 630 });
-  assert.deepEqual(asked.slice(2), ['counts provider 0-600', 'counts model 30-630']);
+  assert.deepEqual(asked, ['0-600', '30-630']);
 });
 
 test('a read that failed fails the rules of its window alone', async () => {

@@ -248,6 +248,33 @@ test('groups come with their sums, the largest first, as many as were asked for'
   }
 });
 
+test('groups by model and provider are the same from one reading of the rows', async () => {
+  const wanted = [...filters.slice(0, 4), { ...filters[0]!, withoutOperations: ['messages'] }];
+  for (const filter of wanted) {
+    const found = await desk.recentGroups(filter, 100);
+    for (const by of ['model', 'provider'] as const) {
+      const groups = (await desk.groups(filter, by, 100)).map(({ total: _, ...group }) => group);
+      const byName = (list: readonly { readonly group: string }[]) =>
+        list.toSorted((one, other) => (one.group < other.group ? -1 : 1));
+      assert.deepEqual(byName(found[by]), byName(groups));
+      assert.deepEqual(
+        found[by].map(({ requests }) => requests),
+        groups.map(({ requests }) => requests),
+      );
+    }
+  }
+  const [filter] = filters;
+  const pairs = new Map<string, number>();
+  for (const { model, provider } of matching(filter!)) {
+    const pair = `${model ?? ''} ${provider ?? ''}`;
+    pairs.set(pair, (pairs.get(pair) ?? 0) + 1);
+  }
+  const largest = Math.max(...pairs.values());
+  const { model, provider } = await desk.recentGroups(filter!, 1);
+  assert.deepEqual([model[0]!.requests, provider[0]!.requests], [largest, largest]);
+  await assert.rejects(desk.recentGroups(filter!, 501), /groups/);
+});
+
 test('a row is found by its id, and by its own account alone', async () => {
   const row = rows.find(({ account_id }) => account_id === acme)!;
   assert.equal((await desk.find(row.id, undefined))!.accountId, acme);

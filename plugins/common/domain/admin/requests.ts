@@ -119,6 +119,9 @@ export interface FailureCause {
 
 export type RequestGroup = 'model' | 'provider' | 'operation' | 'account' | 'key';
 
+export type RecentGroup = RequestCounts & Pick<RequestTimes, 'firstByte'> & { readonly group: string };
+export type RecentGroups = { readonly [By in 'model' | 'provider']: readonly RecentGroup[] };
+
 /** Rows of the request log; written within a second after the answer's end. */
 export interface RequestQueries {
   list(filter: RequestListFilter, page: PageRequest): Promise<RequestPage>;
@@ -147,6 +150,11 @@ export interface RequestQueries {
     by: RequestGroup,
     groups: readonly string[],
   ): Promise<(group: string) => RequestTimes>;
+  /**
+   * The groups by model and by provider at once, read from the rows in one pass: for a span of minutes. Of the pairs of both the
+   * `limit` with the most requests are counted; the largest groups first.
+   */
+  recentGroups(filter: RequestFilter, limit: number): Promise<RecentGroups>;
   /** `seriesBetween` for each of these groups, without empty buckets. */
   seriesOfGroups(
     filter: Omit<RequestFilter, keyof Span>,

@@ -17,11 +17,13 @@ const digits = 12;
 
 const perCell = sql.raw(String(digits));
 
+/** The cell of a duration in milliseconds. */
+export const cellOf = (milliseconds: SQL): SQL =>
+  sql`least(greatest(floor(ln(greatest(${milliseconds}::float8, ${sql.raw(String(least))}) / ${sql.raw(String(least))}) / ${sql.raw(ratioLog)}), 0), ${sql.raw(String(cells - 1))})::int`;
+
 /** The histogram of the durations, in milliseconds, of an aggregate's rows. */
-export function histogramOf(milliseconds: SQL): SQL {
-  const cell = sql`least(greatest(floor(ln(greatest(${milliseconds}::float8, ${sql.raw(String(least))}) / ${sql.raw(String(least))}) / ${sql.raw(ratioLog)}), 0), ${sql.raw(String(cells - 1))})::int`;
-  return sql`sum(('1e' || ${perCell} * ${cell})::numeric) filter (where ${milliseconds} is not null)`;
-}
+export const histogramOf = (milliseconds: SQL): SQL =>
+  sql`sum(('1e' || ${perCell} * ${cellOf(milliseconds)})::numeric) filter (where ${milliseconds} is not null)`;
 
 /** The counts by cell, from the lowest on, of a histogram in decimal; null: of nothing. */
 function countsOf(histogram: string | null): number[] {
@@ -31,9 +33,12 @@ function countsOf(histogram: string | null): number[] {
   return counts;
 }
 
-/** As `percentile_cont`: between the two durations next to the place, each the middle of its cell. */
-export function percentilesIn(histogram: string | null): Percentiles {
-  const counts = countsOf(histogram);
+export const percentilesIn = (histogram: string | null): Percentiles => percentilesOf(countsOf(histogram));
+
+/**
+ * As `percentile_cont`: between the two durations next to the place, each the middle of its cell. `counts` by cell, from the lowest on.
+ */
+export function percentilesOf(counts: readonly number[]): Percentiles {
   const total = counts.reduce((sum, count) => sum + count, 0);
   const at = (share: number) => (total === 0 ? undefined : percentile(counts, share * (total - 1)));
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };

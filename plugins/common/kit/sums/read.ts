@@ -210,10 +210,15 @@ function groupSql({ sums, by, each }: Select, at: SQL, isKept: boolean): SQL {
 
 function selectRows(select: Select, range: Range): SQL {
   const { sums, schema, bounds, conditions, measures } = select;
-  const chosen = conditions.map((condition) => conditionOf(dimensionOf(sums, condition[0]), true, condition));
   const columns = measures.map(({ name, ofRows }) => sql`${ofRows} as ${column(name)}`);
   return sql`select ${slotOf(sums.at, bounds)} as slot, ${groupSql(select, sums.at, false)} as "group", ${sql.join(columns, sql`, `)}
-    from ${rowsWithin(schema, sums, range)} where ${sql.join([sql`true`, ...chosen], sql` and `)} group by 1, 2`;
+    from ${rowsWithin(schema, sums, range)} where ${conditionsOfRows(sums, conditions)} group by 1, 2`;
+}
+
+/** All of these conditions, on rows of the table. */
+export function conditionsOfRows(sums: SumTable, conditions: readonly Condition[]): SQL {
+  const chosen = conditions.map((condition) => conditionOf(dimensionOf(sums, condition[0]), true, condition));
+  return sql.join([sql`true`, ...chosen], sql` and `);
 }
 
 /** So few spans of a part are read one by one, each as one range of an index. */

@@ -160,6 +160,9 @@ export function fakeRequests(world: World): RequestQueries {
     groups: async (filter, by, limit) => groupsOf(filter, by, limit),
     groupCounts: async (filter, by, limit) =>
       groupsOf(filter, by, limit).map(({ group, requests, results }) => ({ group, requests, results })),
+    async recentGroups(filter, limit) {
+      return { model: groupsOf(filter, 'model', limit), provider: groupsOf(filter, 'provider', limit) };
+    },
     async groupTimes(filter, by) {
       const groups = new Map(groupsOf(filter, by, world.requests.length).map((sums) => [sums.group, sums]));
       return (group) => {

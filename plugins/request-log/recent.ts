@@ -1,0 +1,56 @@
+/** Groups of the last minutes by model and by provider, from one reading of their rows. */
+import { sql } from 'drizzle-orm';
+import type { RecentGroup, RecentGroups, RequestFilter, RequestResult } from '../common/domain/admin/requests.ts';
+import { cellOf, percentilesOf } from '../common/kit/sums/histogram.ts';
+import { conditionsOfRows } from '../common/kit/sums/read.ts';
+import { rowsOf } from '../common/kit/sums/rows.ts';
+import { column, rowShape, rowsWithin } from '../common/kit/sums/table.ts';
+import { checkGroups, conditionsOf, type Store } from './sums.ts';
+
+/** Requests of one result whose first byte came within one cell of the histogram; null: no byte came. */
+type Cell = readonly [result: RequestResult, cell: number | null, requests: number];
+
+/** Each row is read once, which is most of the work: its cell takes the place of the histogram that it would be added to. */
+export async function recentGroupsOf(
+  { orm, schema, sums }: Store,
+  filter: RequestFilter,
+  limit: number,
+): Promise<RecentGroups> {
+  checkGroups(limit);
+  const { value } = rowShape(sums);
+  const columns = ['model', 'provider', 'result'].map((wanted) => {
+    const dimension = sums.dimensions.find(({ name }) => name === wanted)!;
+    return sql`${value(dimension)} as ${column(wanted)}`;
+  });
+  const cell = sql`case when first_byte_ms is not null then ${cellOf(sql`first_byte_ms`)} end as cell`;
+  const rows = await rowsOf<{ model: string; provider: string; cells: readonly Cell[] }>(
+    orm,
+    sql`select model, provider, json_agg(json_build_array(result, cell, requests)) as cells
+        from (select ${sql.join(columns, sql`, `)}, ${cell}, count(*) as requests
+          from ${rowsWithin(schema, sums, [filter.from, filter.until])} where ${conditionsOfRows(sums, conditionsOf(filter))}
+          group by 1, 2, 3, 4) as found
+        group by 1, 2 order by sum(requests) desc, 1, 2 limit ${limit}::int`,
+  );
+  const groupsBy = (by: 'model' | 'provider') =>
+    [...Map.groupBy(rows, (row) => row[by])]
+      .filter(([group]) => group !== '')
+      .map(([group, found]) =>
+        groupOf(
+          group,
+          found.flatMap(({ cells }) => cells),
+        ),
+      )
+      .toSorted((one, other) => other.requests - one.requests);
+  return { model: groupsBy('model'), provider: groupsBy('provider') };
+}
+
+function groupOf(group: string, cells: readonly Cell[]): RecentGroup {
+  const results = { ok: 0, client_error: 0, upstream_error: 0, left: 0 };
+  const counts: number[] = [];
+  for (const [result, cell, requests] of cells) {
+    results[result] += requests;
+    if (cell !== null) counts[cell] = (counts[cell] ?? 0) + requests;
+  }
+  const requests = Object.values(results).reduce((sum, count) => sum + count, 0);
+  return { group, requests, results, firstByte: percentilesOf(Array.from(counts, (count) => count ?? 0)) };
+}
