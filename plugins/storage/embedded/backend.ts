@@ -3,9 +3,7 @@ import type { PGlite } from '@electric-sql/pglite';
 import { Draft, readManifest } from './copy.ts';
 import { type OpenOptions, openDirectory, type Report } from './opening.ts';
 import type { Backend } from './server.ts';
-
-/** Write-ahead log after which a checkpoint lets old log files go, and after which a new copy of the directory is due. */
-const checkpointAfterBytes = 64 * 2 ** 20;
+import { checkpointAfterBytes, Upkeep } from './upkeep.ts';
 
 export interface EmbeddedBackend extends Backend {
   /** Parameters sent to clients when they connect. */
@@ -29,6 +27,7 @@ export async function openBackend(
 ): Promise<EmbeddedBackend> {
   const { pglite, onWriteFailure, close } = await openDirectory(directory, tell, options);
   const { rows } = await pglite.query<{ version: string }>("select current_setting('server_version') as version");
+  const upkeep = new Upkeep(pglite);
   return {
     settings: {
       server_version: rows[0]!.version,
@@ -41,7 +40,7 @@ export async function openBackend(
       standard_conforming_strings: 'on',
     },
     run: (messages, onAnswer) => pglite.execProtocolRawStream(messages, { syncToFs: false, onRawData: onAnswer }),
-    upkeep: async () => (await checkpoint(pglite)) || (await vacuumOrAnalyze(pglite)),
+    upkeep: () => upkeep.step(),
     copyDue: (anything) => copyDue(pglite, directory, anything),
     copy: (pause) => copy(pglite, directory, pause),
     onWriteFailure,
@@ -73,33 +72,4 @@ async function copy(
     );
     await draft.finish(rows[0]!.lsn, rows[0]!.log);
   });
-}
-
-/** Without a checkpointer the log would grow until the next stop, and a start after a crash would replay all of it. */
-async function checkpoint(pglite: PGlite): Promise<boolean> {
-  const { rows } = await pglite.query<{ due: boolean }>(
-    `select pg_current_wal_insert_lsn() - redo_lsn > ${checkpointAfterBytes} as due from pg_control_checkpoint()`,
-  );
-  if (rows[0]?.due !== true) return false;
-  await pglite.exec('checkpoint');
-  return true;
-}
-
-/**
- * Without autovacuum dead rows would stay for ever, and plans would rest on what tables once were. The thresholds are autovacuum's own
- * defaults. Either is a step of its own, as clients wait for the whole of it.
- */
-async function vacuumOrAnalyze(pglite: PGlite): Promise<boolean> {
-  await pglite.exec('select pg_stat_force_next_flush()'); // What the next statement reads is then up to date.
-  const { rows } = await pglite.query<{ name: string; vacuums: boolean }>(
-    `select name, vacuums from (
-       select format('%I.%I', schemaname, relname) as name, n_dead_tup,
-         n_dead_tup > 50 + 0.2 * n_live_tup or n_ins_since_vacuum > 1000 + 0.2 * n_live_tup as vacuums,
-         n_mod_since_analyze > 50 + 0.1 * n_live_tup as analyzes
-       from pg_stat_user_tables
-     ) as tables where vacuums or analyzes order by n_dead_tup desc limit 1`,
-  );
-  if (rows[0] === undefined) return false;
-  await pglite.exec(`${rows[0].vacuums ? 'vacuum' : 'analyze'} ${rows[0].name}`);
-  return true;
 }

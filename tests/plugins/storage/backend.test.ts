@@ -16,6 +16,46 @@ async function ask(backend: EmbeddedBackend, text: string): Promise<string> {
   return answer;
 }
 
+test('columns without an index are analyzed again when half of the rows have changed', async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
+  context.after(() => rmSync(directory, { recursive: true, force: true }));
+  await fillDirectory(directory);
+  const backend = await openBackend(directory);
+  context.after(() => backend.close());
+  await ask(backend, 'create table busy (id int primary key, "Kind" text, other text)');
+  await ask(backend, 'create index on busy ("Kind")');
+  const add = (from: number, until: number) =>
+    ask(backend, `insert into busy select n, 'kind ' || n, 'other ' || n from generate_series(${from}, ${until}) as n`);
+  /** Of each column, how many different values the planner believes there are. */
+  const known = async () => {
+    while (await backend.upkeep());
+    const answer = await ask(
+      backend,
+      `select attname || '=' || round(abs(case when n_distinct < 0 then n_distinct * reltuples else n_distinct end))
+         from pg_stats join pg_class on relname = tablename where tablename = 'busy'`,
+    );
+    const counts = Object.fromEntries(Array.from(answer.matchAll(/(\w+)=(\d+)/g), ([, name, count]) => [name, count]));
+    return [counts['id'], counts['Kind'], counts['other']].map(Number);
+  };
+  await add(1, 2_000);
+  assert.deepEqual(await known(), [2_000, 2_000, 2_000]);
+  await ask(backend, "update busy set other = 'same' where id <= 300");
+  assert.deepEqual(await known(), [2_000, 2_000, 2_000]);
+  const analyses = async () =>
+    Number(
+      /(\d+) analyses/.exec(await ask(backend, "select analyze_count || ' analyses' from pg_stat_user_tables"))![1],
+    );
+  const before = await analyses();
+  await add(2_001, 2_100);
+  assert.deepEqual([await backend.upkeep(), await analyses()], [false, before], 'too little has changed since');
+  await add(2_101, 2_400);
+  assert.equal(await backend.upkeep(), true);
+  assert.equal(await analyses(), before + 1);
+  await ask(backend, "update busy set other = 'same' where id <= 1500");
+  const [, , other] = await known();
+  assert.ok(other! <= 901, `${other} values`);
+});
+
 test('upkeep checkpoints a long log, vacuums and analyzes each when that is due, and does nothing otherwise', async (context) => {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
   context.after(() => rmSync(directory, { recursive: true, force: true }));
