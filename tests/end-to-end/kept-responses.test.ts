@@ -81,10 +81,11 @@ test('an id that nobody was given is refused before anything is sent or held', a
 test('a response is not cancelled, whether its vendor or the gateway stores it', async () => {
   const client = clientOf(anna);
   const refused = { status: 400, type: 'invalid_request_error', code: 'unsupported' };
-  for (const model of ['sandbox', 'chat-only']) {
+  for (const [index, model] of ['sandbox', 'chat-only'].entries()) {
     const background = client.responses.create({ model, input: 'one', background: true });
     await assert.rejects(background, { status: 400, param: 'background' });
     const { id } = await client.responses.create({ model, input: 'one' });
+    await house.books(anna, 4 + index);
     const [balance, bill] = [await house.balance(anna), house.sandbox.bill()];
     await assert.rejects(client.responses.cancel(id), refused, model);
     assert.equal((await client.responses.retrieve(id)).status, 'completed');
