@@ -1,4 +1,5 @@
 /** Writes answers to the client's socket as their bodies are pulled, with backpressure. */
+import type { Writable } from 'node:stream';
 import type { Clock } from '../contract/host-tools.ts';
 import type { Answer, AnswerBody } from '../contract/message.ts';
 import type { LiveExchange } from './exchange.ts';
@@ -164,7 +165,8 @@ export function writePart(outgoing: Outgoing, bytes: Uint8Array, progress: Progr
   if (!progress.isChunked) return outgoing.write(bytes);
   const { socket } = outgoing;
   // A pipelined answer has no socket before its turn, and then writes all that it was given before.
-  if (progress.isBegun && socket?.writable === true) return socket.write(chunkOf(bytes));
+  if (progress.isBegun && socket?.writable === true)
+    return bytes.length > mostCopied ? writeChunk(socket, bytes) : socket.write(chunkOf(bytes));
   progress.isBegun = true;
   return outgoing.write(chunkOf(bytes));
 }
@@ -179,6 +181,19 @@ function takeFraming(outgoing: Outgoing): boolean {
   const isChunked = outgoing.chunkedEncoding;
   outgoing.chunkedEncoding = false;
   return isChunked;
+}
+
+/** Below it, copying a chunk costs less than writing it in three parts. */
+const mostCopied = 8 * 1024;
+
+/** `chunkOf` without a copy, in one `writev`. */
+function writeChunk(socket: Writable, bytes: Uint8Array): boolean {
+  socket.cork();
+  socket.write(`${bytes.length.toString(16)}\r\n`, 'latin1');
+  socket.write(bytes);
+  const taken = socket.write('\r\n', 'latin1');
+  socket.uncork();
+  return taken;
 }
 
 /** RFC 9112, section 7.1: the length in hexadecimal digits, CR LF, the bytes, CR LF. */

@@ -137,7 +137,7 @@ if (only.includes('streams')) {
   const title = `Streamed chunks of 250 bytes: ${chunks} in each stream, 16 streams at a time`;
   report(title, costs, () => ['bare forwarder', ...(hasNginx ? ['nginx'] : [])]);
 }
-if (only.includes('translated')) await translatedStreams(gateway, chunks, prompt);
+if (only.includes('translated')) await translatedStreams(gateway, bare, chunks, prompt);
 if (only.includes('crowd')) await crowd(gateway, bare, upstream);
 if (only.includes('first-byte')) await addedFirstByte();
 if (only.includes('memory')) await silentStreams(1_000, mostStreams() - 1_000);

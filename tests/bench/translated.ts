@@ -1,4 +1,4 @@
-/** Streams that are translated, beside those of the same upstream and those of the same client relayed. */
+/** Streams that are translated, beside those of the same upstream and those of the same client relayed, and forwarded without a gateway. */
 import { compare, report, type Subject } from './measure.ts';
 import type { Started } from './processes.ts';
 import { names, type ProtocolName, wordsOf } from './words.ts';
@@ -14,10 +14,16 @@ const pairs: readonly (readonly [client: ProtocolName, upstream: ProtocolName])[
   ['chat', 'gemini'],
 ];
 
-/** Chunks as fast as they are taken; a subject for each pair, and one for each upstream's relay. */
-export async function translatedStreams(gateway: Started, chunks: number, prompt: string): Promise<void> {
+/** Chunks as fast as they are taken; a subject for each pair, and for each protocol one that is relayed and one of the bare forwarder. */
+export async function translatedStreams(
+  gateway: Started,
+  bare: Started,
+  chunks: number,
+  prompt: string,
+): Promise<void> {
   const subjects: Record<string, Subject> = {};
   for (const upstream of names) {
+    subjects[bareName(upstream)] = { started: bare, ...wordsOf(upstream).ask(`chunks=${chunks} ${prompt}`) };
     const clients = pairs.filter((pair) => pair[1] === upstream).map(([client]) => client);
     for (const client of [upstream, ...clients]) {
       const asked = wordsOf(client, upstream).ask(`chunks=${chunks} ${prompt}`);
@@ -32,7 +38,10 @@ function nameOf(client: ProtocolName, upstream: ProtocolName): string {
   return client === upstream ? `${upstream} relayed` : `${client} from ${upstream}`;
 }
 
+const bareName = (protocol: ProtocolName) => `${protocol} forwarded`;
+
 function referencesOf(name: string): readonly string[] {
   const [client, upstream] = name.split(' from ') as [ProtocolName, ProtocolName?];
-  return upstream === undefined ? [] : [nameOf(upstream, upstream), nameOf(client, client)];
+  if (upstream !== undefined) return [bareName(client), nameOf(upstream, upstream), nameOf(client, client)];
+  return name.endsWith(' relayed') ? [bareName(name.split(' ')[0] as ProtocolName)] : [];
 }

@@ -1,7 +1,9 @@
 /** Answers go out byte for byte under their length: what comes next on the connection is never taken for a part of them. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -18,6 +20,9 @@ import { z } from '${pathToFileURL('core/contract/schema.ts')}';
 async function* body(sent) {
   for (let left = sent; left > 0; left -= 10) yield Buffer.alloc(Math.min(left, 10), 'x');
 }
+async function* parts(sizes) {
+  for (const [index, size] of sizes.entries()) yield Buffer.alloc(size, 97 + index);
+}
 export default definePlugin({
   name: 'lengths',
   config: z.strictObject({}),
@@ -27,6 +32,9 @@ export default definePlugin({
       handle: ({ request: { params } }) => ({
         status: 200, headers: {}, body: Uint8Array.from({ length: Number(params.bytes) }, (_, index) => index % 256),
       }),
+    }, {
+      method, path: '/parts/:sizes', operation: 'parts', body: 'none',
+      handle: ({ request: { params } }) => ({ status: 200, headers: {}, body: parts(params.sizes.split('-').map(Number)) }),
     }, {
       method, path: '/say/:said/send/:sent', operation: 'lengths', body: 'none',
       handle: ({ request: { params } }) => ({
@@ -69,6 +77,26 @@ test('a whole body goes out byte for byte, whatever its length', async () => {
   }
 });
 
+test('parts of any size are one chunk each, for one reader after another and for one that waits', async () => {
+  const sizes = [1, 8_192, 8_193, 20_000, 0, 3, 300_000, 8_193];
+  const wanted = Buffer.concat(sizes.map((size, index) => Buffer.alloc(size, 97 + index)));
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  for (const waitMs of [0, 0, 200]) {
+    const { framing, body } = await ask(`/parts/${sizes.join('-')}`, agent, 'GET', waitMs);
+    assert.equal(framing, 'chunked');
+    assert.ok(body.equals(wanted));
+  }
+  assert.equal(Object.values(agent.freeSockets).flat().length, 1);
+  agent.destroy();
+  const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
+  let received = '';
+  socket.setEncoding('latin1').on('data', (text: string) => (received += text));
+  socket.write('GET /parts/1-9000-2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  await once(socket, 'close');
+  const framed = `1\r\na\r\n2328\r\n${'b'.repeat(9_000)}\r\n2\r\ncc\r\n0\r\n\r\n`;
+  assert.equal(received.slice(received.indexOf('\r\n\r\n') + 4), framed);
+});
+
 test('HEAD has the length of the body that is not sent', async () => {
   const { length, told } = await ask('/say/25/send/0', undefined, 'HEAD');
   assert.deepEqual([length, told], [0, '25']);
@@ -79,18 +107,25 @@ test('a body that is shorter or longer than was said breaks the connection', asy
     await assert.rejects(ask(path), /aborted|hang up|ECONNRESET|Parse Error/, path);
 });
 
-function ask(path: string, agent?: Agent, method = 'GET') {
-  return new Promise<{ length: number; told: string | undefined; framing: string | undefined }>((resolve, reject) => {
+interface Asked {
+  readonly length: number;
+  readonly told: string | undefined;
+  readonly framing: string | undefined;
+  readonly body: Buffer;
+}
+
+/** Reads the body after `waitMs`. */
+function ask(path: string, agent?: Agent, method = 'GET', waitMs = 0) {
+  return new Promise<Asked>((resolve, reject) => {
     const asking = request(gateway.origin + path, { method, ...(agent === undefined ? {} : { agent }) }, (answer) => {
-      let length = 0;
-      answer.on('data', (chunk: Buffer) => {
-        length += chunk.length;
-      });
+      const chunks: Buffer[] = [];
       answer.on('error', reject);
       answer.on('end', () => {
         const { 'content-length': told, 'transfer-encoding': framing } = answer.headers;
-        resolve({ length, told, framing });
+        const body = Buffer.concat(chunks);
+        resolve({ length: body.length, told, framing, body });
       });
+      setTimeout(() => answer.on('data', (chunk: Buffer) => chunks.push(chunk)), waitMs);
     });
     asking.on('error', reject).end();
   });

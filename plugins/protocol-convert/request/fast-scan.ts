@@ -85,19 +85,38 @@ export class RepeatedFrame {
     const end = latin1.length - this.#behind.length;
     if (start === 0 || end <= start || latin1.indexOf('"', start) !== end) return 0;
     if (latin1.charCodeAt(end - 1) === backslash) return 0;
-    return latin1.startsWith(this.#before) && latin1.endsWith(this.#behind) ? end - start : 0;
+    return isAround(latin1, start, end, this.#before, this.#behind) ? end - start : 0;
   }
 }
+
+/** Whether a text is `before` up to `start` and `behind` from `end` on. V8 compares parts in half of the time of `startsWith` and `endsWith`. */
+export const isAround = (text: string, start: number, end: number, before: string, behind: string): boolean =>
+  text.slice(0, start) === before && text.slice(end) === behind;
 
 /** Length of `event:`. */
 const fieldBytes = 6;
 
-/** The `event` field when it is the frame's first line, as in all recorded vendors that send it; else undefined. */
-export function leadingEvent(raw: Buffer): string | undefined {
+/** Where the `event` field ends when it is the frame's first line, as in all recorded vendors that send it; else -1. */
+function leadingEventEnd(raw: Buffer): number {
   // e…t: is enough, no other field of the format has this form.
-  if (raw[0] !== 0x65 || raw[4] !== 0x74 || raw[5] !== 0x3a) return undefined;
-  const start = raw[fieldBytes] === 0x20 ? fieldBytes + 1 : fieldBytes;
-  let end = start;
+  if (raw[0] !== 0x65 || raw[4] !== 0x74 || raw[5] !== 0x3a) return -1;
+  let end = fieldBytes;
   while (end < raw.length && raw[end] !== 0x0a && raw[end] !== 0x0d) end++;
-  return raw.toString('latin1', start, end);
+  return end;
+}
+
+/** The `event` field when it is the frame's first line; else undefined. */
+export function leadingEvent(raw: Buffer): string | undefined {
+  const end = leadingEventEnd(raw);
+  return end === -1 ? undefined : raw.toString('latin1', raw[fieldBytes] === 0x20 ? fieldBytes + 1 : fieldBytes, end);
+}
+
+const deltaEnding = [...Buffer.from('.delta')];
+
+/** Whether the frame's first line is an `event` field that ends in `.delta`. */
+export function isDeltaEvent(raw: Buffer): boolean {
+  const start = leadingEventEnd(raw) - deltaEnding.length;
+  if (start < fieldBytes) return false;
+  for (let at = 0; at < deltaEnding.length; at++) if (raw[start + at] !== deltaEnding[at]) return false;
+  return true;
 }

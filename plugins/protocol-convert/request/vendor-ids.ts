@@ -3,7 +3,7 @@
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { isObject, type JsonObject, listOf, textOf } from '../../../core/json/json.ts';
 import type { VendorId } from '../../common/wire/protocols.ts';
-import { valuePattern } from './fast-scan.ts';
+import { asLatin1, valuePattern } from './fast-scan.ts';
 
 export interface SearchOptions {
   /** Hosts on which vendors store files; addresses on other hosts are public, as far as their path allows. */
@@ -71,8 +71,16 @@ const echoMembers = new Set<string | number>(['annotations', 'citations', 'resul
 const echoType = /_call$|[a-z]_tool_result$/;
 const foreignResult = /^mcp_.*result$/;
 
-/** Matches a frame of an answer that may hold ids and is not parsed otherwise. */
-export const idGlance = valuePattern('file_id', 'file_ids', 'container_id', 'container');
+const idPattern = valuePattern('file_id', 'file_ids', 'container_id', 'container');
+
+const nameBeginnings = [Buffer.from('"file_'), Buffer.from('"conta')];
+
+/**
+ * Whether a frame of an answer that is not parsed otherwise may hold ids. A long one is first searched for beginnings of these names: so
+ * few bytes are found by `memchr`, in a hundredth of the pattern's time.
+ */
+export const mayHoldIds = (frame: Buffer): boolean =>
+  nameBeginnings.some((beginning) => frame.includes(beginning)) && idPattern.test(asLatin1(frame));
 
 /** More than any real request contains; ids after these would not be checked. */
 export const mostVendorIds = 2_000;

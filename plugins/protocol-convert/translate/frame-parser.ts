@@ -5,7 +5,7 @@
 import { type JsonObject, tryParse } from '../../../core/json/json.ts';
 import type { DeltaPath } from '../../common/canonical/codec.ts';
 import { type ReadFrame, readFrame } from '../../common/wire/frame.ts';
-import { closingQuote } from '../request/fast-scan.ts';
+import { closingQuote, isAround } from '../request/fast-scan.ts';
 
 /** A longer frame is not worth remembering. */
 const longestRemembered = 4096;
@@ -64,7 +64,7 @@ function textIn({ before, behind }: Template, frame: string): string | undefined
   const end = frame.length - behind.length;
   // The quotes: white space around a text would be no text, and a line end there would end the field.
   if (end < start + 2 || frame.charCodeAt(start) !== quote || frame.charCodeAt(end - 1) !== quote) return undefined;
-  if (!frame.startsWith(before) || !frame.endsWith(behind)) return undefined;
+  if (!isAround(frame, start, end, before, behind)) return undefined;
   const text = tryParse(frame.slice(start, end), JSON.parse);
   return typeof text === 'string' ? text : undefined;
 }

@@ -8,8 +8,8 @@ import { readFrame } from '../../../common/wire/frame.ts';
 import { TextMeter, textBytesIn } from '../../../common/wire/text-meter.ts';
 import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wire/usage-meter.ts';
 import { grantedServices } from '../../metering/surcharges.ts';
-import { asLatin1, leadingEvent, textBytes, textPattern } from '../../request/fast-scan.ts';
-import { idGlance } from '../../request/vendor-ids.ts';
+import { asLatin1, leadingEvent, RepeatedFrame, textPattern } from '../../request/fast-scan.ts';
+import { mayHoldIds } from '../../request/vendor-ids.ts';
 
 const deltaNames = new Set(['text', 'thinking', 'partial_json']);
 const deltaText = textPattern(...deltaNames);
@@ -27,6 +27,7 @@ export class MessagesUsageMeter implements UsageMeter {
   error: JsonObject | undefined;
   upstreamId: string | undefined;
   finish: string | undefined;
+  readonly #repeated = new RepeatedFrame();
   #tier: unknown;
   #speed: unknown;
   #region: unknown;
@@ -49,14 +50,21 @@ export class MessagesUsageMeter implements UsageMeter {
   }
 
   frame(raw: Buffer): Verdict {
+    const latin1 = asLatin1(raw);
+    const repeated = this.#repeated.textBytes(latin1);
+    if (repeated > 0) {
+      this.text.add(repeated);
+      return 'pass';
+    }
     const named = leadingEvent(raw);
     if (named === 'content_block_delta') {
-      this.text.add(textBytes(asLatin1(raw), deltaText));
+      this.text.add(this.#repeated.scan(latin1, deltaText));
+      this.#repeated.remember(latin1);
       return 'pass';
     }
     if (named === 'ping') return this.#ping();
     if (named !== undefined && silentEvents.has(named)) {
-      if (this.#issued !== undefined && idGlance.test(asLatin1(raw))) this.#issued(readFrame(raw)?.json ?? {});
+      if (this.#issued !== undefined && mayHoldIds(raw)) this.#issued(readFrame(raw)?.json ?? {});
       return 'pass';
     }
     const read = readFrame(raw);

@@ -10,8 +10,8 @@ import { type CostOf, readCounters, reportedCost } from '../../../common/wire/re
 import { TextMeter, textBytesIn } from '../../../common/wire/text-meter.ts';
 import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wire/usage-meter.ts';
 import { grantedServices } from '../../metering/surcharges.ts';
-import { asLatin1, leadingEvent, textBytes, textPattern } from '../../request/fast-scan.ts';
-import { idGlance } from '../../request/vendor-ids.ts';
+import { asLatin1, isDeltaEvent, leadingEvent, textBytes, textPattern } from '../../request/fast-scan.ts';
+import { mayHoldIds } from '../../request/vendor-ids.ts';
 
 const deltaText = textPattern('delta');
 const textNames = new Set(['text', 'arguments', 'input', 'refusal', 'code']);
@@ -47,14 +47,14 @@ export class ResponsesUsageMeter implements UsageMeter {
   }
 
   frame(raw: Buffer): Verdict {
-    const named = leadingEvent(raw);
     // Most frames are deltas with their name in front; without names, each frame is parsed.
-    if (named?.endsWith('.delta')) {
+    if (isDeltaEvent(raw)) {
       this.text.add(textBytes(asLatin1(raw), deltaText));
       return 'pass';
     }
+    const named = leadingEvent(raw);
     if (named !== undefined && named !== 'error' && named !== 'response.created' && !Object.hasOwn(endings, named)) {
-      if (this.#issued !== undefined && idGlance.test(asLatin1(raw))) this.#issued(readFrame(raw)?.json ?? {});
+      if (this.#issued !== undefined && mayHoldIds(raw)) this.#issued(readFrame(raw)?.json ?? {});
       return 'pass';
     }
     const read = readFrame(raw);
