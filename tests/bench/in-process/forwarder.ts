@@ -53,7 +53,7 @@ export function createForwarder(upstreamPort: number): Server {
       const headers = { 'content-type': 'application/json', authorization: incoming.headers.authorization ?? '' };
       pool.dispatch(
         { path: incoming.url!, method: incoming.method as 'POST', headers, body },
-        new Relay(outgoing, body.includes('"stream":true')),
+        new Relay(outgoing, body.includes('"stream":true') || incoming.url!.includes(':stream')),
       );
     });
   });
