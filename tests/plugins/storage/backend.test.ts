@@ -3,10 +3,19 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { type EmbeddedBackend, openBackend } from '../../../plugins/storage/embedded/backend.ts';
 import { query } from '../../../plugins/storage/embedded/wire.ts';
 import { fillDirectory } from '../../helpers/template.ts';
+
+async function openFresh(context: TestContext): Promise<{ backend: EmbeddedBackend; directory: string }> {
+  const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
+  context.after(() => rmSync(directory, { recursive: true, force: true }));
+  await fillDirectory(directory);
+  const backend = await openBackend(directory);
+  context.after(() => backend.close());
+  return { backend, directory };
+}
 
 async function ask(backend: EmbeddedBackend, text: string): Promise<string> {
   let answer = '';
@@ -17,11 +26,7 @@ async function ask(backend: EmbeddedBackend, text: string): Promise<string> {
 }
 
 test('columns without an index are analyzed again when half of the rows have changed', async (context) => {
-  const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
-  context.after(() => rmSync(directory, { recursive: true, force: true }));
-  await fillDirectory(directory);
-  const backend = await openBackend(directory);
-  context.after(() => backend.close());
+  const { backend } = await openFresh(context);
   await ask(backend, 'create table busy (id int primary key, "Kind" text, other text)');
   await ask(backend, 'create index on busy ("Kind")');
   const add = (from: number, until: number) =>
@@ -57,11 +62,7 @@ test('columns without an index are analyzed again when half of the rows have cha
 });
 
 test('upkeep checkpoints a long log, vacuums and analyzes each when that is due, and does nothing otherwise', async (context) => {
-  const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
-  context.after(() => rmSync(directory, { recursive: true, force: true }));
-  await fillDirectory(directory);
-  const backend = await openBackend(directory);
-  context.after(() => backend.close());
+  const { backend, directory } = await openFresh(context);
   assert.equal(await backend.upkeep(), false);
   await ask(backend, "create table busy as select n, repeat('x', 500) as filler from generate_series(1, 20000) as n");
   for (let round = 0; round < 7; round += 1) await ask(backend, "update busy set filler = repeat('y', 500)");
