@@ -74,7 +74,7 @@ function isContextKey(value: unknown): value is ContextKey<unknown> {
   return typeof (value as ContextKey<unknown> | undefined)?.slot === 'number';
 }
 
-/** Of each guarded gateway of this process; a plugin of two gateways may read what it declares in either. */
+/** The plugins of each guarded gateway in this process. A plugin used by two gateways may read what it declares in either. */
 const guarded = new Set<readonly Guarded[]>();
 const ownCode = fileURLToPath(new URL('../../plugins/', import.meta.url));
 const sharedCode = join(ownCode, 'common') + sep;

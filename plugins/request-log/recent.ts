@@ -1,33 +1,34 @@
-/** Groups of the last minutes by model and by provider, from one reading of their rows. */
+/** Sums of requests by model and by provider, computed in one pass over the rows. */
 import { sql } from 'drizzle-orm';
 import type { RecentGroup, RecentGroups, RequestFilter, RequestResult } from '../common/domain/admin/requests.ts';
 import { cellOf, percentilesOf } from '../common/kit/sums/histogram.ts';
-import { conditionsOfRows } from '../common/kit/sums/read.ts';
+import { conditionsOfRows, dimensionOf } from '../common/kit/sums/read.ts';
 import { rowsOf } from '../common/kit/sums/rows.ts';
 import { column, rowShape, rowsWithin } from '../common/kit/sums/table.ts';
-import { checkGroups, conditionsOf, type Store } from './sums.ts';
+import { checkGroups, queryOf, type Store } from './sums.ts';
 
-/** Requests of one result whose first byte came within one cell of the histogram; null: no byte came. */
+/** The number of requests with this result and this histogram cell of the time to the first byte. `cell` is null if no byte was sent. */
 type Cell = readonly [result: RequestResult, cell: number | null, requests: number];
 
-/** Each row is read once, which is most of the work: its cell takes the place of the histogram that it would be added to. */
+/** Reading the rows is most of the cost, so the query reads each once and counts rows per cell. The histograms are built here. */
 export async function recentGroupsOf(
   { orm, schema, sums }: Store,
   filter: RequestFilter,
   limit: number,
 ): Promise<RecentGroups> {
   checkGroups(limit);
+  const query = queryOf(filter, [filter.from, filter.until]);
+  if (query === undefined) return { model: [], provider: [] };
   const { value } = rowShape(sums);
   const columns = ['model', 'provider', 'result'].map((wanted) => {
-    const dimension = sums.dimensions.find(({ name }) => name === wanted)!;
-    return sql`${value(dimension)} as ${column(wanted)}`;
+    return sql`${value(dimensionOf(sums, wanted))} as ${column(wanted)}`;
   });
   const cell = sql`case when first_byte_ms is not null then ${cellOf(sql`first_byte_ms`)} end as cell`;
   const rows = await rowsOf<{ model: string; provider: string; cells: readonly Cell[] }>(
     orm,
     sql`select model, provider, json_agg(json_build_array(result, cell, requests)) as cells
         from (select ${sql.join(columns, sql`, `)}, ${cell}, count(*) as requests
-          from ${rowsWithin(schema, sums, [filter.from, filter.until])} where ${conditionsOfRows(sums, conditionsOf(filter))}
+          from ${rowsWithin(schema, sums, [filter.from, filter.until])} where ${conditionsOfRows(sums, query.conditions)}
           group by 1, 2, 3, 4) as found
         group by 1, 2 order by sum(requests) desc, 1, 2 limit ${limit}::int`,
   );

@@ -199,7 +199,7 @@ function timesIn(row: SumsRow | undefined): RequestTimes {
 }
 
 /** Undefined: nothing can match. */
-function queryOf(
+export function queryOf(
   filter: Omit<RequestFilter, keyof Span>,
   bounds: readonly number[],
 ): Pick<SumsQuery, 'bounds' | 'conditions'> | undefined {

@@ -60,7 +60,7 @@ async function measure(
   const { port, key, headers } = started;
   const before = processorMs(started);
   const result = await load<LoadResult>({ port, key, headers, path, body, connections, seconds: forSeconds });
-  // What a gateway has put off counts for it, and its database would disturb the next subject.
+  // Pending rows are part of the cost of a gateway, and writing them later would slow down the next subject.
   await settled({ ...started, isWhole: true });
   if (result.failures > 0) throw new Error(`${name}: ${result.failures} failures`);
   const units = result.requests * unitsPerRequest;

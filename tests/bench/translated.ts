@@ -1,4 +1,4 @@
-/** Streams that are translated, beside those of the same upstream and those of the same client relayed, and forwarded without a gateway. */
+/** Compares translated streams with relayed streams of either protocol, and with the bare forwarder. */
 import { compare, report, type Subject } from './measure.ts';
 import type { Started } from './processes.ts';
 import { names, type ProtocolName, wordsOf } from './words.ts';
@@ -14,7 +14,7 @@ const pairs: readonly (readonly [client: ProtocolName, upstream: ProtocolName])[
   ['chat', 'gemini'],
 ];
 
-/** Chunks as fast as they are taken; a subject for each pair, and for each protocol one that is relayed and one of the bare forwarder. */
+/** The vendor sends as fast as possible. Subjects: each translated pair; for each protocol, its relay and the bare forwarder. */
 export async function translatedStreams(
   gateway: Started,
   bare: Started,

@@ -74,19 +74,21 @@ export function marginOf({
 const nextQuarter = (at: number) => Math.ceil(at / quarterMs) * quarterMs;
 
 /**
- * The part of a span that ends now, from its first whole quarter of an hour on: it is read from kept sums alone, however many calls there
- * are. A span shorter than an hour would lose too much and stays as it is.
+ * Shortens a span of an hour or more so that it starts at a quarter of an hour. It is then read from stored sums alone, so the cost does
+ * not depend on the number of calls. A shorter span is returned unchanged.
  */
-function keptSpan({ from, until }: Span): Span {
-  return until - from < hour ? { from, until } : { from: nextQuarter(from), until: nextQuarter(until) };
+function keptSpan(span: Span): Span {
+  return span.until - span.from < hour ? span : { from: nextQuarter(span.from), until: nextQuarter(span.until) };
 }
 
 async function spikes(queries: LedgerQueries | undefined, span: Span): Promise<Measurement<bigint>[]> {
   if (queries === undefined) return [];
   const recent = keptSpan(span);
-  const earliest = nextQuarter(recent.from - usualWindows * (span.until - span.from));
+  const earliest = recent.from - usualWindows * (span.until - span.from);
+  // Rounding leaves out at most a quarter of an hour of a day or more.
+  const from = recent === span ? earliest : nextQuarter(earliest);
   const now = await queries.spend(recent, 'account', mostGroups);
-  const before = await queries.spend({ from: earliest, until: recent.from }, 'account', 1_500);
+  const before = await queries.spend({ from, until: recent.from }, 'account', 1_500);
   const known = new Map(before.map(({ group, cost }) => [group, cost]));
   return now.flatMap(({ group, cost }) => spikeOf(group, cost, known.get(group)) ?? []);
 }

@@ -5,7 +5,7 @@ import type { RecentGroup, RecentGroups, RequestQueries } from '../../common/dom
 
 type Queries = () => RequestQueries | undefined;
 
-/** Pairs of model and provider that are counted at most. */
+/** The maximum number of pairs of model and provider. */
 const mostPairs = 500;
 const mostGroups = 100;
 /** Requests that no model answers. */

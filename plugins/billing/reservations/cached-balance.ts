@@ -40,7 +40,7 @@ export interface CachedBalance {
   upkeep: Promise<void> | undefined;
   /** Locked for a debit that is being made in the database. */
   reserved: Money;
-  /** Resolves when one such debit releases its reservation; undefined while nobody waits. */
+  /** Resolved when a running debit ends. Undefined if no request waits for one. */
   unlocked: PromiseWithResolvers<void> | undefined;
   /** The lease's values; undefined: the whole balance belongs to this process. */
   readonly lease: LeaseShare | undefined;

@@ -89,14 +89,17 @@ export class RepeatedFrame {
   }
 }
 
-/** Whether a text is `before` up to `start` and `behind` from `end` on. V8 compares parts in half of the time of `startsWith` and `endsWith`. */
+/**
+ * Whether `text` consists of `before` up to the offset `start`, and of `behind` from the offset `end`. In V8, comparing slices takes half
+ * the time of `startsWith` and `endsWith`.
+ */
 export const isAround = (text: string, start: number, end: number, before: string, behind: string): boolean =>
   text.slice(0, start) === before && text.slice(end) === behind;
 
 /** Length of `event:`. */
 const fieldBytes = 6;
 
-/** Where the `event` field ends when it is the frame's first line, as in all recorded vendors that send it; else -1. */
+/** The offset of the end of the `event` field. -1 if the field is not the first line; recorded vendors that send it send it first. */
 function leadingEventEnd(raw: Buffer): number {
   // e…t: is enough, no other field of the format has this form.
   if (raw[0] !== 0x65 || raw[4] !== 0x74 || raw[5] !== 0x3a) return -1;
@@ -105,7 +108,7 @@ function leadingEventEnd(raw: Buffer): number {
   return end;
 }
 
-/** The `event` field when it is the frame's first line; else undefined. */
+/** The value of the `event` field. Undefined if the field is not the first line. */
 export function leadingEvent(raw: Buffer): string | undefined {
   const end = leadingEventEnd(raw);
   return end === -1 ? undefined : raw.toString('latin1', raw[fieldBytes] === 0x20 ? fieldBytes + 1 : fieldBytes, end);
@@ -113,7 +116,7 @@ export function leadingEvent(raw: Buffer): string | undefined {
 
 const deltaEnding = [...Buffer.from('.delta')];
 
-/** Whether the frame's first line is an `event` field that ends in `.delta`. */
+/** Whether the first line is an `event` field and its value ends with `.delta`. */
 export function isDeltaEvent(raw: Buffer): boolean {
   const start = leadingEventEnd(raw) - deltaEnding.length;
   if (start < fieldBytes) return false;

@@ -76,8 +76,8 @@ const idPattern = valuePattern('file_id', 'file_ids', 'container_id', 'container
 const nameBeginnings = [Buffer.from('"file_'), Buffer.from('"conta')];
 
 /**
- * Whether a frame of an answer that is not parsed otherwise may hold ids. A long one is first searched for beginnings of these names: so
- * few bytes are found by `memchr`, in a hundredth of the pattern's time.
+ * Whether a frame may contain ids. Called for frames that are not parsed for another reason. A search for the first bytes of the member
+ * names runs first: on 48 KB it is about 25 times faster than the pattern.
  */
 export const mayHoldIds = (frame: Buffer): boolean =>
   nameBeginnings.some((beginning) => frame.includes(beginning)) && idPattern.test(asLatin1(frame));

@@ -1,4 +1,4 @@
-/** What a whole Postgres leaves to its checkpointer and autovacuum, in steps that clients wait for. */
+/** Maintenance that PostgreSQL does in processes of its own: checkpoints, vacuum and analysis. Clients wait during each step. */
 import type { PGlite } from '@electric-sql/pglite';
 
 /** Write-ahead log after which a checkpoint lets old log files go, and after which a new copy of the directory is due. */
@@ -7,15 +7,15 @@ export const checkpointAfterBytes = 64 * 2 ** 20;
 interface DueTable {
   readonly name: string;
   readonly vacuums: boolean;
-  /** Since all columns were analyzed. */
+  /** Rows changed since all columns were analyzed. */
   readonly changed: number;
-  /** The columns that indexes have; null: all columns are to be analyzed. */
+  /** The indexed columns as a list in SQL. Null if all columns are to be analyzed. */
   readonly columns: string | null;
 }
 
 export class Upkeep {
   readonly #pglite: PGlite;
-  /** By table: its rows that had changed since all columns were analyzed, when its indexed ones last were. */
+  /** By table: the value of `changed` when its indexed columns were last analyzed. */
   readonly #analyzed = new Map<string, number>();
 
   constructor(pglite: PGlite) {
@@ -38,9 +38,9 @@ export class Upkeep {
   }
 
   /**
-   * Without autovacuum dead rows would stay for ever, and plans would rest on what tables once were. The thresholds are autovacuum's own
-   * defaults, but that columns without an index are analyzed again only when half of the rows have changed: they take most of an analysis
-   * and decide little. Postgres counts changes on after an analysis of some columns.
+   * Without autovacuum, dead rows would never be removed and the planner would use old statistics. The thresholds are autovacuum's
+   * defaults, with one exception: columns without an index are analyzed only when half of the rows have changed, because they take most
+   * of the time and affect few plans. PostgreSQL does not reset its count of changed rows when only some columns are analyzed.
    */
   async #vacuumOrAnalyze(): Promise<boolean> {
     await this.#pglite.exec('select pg_stat_force_next_flush()'); // What the next statement reads is then up to date.

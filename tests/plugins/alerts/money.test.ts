@@ -66,9 +66,12 @@ test('windows of an hour or more are asked for in whole quarters, which are read
   await margin!.measure!({ from: now - hourMs, until: now + 1 });
   await spike!.measure!({ from: now - hourMs, until: now + 1 });
   await margin!.measure!({ from: now - 600_000, until: now + 1 });
+  await spike!.measure!({ from: now - 600_000, until: now });
   const hour = { from: at('11:15:00'), until: at('12:15:00') };
   const day = { from: at('11:15:00') - 24 * hourMs, until: at('11:15:00') };
-  assert.deepEqual(asked, [hour, hour, day, { from: now - 600_000, until: now + 1 }]);
+  const short = { from: now - 600_000, until: now };
+  const before = { from: now - 25 * 600_000, until: now - 600_000 };
+  assert.deepEqual(asked, [hour, hour, day, { ...short, until: now + 1 }, short, before]);
 });
 
 const kinds = moneyKinds(() => undefined);

@@ -31,7 +31,7 @@ test('columns without an index are analyzed again when half of the rows have cha
   await ask(backend, 'create index on busy ("Kind")');
   const add = (from: number, until: number) =>
     ask(backend, `insert into busy select n, 'kind ' || n, 'other ' || n from generate_series(${from}, ${until}) as n`);
-  /** Of each column, how many different values the planner believes there are. */
+  /** The planner's estimate of distinct values in each column. */
   const known = async () => {
     while (await backend.upkeep());
     const answer = await ask(

@@ -151,8 +151,8 @@ export interface RequestQueries {
     groups: readonly string[],
   ): Promise<(group: string) => RequestTimes>;
   /**
-   * The groups by model and by provider at once, read from the rows in one pass: for a span of minutes. Of the pairs of both the
-   * `limit` with the most requests are counted; the largest groups first.
+   * Groups by model and groups by provider, computed in one pass over the rows. Meant for spans of minutes. Only the `limit` most
+   * frequent pairs of model and provider are counted. The largest groups come first.
    */
   recentGroups(filter: RequestFilter, limit: number): Promise<RecentGroups>;
   /** `seriesBetween` for each of these groups, without empty buckets. */

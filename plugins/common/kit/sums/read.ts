@@ -215,7 +215,7 @@ function selectRows(select: Select, range: Range): SQL {
     from ${rowsWithin(schema, sums, range)} where ${conditionsOfRows(sums, conditions)} group by 1, 2`;
 }
 
-/** All of these conditions, on rows of the table. */
+/** SQL that requires all conditions of a row of the table. */
 export function conditionsOfRows(sums: SumTable, conditions: readonly Condition[]): SQL {
   const chosen = conditions.map((condition) => conditionOf(dimensionOf(sums, condition[0]), true, condition));
   return sql.join([sql`true`, ...chosen], sql` and `);
@@ -286,7 +286,7 @@ function narrowed({ sums, schema, conditions }: Select, [part, ranges]: Kept, wa
 
 const shortMs = 6 * hourMs;
 
-const dimensionOf = (sums: SumTable, name: string): Dimension =>
+export const dimensionOf = (sums: SumTable, name: string): Dimension =>
   sums.dimensions.find((dimension) => dimension.name === name)!;
 
 /** Of several spans: the one from the first to the last without what is between them, or the steps one by one if these are fewer. */
