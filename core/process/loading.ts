@@ -1,9 +1,13 @@
-/** Lets Node load some two thousand modules for a part of the work: keeps what was compiled, and looks once at each folder and package. */
+/**
+ * What a process of the gateway asks of Node before it loads the rest: to load some two thousand modules for a part of the work, by keeping what was
+ * compiled and looking once at each folder and package, and to collect garbage as a server needs it.
+ */
 import { existsSync, lstatSync, mkdirSync } from 'node:fs';
 import { constants, enableCompileCache, type ResolveHookSync, registerHooks } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
 
 /**
  * What is compiled is kept for the next start, in NODE_COMPILE_CACHE or the user's own directory for such things; for the
@@ -91,4 +95,25 @@ function rememberIn(packages: Map<string, Found>, specifier: string, resolve: ()
   // Other hooks give names of their own a meaning.
   if (found.url.includes(`/${packagesFolder}/`)) packages.set(specifier, { ...found, shortCircuit: true });
   return found;
+}
+
+/** The first version of V8 with the last flag is that of Node 24. */
+const versionWithAll = 13;
+
+/**
+ * Sets flags of V8, for all threads of the process, which make full collections rare. Each stops the thread for 10 to 20 ms and takes most
+ * of the time of another for 80 ms.
+ *
+ * - None after some seconds with little to do, which would return memory to the system. Such a collection also deletes the description of each
+ *   kind of object that has no instance at that moment, and with it the optimized code that uses the kind: requests after such a pause took
+ *   twice the processor time, until their code was optimized again.
+ * - One when the heap is three times as large as after the last one. V8 by itself waits for a quarter more, where there is little garbage.
+ * - None because 64 MB have been allocated outside the heap, as everything that is read from a socket is: a load of streams had four
+ *   of them in a second. V8 counts these bytes as it counts those of the heap instead.
+ */
+export function collectLessOften(): void {
+  setFlagsFromString('--memory-reducer-gc-count=0');
+  setFlagsFromString('--heap-growing-percent=200');
+  if (Number.parseInt(process.versions.v8, 10) < versionWithAll) return;
+  setFlagsFromString('--external-memory-accounted-in-global-limit');
 }

@@ -18,12 +18,13 @@ export type Costs = Readonly<Record<string, Cost>>;
 const seconds = Number(process.env['BENCH_SECONDS'] ?? 4);
 const rounds = 3;
 /**
- * So many units of each subject come before the rounds, in shorter loads: with fewer, some of the code is not optimized yet, and more of
- * it in the larger subjects.
+ * So many requests of each subject come before the rounds, in shorter loads: with fewer, some of the code is not optimized yet, and more of
+ * it in the larger subjects. A stream counts as 100: most of its code runs for each chunk.
  */
-const warmUpUnits = Number(process.env['BENCH_WARM_UP'] ?? 60_000);
+const warmUpRequests = Number(process.env['BENCH_WARM_UP'] ?? 100_000);
+const requestsPerStream = 100;
 const warmUpSeconds = 2;
-/** What is too slow to reach `warmUpUnits` in them is measured all the same. */
+/** What is too slow to reach `warmUpRequests` in them is measured all the same. */
 const maxWarmUps = 20;
 
 /** Best of several rounds, subjects in turn, so that a disturbance of the machine hits no single one. */
@@ -34,6 +35,8 @@ export async function compare(
 ): Promise<Costs> {
   const best: Record<string, Cost> = {};
   const entries = Object.entries(subjects);
+  const weight = unitsPerRequest > 1 ? requestsPerStream : 1;
+  const warmUpUnits = (warmUpRequests / weight) * unitsPerRequest;
   for (const [name, subject] of entries) {
     let units = 0;
     for (let loads = 0; units < warmUpUnits && loads < maxWarmUps; loads++) {

@@ -1,11 +1,13 @@
 /** The gateway of the soak, as a process of its own; it reports its port, keys and, when asked, what it holds. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { boot } from '../../core/gateway/boot.ts';
+import { collectLessOften } from '../../core/process/loading.ts';
 import { accounts } from '../../plugins/common/domain/accounts.ts';
 import { ledger } from '../../plugins/common/domain/ledger.ts';
 import { money } from '../../plugins/common/domain/money.ts';
 import { descriptorsOf, type Sample } from './samples.ts';
 
+collectLessOften();
 const [file] = process.argv.slice(2) as [string];
 const delay = monitorEventLoopDelay({ resolution: 5 });
 const gateway = await boot(file, { mode: 'serve' });
