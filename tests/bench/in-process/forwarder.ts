@@ -44,7 +44,7 @@ class Relay implements Dispatcher.DispatchHandler {
 }
 
 export function createForwarder(upstreamPort: number): Server {
-  const pool = new Pool(`http://127.0.0.1:${upstreamPort}`, { connections: 4096, pipelining: 1, allowH2: false });
+  const pool = new Pool(`http://127.0.0.1:${upstreamPort}`, { connections: 16_384, pipelining: 1, allowH2: false });
   return createServer((incoming, outgoing) => {
     const parts: Buffer[] = [];
     incoming.on('data', (part: Buffer) => void parts.push(part));
