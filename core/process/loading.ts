@@ -101,15 +101,15 @@ function rememberIn(packages: Map<string, Found>, specifier: string, resolve: ()
 const versionWithAll = 13;
 
 /**
- * Sets flags of V8, for all threads of the process, which make full collections rare. Each stops the thread for 10 to 20 ms and takes most
- * of the time of another for 80 ms.
+ * Sets flags of V8, for all threads of the process, so that full collections of garbage are rare. Each stops its thread for 10 to 20 ms and
+ * keeps another busy for about 80 ms.
  *
- * - None after some seconds with little to do, which would return memory to the system. Such a collection also deletes the description of each
- *   kind of object that has no instance at that moment, and with it the optimized code that uses the kind: requests after such a pause took
- *   twice the processor time, until their code was optimized again.
- * - One when the heap is three times as large as after the last one. V8 by itself waits for a quarter more, where there is little garbage.
- * - None because 64 MB have been allocated outside the heap, as everything that is read from a socket is: a load of streams had four
- *   of them in a second. V8 counts these bytes as it counts those of the heap instead.
+ * - No collection after some seconds with little to do. It would return memory to the system, but also delete the description of each kind
+ *   of object that has no instance at that moment, and with it the optimized code that uses the kind: requests after such a pause took twice the
+ *   processor time, until their code was optimized again.
+ * - A collection when the heap has three times its size after the last one. Without the flag V8 often collects when it is a quarter larger.
+ * - No collection only because 64 MB have been allocated outside the heap, as everything that is read from a socket is: under a load of
+ *   streams there were four in a second. Instead, V8 counts these bytes as it counts those of the heap.
  */
 export function collectLessOften(): void {
   setFlagsFromString('--memory-reducer-gc-count=0');
