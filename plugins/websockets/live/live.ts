@@ -40,6 +40,8 @@ export class LiveDialect implements Dialect {
   /** The turn has ended, and its usage has not arrived yet. */
   #isAwaited = false;
   #usage: Usage | undefined;
+  /** The last charged report, until another turn begins: such a report that comes again is the same one. */
+  #charged: string | undefined;
 
   constructor(protocol: RelayProtocol) {
     this.protocol = protocol;
@@ -72,7 +74,10 @@ export class LiveDialect implements Dialect {
 
   upstream({ data }: Message): UpstreamReading | undefined {
     const isBeginning = !this.isResponding && begins.some((name) => data.includes(name));
-    if (isBeginning) this.isResponding = true;
+    if (isBeginning) {
+      this.isResponding = true;
+      this.#charged = undefined;
+    }
     if (!looked.some((name) => data.includes(name))) return isBeginning ? { begins: true } : undefined;
     const event = objectOf(tryParseBytes(data)) ?? {};
     // Reports within a turn replace one another.
@@ -85,6 +90,9 @@ export class LiveDialect implements Dialect {
     this.isResponding = false;
     this.#isAwaited = false;
     this.#usage = undefined;
+    const report = JSON.stringify(usage);
+    if (report === this.#charged) return { answers: true };
+    this.#charged = report;
     return { begins: isBeginning, answers: true, metered: { usage } };
   }
 

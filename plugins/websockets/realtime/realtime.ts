@@ -34,6 +34,8 @@ const parsedBytes = 64 * 1024;
 const bytesPerAudioToken = 12_800;
 const bytesPerTextToken = 3;
 const imageTokens = 1_500;
+/** Of one session. */
+const mostSeenIds = 1_000;
 
 const modelMember = Buffer.from('"model"');
 const escapeSequence = Buffer.from('\\u');
@@ -51,6 +53,9 @@ export class RealtimeDialect implements Dialect {
   /** The transcription model, by the upstream's name; undefined: input is not transcribed. */
   #transcriptionModel: string | undefined;
   #responding = 0;
+  readonly #begun = new SeenIds();
+  readonly #ended = new SeenIds();
+  readonly #transcribed = new SeenIds();
 
   constructor(model: string) {
     this.#model = model;
@@ -90,14 +95,21 @@ export class RealtimeDialect implements Dialect {
     const type = isBinary ? undefined : typeOf(data);
     switch (type) {
       case 'response.created':
+        if (!this.#begun.add(responseIdIn(tryParseBytes(data)))) return undefined;
         this.#responding += 1;
         return { begins: true };
-      case 'response.done':
+      case 'response.done': {
+        const event = tryParseBytes(data);
+        const reading = doneReading(event);
+        if (!this.#ended.add(responseIdIn(event))) return { errorAt: reading.errorAt };
         this.#responding = Math.max(0, this.#responding - 1);
-        return doneReading(tryParseBytes(data));
+        return reading;
+      }
       case 'conversation.item.input_audio_transcription.completed': {
-        const usage = transcriptionUsage(objectOf(tryParseBytes(data))?.['usage']);
-        return usage === undefined ? undefined : { metered: { usage, model: this.#transcriptionModel } };
+        const event = objectOf(tryParseBytes(data)) ?? {};
+        const usage = transcriptionUsage(event['usage']);
+        if (usage === undefined || !this.#transcribed.add(contentIdIn(event))) return undefined;
+        return { metered: { usage, model: this.#transcriptionModel } };
       }
       case 'error':
         return { answers: true, errorAt: ['error'] };
@@ -140,6 +152,35 @@ function typeOf(data: Buffer): string | undefined {
 function tokensOf(data: Buffer, isBinary: boolean): number {
   if (isBinary || data.includes(soundMember)) return data.length / bytesPerAudioToken;
   return data.includes(dataUrl) ? imageTokens : data.length / bytesPerTextToken;
+}
+
+/** What a vendor reports again under the same id is no further response: it is passed on, and charged once. */
+class SeenIds {
+  readonly #ids = new Set<string>();
+
+  /** false: the id was added before. Without an id nothing shows a repetition. */
+  add(id: string | undefined): boolean {
+    if (id === undefined) return true;
+    if (this.#ids.has(id)) return false;
+    this.#ids.add(id);
+    if (this.#ids.size > mostSeenIds) for (const oldest of this.#ids) return this.#ids.delete(oldest);
+    return true;
+  }
+}
+
+function responseIdIn(event: unknown): string | undefined {
+  return shortText(objectOf(objectOf(event)?.['response'])?.['id']);
+}
+
+/** The part of an item that was transcribed. */
+function contentIdIn({ item_id: item, content_index: index }: JsonObject): string | undefined {
+  const id = shortText(item);
+  return id === undefined ? undefined : `${id} ${typeof index === 'number' ? index : 0}`;
+}
+
+/** Longer texts are no ids. */
+function shortText(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' && value.length <= 200 ? value : undefined;
 }
 
 function doneReading(event: unknown): UpstreamReading {

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cost } from '../../../plugins/common/domain/money.ts';
 import { totalTokens } from '../../../plugins/common/domain/usage.ts';
+import { LiveDialect, liveProtocols } from '../../../plugins/websockets/live/live.ts';
 import { RealtimeDialect } from '../../../plugins/websockets/realtime/realtime.ts';
 import { responseUsage, transcriptionUsage } from '../../../plugins/websockets/realtime/usage.ts';
+import type { Dialect } from '../../../plugins/websockets/relay/dialect.ts';
 import { fc } from '../../helpers/properties.ts';
 
 const count = fc.nat(100_000);
@@ -137,4 +139,64 @@ test('no way of writing it names another model', () => {
     message('{"type":"session.update", "session":{ "model" : "alias","x":[1.0]} }'),
   ).replaced;
   assert.equal(String(replaced), '{"type":"session.update", "session":{ "model" : "real","x":[1.0]} }');
+});
+
+const upstreamMessage = (event: object) => ({ data: Buffer.from(JSON.stringify(event)), isBinary: false });
+
+/** Whether an event is charged, and what for. */
+function meteredBy(dialect: Dialect, events: readonly object[]) {
+  return events.flatMap((event) => dialect.upstream(upstreamMessage(event))?.metered ?? []);
+}
+
+test('events that a vendor repeats, at once or later, are charged once for each id', () => {
+  const kinds = ['response.created', 'response.done', 'conversation.item.input_audio_transcription.completed'] as const;
+  const event = fc.record({ kind: fc.constantFrom(...kinds), id: fc.nat(3), tokens: fc.integer({ min: 1, max: 99 }) });
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 30 }), (events) => {
+      const sent = events.map(({ kind: type, id, tokens }) => {
+        const usage = { input_tokens: tokens, output_tokens: 1 };
+        if (type === 'response.created') return { type, response: { id: `r${id}` } };
+        if (type === 'response.done') return { type, response: { id: `r${id}`, status: 'completed', usage } };
+        return { type, item_id: `i${id}`, content_index: 0, usage };
+      });
+      const charged = new Map<string, number>();
+      for (const { kind, id, tokens } of events)
+        if (kind !== 'response.created' && !charged.has(`${kind}${id}`)) charged.set(`${kind}${id}`, tokens);
+      const metered = meteredBy(new RealtimeDialect('m'), sent);
+      assert.deepEqual(
+        metered.map(({ usage }) => usage?.input),
+        [...charged.values()],
+      );
+    }),
+  );
+});
+
+test('a repeated event of a response changes nothing for the one that runs', () => {
+  const dialect = new RealtimeDialect('m');
+  const created = (id: string) => dialect.upstream(upstreamMessage({ type: 'response.created', response: { id } }));
+  const done = (id: string) =>
+    dialect.upstream(upstreamMessage({ type: 'response.done', response: { id, status: 'failed' } }));
+  created('a');
+  created('a');
+  done('a');
+  assert.equal(dialect.isResponding, false);
+  created('b');
+  assert.deepEqual(done('a'), { errorAt: ['response', 'status_details'] }, 'its error is still searched for secrets');
+  assert.equal(dialect.isResponding, true);
+  done('b');
+  assert.equal(dialect.isResponding, false);
+});
+
+test('a live session is charged once for a turn whose end is sent again', () => {
+  const dialect = new LiveDialect(liveProtocols[0]!);
+  const begin = { serverContent: { modelTurn: { parts: [{ text: 'a' }] } } };
+  const end = (tokens: number) => ({
+    serverContent: { turnComplete: true },
+    usageMetadata: { promptTokenCount: tokens, responseTokenCount: 2 },
+  });
+  const events = [begin, end(5), end(5), begin, end(5), end(5), end(6)];
+  assert.deepEqual(
+    meteredBy(dialect, events).map(({ usage }) => usage?.input),
+    [5, 5, 6],
+  );
 });
