@@ -41,3 +41,13 @@ test('the tests that the list names are there', () => {
       name,
     );
 });
+
+test('the tests that the list names for public reports are there', () => {
+  const reported = [...page.matchAll(/^\| [\w.-]+\/[\w.-]+#\d+ \| `(.+)` \|$/gm)].map(([, name]) => name!);
+  assert.ok(reported.length > 0);
+  for (const name of reported)
+    assert.ok(
+      sources.some((source) => source.includes(name)),
+      name,
+    );
+});

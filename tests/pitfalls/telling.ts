@@ -87,4 +87,18 @@ export async function sent(
   };
 }
 
+/** One turn of a conversation: what the vendor was sent, and what the client reads of its answer. */
+export async function turn(pair: Pair, ask: Ask, play: Play, telling: Telling = {}) {
+  const isStream = telling.isStream ?? true;
+  const vendor = vendors[pair.vendor];
+  const upstream = isStream ? streamAnswer([streamOf(pair.vendor, play)]) : wholeAnswer(vendor.whole(play, 'model'));
+  const { answer, sent: request } = await relay(askedOf(pair, { ...telling, ask }), upstream);
+  const text = (await readBody(answer.body)).toString();
+  const client = clients[pair.client];
+  return {
+    body: Buffer.from(request.body as Uint8Array).toString(),
+    seen: isStream ? client.readStream(text) : client.readWhole(text),
+  };
+}
+
 export { Source };

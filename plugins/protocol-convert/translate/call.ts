@@ -24,6 +24,7 @@ import { compactionPrompt } from '../state/compaction.ts';
 import { compactionAnswerCodec, compactionItemCodec, type ReplyCodec } from '../state/compaction-reply.ts';
 import { mustEmulate } from '../state/emulation.ts';
 import { answerTransforms } from '../transforms/chain.ts';
+import { ConversationDigest } from './conversation-digest.ts';
 import { boundsOf, encodedBody, isLarge, pause } from './large-body.ts';
 import { ResponseTranslation } from './response-mapping.ts';
 import { foreignRefusal } from './upstream-error.ts';
@@ -56,7 +57,8 @@ export async function translateCall(
   next: Next,
 ): Promise<Answer> {
   const stream = streamsUpstream(opened.call.stream, target);
-  const { encoded, dropped: droppedFields, large } = await encodeRequest(exchange, opened, upstream, target, tools);
+  const request = await encodeRequest(exchange, opened, upstream, target, tools);
+  const { encoded, dropped: droppedFields, large, precedent } = request;
   recordConversion(exchange, `translated from ${opened.protocol.name} to ${upstream.name}`, droppedFields, tools);
   checkDropped(droppedFields, tools.config);
   const { path } = encoded;
@@ -64,7 +66,7 @@ export async function translateCall(
   // Client headers have no meaning in another protocol.
   const bare = { ...exchange.request, headers: {} };
   exchange.set(upstreamRequest, buildUpstreamRequest(upstream, bare, prepared, target, stream));
-  const translation = translationOf(exchange, opened, upstream, target, encoded, tools);
+  const translation = translationOf(exchange, opened, upstream, target, { ...encoded, precedent }, tools);
   const asked: Answered = {
     ...opened,
     protocol: upstream,
@@ -80,14 +82,17 @@ export async function translateCall(
   }
 }
 
-/** The request encoded for the upstream, the parameters that were dropped, and whether it is large. */
+/**
+ * The request encoded for the upstream, the parameters that were dropped, whether it is large, and the digest of its conversation
+ * where the answer may have calls.
+ */
 export async function encodeRequest(
   exchange: Exchange,
   opened: Opened,
   upstream: WireProtocol,
   target: Target,
   tools: Tools,
-): Promise<{ encoded: EncodedRequest; dropped: readonly string[]; large: boolean }> {
+): Promise<{ encoded: EncodedRequest; dropped: readonly string[]; large: boolean; precedent: string | undefined }> {
   const codec = decoding(opened);
   const account = accountOf(exchange);
   const large = isLarge(exchange, opened);
@@ -99,7 +104,10 @@ export async function encodeRequest(
   requireAnswerable(read.turns, codec.conversation);
   if (hasStrayResult(read.turns)) droppedParameters.drop('strayResults');
   const asked = opened.compaction === undefined ? read : compactionPrompt(read);
-  const whole = { ...asked, turns: tools.signatureCache.recall(account, asked.turns) };
+  const digest = new ConversationDigest(asked.turns);
+  const whole = { ...asked, turns: tools.signatureCache.recall(account, asked.turns, digest) };
+  const mayCall = opened.compaction === undefined && opened.call.billable && asked.tools.length > 0;
+  const precedent = mayCall ? digest.end() : undefined;
   if (whole.turns.some(({ parts }) => dropsReasoning(parts, target))) droppedParameters.drop('reasoningHistory');
   const prompt = await withBytes(whole, upstream.codec.needsBytes, tools.config, exchange.signal);
   if (large) await pause(exchange);
@@ -114,7 +122,7 @@ export async function encodeRequest(
   if (large) await pause(exchange);
   tools.ids.refuseIn(encoded.body, opened, target);
   // Media that were fetched may be large too.
-  return { encoded, dropped: droppedParameters.dropped, large: large || prompt !== whole };
+  return { encoded, dropped: droppedParameters.dropped, large: large || prompt !== whole, precedent };
 }
 
 function decodePrompt(exchange: Exchange, opened: Opened, tools: Tools, droppedParameters: DroppedParameters): Prompt {
@@ -169,7 +177,7 @@ function translationOf(
   opened: Opened,
   upstream: WireProtocol,
   target: Target,
-  { responseMapping }: EncodedRequest,
+  { responseMapping, precedent }: EncodedRequest & { readonly precedent: string | undefined },
   tools: Tools,
 ): ResponseTranslation {
   const account = accountOf(exchange);
@@ -194,7 +202,7 @@ function translationOf(
     streamType: reshape?.streamType ?? 'text/event-stream',
     idleFrame: reshape === undefined ? keepAliveFrame : reshape.idleFrame,
     transforms: opened.call.billable ? answerTransforms(exchange, tools.transforms().ofAnswers, tools.log) : undefined,
-    collector: opened.compaction === undefined ? tools.signatureCache.collector(account, maker) : undefined,
+    collector: precedent === undefined ? undefined : tools.signatureCache.collector(account, maker, precedent),
   });
 }
 

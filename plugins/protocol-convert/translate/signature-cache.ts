@@ -1,6 +1,6 @@
 /**
  * A cache of opaque state that clients drop: reasoning and signatures of answers with tool calls, for an hour, by
- * account and call.
+ * account, conversation and call.
  */
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -9,13 +9,15 @@ import { tryParse } from '../../../core/json/json.ts';
 import type { OpaqueState, Part, ReasoningPart, ToolCallPart, Turn } from '../../common/canonical/prompt.ts';
 import type { Event } from '../../common/canonical/reply.ts';
 import { legalCallId } from '../../common/encoding/tool-ids.ts';
+import type { ConversationDigest } from './conversation-digest.ts';
 
 /** The cached parts of an answer, shared by its calls. */
 interface Kept {
   readonly reasoning: readonly ReasoningPart[];
 }
 interface Entry {
-  readonly kept: Kept;
+  /** undefined: two answers to the same conversation made this call, so that it does not say which of them goes on. */
+  readonly kept: Kept | undefined;
   readonly opaqueState: OpaqueState | undefined;
 }
 
@@ -30,12 +32,11 @@ export interface SignatureCacheOptions {
 const maxAnswerLength = 1_000_000;
 /** Approximate bytes of an entry beside its texts. */
 const entryBytes = 300;
-/** Shorter ids may be counters, which repeat with each answer. */
-const uniqueIdLength = 16;
 
 /**
  * Some clients and client libraries have no member for signatures and encrypted reasoning. Their next request repeats
- * the calls alone; the calls identify the rest. An account gets back only what it was answered.
+ * the calls alone; the calls, and the conversation before them, identify the rest: vendors repeat the ids of calls.
+ * An account gets back only what it was answered, in the conversation that it belongs to.
  */
 export class SignatureCache {
   readonly #entries: LRUCache<string, Entry>;
@@ -51,8 +52,11 @@ export class SignatureCache {
     });
   }
 
-  /** Parts of one choice of an answer, with opaque state as the vendor encodes it; `maker` made them. */
-  remember(accountId: string, maker: string, parts: readonly Part[]): void {
+  /**
+   * Parts of one choice of an answer, with opaque state as the vendor encodes it; `maker` made them. `precedent`: the
+   * digest of the conversation that was answered.
+   */
+  remember(accountId: string, maker: string, precedent: string, parts: readonly Part[]): void {
     const reasoning: ReasoningPart[] = [];
     const calls: ToolCallPart[] = [];
     let length = 0;
@@ -63,49 +67,58 @@ export class SignatureCache {
       length += part.text.length + (part.opaqueState?.value.length ?? 0);
     }
     const isSigned = reasoning.some(({ opaqueState }) => opaqueState !== undefined);
-    const kept: Kept = { reasoning: isSigned ? reasoning : [] };
-    if (length > maxAnswerLength) return;
+    const isKept = length <= maxAnswerLength;
+    const kept: Kept = { reasoning: isSigned && isKept ? reasoning : [] };
     for (const call of calls) {
-      const { opaqueState } = by(maker, call.opaqueState);
-      if (!isSigned && opaqueState === undefined) continue;
-      const key = keyOf(accountId, call);
+      const { opaqueState } = isKept ? by(maker, call.opaqueState) : {};
+      const key = keyOf(accountId, precedent, call);
       const ownLength = key.length + (opaqueState?.value.length ?? 0);
-      const size = entryBytes + 2 * Math.ceil(ownLength + length / calls.length);
-      this.#entries.set(key, { kept, opaqueState }, { size });
+      const size = entryBytes + 2 * Math.ceil(ownLength + (isKept ? length : 0) / calls.length);
+      this.#set(key, { kept, opaqueState }, size);
     }
   }
 
+  #set(key: string, entry: Entry, size: number): void {
+    const earlier = this.#entries.get(key);
+    if (earlier !== undefined && JSON.stringify(earlier) !== JSON.stringify(entry))
+      this.#entries.set(key, { kept: undefined, opaqueState: undefined }, { size: entryBytes + 2 * key.length });
+    else if (entry.opaqueState !== undefined || entry.kept!.reasoning.length > 0)
+      this.#entries.set(key, entry, { size });
+  }
+
   /** Collects from the events of an answer as they pass; stores each choice when it stops. */
-  collector(accountId: string, maker: string): SignatureCollector {
-    return new SignatureCollector((parts) => this.remember(accountId, maker, parts));
+  collector(accountId: string, maker: string, precedent: string): SignatureCollector {
+    return new SignatureCollector((parts) => this.remember(accountId, maker, precedent, parts));
   }
 
   /**
    * Restores assistant turns that have calls but no opaque state: adds their reasoning (before the parts it led to,
    * replacing reasoning without opaque state) and the opaque state of their calls. Other turns stay as they are.
    */
-  recall(accountId: string, turns: readonly Turn[]): Turn[] {
-    return turns.map((turn) => (turn.role === 'assistant' && isBare(turn) ? this.#recalled(accountId, turn) : turn));
+  recall(accountId: string, turns: readonly Turn[], digest: ConversationDigest): readonly Turn[] {
+    if (this.#entries.size === 0) return turns;
+    return turns.map((turn, index) =>
+      turn.role === 'assistant' && isBare(turn) ? this.#recalled(accountId, digest.before(index), turn) : turn,
+    );
   }
 
-  #recalled(accountId: string, turn: Turn): Turn {
+  #recalled(accountId: string, precedent: string, turn: Turn): Turn {
     const given = new Set<Kept>();
     const parts: Part[] = [];
     for (const part of turn.parts) {
-      const entry = part.kind === 'tool-call' ? this.#entries.get(keyOf(accountId, part)) : undefined;
-      if (entry === undefined) {
+      const { kept, opaqueState } =
+        part.kind === 'tool-call' ? this.#entry(keyOf(accountId, precedent, part)) : unknown;
+      if (kept === undefined) {
         parts.push(part);
         continue;
       }
-      if (!given.has(entry.kept)) {
+      if (!given.has(kept)) {
         // The first reasoning belongs to the whole turn, a later one (of joined answers) to its call.
-        if (given.size === 0) parts.unshift(...entry.kept.reasoning);
-        else parts.push(...entry.kept.reasoning);
-        given.add(entry.kept);
+        if (given.size === 0) parts.unshift(...kept.reasoning);
+        else parts.push(...kept.reasoning);
+        given.add(kept);
       }
-      parts.push(
-        entry.opaqueState === undefined ? part : { ...(part as ToolCallPart), opaqueState: entry.opaqueState },
-      );
+      parts.push(opaqueState === undefined ? part : { ...(part as ToolCallPart), opaqueState });
     }
     if (given.size === 0) return turn;
     const hasReasoning = parts.some((part) => part.kind === 'reasoning' && part.opaqueState !== undefined);
@@ -113,7 +126,13 @@ export class SignatureCache {
     const kept = hasReasoning ? parts.filter((part) => part.kind !== 'reasoning' || !turn.parts.includes(part)) : parts;
     return { ...turn, parts: kept };
   }
+
+  #entry(key: string): Entry {
+    return this.#entries.get(key) ?? unknown;
+  }
 }
+
+const unknown: Entry = { kept: undefined, opaqueState: undefined };
 
 function by(maker: string, opaqueState: OpaqueState | undefined): { opaqueState?: OpaqueState } {
   return opaqueState === undefined ? {} : { opaqueState: { maker, value: opaqueState.value } };
@@ -131,11 +150,10 @@ function isBare({ parts }: Turn): boolean {
 /**
  * The call in the form that every client sends back: its id possibly made legal, its arguments possibly reformatted.
  */
-function keyOf(accountId: string, { id, name, input }: ToolCallPart): string {
-  const key = `${accountId}\0${legalCallId(id, 'messages')}\0${name}`;
-  if (id.length >= uniqueIdLength) return key;
+function keyOf(accountId: string, precedent: string, { id, name, input }: ToolCallPart): string {
   const plain = JSON.stringify(sorted(tryParse(input))) ?? input;
-  return `${key}\0${createHash('sha256').update(plain).digest('base64')}`;
+  const digest = createHash('sha256').update(plain).digest('base64');
+  return [accountId, precedent, legalCallId(id, 'messages'), name, digest].join('\0');
 }
 
 function sorted(value: unknown): unknown {

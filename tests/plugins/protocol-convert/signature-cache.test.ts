@@ -1,10 +1,11 @@
-/** Keepsakes that clients drop: found again by account and call, for an hour, within bounds. */
+/** Opaque state that clients drop: found again by account, conversation and call, for an hour, within bounds. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ReplyEvents } from '../../../plugins/common/canonical/events.ts';
 import type { Part, ToolCallPart, Turn } from '../../../plugins/common/canonical/prompt.ts';
 import type { Event } from '../../../plugins/common/canonical/reply.ts';
 import { legalCallId } from '../../../plugins/common/encoding/tool-ids.ts';
+import { ConversationDigest } from '../../../plugins/protocol-convert/translate/conversation-digest.ts';
 import { SignatureCache } from '../../../plugins/protocol-convert/translate/signature-cache.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 
@@ -25,8 +26,23 @@ const assistant = (...parts: Part[]): Turn => ({ role: 'assistant', parts });
 const longId = 'call_0123456789abcdef';
 const memoryOf = (options = {}) => {
   const host = fakeHost();
-  return { host, memory: new SignatureCache(host.clock, options) };
+  const cache = new SignatureCache(host.clock, options);
+  const memory = {
+    remember: (account: string, maker: string, parts: readonly Part[], before: readonly Turn[] = []) =>
+      cache.remember(account, maker, new ConversationDigest(before).end(), parts),
+    recall: (account: string, turns: readonly Turn[]) => cache.recall(account, turns, new ConversationDigest(turns)),
+    collector: (account: string, maker: string) => cache.collector(account, maker, new ConversationDigest([]).end()),
+  };
+  return { host, memory };
 };
+const user = (text: string): Turn => ({ role: 'user', parts: [{ kind: 'text', text }] });
+const system = (text: string): Turn => ({ role: 'system', parts: [{ kind: 'text', text }] });
+const result = (callId: string, text: string): Turn => ({
+  role: 'user',
+  parts: [{ kind: 'tool-result', callId, parts: [{ kind: 'text', text }] }],
+});
+const thoughtIn = (turn: Turn | undefined) =>
+  turn?.parts.flatMap((part) => (part.kind === 'reasoning' ? [part.text] : [])).join();
 
 test('pitfall 123: calls that come back alone get their reasoning and signatures back', () => {
   const { memory } = memoryOf();
@@ -77,7 +93,7 @@ test('reasoning that came back unsigned is replaced by what was signed', () => {
   assert.equal(recalled!.parts.length, 2);
 });
 
-test('answers that a client joined get each its own reasoning, in front of its call', () => {
+test('answers to one conversation that a client joined get each its own reasoning, in front of its call', () => {
   const { memory } = memoryOf();
   memory.remember('anna', 'maker', [thought('one', 's1'), call(`${longId}1`)]);
   memory.remember('anna', 'maker', [thought('two', 's2'), call(`${longId}2`)]);
@@ -93,7 +109,7 @@ test('an id that a client’s protocol did not take is found under the one it go
   assert.equal(recalled!.parts.length, 2);
 });
 
-test('ids that are counters are told apart by their arguments, however these are worded', () => {
+test('a call is found again however its arguments are worded, and not with others', () => {
   const { memory } = memoryOf();
   memory.remember('anna', 'maker', [thought('one', 's1'), call('call_0', undefined, '{"a":1,"b":2}')]);
   memory.remember('anna', 'maker', [thought('two', 's2'), call('call_0', undefined, '{"a":2}')]);
@@ -101,6 +117,100 @@ test('ids that are counters are told apart by their arguments, however these are
   assert.equal((recall('{ "b": 2, "a": 1 }') as { text: string }).text, 'one');
   assert.equal((recall('{"a":2}') as { text: string }).text, 'two');
   assert.equal(recall('{"a":3}')!.kind, 'tool-call');
+});
+
+const image = (base64: string): Turn => ({
+  role: 'user',
+  parts: [{ kind: 'image', source: { form: 'bytes', mediaType: 'image/png', base64 } }],
+});
+const counted = 'functions.list_directory:1';
+const earlier = [user('Go'), assistant(call('functions.read:0')), result('functions.read:0', 'A')];
+/** Pairs of conversations that differ in one thing. */
+const apart: Record<string, [Turn[], Turn[]]> = {
+  'the words of the user': [[user('A')], [user('B')]],
+  'the system prompt': [
+    [system('A'), user('Go')],
+    [system('B'), user('Go')],
+  ],
+  'a result': [earlier, [...earlier.slice(0, 2), result('functions.read:0', 'B')]],
+  'the arguments of an earlier call': [
+    earlier,
+    [user('Go'), assistant(call('functions.read:0', undefined, '{"a":3}')), earlier[2]!],
+  ],
+  'the words of the assistant': [
+    [user('Go'), assistant({ kind: 'text', text: 'A' }), user('On')],
+    [user('Go'), assistant({ kind: 'text', text: 'B' }), user('On')],
+  ],
+  'where a text ends': [
+    [user('ab'), user('c')],
+    [user('a'), user('bc')],
+  ],
+  'the speaker': [[user('A')], [system('A')]],
+  'an image': [[image('QUFB')], [image('QkJC')]],
+  'a later turn': [[user('A')], [user('A'), user('A')]],
+};
+
+for (const [difference, [one, other]] of Object.entries(apart)) {
+  test(`conversations that differ in ${difference} get each its own reasoning for calls with the same id`, () => {
+    const { memory } = memoryOf();
+    memory.remember('anna', 'maker', [thought('PRIVATE-A', 's1'), call(counted)], one);
+    assert.equal(thoughtIn(memory.recall('anna', [...other, assistant(call(counted))]).at(-1)), '');
+    memory.remember('anna', 'maker', [thought('PRIVATE-B', 's2'), call(counted)], other);
+    assert.equal(thoughtIn(memory.recall('anna', [...one, assistant(call(counted))]).at(-1)), 'PRIVATE-A');
+    assert.equal(thoughtIn(memory.recall('anna', [...other, assistant(call(counted))]).at(-1)), 'PRIVATE-B');
+  });
+}
+
+test('a call id that comes again within a conversation leaves each turn its own reasoning', () => {
+  const { memory } = memoryOf();
+  const said = assistant(call(counted));
+  memory.remember('anna', 'maker', [thought('first', 's1'), call(counted)], [user('Go')]);
+  memory.remember('anna', 'maker', [thought('second', 's2'), call(counted)], [user('Go'), said, result(counted, 'x')]);
+  const turns = memory.recall('anna', [user('Go'), said, result(counted, 'x'), said, result(counted, 'x')]);
+  assert.equal(thoughtIn(turns[1]), 'first');
+  assert.equal(thoughtIn(turns[3]), 'second');
+});
+
+test('two answers to one conversation with the same call give neither its reasoning: it may be that of the other', () => {
+  const { memory } = memoryOf();
+  const turns = [user('Go'), assistant(call(counted))];
+  for (const text of ['one', 'two', 'one'])
+    memory.remember('anna', 'maker', [thought(text, text), call(counted)], [user('Go')]);
+  assert.deepEqual(memory.recall('anna', turns), turns);
+});
+
+test('an answer without reasoning also makes such a call ambiguous', () => {
+  const { memory } = memoryOf();
+  const turns = [user('Go'), assistant(call(counted))];
+  memory.remember('anna', 'maker', [thought('one', 'one'), call(counted)], [user('Go')]);
+  memory.remember('anna', 'maker', [call(counted)], [user('Go')]);
+  assert.deepEqual(memory.recall('anna', turns), turns);
+});
+
+test('what clients leave out, rename or split between requests changes nothing', () => {
+  const { memory } = memoryOf();
+  const before: Turn[] = [
+    {
+      role: 'user',
+      parts: [
+        { kind: 'text', text: 'a', cache: 'short' },
+        { kind: 'text', text: 'b' },
+      ],
+    },
+    assistant(thought('hm', 'x'), { kind: 'text', text: 'ok' }, call('one', 'signed')),
+    result('one', 'x'),
+  ];
+  const later: Turn[] = [
+    user('a'),
+    user('b'),
+    assistant({ kind: 'text', text: 'ok' }),
+    assistant(call('two')),
+    result('two', 'x'),
+    assistant({ kind: 'text', text: 'I look.' }),
+    assistant(call(counted)),
+  ];
+  memory.remember('anna', 'maker', [thought('one', 's1'), call(counted)], before);
+  assert.equal(thoughtIn(memory.recall('anna', later).at(-1)), 'one');
 });
 
 test('answers without anything signed are not remembered', () => {
@@ -141,7 +251,7 @@ test('a stream is remembered like the answer it amounts to, each choice by itsel
   events.reasoning(1, 'other');
   events.close(1, 'other sig');
   events.call(1, 0, { id: 'c1', name: 'read', input: '{"a":1}' });
-  const bare = [assistant(call(longId)), assistant(call('c1', undefined, '{"a":1}'))];
+  const bare = [assistant(call(longId, undefined, '{"a":1}')), assistant(call('c1', undefined, '{"a":1}'))];
   assert.deepEqual(memory.recall('anna', bare), bare);
   events.stop(0, 'stop');
   events.stop(1, 'stop');
@@ -149,7 +259,7 @@ test('a stream is remembered like the answer it amounts to, each choice by itsel
   assert.deepEqual(first!.parts, [
     { kind: 'reasoning', text: 'hm', opaqueState: keepsake('sig', 'maker') },
     { kind: 'reasoning', text: '', opaqueState: keepsake('hidden', 'maker'), redacted: true },
-    { ...call(longId), opaqueState: keepsake('call sig', 'maker') },
+    { ...call(longId, undefined, '{"a":1}'), opaqueState: keepsake('call sig', 'maker') },
   ]);
   assert.equal(second!.parts.length, 2);
 });

@@ -135,8 +135,8 @@ export class ContentsDecoder {
     if (name === undefined) throw this.#decoder.fault(`${path}.name`, 'be the name of the function');
     const args = this.#decoder.object(call, 'args', `${path}.args`) ?? {};
     const clientId = textOf(call['id']);
-    const isFresh = clientId !== undefined && !this.#ids.has(clientId);
-    const id = isFresh ? clientId : madeCallId(this.#turns.length, this.#calls, name);
+    // Repeated ids are made unique when results are paired: until then they are what the client was given.
+    const id = clientId ?? madeCallId(this.#turns.length, this.#calls, name);
     this.#calls++;
     this.#ids.add(id);
     this.#waiting.push({ clientId, id, name });
