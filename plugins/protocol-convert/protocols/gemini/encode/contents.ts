@@ -202,11 +202,14 @@ class ContentsWriter {
     return inputs === undefined || inputs.includes(kind);
   }
 
-  /** An object as it is; anything else as the `output` or the `error` member. */
+  /**
+   * An object as it is; anything else as the `output` or the `error` member. So are objects with `$` members: the upstream
+   * reads `$ref` in an object as the name of one of the result's media, and refuses one that it does not find.
+   */
   #responseOf(text: string, isError: boolean): JsonObject {
     if (isError) return { error: text };
     const json = text.trimStart().startsWith('{') ? this.#results.parse(text) : undefined;
-    return isObject(json) ? json : { output: text };
+    return isObject(json) && !(mayHaveDollar.test(text) && hasDollarMember(json)) ? json : { output: text };
   }
 
   #media(part: MediaPart): JsonObject[] {
@@ -234,6 +237,16 @@ class ContentsWriter {
     const mimeType = source.mediaType?.endsWith('/*') ? undefined : source.mediaType;
     return { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.id };
   }
+}
+
+/** A dollar sign may be escaped. */
+const mayHaveDollar = /\$|\\u0024/;
+
+function hasDollarMember(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasDollarMember);
+  return (
+    isObject(value) && Object.entries(value).some(([name, member]) => name.startsWith('$') || hasDollarMember(member))
+  );
 }
 
 /** What the client says about a document stands before it. */
