@@ -83,8 +83,10 @@ function decodeConfig(modelRequest: ModelRequest, config: JsonObject): void {
   modelRequest.thoughtsShown = thinking['includeThoughts'] === true;
   if (level !== undefined) modelRequest.effort = effortOf(level);
   else if (budget === undefined ? modelRequest.thoughtsShown : budget !== 0) modelRequest.effort = 2;
-  const schema = config['responseJsonSchema'] ?? config['responseSchema'];
-  const type = config['responseMimeType'];
+  const formats = isObject(config['responseFormat']) ? [config['responseFormat']] : listOf(config['responseFormat']);
+  const text = camel(formats.map((format) => camel(format)['text']).find(isObject));
+  const schema = text['schema'] ?? config['responseJsonSchema'] ?? config['responseSchema'];
+  const type = text['mimeType'] ?? config['responseMimeType'];
   if (schema !== undefined && type !== 'text/plain') modelRequest.form = { kind: 'schema', schema };
   else if (type === 'application/json') modelRequest.form = { kind: 'object' };
 }

@@ -10,6 +10,7 @@ const opaque = new Set([
   'parametersJsonSchema',
   'responseJsonSchema',
   'responseSchema',
+  'schema',
   'labels',
   'partMetadata',
   'customMetadata',

@@ -1,6 +1,8 @@
 /** Ways to ask for reasoning and for structured answers. Data. */
 import { answerSchema, functions, type Row } from './table.ts';
 
+const newFormats = ['generationConfig.responseFormat[1].audio', 'generationConfig.responseFormat[1].image.delivery'];
+
 export const reasoning: readonly Row[] = [
   {
     what: 'an effort',
@@ -98,6 +100,47 @@ export const structured: readonly Row[] = [
       chat: { has: { 'tool_choice.type': 'function' }, traits: { structured: 'tool' } },
       responses: { has: { 'tool_choice.type': 'function' }, traits: { structured: 'tool' } },
       messages: { has: { 'tool_choice.type': 'tool' }, traits: { structured: 'tool' } },
+    },
+  },
+  {
+    what: 'an answer by schema in the list of formats that the newest types of generate-content have',
+    from: 'gemini',
+    ask: {
+      generationConfig: {
+        responseFormat: [
+          { text: { mimeType: 'APPLICATION_JSON', schema: answerSchema } },
+          { audio: { bitRate: 1 }, image: { aspectRatio: '1:1', delivery: 'INLINE' } },
+        ],
+      },
+    },
+    to: {
+      chat: { has: { 'response_format.json_schema.schema': answerSchema }, dropped: newFormats },
+      responses: { has: { 'text.format.schema': answerSchema }, dropped: newFormats },
+      messages: { has: { 'output_config.format.schema': answerSchema }, dropped: newFormats },
+    },
+  },
+  {
+    what: 'an answer by schema in the list of formats, in snake case and not in a list',
+    from: 'gemini',
+    ask: {
+      generation_config: {
+        response_format: { text: { mime_type: 'application/json', schema: { ...answerSchema, title: 'snake_case' } } },
+      },
+    },
+    to: {
+      chat: { has: { 'response_format.json_schema.name': 'snake_case' } },
+      responses: { has: { 'text.format.name': 'snake_case' } },
+      messages: { has: { 'output_config.format.type': 'json_schema' } },
+    },
+  },
+  {
+    what: 'JSON by the list of formats',
+    from: 'gemini',
+    ask: { generationConfig: { responseFormat: [{ text: { mimeType: 'application/json' } }] } },
+    to: {
+      chat: { has: { 'response_format.type': 'json_object' } },
+      responses: { has: { 'text.format.type': 'json_object' } },
+      messages: { has: { system: (found: unknown) => JSON.stringify(found).includes('JSON') } },
     },
   },
   {

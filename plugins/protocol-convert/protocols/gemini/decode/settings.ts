@@ -1,6 +1,6 @@
 /** Decodes `generationConfig`. Pure. */
 
-import { type JsonObject, objectOf, textOf } from '../../../../../core/json/json.ts';
+import { isObject, type JsonObject, objectOf, textOf } from '../../../../../core/json/json.ts';
 import { notTranslatable } from '../../../../common/canonical/dropped-parameters.ts';
 import type { OutputForm, Prompt, ReasoningSettings } from '../../../../common/canonical/prompt.ts';
 import { efforts } from '../../../../common/domain/traits.ts';
@@ -31,6 +31,7 @@ const known = new Set<string>([
   'responseMimeType',
   'responseSchema',
   'responseJsonSchema',
+  'responseFormat',
   'responseModalities',
   'speechConfig',
   'imageConfig',
@@ -44,13 +45,14 @@ export function decodeSettings(config: JsonObject, decoder: RequestDecoder): Set
   if (config['responseLogprobs'] === true)
     settings.logprobs = decoder.number(config, 'logprobs', 'generationConfig.logprobs') ?? 0;
   else decoder.drop('generationConfig.logprobs', config['logprobs']);
-  const output = outputForm(config, decoder);
+  const formats = responseFormats(config, decoder);
+  const output = outputForm(config, formats.text, decoder);
   if (output !== undefined) settings.output = output;
   const reasoning = decodeReasoningSettings(config, decoder);
   if (reasoning !== undefined) settings.reasoning = reasoning;
   for (const [field, value] of Object.entries(config))
     if (!known.has(field)) decoder.drop(`generationConfig.${field}`, value);
-  return { ...settings, ...outputKinds(config, decoder) };
+  return { ...settings, ...outputKinds(config, formats.image, decoder) };
 }
 
 function decodeNumbers(config: JsonObject, decoder: RequestDecoder): Settings {
@@ -73,18 +75,80 @@ function stopSequences(config: JsonObject, decoder: RequestDecoder): string[] {
   });
 }
 
-function outputForm(config: JsonObject, decoder: RequestDecoder): OutputForm | undefined {
-  const mimeType = decoder.text(config, 'responseMimeType', 'generationConfig.responseMimeType')?.toLowerCase();
-  const path = decoder.name('generationConfig.responseMimeType');
-  if (mimeType === 'text/x.enum')
-    throw notTranslatable(`The field "${path}" cannot be honoured: this model does not answer with bare values.`, path);
+interface ResponseFormats {
+  /** The format of texts, and where it is in the request. */
+  readonly text?: { readonly format: JsonObject; readonly path: string } | undefined;
+  readonly image?: JsonObject;
+}
+
+/** `responseFormat`, the successor of `responseMimeType` and the schemas: a format for each kind of output. */
+function responseFormats(config: JsonObject, decoder: RequestDecoder): ResponseFormats {
+  const formats: { text?: ResponseFormats['text']; image?: JsonObject } = {};
+  const list = 'generationConfig.responseFormat';
+  for (const [index, entry] of decoder.list(config, 'responseFormat', list).entries()) {
+    if (!isObject(entry)) throw decoder.fault(`${list}[${index}]`, 'be an object');
+    for (const kind of Object.keys(entry)) {
+      const path = `${list}[${index}].${kind}`;
+      const format = decoder.object(entry, kind, path);
+      if (format === undefined) continue;
+      if (kind === 'text') formats.text = { format, path };
+      else if (kind === 'image') formats.image = imageFormat(format, path, decoder);
+      else decoder.drop(path, format);
+    }
+  }
+  return formats;
+}
+
+/** The members that `imageConfig` has too; delivery and file type are the vendor's own. */
+function imageFormat(format: JsonObject, path: string, decoder: RequestDecoder): JsonObject {
+  const options = Object.entries(format).filter(([member, value]) => {
+    const isOption = (member === 'aspectRatio' || member === 'imageSize') && typeof value === 'string';
+    if (!isOption) decoder.drop(`${path}.${member}`, value);
+    return isOption;
+  });
+  return Object.fromEntries(options);
+}
+
+function outputForm(
+  config: JsonObject,
+  text: ResponseFormats['text'],
+  decoder: RequestDecoder,
+): OutputForm | undefined {
+  if (text !== undefined) {
+    for (const [member, value] of Object.entries(text.format))
+      if (member !== 'mimeType' && member !== 'schema') decoder.drop(`${text.path}.${member}`, value);
+    const given = decoder.object(text.format, 'schema', `${text.path}.schema`);
+    const isOpenApi = /^[A-Z]+$/.test(textOf(given?.['type']) ?? '');
+    const schema = given !== undefined && isOpenApi ? lowerCaseTypes(given) : given;
+    const form = formOf(text.format, 'mimeType', `${text.path}.mimeType`, schema, decoder);
+    if (form !== undefined) return form;
+  }
   const json = decoder.object(config, 'responseJsonSchema', 'generationConfig.responseJsonSchema');
   const openApi = decoder.object(config, 'responseSchema', 'generationConfig.responseSchema');
   const schema = json ?? (openApi === undefined ? undefined : lowerCaseTypes(openApi));
+  return formOf(config, 'responseMimeType', 'generationConfig.responseMimeType', schema, decoder);
+}
+
+/** A type may be sent as the name of an enum: `APPLICATION_JSON`. */
+function formOf(
+  holder: JsonObject,
+  member: string,
+  path: string,
+  schema: JsonObject | undefined,
+  decoder: RequestDecoder,
+): OutputForm | undefined {
+  const mimeType = decoder.text(holder, member, path)?.toLowerCase().replace('_', '/');
+  if (mimeType === 'text/x.enum') {
+    const field = decoder.name(path);
+    throw notTranslatable(
+      `The field "${field}" cannot be honoured: this model does not answer with bare values.`,
+      field,
+    );
+  }
   if (schema !== undefined) return { form: 'schema', name: textOf(schema['title']), schema };
   if (mimeType === undefined || mimeType === '' || mimeType === 'text/plain') return undefined;
   if (mimeType === 'application/json') return { form: 'json' };
-  throw decoder.fault('generationConfig.responseMimeType', 'be text/plain or application/json');
+  throw decoder.fault(path, 'be text/plain or application/json');
 }
 
 /** A level takes precedence over a budget: the vendor accepts only one of them. */
@@ -109,14 +173,14 @@ function decodeBudget(budget: number): ReasoningSettings {
   return budget < 0 ? {} : { budgetTokens: budget };
 }
 
-function outputKinds(config: JsonObject, decoder: RequestDecoder): Settings {
+function outputKinds(config: JsonObject, format: JsonObject | undefined, decoder: RequestDecoder): Settings {
   const kinds = mediaKinds(config, decoder);
   const voice = voiceOf(config, decoder);
-  const image = decoder.object(config, 'imageConfig', 'generationConfig.imageConfig');
+  const image = { ...decoder.object(config, 'imageConfig', 'generationConfig.imageConfig'), ...format };
   return {
     ...(kinds.length === 0 ? {} : { outputKinds: kinds }),
     ...(voice === undefined ? {} : { audioOptions: { voice } }),
-    ...(image === undefined || Object.keys(image).length === 0 ? {} : { imageOptions: image }),
+    ...(Object.keys(image).length === 0 ? {} : { imageOptions: image }),
   };
 }
 
