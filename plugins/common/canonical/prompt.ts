@@ -242,6 +242,8 @@ export interface ToolChoice {
   readonly mode: 'auto' | 'none' | 'required';
   /** Names as the client declared them; hosted tools by `HostedTool.tool`. Absent: all. */
   readonly names?: readonly string[];
+  /** With `auto`: calls must follow the schemas of their tools. */
+  readonly validated?: boolean;
 }
 
 /** All settings and features that a target may lack: the keys of dropped parameters. */

@@ -7,13 +7,17 @@ import type { Changes, Edit } from '../../../../core/json/splice.ts';
 import type { Target } from '../../../common/domain/upstreams.ts';
 import { editBody, type MemberChanges, nestedEdits } from '../../../common/kit/body-edits.ts';
 import type { Prepared, RequestBody } from '../../../common/wire/protocols.ts';
+import { relayedChoice } from '../../request/validated-choice.ts';
 
 export function relayRequest(body: RequestBody, stream: boolean, target: Target, members?: MemberChanges): Prepared {
   const asked = body.json['stream_options'];
   const clientWantsUsage = isObject(asked) && asked['include_usage'] === true;
   const refused = target.upstream.dropFields['chat']?.includes('stream_options') ?? false;
   const add = stream && target.upstream.streamUsageOption && !clientWantsUsage && !refused;
-  const { body: edited, dropped } = editBody(body, target, { ...(add ? requestUsage(body) : {}), members });
+  const { body: edited, dropped } = editBody(body, target, {
+    ...(add ? requestUsage(body) : {}),
+    members: relayedChoice(body.json, members),
+  });
   return { path: '/chat/completions', body: edited, dropped, ...(add ? { withholdUsage: true } : {}) };
 }
 

@@ -6,6 +6,7 @@ import type { Call } from '../../../common/domain/calls.ts';
 import { editBody } from '../../../common/kit/body-edits.ts';
 import type { BuiltOn, Opened, Protocol, RequestBody } from '../../../common/wire/protocols.ts';
 import { keptStateTokens } from '../../metering/estimate.ts';
+import { relayedChoice } from '../../request/validated-choice.ts';
 import {
   endsWithTrigger,
   expandedInput,
@@ -33,7 +34,10 @@ export function openRequest(body: RequestBody, address: Address): Opened {
   return {
     protocol: address.protocol(),
     call,
-    prepare: (target, members) => ({ path: address.path, ...editBody(body, target, { members }) }),
+    prepare: (target, members) => ({
+      path: address.path,
+      ...editBody(body, target, { members: relayedChoice(json, members) }),
+    }),
     json,
     ...compactionOf(json, address),
     ...(references === undefined ? {} : { builtOn: builtOn(body, address, references) }),
@@ -62,7 +66,7 @@ function builtOn(body: RequestBody, address: Address, references: References): B
         call: address.preflight(whole),
         prepare(target, members) {
           foreign ??= rewritten(body, foreignItems(input));
-          return { path: address.path, ...editBody(foreign, target, { members }) };
+          return { path: address.path, ...editBody(foreign, target, { members: relayedChoice(body.json, members) }) };
         },
         json: whole.json,
         ...compactionOf(whole.json, address),

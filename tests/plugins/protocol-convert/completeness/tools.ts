@@ -57,6 +57,19 @@ export const tools: readonly Row[] = [
       },
     }),
   ),
+  ...(['chat', 'responses'] as const).map(
+    (from): Row => ({
+      what: 'the choice validated, which clients send to models of any vendor',
+      from,
+      ask: { tools: [functions[from]], tool_choice: 'validated' },
+      to: {
+        chat: { has: { tool_choice: 'auto' } },
+        responses: { has: { tool_choice: 'auto' } },
+        messages: { has: { 'tool_choice.type': 'auto' } },
+        gemini: { has: { 'toolConfig.functionCallingConfig': { mode: 'VALIDATED' } } },
+      },
+    }),
+  ),
   {
     what: 'a forced function',
     from: 'messages',

@@ -12,6 +12,7 @@ import type {
 } from '../../../../common/canonical/prompt.ts';
 import { invalid } from '../../../request/checks.ts';
 import { booleanMember, listMember, objectMember, present, textMember } from '../../../request/members.ts';
+import { validatedChoice } from '../../../request/validated-choice.ts';
 import { cacheMark } from './parts.ts';
 
 /** Throws invalid_request that names the invalid tool and member. */
@@ -128,6 +129,7 @@ function decodeChoice(value: unknown, field: string): ToolChoice | undefined {
 function modeChoice(mode: string, field: string): ToolChoice {
   if (mode === 'auto' || mode === 'none' || mode === 'required') return { mode };
   if (mode === 'any') return { mode: 'required' };
+  if (mode === validatedChoice) return { mode: 'auto', validated: true };
   throw invalid(`The field "${field}" must be none, auto, required or a tool.`, field);
 }
 

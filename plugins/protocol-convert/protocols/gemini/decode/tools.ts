@@ -98,6 +98,7 @@ export function decodeToolChoice(
   const choice: ToolChoice = {
     mode: mode === 'ANY' ? 'required' : mode === 'NONE' ? 'none' : 'auto',
     ...(names.length === 0 || mode === 'NONE' ? {} : { names }),
+    ...(mode === 'VALIDATED' ? { validated: true } : {}),
   };
   return { choice, strict: mode === 'VALIDATED' };
 }

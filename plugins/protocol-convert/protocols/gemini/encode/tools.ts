@@ -35,6 +35,8 @@ export function encodeTools(prompt: Prompt, namer: ToolNamer, context: EncodeCon
   const hosted = prompt.tools.filter((tool) => tool.kind === 'hosted');
   for (const tool of prompt.tools) {
     if (tool.kind === 'hosted' || namer.isDeclared(tool)) continue;
+    if (tool.kind === 'function' && tool.strict === true && prompt.toolChoice?.validated !== true)
+      context.dropped.drop('strictTools');
     declarations.push(declaration(tool, namer, context));
   }
   const run = hostedTools(hosted, prompt, declarations.length > 0, context);
@@ -61,7 +63,6 @@ function declaration(tool: FunctionTool | CustomTool, namer: ToolNamer, context:
     const name = namer.declare(tool, { wrapped: true });
     return { name, description: customDescription(tool), ...parameters(schema, context) };
   }
-  if (tool.strict === true) context.dropped.drop('strictTools');
   if (tool.cache !== undefined) context.dropped.drop('cacheMarks');
   return {
     name: namer.declare(tool),
@@ -128,7 +129,9 @@ function callingConfig(prompt: Prompt, namer: ToolNamer, context: EncodeContext)
   const names = allowedNames(choice, prompt, namer);
   const allowed = names === undefined ? {} : { allowedFunctionNames: names };
   if (choice.mode === 'auto')
-    return names === undefined || names.length === 0 ? { mode: 'AUTO' } : { mode: 'VALIDATED', ...allowed };
+    return choice.validated === true || (names?.length ?? 0) > 0
+      ? { mode: 'VALIDATED', ...(names?.length === 0 ? {} : allowed) }
+      : { mode: 'AUTO' };
   if (context.traits.forced_tools === false || names?.length === 0) {
     context.dropped.drop('toolChoice');
     return undefined;

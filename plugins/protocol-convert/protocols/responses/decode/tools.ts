@@ -10,6 +10,7 @@ import type {
 } from '../../../../common/canonical/prompt.ts';
 import { invalid } from '../../../request/checks.ts';
 import { booleanMember, textMember } from '../../../request/members.ts';
+import { validatedChoice } from '../../../request/validated-choice.ts';
 
 /** Namespaces are flattened: each of their tools records its namespace. `field`: `tools`, `input[0].tools`. */
 export function decodeTools(value: unknown, field: string): Tool[] {
@@ -125,6 +126,7 @@ const modes = new Set(['auto', 'none', 'required']);
 export function decodeToolChoice(value: unknown): ToolChoice | undefined {
   if (value === undefined || value === null) return undefined;
   const field = 'tool_choice';
+  if (value === validatedChoice) return { mode: 'auto', validated: true };
   if (typeof value === 'string' && modes.has(value)) return { mode: value as ToolChoice['mode'] };
   const choice = objectOf(value);
   const type = textOf(choice?.['type']);
