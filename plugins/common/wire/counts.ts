@@ -22,6 +22,14 @@ export class Counts {
     this.#reading = undefined;
   }
 
+  /** What the last report alone says: 0 replaces a count too. */
+  set(name: string, value: unknown): void {
+    const count = readCount(value);
+    if (count === undefined || this.#values.get(name) === count) return;
+    this.#values.set(name, count);
+    this.#reading = undefined;
+  }
+
   get(name: string): number | undefined {
     return this.#values.get(name);
   }

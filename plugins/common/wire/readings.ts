@@ -1,4 +1,5 @@
 /** Sums of a vendor's counters where they contradict one another: by the total, else by the reported cost. Pure. */
+import { objectOf } from '../../../core/json/json.ts';
 import type { Usage, UsageClass } from '../domain/usage.ts';
 import type { Counts, Reading } from './counts.ts';
 
@@ -27,23 +28,37 @@ type Beside = ReadonlyMap<UsageClass, number>;
 const nothing: Beside = new Map();
 
 /**
- * The largest reading that the total supports. Where details contradict it, the reported cost decides; without a total
- * and a cost, reasoning that exceeds the output is added to it. Readings of contradictory counters are marked as
- * uncertain.
+ * The largest reading that the total supports. Where details contradict it, the reported cost decides, by the ratio of its parts or
+ * by its amount; where it fits no reading, the total does. Without a total, reasoning that exceeds the output is added to it.
+ * Readings of contradictory counters are marked as uncertain.
  */
 export function readCounters(counters: Counters, counts: Counts, costOf: CostOf | undefined): Reading {
   const { input, output } = sides(counters);
   const isWhole = input === counters.input && output === counters.output;
   const known = isWhole ? counters : { ...counters, input, output };
-  const { candidates, isUncertain } = candidatesFor(known, counts.get('cost') !== undefined);
-  const usage = isUncertain
-    ? fitting(
-        candidates.map((beside) => usageOf(known, beside)),
-        counts.get('cost'),
-        costOf,
-      )
-    : usageOf(known, candidates[0]!);
+  const { candidates, isUncertain, otherwise = 0 } = candidatesFor(known, counts.get('cost') !== undefined);
+  const readings = candidates.length === 1 && candidates[0] === nothing ? overlapsIn(known) : [known];
+  const usages = readings.flatMap((one) => candidates.map((beside) => usageOf(one, beside)));
+  const usage = usages.length === 1 ? usages[0]! : (fitting(usages, counts, costOf) ?? usages[otherwise]!);
   return { usage, hasInput: input !== undefined, hasOutput: output !== undefined, isUncertain };
+}
+
+/**
+ * Tokens read from the cache and written to it: some vendors count those of one in the other too, which shows where both exceed the
+ * prompt, or in the cost. The likelier reading first.
+ */
+function overlapsIn(counters: Counters): readonly Counters[] {
+  const { input, inputDetails } = counters;
+  const read = countOf(inputDetails, 'cache_read');
+  const written = countOf(inputDetails, 'cache_write_5m') + countOf(inputDetails, 'cache_write_1h');
+  if (input === undefined || read === 0 || written === 0) return [counters];
+  const least = Math.min(read, written);
+  const withoutOverlap = inputDetails.map((detail) => {
+    const isLarger = read >= written ? detail.class === 'cache_read' : detail.class === 'cache_write_5m';
+    return isLarger ? { ...detail, count: Math.max(0, (detail.count ?? 0) - least) } : detail;
+  });
+  const once = { ...counters, inputDetails: withoutOverlap };
+  return read + written > input ? [once, counters] : [counters, once];
 }
 
 /** The total replaces a side that is not reported. */
@@ -58,6 +73,8 @@ function sides(counters: Counters): Pick<Counters, 'input' | 'output'> {
 interface Candidates {
   readonly candidates: readonly Beside[];
   readonly isUncertain: boolean;
+  /** The one that holds where no cost decides; absent: the first. */
+  readonly otherwise?: number;
 }
 
 const inAgreement: Candidates = { candidates: [nothing], isUncertain: false };
@@ -72,7 +89,7 @@ function candidatesFor(counters: Counters, hasCost: boolean): Candidates {
   if (!hasCost && total !== undefined && total === (input ?? 0) + output)
     return { candidates: [nothing], isUncertain: true };
   const besides = [reasoning, reasoning - output].map((count): Beside => new Map([['reasoning', count]]));
-  return { candidates: [...besides, nothing], isUncertain: true };
+  return { candidates: [...besides, nothing], isUncertain: true, otherwise: total === undefined ? 0 : besides.length };
 }
 
 /** The details to add to the sums, so that everything adds up to the total. */
@@ -143,18 +160,26 @@ function addSide(
   usage[rest] = (usage[rest] ?? 0) + left;
 }
 
-/** The first usage with the cost that the vendor reports; the first of all if none matches or no price is known. */
-function fitting(usages: readonly Usage[], reported: number | undefined, costOf: CostOf | undefined): Usage {
-  const [largest] = usages;
-  if (reported === undefined || reported === 0 || costOf === undefined) return largest!;
-  const target = BigInt(reported);
-  const fits = (usage: Usage) => {
-    const cost = costOf(usage);
-    if (cost === undefined) return false;
-    const difference = cost > target ? cost - target : target - cost;
-    return difference <= tolerance(target);
+/** The first usage with the cost that the vendor reports; undefined: none has it, or nothing is reported. */
+function fitting(usages: readonly Usage[], counts: Counts, costOf: CostOf | undefined): Usage | undefined {
+  const [costIn, costOut] = [BigInt(counts.get('costIn') ?? 0), BigInt(counts.get('costOut') ?? 0)];
+  const amounts = [counts.get('cost') ?? 0, counts.get('costBehind') ?? 0].filter((amount) => amount > 0).map(BigInt);
+  if (costOf === undefined || (amounts.length === 0 && costIn * costOut === 0n)) return undefined;
+  const isNear = (one: bigint, other: bigint) => (one > other ? one - other : other - one) <= tolerance(other);
+  const hasRatio = (usage: Usage) => {
+    const ofInput = costOf(withoutOutput(usage));
+    const all = costOf(usage);
+    // The vendor's prices need not be these: what one side costs for each part of the other is the same.
+    return ofInput !== undefined && all !== undefined && isNear((all - ofInput) * costIn, ofInput * costOut);
   };
-  return usages.find(fits) ?? largest!;
+  const byRatio = costIn * costOut === 0n ? undefined : usages.find(hasRatio);
+  return byRatio ?? usages.find((usage) => amounts.some((amount) => isNear(costOf(usage) ?? -amount, amount)));
+}
+
+const outputClasses = new Set<string>(['output', 'reasoning', 'output_audio', 'output_image']);
+
+function withoutOutput(usage: Usage): Usage {
+  return Object.fromEntries(Object.entries(usage).filter(([name]) => !outputClasses.has(name)));
 }
 
 /** Reported costs are rounded: the tolerance is one percent, and at least a tenth of a millionth of a dollar. */
@@ -163,11 +188,21 @@ function tolerance(cost: bigint): bigint {
   return hundredth > 100n ? hundredth : 100n;
 }
 
-/** A vendor's own cost of an answer as nano-USD, from the names that vendors use. */
-export function reportedCost(usage: { readonly [name: string]: unknown }): number | undefined {
+/** A vendor's own cost of an answer and of its sides as nano-USD, from the names that vendors use. */
+export function takeCosts(counts: Counts, usage: { readonly [name: string]: unknown }): void {
   const { cost, cost_in_usd_ticks: ticks } = usage;
-  const inner = typeof cost === 'object' && cost !== null ? (cost as { total_cost?: unknown }).total_cost : cost;
-  const dollars = typeof inner === 'string' && inner.trim() !== '' ? Number(inner) : inner;
-  if (typeof dollars === 'number' && dollars > 0 && dollars < 1e6) return Math.round(dollars * 1e9);
-  return typeof ticks === 'number' && ticks > 0 && ticks < 1e16 ? Math.round(ticks / 10) : undefined;
+  const split = objectOf(cost) ?? {};
+  const details = objectOf(usage['cost_details']) ?? {};
+  const isTicks = typeof ticks === 'number' && ticks > 0 && ticks < 1e16;
+  counts.take('cost', nanoUsd(split['total_cost'] ?? cost) ?? (isTicks ? Math.round(ticks / 10) : undefined));
+  counts.take('costBehind', nanoUsd(details['upstream_inference_cost']));
+  const { upstream_inference_prompt_cost: prompt, upstream_inference_input_cost: input } = details;
+  const { upstream_inference_completions_cost: completion, upstream_inference_output_cost: output } = details;
+  counts.take('costIn', nanoUsd(prompt ?? input ?? split['input_tokens_cost']));
+  counts.take('costOut', nanoUsd(completion ?? output ?? split['output_tokens_cost']));
+}
+
+function nanoUsd(value: unknown): number | undefined {
+  const dollars = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof dollars === 'number' && dollars > 0 && dollars < 1e6 ? Math.round(dollars * 1e9) : undefined;
 }

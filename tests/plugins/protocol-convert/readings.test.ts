@@ -61,11 +61,9 @@ test('reasoning beside an output that is smaller than it is metered, without a t
       const usage = { ...worded(protocol, { input: 26, output: 10, total: 36, reasoning: 96 }), ...told };
       for (const isSold of [true, false]) {
         const proved = await metered(protocol, usage, isSold);
-        assert.deepEqual(
-          [proved.usage, proved.estimated],
-          [{ input: 26, reasoning: 96, output: 10 }, true],
-          JSON.stringify([protocol, told, isSold]),
-        );
+        // A cost that no price confirms adds nothing to the total.
+        const expected = isSold ? { input: 26, reasoning: 96, output: 10 } : { input: 26, reasoning: 10, output: 0 };
+        assert.deepEqual([proved.usage, proved.estimated], [expected, true], JSON.stringify([protocol, told, isSold]));
       }
     }
   }
@@ -81,6 +79,92 @@ test('a cost that proves the smaller reading decides for it', async () => {
       assert.equal(report.estimated, true);
     }
   }
+});
+
+test('a cost that fits no price leaves reasoning within the total, whatever it is', async () => {
+  for (const protocol of protocolNames) {
+    const usage = worded(protocol, { input: 500, output: 14, total: 514, reasoning: 553 });
+    for (const told of [{ cost: 0.7 }, { cost: 1e-7 }, { cost: { total_cost: '0.2' } }, { cost_in_usd_ticks: 5 }]) {
+      const report = await metered(protocol, { ...usage, ...told }, true);
+      assert.deepEqual([totalTokens(report.usage), report.estimated], [514, true], JSON.stringify(told));
+    }
+  }
+});
+
+test('the parts of a cost decide by their ratio, at whatever prices the vendor sells', async () => {
+  for (const protocol of protocolNames) {
+    const usage = worded(protocol, { input: 500, output: 14, total: 514, reasoning: 553 });
+    for (const [output, markup] of [
+      [14, 1.7],
+      [567, 1.7],
+      [567, 0.4],
+      [553, 1],
+    ] as const) {
+      const [prompt, completion] = [(500 * 0.3 * markup) / 1e6, (output * 0.5 * markup) / 1e6];
+      for (const told of [
+        {
+          cost: prompt + completion,
+          cost_details: { upstream_inference_prompt_cost: prompt, upstream_inference_completions_cost: completion },
+        },
+        {
+          cost_details: { upstream_inference_input_cost: prompt, upstream_inference_output_cost: completion },
+          cost: (prompt + completion) / 20,
+        },
+        {
+          cost: { input_tokens_cost: prompt, output_tokens_cost: completion, total_cost: prompt + completion + 0.005 },
+        },
+      ]) {
+        const report = await metered(protocol, { ...usage, ...told }, true);
+        assert.equal(totalTokens(report.usage), 500 + output, JSON.stringify([protocol, told]));
+      }
+    }
+  }
+  const behind = { cost: 1e-9, cost_details: { upstream_inference_cost: (500 * 0.3 + 567 * 0.5) / 1e6 } };
+  const own = { ...worded('chat', { input: 500, output: 14, total: 514, reasoning: 553 }), ...behind };
+  assert.equal(totalTokens((await metered('chat', own, true)).usage), 1_067, 'a key of the customer: the cost behind');
+});
+
+test('no cost makes a reading exceed the total, unless it proves one that does', async () => {
+  const cost = fc.oneof(fc.double({ min: 0, max: 2, noNaN: true }), fc.constantFrom('0.1', null, -1, 'x'));
+  await fc.assert(
+    fc.asyncProperty(count, count, count, cost, cost, cost, async (input, output, reasoning, all, one, other) => {
+      const details = { upstream_inference_prompt_cost: one, upstream_inference_completions_cost: other };
+      const usage = {
+        ...worded('chat', { input, output, total: input + output, reasoning }),
+        ...{ cost: all, cost_details: details },
+      };
+      const sum = totalTokens((await metered('chat', usage, true)).usage);
+      if (sum === input + output) return;
+      const ofInput = input * 0.3;
+      const ofOutput = (sum - input) * 0.5;
+      const near = (a: number, b: number) => Math.abs(a - b) <= Math.max(b * 0.0101, 0.2);
+      const isProved = near(ofInput + ofOutput, Number(all) * 1e6);
+      const hasRatio = near(ofOutput * Number(one) * 1e9, ofInput * Number(other) * 1e9);
+      assert.ok(isProved || hasRatio, JSON.stringify({ sum, usage }));
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('tokens that were read from the cache and written to it are counted once', async () => {
+  const cached = (input: number, cached_tokens: number, cache_write_tokens: number, told = {}) =>
+    metered(
+      'chat',
+      {
+        ...worded('chat', { input, output: 1, total: input + 1 }),
+        ...{ prompt_tokens_details: { cached_tokens, cache_write_tokens } },
+        ...told,
+      },
+      true,
+    );
+  const classes = async (...given: Parameters<typeof cached>) => {
+    const { input, cache_read: read, cache_write_5m: written } = (await cached(...given)).usage;
+    return [input, read, written];
+  };
+  assert.deepEqual(await classes(10_000, 9_000, 4_000), [1_000, 5_000, 4_000]);
+  assert.deepEqual(await classes(10_000, 4_000, 9_000), [1_000, 4_000, 5_000]);
+  assert.deepEqual(await classes(10_000, 9_900, 9_900), [100, 0, 9_900]);
+  assert.deepEqual(await classes(10_000, 6_000, 3_000), [1_000, 6_000, 3_000], 'they fit beside one another');
 });
 
 test('a total that leaves reasoning out decides where no cost is reported, and the reading is marked', async () => {

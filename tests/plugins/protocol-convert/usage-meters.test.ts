@@ -150,18 +150,6 @@ test('cache writes are split by how long they are kept', async () => {
   });
 });
 
-test('runs for compaction, which the counters on top leave out, are added', async () => {
-  const usage = {
-    input_tokens: 10,
-    output_tokens: 5,
-    iterations: [
-      { type: 'compaction', input_tokens: 1_000, output_tokens: 100 },
-      { type: 'message', input_tokens: 10, output_tokens: 5 },
-    ],
-  };
-  assert.deepEqual(await usageOf('messages', { content: [], usage }), { input: 1_010, output: 105 });
-});
-
 test('sound and images are classes of their own', async () => {
   const usageMetadata = {
     promptTokenCount: 100,

@@ -3,9 +3,10 @@
 import { type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
 import type { Call } from '../../../common/domain/calls.ts';
 import type { Services } from '../../../common/domain/prices.ts';
+import { readCount } from '../../../common/domain/usage.ts';
 import { Counts, type Reading } from '../../../common/wire/counts.ts';
 import { readFrame } from '../../../common/wire/frame.ts';
-import { type CostOf, readCounters, reportedCost } from '../../../common/wire/readings.ts';
+import { type CostOf, readCounters, takeCosts } from '../../../common/wire/readings.ts';
 import { TextMeter, textBytesIn } from '../../../common/wire/text-meter.ts';
 import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wire/usage-meter.ts';
 import { grantedServices } from '../../metering/surcharges.ts';
@@ -44,6 +45,7 @@ export class ChatUsageMeter implements UsageMeter {
   readonly #withholdUsage: boolean;
   readonly #costOf: CostOf | undefined;
   readonly #finished = new Set<unknown>();
+  #choiceUsages: Map<unknown, JsonObject> | undefined;
   #textBytes = 0;
   #transcriptBytes = 0;
   #isDone = false;
@@ -162,13 +164,36 @@ export class ChatUsageMeter implements UsageMeter {
     if (hasAudio && this.#choices === 1) this.#matters = matters;
   }
 
+  /** Some vendors report each choice in it. */
+  #usageOfChoices(payload: JsonObject): JsonObject | undefined {
+    let latest: JsonObject | undefined;
+    for (const choice of listOf(payload['choices'])) {
+      const usage = objectOf(objectOf(choice)?.['usage']);
+      if (usage === undefined) continue;
+      latest = usage;
+      this.#choiceUsages ??= new Map();
+      this.#choiceUsages.set(objectOf(choice)?.['index'] ?? 0, usage);
+    }
+    const usages = latest === undefined ? [] : [...this.#choiceUsages!.values()];
+    return usages.length > 1 ? sumOfChoices(usages) : latest;
+  }
+
   #takeUsage(payload: JsonObject): boolean {
-    const usage = objectOf(payload['usage']) ?? objectOf(objectOf(payload['x_groq'])?.['usage']);
+    const usage =
+      objectOf(payload['usage']) ?? objectOf(objectOf(payload['x_groq'])?.['usage']) ?? this.#usageOfChoices(payload);
     if (usage === undefined) return false;
     takeCounts(this.#counts, usage);
     this.text.reported();
     return true;
   }
+}
+
+/** The prompt once, and the answers of all choices. */
+function sumOfChoices(usages: readonly JsonObject[]): JsonObject {
+  const counts = (name: string) => usages.map((usage) => readCount(usage[name]) ?? 0);
+  const completion = counts('completion_tokens').reduce((sum, count) => sum + count, 0);
+  const prompt = Math.max(...counts('prompt_tokens'));
+  return { ...usages[0], prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }
 
 /** Members of the official report, then members that some vendors use for the same counter. */
@@ -186,7 +211,7 @@ function takeCounts(counts: Counts, usage: JsonObject): void {
   counts.take('reasoning', completion['reasoning_tokens'] ?? usage['reasoning_tokens']);
   counts.take('audioOut', completion['audio_tokens']);
   counts.take('imageOut', completion['image_tokens']);
-  counts.take('cost', reportedCost(usage));
+  takeCosts(counts, usage);
 }
 
 /**

@@ -3,6 +3,7 @@
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
 import type { Call } from '../../../common/domain/calls.ts';
 import type { Services } from '../../../common/domain/prices.ts';
+import { readCount } from '../../../common/domain/usage.ts';
 import { Counts, type Reading, split } from '../../../common/wire/counts.ts';
 import { TextMeter, textBytesIn } from '../../../common/wire/text-meter.ts';
 import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wire/usage-meter.ts';
@@ -40,7 +41,10 @@ export class GeminiUsageMeter implements UsageMeter {
   }
 
   get reading(): Reading {
-    const reading = this.#counts.reading(readUsage);
+    const counted = this.#counts.reading(readUsage);
+    // Thoughts alone are no report of a text that has come.
+    const isSilent = this.#counts.get('candidates') === undefined && this.#counts.get('total') === undefined;
+    const reading = isSilent && this.text.bytes > 0 ? { ...counted, hasOutput: false } : counted;
     return this.#isBlocked && this.text.bytes === 0 ? asBlocked(reading, this.text.reports > 0) : reading;
   }
 
@@ -116,8 +120,19 @@ export class GeminiUsageMeter implements UsageMeter {
     takeModalities(counts, 'prompt', either(usage, 'promptTokensDetails', 'prompt_tokens_details'));
     takeModalities(counts, 'cached', either(usage, 'cacheTokensDetails', 'cache_tokens_details'));
     takeModalities(counts, 'candidates', either(usage, 'candidatesTokensDetails', 'candidates_tokens_details'));
+    if (either(usage, 'candidatesTokenCount', 'candidates_token_count') == null) takeUnnamed(counts, usage);
     this.text.reported();
   }
+}
+
+/** The report leaves the candidates out, which earlier ones of the stream have counted: what its total has beside the other counters. */
+function takeUnnamed(counts: Counts, usage: JsonObject): void {
+  const known = counts.get('candidates');
+  const total = readCount(either(usage, 'totalTokenCount', 'total_token_count'));
+  const prompt = counts.get('prompt');
+  if (known === undefined || total === undefined || prompt === undefined) return;
+  const left = total - prompt - (counts.get('thoughts') ?? 0) - (counts.get('tools') ?? 0);
+  if (left > known) counts.take('candidates', left);
 }
 
 /** `[{modality: "AUDIO", tokenCount: 12}]` becomes the counter `promptAUDIO`. */

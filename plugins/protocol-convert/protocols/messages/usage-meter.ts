@@ -132,13 +132,7 @@ export class MessagesUsageMeter implements UsageMeter {
 
 /** Reports in a stream are cumulative: a later one replaces an earlier one, counter by counter. */
 function takeCounts(counts: Counts, usage: JsonObject): void {
-  const created = objectOf(usage['cache_creation']) ?? {};
-  counts.take('input', usage['input_tokens']);
-  counts.take('cacheRead', usage['cache_read_input_tokens']);
-  counts.take('cacheWrite', usage['cache_creation_input_tokens']);
-  counts.take('cacheWrite5m', created['ephemeral_5m_input_tokens']);
-  counts.take('cacheWrite1h', created['ephemeral_1h_input_tokens']);
-  counts.take('output', usage['output_tokens']);
+  takeRun(counts, usage);
   counts.take('thinking', objectOf(usage['output_tokens_details'])?.['thinking_tokens']);
   const tools = objectOf(usage['server_tool_use']) ?? {};
   counts.take('searches', tools['web_search_requests']);
@@ -146,36 +140,59 @@ function takeCounts(counts: Counts, usage: JsonObject): void {
   takeIterations(counts, usage['iterations']);
 }
 
-/** Beta: model runs beside the answer itself (compaction). The top-level counters exclude them. */
+function takeRun(counts: Counts, usage: JsonObject): void {
+  const created = objectOf(usage['cache_creation']) ?? {};
+  counts.take('input', usage['input_tokens']);
+  counts.take('cacheRead', usage['cache_read_input_tokens']);
+  counts.take('cacheWrite', usage['cache_creation_input_tokens']);
+  counts.take('cacheWrite5m', created['ephemeral_5m_input_tokens']);
+  counts.take('cacheWrite1h', created['ephemeral_1h_input_tokens']);
+  counts.take('output', usage['output_tokens']);
+}
+
+/** Counters that an iteration has of its own, as `takeCounts` names them. */
+const iterated = ['input', 'cacheRead', 'cacheWrite', 'cacheWrite5m', 'cacheWrite1h', 'output'] as const;
+
+/**
+ * Runs of a model that an answer consists of (compaction, advice, a fallback): the counters on top leave some of them out, and the sum
+ * of all is what was consumed. Of a report that follows without them, the larger counter holds: nothing is counted twice.
+ */
 function takeIterations(counts: Counts, iterations: unknown): void {
-  const sums: Record<string, number> = {};
-  for (const iteration of listOf(iterations)) {
-    if (!isObject(iteration) || iteration['type'] !== 'compaction') continue;
-    const own = new Counts();
-    own.take('extraInput', iteration['input_tokens']);
-    own.take('extraCacheRead', iteration['cache_read_input_tokens']);
-    own.take('extraCacheWrite', iteration['cache_creation_input_tokens']);
-    own.take('extraOutput', iteration['output_tokens']);
-    for (const name of ['extraInput', 'extraCacheRead', 'extraCacheWrite', 'extraOutput'])
-      sums[name] = (sums[name] ?? 0) + (own.get(name) ?? 0);
+  const runs = listOf(iterations).filter(isObject);
+  if (runs.length === 0) {
+    if (counts.get('isIterated') !== undefined) counts.set('isIterated', 0);
+    return;
   }
-  for (const [name, sum] of Object.entries(sums)) counts.take(name, sum);
+  counts.set('isIterated', 1);
+  const sums = new Map<string, number>();
+  for (const run of runs) {
+    const own = new Counts();
+    takeRun(own, run);
+    for (const name of iterated) {
+      const count = own.get(name);
+      if (count !== undefined) sums.set(name, (sums.get(name) ?? 0) + count);
+    }
+  }
+  for (const [name, sum] of sums) counts.set(`all ${name}`, sum);
+}
+
+/** What a run consumed: the sum of all runs where they were reported. */
+function consumed(counts: Counts, name: (typeof iterated)[number]): number | undefined {
+  const [top, all] = [counts.get(name), counts.get(`all ${name}`)];
+  if (all === undefined || top === undefined) return all ?? top;
+  return counts.get('isIterated') === 1 ? all : Math.max(top, all);
 }
 
 /** `input_tokens` excludes tokens read from or written to the cache; `output_tokens` includes reasoning. */
 function readUsage(counts: Counts): Reading {
-  const input = counts.get('input');
-  const output = counts.get('output');
+  const input = consumed(counts, 'input');
+  const output = consumed(counts, 'output');
   const usage: { -readonly [K in keyof Usage]: Usage[K] } = {};
-  if (input !== undefined) usage.input = input + (counts.get('extraInput') ?? 0);
-  const read = counts.get('cacheRead');
-  if (read !== undefined) usage.cache_read = read + (counts.get('extraCacheRead') ?? 0);
+  if (input !== undefined) usage.input = input;
+  const read = consumed(counts, 'cacheRead');
+  if (read !== undefined) usage.cache_read = read;
   Object.assign(usage, cacheWrites(counts));
-  if (output !== undefined)
-    Object.assign(
-      usage,
-      split(output + (counts.get('extraOutput') ?? 0), 'output', [['reasoning', counts.get('thinking')]]),
-    );
+  if (output !== undefined) Object.assign(usage, split(output, 'output', [['reasoning', counts.get('thinking')]]));
   const searches = counts.get('searches');
   if (searches !== undefined) usage.web_search = searches;
   const fetches = counts.get('fetches');
@@ -185,10 +202,10 @@ function readUsage(counts: Counts): Reading {
 
 /** Written for an hour as far as the details report it; the rest is the five-minute cache. */
 function cacheWrites(counts: Counts): Usage {
-  const fiveMinutes = counts.get('cacheWrite5m');
-  const hour = counts.get('cacheWrite1h');
+  const fiveMinutes = consumed(counts, 'cacheWrite5m');
+  const hour = consumed(counts, 'cacheWrite1h');
   const details = fiveMinutes === undefined && hour === undefined ? undefined : (fiveMinutes ?? 0) + (hour ?? 0);
-  const total = counts.get('cacheWrite') ?? details;
+  const total = consumed(counts, 'cacheWrite') ?? details;
   if (total === undefined) return {};
-  return split(total + (counts.get('extraCacheWrite') ?? 0), 'cache_write_5m', [['cache_write_1h', hour]]);
+  return split(total, 'cache_write_5m', [['cache_write_1h', hour]]);
 }

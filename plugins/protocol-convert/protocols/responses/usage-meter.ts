@@ -6,7 +6,7 @@ import type { Services } from '../../../common/domain/prices.ts';
 import type { Usage } from '../../../common/domain/usage.ts';
 import { Counts, type Reading } from '../../../common/wire/counts.ts';
 import { readFrame } from '../../../common/wire/frame.ts';
-import { type CostOf, readCounters, reportedCost } from '../../../common/wire/readings.ts';
+import { type CostOf, readCounters, takeCosts } from '../../../common/wire/readings.ts';
 import { TextMeter, textBytesIn } from '../../../common/wire/text-meter.ts';
 import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wire/usage-meter.ts';
 import { grantedServices } from '../../metering/surcharges.ts';
@@ -123,7 +123,7 @@ function takeCounts(counts: Counts, usage: JsonObject): void {
   counts.take('codeRuns', tools['code_interpreter_calls']);
   counts.take('fileSearches', tools['file_search_calls']);
   counts.take('otherCalls', tools['x_search_calls']);
-  counts.take('cost', reportedCost(usage));
+  takeCosts(counts, usage);
 }
 
 /** Without a counter for the vendor's own tools, their items are counted. */
