@@ -77,10 +77,11 @@ test('the first call with curl is answered', async () => {
 });
 
 test('the first calls with an SDK run as they are written, and the image comes at once', async () => {
-  const code = example('First call', 'ts').replace('await openai.images', 'const image = await openai.images');
+  const code = example('First call', 'ts').replaceAll('await openai.images', 'image = await openai.images');
   const check = `if (!image.data[0].b64_json.startsWith('iVBOR')) throw new Error('there is no image');`;
-  assert.deepEqual(await requestsOf(`${code}\n${check}`), [
+  assert.deepEqual(await requestsOf(`let image;\n${code}\n${check}`), [
     ['responses', 200],
+    ['images', 200],
     ['images', 200],
   ]);
 });

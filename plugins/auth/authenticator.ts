@@ -276,6 +276,7 @@ function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
       ...(row.multiplier === null ? {} : { multiplier: parseRatio(row.multiplier) }),
       ...(row.limits === null ? {} : { keyLimits: row.limits }),
       ...(cap === undefined ? {} : { cap }),
+      ...(row.images === 'wait' ? { waitsForImages: true } : {}),
     },
     addresses: row.addresses === null ? undefined : new AddressList(row.addresses),
     expiresAtMs: row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,

@@ -3,7 +3,7 @@ import type { Command, CommandResult } from '../../core/contract/commands.ts';
 import type { Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import { count, duration } from '../../core/contract/schema.ts';
-import type { KeyCap } from '../common/domain/accounts.ts';
+import type { ImageAnswer, KeyCap } from '../common/domain/accounts.ts';
 import { type Ledger, ledger } from '../common/domain/ledger.ts';
 import { priceFloor } from '../common/domain/models.ts';
 import { formatUsd, type Money, parseRatio, parseUsd, type Ratio } from '../common/domain/money.ts';
@@ -58,6 +58,7 @@ export function keyCommands(host: Host, accountService: AccountService): Command
         '--rpm <n>': 'requests per minute of this key alone',
         '--tpm <n>': 'tokens per minute of this key alone',
         '--cap <usd>': 'USD that it may spend, such as 20, or 5/day, 50/week, 100/month',
+        '--images <task|wait>': 'what orders of images are answered with: their task, or after a wait the images',
       },
       run: (values) => createKey(host, accountService, values),
     },
@@ -205,6 +206,7 @@ async function createKey(host: Host, accountService: AccountService, values: Val
     addresses,
     limits,
     cap: cap === undefined ? undefined : readCap(cap),
+    images: text(values, 'images') as ImageAnswer | undefined,
   };
   const created = await accountService.makeKey(account.id, terms);
   return {
@@ -280,6 +282,7 @@ function boundsOf(row: KeyRow): string {
     ...(row.addresses === null ? [] : [`from ${row.addresses.join(' ')}`]),
     ...Object.entries(row.limits ?? {}).map(([name, value]) => `${name} ${value}`),
     ...(cap === undefined ? [] : [`${formatUsd(cap.amount)}${cap.every === 'ever' ? ' in all' : `/${cap.every}`}`]),
+    ...(row.images === null ? [] : [`images ${row.images}`]),
   ];
   return bounds.join(', ') || 'none';
 }

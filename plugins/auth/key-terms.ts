@@ -1,7 +1,7 @@
 /** The terms of a key: parsed from requests, stored in its row, and rendered. Pure. */
 
 import { GatewayError } from '../../core/contract/errors.ts';
-import type { KeyCap } from '../common/domain/accounts.ts';
+import { imageAnswers, type KeyCap } from '../common/domain/accounts.ts';
 import { type KeyTerms, noProject } from '../common/domain/admin/accounts.ts';
 import { money } from '../common/domain/money.ts';
 import type { Limits } from '../common/domain/plans.ts';
@@ -26,14 +26,18 @@ export interface TermsRow {
   capAmount: bigint | null;
   capEvery: string | null;
   project: string | null;
+  /** null: `task`. */
+  images: string | null;
 }
 
 /** Validates terms and converts them to a row. Throws invalid_request that names the field. */
 export function rowOfTerms(terms: KeyTerms): TermsRow {
-  const { models, expiresAt, addresses, cap } = terms;
+  const { models, expiresAt, addresses, cap, images } = terms;
   if (expiresAt !== undefined && Number.isNaN(new Date(expiresAt).getTime()))
     throw invalid('expiresAt', 'A key expires at a time.');
   if (cap !== undefined) checkCap(cap);
+  if (images !== undefined && !imageAnswers.includes(images))
+    throw invalid('images', `A key answers orders of images by ${imageAnswers.join(' or ')}.`);
   return {
     name: validName(terms.name, 'name'),
     models: models === undefined ? null : validModels(models),
@@ -43,12 +47,13 @@ export function rowOfTerms(terms: KeyTerms): TermsRow {
     capAmount: cap?.amount ?? null,
     capEvery: cap?.every ?? null,
     project: validProject(terms.project),
+    images: images === 'wait' ? images : null,
   };
 }
 
 /** The terms of a row, for views. */
 export function termsOfRow(row: TermsRow): KeyTerms {
-  const { name, models, expiresAt, addresses, limits, project } = row;
+  const { name, models, expiresAt, addresses, limits, project, images } = row;
   return {
     name,
     ...(project === null ? {} : { project }),
@@ -57,6 +62,7 @@ export function termsOfRow(row: TermsRow): KeyTerms {
     ...(addresses === null ? {} : { addresses }),
     ...(limits === null ? {} : { limits }),
     ...given(capOf(row)),
+    ...(images === 'wait' ? { images } : {}),
   };
 }
 

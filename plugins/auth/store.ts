@@ -42,6 +42,7 @@ export interface ValidKey {
   limits: Limits | null;
   capAmount: bigint | null;
   capEvery: string | null;
+  images: string | null;
 }
 
 export interface NewKey extends TermsRow {
@@ -107,8 +108,8 @@ function accountStatements(database: Database, { accounts }: AuthTables) {
 
 /** Keys with what restricts them, and their accounts. */
 function keyReads({ orm }: Database, { accounts, keys }: AuthTables) {
-  const { models, expiresAt, addresses, limits, capAmount, capEvery } = keys;
-  const restrictions = { models, expiresAt, addresses, limits, capAmount, capEvery };
+  const { models, expiresAt, addresses, limits, capAmount, capEvery, images } = keys;
+  const restrictions = { models, expiresAt, addresses, limits, capAmount, capEvery, images };
   const findValid = async (which: SQL): Promise<ValidKey | undefined> => {
     const [found] = await orm
       .select({

@@ -32,6 +32,7 @@ export function authTables(schema: string) {
     capAmount: bigint('cap_amount', { mode: 'bigint' }),
     capEvery: text('cap_every'),
     project: text('project'),
+    images: text('images'),
   });
   const settings = space.table('auth_settings', {
     name: text('name').primaryKey(),

@@ -39,8 +39,8 @@ export interface TaskResult {
 /** A parsed request: the order, and how to answer it. */
 export interface Submission {
   readonly order: Order;
-  /** The answer is the result; otherwise it is the task. */
-  readonly waits: boolean;
+  /** Whether the answer is the result; otherwise it is the task. undefined: as the key has it. */
+  readonly waits: boolean | undefined;
   /** Format of results in the answer to a client that waits. */
   readonly form: 'url' | 'base64';
   /** Address for a callback about the final state. */

@@ -74,6 +74,7 @@ function script(chance: Chance, length: number): Step[] {
     ...(chance.oneIn(2)
       ? { capAmount: BigInt(chance.below(900)), capEvery: 'ever' }
       : { capAmount: null, capEvery: null }),
+    images: chance.oneIn(3) ? 'wait' : null,
   });
   const made: string[] = [];
   const steps: Step[] = [];

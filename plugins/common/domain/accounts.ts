@@ -22,6 +22,8 @@ export interface Caller {
   readonly keyLimits?: Limits;
   /** Spending limits of the key; absent: none. */
   readonly cap?: KeyCap;
+  /** Orders of images are answered with the images where the request does not say otherwise. */
+  readonly waitsForImages?: true;
 }
 
 /** Spending limits of a key per calendar period (UTC); `ever`: in total. */
@@ -29,6 +31,10 @@ export interface KeyCap {
   readonly amount: Money;
   readonly every: 'day' | 'week' | 'month' | 'ever';
 }
+
+/** How orders of images are answered: with the task that makes them, or with the images. */
+export const imageAnswers = ['task', 'wait'] as const;
+export type ImageAnswer = (typeof imageAnswers)[number];
 
 export const caller = defineContextKey<Caller>('caller');
 

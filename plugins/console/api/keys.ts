@@ -1,6 +1,7 @@
 /** A client's own keys: made (shown once), changed, revoked. */
 
 import { z } from '@hono/zod-openapi';
+import { imageAnswers } from '../../common/domain/accounts.ts';
 import type { KeyTerms, KeyView } from '../../common/domain/admin/accounts.ts';
 import { accountAdmin, ledgerQueries } from '../services.ts';
 import { projectInput } from './projects.ts';
@@ -42,6 +43,7 @@ export const keyRow = z
     addresses: z.array(z.string()).nullable().describe('Addresses and ranges it may be used from; null: anywhere.'),
     limits: limits.nullable(),
     cap: z.object({ amount: usd, every }).nullable(),
+    images: z.enum(imageAnswers).describe('What orders of images are answered with where the request does not say it.'),
     expiresAt: instant.nullable(),
     createdAt: instant,
     lastUsedAt: instant.nullable(),
@@ -58,11 +60,12 @@ const terms = z
     limits: limits.nullish(),
     cap: z.strictObject({ amount: usdInput, every }).nullish(),
     expiresAt: instantInput.nullish(),
+    images: z.enum(imageAnswers).nullish(),
   })
   .openapi('KeyTerms');
 
 export function keyJson(view: KeyView): z.infer<typeof keyRow> {
-  const { id, name, project, prefix, models, addresses, limits, cap } = view;
+  const { id, name, project, prefix, models, addresses, limits, cap, images = 'task' } = view;
   return {
     id,
     name,
@@ -72,6 +75,7 @@ export function keyJson(view: KeyView): z.infer<typeof keyRow> {
     addresses: addresses === undefined ? null : [...addresses],
     limits: limits === undefined ? null : { ...limits },
     cap: cap === undefined ? null : { amount: usdText(cap.amount), every: cap.every },
+    images,
     expiresAt: isoOrNull(view.expiresAt),
     createdAt: iso(view.createdAt),
     lastUsedAt: isoOrNull(view.lastUsedAt),
@@ -85,7 +89,7 @@ const ownKeyJson = ({ row, spent }: { readonly row: KeyView; readonly spent: str
 });
 
 function termsOf(body: z.output<typeof terms>): KeyTerms {
-  const { name, project, models, addresses, limits, cap, expiresAt } = body;
+  const { name, project, models, addresses, limits, cap, expiresAt, images } = body;
   return {
     name,
     project: project ?? undefined,
@@ -98,6 +102,7 @@ function termsOf(body: z.output<typeof terms>): KeyTerms {
         : (JSON.parse(JSON.stringify(limits)) as NonNullable<KeyTerms['limits']>),
     cap: cap ?? undefined,
     expiresAt: expiresAt ?? undefined,
+    images: images ?? undefined,
   };
 }
 

@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer, Headers } from '../../../core/contract/message.ts';
+import { caller } from '../../common/domain/accounts.ts';
 import type { Call } from '../../common/domain/calls.ts';
 import { isUndecided } from '../../common/domain/database.ts';
 import { authorization } from '../../common/domain/ledger.ts';
@@ -57,7 +58,8 @@ function mediaOf(order: Order, candidates: readonly Candidate[]): Pick<Call, 'me
 /** 400 if no vendor can make it, 402 if the balance does not suffice; then nothing is stored or sent. */
 export async function takeOrder(exchange: Exchange, context: OrderContext): Promise<Answer> {
   const { tools, engine } = context;
-  const { order, callbackUrl, waits } = exchange.get(submission);
+  const { order, callbackUrl } = exchange.get(submission);
+  const waits = isAwaited(exchange, context);
   const entry = exchange.get(model);
   const dropped = checkOrder(candidatesFor(entry, order.kind, tools.providers, tools.adapters), entry, order);
   const money = exchange.get(authorization);
@@ -70,7 +72,7 @@ export async function takeOrder(exchange: Exchange, context: OrderContext): Prom
     requestId: money.id,
     accountId: money.accountId,
     keyId: money.keyId,
-    order: waits || context.synchronous ? { ...order, waited: true } : order,
+    order: waits ? { ...order, waited: true } : order,
     callbackUrl,
     deadlineMs: tools.timing.deadlineMs[order.kind],
     ...(isStreamed ? { lease } : {}),
@@ -84,7 +86,11 @@ export async function takeOrder(exchange: Exchange, context: OrderContext): Prom
   const placed = await readPlaced(task, tools);
   if (isStreamed) return streamOrder(exchange, context, { ...placed, order }, lease.token, headers);
   engine.wake();
-  return answer(exchange, context, placed, headers);
+  return answer(exchange, context, placed, { waits, headers });
+}
+
+function isAwaited(exchange: Exchange, { synchronous }: OrderContext): boolean {
+  return synchronous || (exchange.get(submission).waits ?? exchange.get(caller).waitsForImages === true);
 }
 
 /** The order stands even if the database cannot be read now: the client needs the id of what it pays for. */
@@ -106,16 +112,16 @@ async function answer(
   exchange: Exchange,
   context: OrderContext,
   placed: StoredTask,
-  headers: Headers,
+  { waits, headers }: { readonly waits: boolean; readonly headers: Headers },
 ): Promise<Answer> {
-  const { tools, shape, synchronous } = context;
-  const { waits, form } = exchange.get(submission);
+  const { tools, shape } = context;
+  const { form } = exchange.get(submission);
   const host = exchange.request.headers['host'];
   // It may have started by now; the answer is the state in which it was accepted.
   const taken = { ...placed, state: 'queued', progress: 0 } as const;
   const address = `${context.tasksPath}/${placed.id}`;
   const pending = { ...headers, location: address, 'x-gateway-poll': `GET ${address}` };
-  if (!waits && !synchronous) return json(shape.submitted(viewOf(taken, tools.files, host)), pending);
+  if (!waits) return json(shape.submitted(viewOf(taken, tools.files, host)), pending);
   const ended = await awaitEnd(exchange, context, placed.id).catch(unlessGatewayStops);
   if (ended !== undefined && ended.state !== 'completed') throw endAsError(ended);
   const bytes = form === 'base64' && ended !== undefined ? await tryBytesOf(ended, tools) : undefined;

@@ -55,6 +55,7 @@ const everything: KeyTerms = {
   addresses: ['192.0.2.0/24', '2001:db8::/32'],
   limits: { rpm: 60, tpm: 100_000, concurrency: 3 },
   cap: { amount: parseUsd('12.345678901'), every: 'month' },
+  images: 'wait',
 };
 
 test('accounts are searched by part of a name, id, plan and state, page by page in the order of names', async () => {
@@ -176,8 +177,9 @@ test('a key is made with all of its terms, told once, and listed without itself 
   assert.deepEqual(who.models, new Set(['one', 'two']));
   assert.deepEqual(who.keyLimits, everything.limits);
   assert.deepEqual(who.cap, everything.cap);
+  assert.equal(who.waitsForImages, true);
   const plain = await send((await desk.createKey(id, { name: 'plain' })).key);
-  assert.deepEqual([plain.models, plain.keyLimits, plain.cap], [undefined, undefined, undefined]);
+  assert.deepEqual([plain.models, plain.keyLimits, plain.cap, plain.waitsForImages], Array(4).fill(undefined));
   await store.close();
 });
 

@@ -142,6 +142,16 @@ test('a new key works, is shown once, and carries its models and its end', async
   );
 });
 
+test('a key that waits for images is listed as such, and another word is refused by name', async () => {
+  const gate = await openGate();
+  const create = (images: string) => gate.command('keys create', { account: 'acme', images });
+  const { json } = await create('wait');
+  assert.equal((await gate.send((json as { key: string }).key)).waitsForImages, true);
+  assert.match((await gate.command('keys list')).text, /images wait/);
+  assert.equal((await gate.send(((await create('task')).json as { key: string }).key)).waitsForImages, undefined);
+  await assert.rejects(create('soon'), { field: 'images' });
+});
+
 test('a key may expire on a date, which is UTC unless it says otherwise', async () => {
   const gate = await openGate();
   const cases: [string, string][] = [

@@ -1,7 +1,7 @@
 /** The service that lists and changes accounts and API keys. */
 
 import { defineService } from '../../../../core/contract/contract.ts';
-import type { KeyCap } from '../accounts.ts';
+import type { ImageAnswer, KeyCap } from '../accounts.ts';
 import type { Limits } from '../plans.ts';
 import type { Page, PageRequest } from './pages.ts';
 
@@ -28,6 +28,8 @@ export interface KeyTerms {
   readonly limits?: Limits | undefined;
   /** Spending limits per calendar period (UTC); `ever`: in total. */
   readonly cap?: KeyCap | undefined;
+  /** undefined: `task`. */
+  readonly images?: ImageAnswer | undefined;
 }
 
 /** In place of a project's name: the keys that are in none. */

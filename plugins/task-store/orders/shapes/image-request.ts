@@ -44,7 +44,8 @@ const fields = { references: 'image_urls', count: 'n', ratio: 'size' } as const;
 export function readImageRequest(bytes: Uint8Array, headers: Readonly<Record<string, string | undefined>>): Submission {
   const { json } = readBody(bytes, read);
   const shown = { references: referencesOf(json), fields, members: ['image_urls'] };
-  return submissionOf(json, shown, prefers(headers, 'wait'));
+  const waits = prefers(headers, 'wait') || (prefers(headers, 'respond-async') ? false : undefined);
+  return submissionOf(json, shown, waits);
 }
 
 /** The references of a request. */
@@ -55,8 +56,8 @@ export interface ReferenceInput {
   readonly members: readonly string[];
 }
 
-/** The common part of all image requests. `waits`: whether the client waits although the body does not say so. */
-export function submissionOf(json: JsonObject, shown: ReferenceInput, waits: boolean): Submission {
+/** The common part of all image requests. `waits`: whether the client waits where the body does not say it. */
+export function submissionOf(json: JsonObject, shown: ReferenceInput, waits: boolean | undefined): Submission {
   const model = requiredText(json, 'model');
   const prompt = requiredText(json, 'prompt');
   const form = optionalEnum(json, 'response_format', forms);
@@ -77,12 +78,14 @@ export function submissionOf(json: JsonObject, shown: ReferenceInput, waits: boo
     extra: restOf(json, new Set([...members, ...shown.members])),
     fields: shown.fields,
   };
+  const callbackUrl = optionalAddress(json, 'callback_url');
   return {
     order,
-    waits: waits || form !== undefined || previews !== undefined,
+    // A client that is called back has no use for a wait that its key alone asks for.
+    waits: form !== undefined || previews !== undefined || (waits ?? (callbackUrl === undefined ? undefined : false)),
     // The official default.
     form: form === 'url' ? 'url' : 'base64',
-    callbackUrl: optionalAddress(json, 'callback_url'),
+    callbackUrl,
   };
 }
 

@@ -14,6 +14,7 @@ const row: KeyRow = {
   addresses: ['10.0.0.0/8'],
   limits: { rpm: 60, concurrency: 4 },
   cap: { amount: '5.00', every: 'day' },
+  images: 'wait',
   expiresAt: '2027-01-02T03:04:00.000Z',
   createdAt: '2026-11-01T00:00:00.000Z',
   lastUsedAt: null,
@@ -22,8 +23,8 @@ const row: KeyRow = {
 };
 
 test('a key that is opened and saved unchanged keeps its terms', () => {
-  const { name, project, models, addresses, limits, cap, expiresAt } = row;
-  assert.deepEqual(termsOf(fieldsOf(row), 0), { name, project, models, addresses, limits, cap, expiresAt });
+  const { name, project, models, addresses, limits, cap, expiresAt, images } = row;
+  assert.deepEqual(termsOf(fieldsOf(row), 0), { name, project, models, addresses, limits, cap, expiresAt, images });
 });
 
 test('an empty form means no bound', () => {
@@ -35,6 +36,7 @@ test('an empty form means no bound', () => {
     limits: null,
     cap: null,
     expiresAt: null,
+    images: 'task',
   });
 });
 

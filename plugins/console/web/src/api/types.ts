@@ -41,7 +41,7 @@ export type PaymentPage = Get<'payments'>;
 export type KeyRow = RowOf<Get<'keys'>>;
 export type CapPeriod = NonNullable<KeyRow['cap']>['every'];
 /** What a key may do, as a form sends it. */
-export interface KeyTerms extends Pick<KeyRow, 'name' | 'project' | 'cap' | 'expiresAt'> {
+export interface KeyTerms extends Pick<KeyRow, 'name' | 'project' | 'cap' | 'expiresAt' | 'images'> {
   readonly models: readonly string[] | null;
   readonly addresses: readonly string[] | null;
   readonly limits: KeyRow['limits'];

@@ -7,8 +7,8 @@ import { modelsQuery } from '../api/models.ts';
 import { useMe } from '../api/session.ts';
 import type { ModelRow } from '../api/types.ts';
 import { type ApiCall, sampleCall } from '../calls/call.ts';
-import { type Access, type CodeLanguage, codeLanguages, codeOf, languageNames } from '../calls/code.ts';
-import { allTools, type Filling, fill, keyPlaceholder, type Tool } from '../snippets/index.ts';
+import { type Access, codeLanguages, codeOf, languageNames } from '../calls/code.ts';
+import { chatTools, type Filling, fill, imageTools, keyPlaceholder, type Tool } from '../snippets/index.ts';
 import { templateOf } from '../snippets/templates.ts';
 import { CodeBlock } from './code-block.tsx';
 
@@ -24,14 +24,15 @@ export default function SetUp({ secret }: SetUpProps) {
   const model = models.find(({ id }) => id === chosen) ?? models[0];
   const { gateway } = useMe();
   const access = { base: gateway.origin, key: secret ?? keyPlaceholder };
+  const filling = { ...access, model: model?.id ?? 'model', name: gateway.name };
   const sample = model === undefined ? undefined : sampleCall(model.kind, model.id);
   return (
     <Stack gap="sm">
       {models.length > 1 && <ModelChoice models={models} model={model} onChange={setChosen} />}
       {sample === undefined ? (
-        <Tools filling={{ ...access, model: model?.id ?? 'model', name: gateway.name }} known={secret !== undefined} />
+        <Tools filling={filling} known={secret !== undefined} />
       ) : (
-        <Languages call={sample} access={access} />
+        <Languages call={sample} access={access} filling={filling} />
       )}
       {secret === undefined && (
         <Text fz="xs" c="dimmed">
@@ -91,29 +92,50 @@ function OneOf({ all, value, onChange }: OneOfProps) {
 
 /** Clients of conversations. */
 function Tools({ filling, known }: { readonly filling: Filling; readonly known: boolean }) {
-  const [tool, setTool] = useState<Tool>(allTools[0]!);
+  const [tool, setTool] = useState<Tool>(chatTools[0]!);
   return (
     <>
-      <OneOf all={allTools} value={tool.id} onChange={(id) => setTool(allTools.find((one) => one.id === id) ?? tool)} />
-      {tool.files
-        .filter(({ language }) => language !== 'link')
-        .map(({ template, saveAs }) => (
-          <CodeBlock key={template} text={fill(templateOf(template), filling)} title={saveAs} label={tool.name} />
-        ))}
+      <OneOf
+        all={chatTools}
+        value={tool.id}
+        onChange={(id) => setTool(chatTools.find((one) => one.id === id) ?? tool)}
+      />
+      <Files tool={tool} filling={filling} />
       <Links tool={tool} filling={filling} known={known} />
     </>
   );
 }
 
+function Files({ tool, filling }: { readonly tool: Tool; readonly filling: Filling }) {
+  return tool.files
+    .filter(({ language }) => language !== 'link')
+    .map(({ template, saveAs }) => (
+      <CodeBlock key={template} text={fill(templateOf(template), filling)} title={saveAs} label={tool.name} />
+    ));
+}
+
 const languages = codeLanguages.map((id) => ({ id, name: languageNames[id] }));
 
-/** What makes or hears something else is called by programs alone. */
-function Languages({ call, access }: { readonly call: ApiCall; readonly access: Access }) {
-  const [language, setLanguage] = useState<CodeLanguage>('curl');
+interface LanguagesProps {
+  readonly call: ApiCall;
+  readonly access: Access;
+  readonly filling: Filling;
+}
+
+/** What makes or hears something else is called by programs; some of those that make images have templates. */
+function Languages({ call, access, filling }: LanguagesProps) {
+  const [chosen, setChosen] = useState('curl');
+  const tools = call.name === 'image' ? imageTools : [];
+  const tool = tools.find(({ id }) => id === chosen);
+  const language = codeLanguages.find((one) => one === chosen) ?? 'curl';
   return (
     <>
-      <OneOf all={languages} value={language} onChange={(id) => setLanguage(id as CodeLanguage)} />
-      <CodeBlock text={codeOf(language, call, access)} label={languageNames[language]} />
+      <OneOf all={[...languages, ...tools]} value={tool?.id ?? language} onChange={setChosen} />
+      {tool === undefined ? (
+        <CodeBlock text={codeOf(language, call, access)} label={languageNames[language]} />
+      ) : (
+        <Files tool={tool} filling={filling} />
+      )}
     </>
   );
 }

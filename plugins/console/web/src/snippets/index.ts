@@ -11,9 +11,14 @@ export interface SnippetFile {
 export interface Tool {
   readonly id: string;
   readonly name: string;
+  /** Absent: conversations. */
+  readonly makes?: string;
   readonly files: readonly SnippetFile[];
 }
 export const allTools: readonly Tool[] = tools;
+export const chatTools = allTools.filter(({ makes }) => makes === undefined);
+/** Programs that wait for their images: the gateway answers others with a task. */
+export const imageTools = allTools.filter(({ makes }) => makes === 'images');
 
 export interface Filling {
   /** Address of the gateway, without a path and a slash at its end. */

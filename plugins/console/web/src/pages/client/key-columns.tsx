@@ -52,7 +52,7 @@ function State({ row }: { readonly row: KeyRow }) {
 /** Bounds of the key in few words, each in full on hover. */
 function Terms({ row }: { readonly row: KeyRow }) {
   const { t, i18n } = useTranslation();
-  const { models, addresses, limits, cap, expiresAt } = row;
+  const { models, addresses, limits, cap, expiresAt, images } = row;
   const bounds: { key: string; short: string; long: string }[] = [];
   if (models !== null)
     bounds.push({
@@ -74,6 +74,10 @@ function Terms({ row }: { readonly row: KeyRow }) {
   if (expiresAt !== null && row.revokedAt === null) {
     const date = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium' }).format(new Date(expiresAt));
     bounds.push({ key: 'expires', short: `${t('client.keys.expiresOn')} ${date}`, long: expiresAt });
+  }
+  if (images === 'wait') {
+    const words = t('client.keys.imagesBy.wait');
+    bounds.push({ key: 'images', short: words, long: `${t('client.keys.images')}: ${words}` });
   }
   if (bounds.length === 0)
     return (

@@ -96,6 +96,7 @@ export function KeyForm({ row, button, onSend }: KeyFormProps) {
           {...form.getInputProps('addresses')}
         />
         <OwnLimits form={form} />
+        <Images form={form} />
         {error !== undefined && <ErrorState error={error} />}
         <Group justify="flex-end">
           <Button type="submit" loading={busy}>
@@ -149,6 +150,21 @@ function Cap({ form }: { readonly form: Form }) {
         {...form.getInputProps('capEvery')}
       />
     </Group>
+  );
+}
+
+/** Programs that know OpenAI's interface alone do not poll tasks. */
+function Images({ form }: { readonly form: Form }) {
+  const { t } = useTranslation();
+  const choices = (['task', 'wait'] as const).map((value) => ({ value, label: t(`client.keys.imagesBy.${value}`) }));
+  return (
+    <Select
+      label={t('client.keys.images')}
+      description={t('client.keys.imagesHint')}
+      data={choices}
+      allowDeselect={false}
+      {...form.getInputProps('images')}
+    />
   );
 }
 

@@ -19,6 +19,7 @@ export interface KeyFields {
   readonly rpd: number | '';
   readonly tpm: number | '';
   readonly concurrency: number | '';
+  readonly images: KeyRow['images'];
 }
 
 const limitNames = ['rpm', 'rpd', 'tpm', 'concurrency'] as const;
@@ -38,6 +39,7 @@ export function fieldsOf(row: KeyRow | undefined): KeyFields {
     rpd: row?.limits?.rpd ?? '',
     tpm: row?.limits?.tpm ?? '',
     concurrency: row?.limits?.concurrency ?? '',
+    images: row?.images ?? 'task',
   };
 }
 
@@ -53,6 +55,7 @@ export function termsOf(fields: KeyFields, now: number): KeyTerms {
     limits: given.length === 0 ? null : Object.fromEntries(given.map((name) => [name, fields[name]])),
     cap: amount === '' ? null : { amount, every: fields.capEvery },
     expiresAt: expiryOf(fields, now),
+    images: fields.images,
   };
 }
 

@@ -43,6 +43,7 @@ export function SessionKey({ value, onChange }: SessionKeyProps) {
       addresses: null,
       limits: null,
       cap: null,
+      images: 'task',
       expiresAt: new Date(Date.now() + lifetimeMs).toISOString(),
     };
     try {

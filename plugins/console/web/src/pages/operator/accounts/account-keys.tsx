@@ -26,6 +26,7 @@ const csvColumns = [
   'addresses',
   'limits',
   'cap',
+  'images',
   'expiresAt',
   'createdAt',
   'lastUsedAt',
