@@ -122,6 +122,8 @@ export interface Endpoint {
   /** It authenticates requests itself (by a signature) or needs no authentication: no key is required. */
   readonly keyless?: true;
   readonly describes?: readonly PublicOperation[];
+  /** It is for pages of the gateway itself: browsers let no page of another origin read its answers. */
+  readonly sameOrigin?: true;
   /** Requests to it are not recorded in the request log. */
   readonly unlogged?: true;
   /**

@@ -5,6 +5,7 @@ import type { Plugin } from '../contract/contract.ts';
 import { didYouMean, nearName } from '../contract/near-names.ts';
 import { count, duration, size, z } from '../contract/schema.ts';
 import { isAddressRange } from '../http/client-address.ts';
+import { crossOriginSchema } from '../http/cross-origin.ts';
 import { parseSection } from './section-problems.ts';
 import { type Drafts, display, type LoadedYaml, loadYaml, type Problem, type Values } from './yaml.ts';
 
@@ -92,6 +93,7 @@ export const gatewaySchema = z.strictObject({
         .array(z.string().refine(isAddressRange, 'must be an address or a range such as 10.0.0.0/8'))
         .default([])
         .describe('Proxies in front of the gateway with a trusted X-Forwarded-For: addresses and ranges.'),
+      cors: crossOriginSchema,
       drain: z
         .strictObject({
           grace: duration()

@@ -277,5 +277,6 @@ function serverLimits(limits: GatewaySettings['server']): ServerLimits {
     stallTimeoutMs: limits.stall_timeout,
     idleFrameAfterMs: limits.idle_frame,
     proxies: trustedProxies(limits.trusted_proxies),
+    allowedOrigins: limits.cors.origins,
   };
 }

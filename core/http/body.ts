@@ -4,10 +4,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { bodyOwner } from '../contract/contract.ts';
 import { GatewayError } from '../contract/errors.ts';
 import { parseAhead, slicedAboveBytes } from '../json/request-body.ts';
-import { BodyBudget, type BudgetLimits } from './body-budget.ts';
+import { BodyBudget, type BudgetLimits } from './bounds/body-budget.ts';
+import { FairTurns } from './bounds/fair-turns.ts';
 import { decodeChunks, type Encoding, encodingOf, maxDecodedBytes, maxRatio } from './content-encoding.ts';
 import { clientDisconnected, type LiveExchange } from './exchange.ts';
-import { FairTurns } from './fair-turns.ts';
 import { emptyBody, type Incoming } from './incoming-request.ts';
 
 export interface BodyLimits extends BudgetLimits {

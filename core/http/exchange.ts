@@ -12,7 +12,7 @@ import {
 } from '../contract/contract.ts';
 import { GatewayError } from '../contract/errors.ts';
 import type { Clock, Log } from '../contract/host-tools.ts';
-import type { Share } from './body-budget.ts';
+import type { Share } from './bounds/body-budget.ts';
 import { emptyBody, type Incoming, type IncomingRequest, type Outgoing } from './incoming-request.ts';
 
 /** The exchange with the members that only the server and the centre use. */

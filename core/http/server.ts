@@ -10,6 +10,7 @@ import type { Answer } from '../contract/message.ts';
 import { renderUnrouted } from './answers.ts';
 import type { BodyReader } from './body.ts';
 import type { Run } from './chain.ts';
+import { type AllowedOrigins, admitPage } from './cross-origin.ts';
 import { answerOf, DirectIncoming, DirectOutgoing } from './direct.ts';
 import { deadlinePassed, LiveExchange } from './exchange.ts';
 import { Flight, type FlightServices } from './flight.ts';
@@ -35,6 +36,7 @@ export interface ServerLimits {
   readonly idleFrameAfterMs: number;
   /** Trusted senders of X-Forwarded-For; absent: none. */
   readonly proxies?: BlockList | undefined;
+  readonly allowedOrigins?: AllowedOrigins;
 }
 
 export interface ServerOptions {
@@ -196,6 +198,7 @@ export class GatewayServer {
     const target = incoming.url!;
     const mark = target.indexOf('?');
     const path = this.#router.normalize(mark === -1 ? target : target.slice(0, mark));
+    if (incoming.headers.origin !== undefined && this.#isPreflight(incoming, outgoing, path)) return;
     const known = this.#ownAnswer(incoming.method!, path);
     if (known !== undefined) {
       this.#answerPlainly(outgoing, known);
@@ -246,6 +249,16 @@ export class GatewayServer {
     if (this.#inFlight.size === 0) this.#emptied?.();
   }
 
+  /** Lets a page of another origin read the answer. true: the request was a preflight, and is answered. */
+  #isPreflight(incoming: IncomingMessage, outgoing: ServerResponse, path: string): boolean {
+    const { allowedOrigins } = this.#limits;
+    if (allowedOrigins === undefined || this.#router.nearest(path)?.sameOrigin === true) return false;
+    const answer = admitPage(incoming, outgoing, allowedOrigins);
+    if (answer === undefined) return false;
+    this.#answerPlainly(outgoing, answer);
+    return true;
+  }
+
   #ownAnswer(method: string, path: string): Answer | undefined {
     if (method !== 'GET' && method !== 'HEAD') return undefined;
     if (path === '/healthz') {
@@ -278,7 +291,7 @@ export class GatewayServer {
     const body = answer.body as string;
     outgoing.writeHead(answer.status, {
       ...answer.headers,
-      'content-length': Buffer.byteLength(body),
+      ...(answer.status === 204 ? {} : { 'content-length': Buffer.byteLength(body) }),
       ...(this.#closing && hasArrived(outgoing.req) ? { connection: 'close' } : {}),
     });
     outgoing.end(body);

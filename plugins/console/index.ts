@@ -109,7 +109,7 @@ export default definePlugin<ConsoleConfig>({
 });
 
 function endpointsFor(handle: NonNullable<Endpoint['handle']>): Endpoint[] {
-  const common = { operation, keyless: true, unlogged: true, timeoutMs: 60_000, handle } as const;
+  const common = { operation, keyless: true, sameOrigin: true, unlogged: true, timeoutMs: 60_000, handle } as const;
   return [
     { ...common, method: 'GET', path: '/' },
     ...methods.flatMap((method) => paths.map((path) => ({ ...common, method, path }))),

@@ -56,6 +56,8 @@ function headersOf(file: KeptFile, tag: string, until: number, now: number): Hea
     etag: tag,
     // The bytes of an id never change; the address is private to its reader.
     'cache-control': `private, max-age=${seconds}, immutable`,
+    // Else a picture that a page has shown could not be read by its script: the kept answer names no allowed origin.
+    vary: 'origin',
     'content-disposition': dispositionOf(file),
     // Content type as sniffed; browsers show the file but run nothing in it.
     'x-content-type-options': 'nosniff',

@@ -8,8 +8,8 @@ import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync 
 import { bodyOwner } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import { type BodyLimits, BodyReader } from '../../core/http/body.ts';
+import { FairTurns } from '../../core/http/bounds/fair-turns.ts';
 import { LiveExchange } from '../../core/http/exchange.ts';
-import { FairTurns } from '../../core/http/fair-turns.ts';
 import { IncomingRequest } from '../../core/http/incoming-request.ts';
 
 const mebi = 2 ** 20;

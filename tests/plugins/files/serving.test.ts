@@ -15,6 +15,7 @@ test('a whole file goes out under its type, and nothing in it can run', () => {
       'accept-ranges': 'bytes',
       etag: `"${file.id}"`,
       'cache-control': 'private, max-age=60, immutable',
+      vary: 'origin',
       'content-disposition': `inline; filename="${file.id}.mp4"`,
       'x-content-type-options': 'nosniff',
       'content-security-policy': "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'",

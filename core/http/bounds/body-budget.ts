@@ -1,5 +1,5 @@
 /** Limits the memory of request bodies, in total and per account. */
-import { GatewayError } from '../contract/errors.ts';
+import { GatewayError } from '../../contract/errors.ts';
 
 export interface BudgetLimits {
   /** Of all bodies in memory. */
