@@ -88,7 +88,11 @@ export const gatewaySchema = z.strictObject({
       request_timeout: duration().default(120_000).describe('Time in which a request must have arrived whole.'),
       timeout: duration().default(600_000).describe('Time in which an exchange must have ended.'),
       stall_timeout: duration().default(120_000).describe('How long a client may take nothing of what waits for it.'),
-      idle_frame: duration().default(15_000).describe('Silence in a stream after which the client is sent a comment.'),
+      idle_frame: duration()
+        .default(15_000)
+        .describe(
+          'Silence in a stream after which the client is sent something that it skips: a comment, or to clients of generate-content a blank line.',
+        ),
       trusted_proxies: z
         .array(z.string().refine(isAddressRange, 'must be an address or a range such as 10.0.0.0/8'))
         .default([])

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type { EventStreamCodec } from '@smithy/core/event-streams';
 import { UpstreamError } from '../../core/contract/errors.ts';
 import { isObject, textOf, tryParse } from '../../core/json/json.ts';
-import { formatFrame, keepAliveFrame, type OnFrame } from '../common/kit/sse.ts';
+import { formatFrame, type OnFrame } from '../common/kit/sse.ts';
 import type { Framing, Reshape, StreamReader } from '../common/wire/protocols.ts';
 
 const prefixBytes = 4;
@@ -129,7 +129,6 @@ const asSse: Reshape = {
   streamType: 'text/event-stream',
   whole: (_json, body) => body,
   frame: (raw) => raw,
-  idleFrame: keepAliveFrame,
 };
 
 /** Streams of InvokeModel: each event is a chunk of the model's own stream, in base64. */

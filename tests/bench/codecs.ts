@@ -41,7 +41,7 @@ function translation(client: ProtocolName, upstream: ProtocolName): ResponseTran
     context: context(client),
     clientStreams: true,
     streamType: 'text/event-stream',
-    idleFrame: undefined,
+    idleFrame: 'none',
     collector: undefined,
     transforms: undefined,
   });

@@ -200,3 +200,6 @@ export function formatFrame(data: string, event?: string): string {
 
 /** A frame that clients skip: keeps a silent stream alive. */
 export const keepAliveFrame: Uint8Array = Buffer.from(': keep-alive\n\n');
+
+/** The same without a blank line, which OpenAI's clients in Python and Go read as the end of an event without data, and fail. */
+export const keepAliveLine: Uint8Array = Buffer.from(': keep-alive\n');

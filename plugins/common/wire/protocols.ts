@@ -64,12 +64,17 @@ export interface Protocol extends WireProtocol {
    * `overdue`.
    */
   readonly streamEnd?: string;
+  /**
+   * What its clients skip while a stream is silent, behind this frame if it was relayed as it came; absent: a comment and a blank
+   * line.
+   */
+  idleFrame?(lastFrame?: Buffer): Uint8Array;
   /** Encoder and decoder of the canonical format. */
   readonly codec: Codec;
 }
 
 /** The protocol of an answer; errors of a running stream are rendered by its client's protocol where that is another. */
-export type AnsweringProtocol = WireProtocol & Partial<Pick<Protocol, 'streamError' | 'streamEnd'>>;
+export type AnsweringProtocol = WireProtocol & Partial<Pick<Protocol, 'streamError' | 'streamEnd' | 'idleFrame'>>;
 
 /**
  * Another protocol as a vendor speaks it at addresses of its own: the same bodies but for `members`, and the same streams but for
@@ -236,6 +241,6 @@ export interface Reshape {
   readonly fail?: ((error: GatewayError) => Uint8Array | undefined) | undefined;
   /** A stream error of the upstream's protocol in the client's format; absent: unchanged. */
   error?(frames: string): string;
-  /** A frame that this client skips while the stream is silent. */
-  readonly idleFrame: Uint8Array | undefined;
+  /** What this client skips while the stream is silent; absent: what its protocol says; `none`: nothing can be sent. */
+  readonly idleFrame?: Uint8Array | 'none' | undefined;
 }

@@ -129,7 +129,10 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   /** Bytes that this client skips, or undefined while a frame is sent in part. */
   idleFrame(): Uint8Array | undefined {
     if (this.#outbox.isInsideFrame) return undefined;
-    return this.#reshape === undefined ? keepAliveFrame : this.#reshape.idleFrame;
+    const { reshape, protocol } = this.#options;
+    const lastFrame = this.#reshape === undefined ? this.#lastFrame : undefined;
+    const frame = reshape?.idleFrame ?? protocol.idleFrame?.(lastFrame) ?? keepAliveFrame;
+    return frame === 'none' ? undefined : frame;
   }
 
   /** A plugin above broke the stream: the frames that report it. The blank line ends a frame that was sent in part. */

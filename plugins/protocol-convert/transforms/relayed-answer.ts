@@ -14,7 +14,7 @@ import type {
 import { Collector } from '../../common/canonical/collect.ts';
 import { ReplyEvents } from '../../common/canonical/events.ts';
 import type { Event } from '../../common/canonical/reply.ts';
-import { formatFrame, keepAliveFrame, parseFrame } from '../../common/kit/sse.ts';
+import { formatFrame, parseFrame } from '../../common/kit/sse.ts';
 import { readFrame } from '../../common/wire/frame.ts';
 import type { Reshape } from '../../common/wire/protocols.ts';
 import type { Verdict } from '../../common/wire/usage-meter.ts';
@@ -48,6 +48,7 @@ interface Waiting {
 
 export class RelayedAnswer implements Reshape {
   readonly streamType: string;
+  readonly idleFrame: Reshape['idleFrame'];
   readonly #options: RelayedOptions;
   #dialect: Reshape | undefined;
   readonly #decoder: ReplyDecoder;
@@ -68,16 +69,13 @@ export class RelayedAnswer implements Reshape {
     this.#options = options;
     this.#dialect = dialect;
     this.streamType = dialect?.streamType ?? 'text/event-stream';
+    this.idleFrame = dialect?.idleFrame;
     this.#continuation = codec.createContinuation?.();
     this.#events = new ReplyEvents((event) => this.#take(event), {
       names: new Map(),
       idSeed: context.exchangeId.replaceAll('-', '').slice(-12),
     });
     this.#decoder = codec.createDecoder(this.#events);
-  }
-
-  get idleFrame(): Uint8Array | undefined {
-    return this.#dialect === undefined ? keepAliveFrame : this.#dialect.idleFrame;
   }
 
   get hasRefused(): boolean {

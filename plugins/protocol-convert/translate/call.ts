@@ -200,7 +200,7 @@ function translationOf(
     },
     clientStreams: opened.call.stream,
     streamType: reshape?.streamType ?? 'text/event-stream',
-    idleFrame: reshape === undefined ? keepAliveFrame : reshape.idleFrame,
+    idleFrame: reshape?.idleFrame ?? opened.protocol.idleFrame?.() ?? keepAliveFrame,
     transforms: opened.call.billable ? answerTransforms(exchange, tools.transforms().ofAnswers, tools.log) : undefined,
     collector: precedent === undefined ? undefined : tools.signatureCache.collector(account, maker, precedent),
   });

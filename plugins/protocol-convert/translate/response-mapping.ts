@@ -31,7 +31,7 @@ export interface TranslationOptions {
   readonly clientStreams: boolean;
   /** The content type of the client's stream, and the frame that the client skips while the stream is silent. */
   readonly streamType: string;
-  readonly idleFrame: Uint8Array | undefined;
+  readonly idleFrame: Uint8Array | 'none';
   /** Collects the parts of the answer that the gateway must remember. */
   readonly collector: SignatureCollector | undefined;
   readonly transforms: AnswerTransforms | undefined;
@@ -43,7 +43,7 @@ export interface TranslationOptions {
  */
 export class ResponseTranslation implements Reshape {
   readonly streamType: string;
-  readonly idleFrame: Uint8Array | undefined;
+  readonly idleFrame: Uint8Array | 'none';
   readonly wholeType: string;
   readonly #options: TranslationOptions;
   readonly #context: ReplyContext;

@@ -7,7 +7,7 @@ import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError, toGatewayError } from '../../../core/contract/errors.ts';
 import type { Answer, Headers } from '../../../core/contract/message.ts';
 import { errorShape } from '../../common/domain/error-shape.ts';
-import { keepAliveFrame } from '../../common/kit/sse.ts';
+import { keepAliveLine } from '../../common/kit/sse.ts';
 import { Live } from '../engine/live.ts';
 import type { StoredTask } from '../engine/rows.ts';
 import { completedFrame, errorFrame } from './shapes/index.ts';
@@ -45,7 +45,7 @@ function answerOf(headers: Headers, body: AsyncIterable<Uint8Array>): Answer {
   const own = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
   // Frames are relayed whole, so that the gateway's own event fits between any two.
   const failed = (error: GatewayError) => Buffer.from(`\n\n${errorFrame(error)}`);
-  return { status: 200, headers: { ...own, ...headers }, body, idleFrame: () => keepAliveFrame, failed };
+  return { status: 200, headers: { ...own, ...headers }, body, idleFrame: () => keepAliveLine, failed };
 }
 
 async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {

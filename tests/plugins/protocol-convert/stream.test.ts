@@ -62,7 +62,7 @@ test('a frame of megabytes is not held back', async () => {
   const rest: Uint8Array[] = [];
   for (let step = await body.next(); !step.done; step = await body.next()) rest.push(step.value);
   assert.equal(Buffer.concat(rest).toString(), `${large.slice(100_000)}${done}`);
-  assert.equal(Buffer.from(answer.idleFrame!()!).toString(), ': keep-alive\n\n');
+  assert.equal(Buffer.from(answer.idleFrame!()!).toString(), ': keep-alive\n');
 });
 
 test('the answer ends with its terminal event although the upstream keeps the socket open', async () => {
@@ -314,4 +314,35 @@ test('an error frame too long to be searched is told in the gateway’s own word
   assert.doesNotMatch(text, /sk-secret/);
   assert.equal(JSON.parse(text.slice(delta('a').length + 6)).error.type, 'server_error');
   assert.equal(exchange.failure?.kind, 'upstream_failed');
+});
+
+test('what a client is sent while its stream is silent is what its official clients skip', async () => {
+  const told = async (path: string, frames: readonly string[], protocol: string, body: object = {}) => {
+    const messages = [{ role: 'user', content: 'a' }];
+    const contents = [{ role: 'user', parts: [{ text: 'a' }] }];
+    const chat = { model: 'm', stream: true, max_tokens: 9, messages };
+    const asked = path.includes('Content')
+      ? { contents }
+      : path.includes('responses')
+        ? { model: 'm', stream: true, input: 'a' }
+        : chat;
+    const { answer } = await relay({ path, body: { ...asked, ...body }, target: { protocol } }, streamAnswer(frames));
+    return Buffer.from(answer.idleFrame!()!).toString();
+  };
+  const content = 'data: {"candidates":[{"content":{"parts":[{"text":"a"}]}}]}';
+  const generate = '/v1beta/models/m:streamGenerateContent?alt=sse';
+  const line = ': keep-alive\n';
+  for (const protocol of ['chat', 'gemini']) {
+    const frames = [protocol === 'chat' ? delta('a') : `${content}\n\n`];
+    assert.equal(await told('/v1/chat/completions', frames, protocol), line);
+    assert.equal(await told('/v1/responses', frames, protocol), line);
+    assert.equal(await told('/v1/messages', frames, protocol), `${line}\n`);
+    assert.equal(await told(generate, frames, protocol), '\n\n');
+  }
+  assert.equal(await told(generate, [`${content}\r\n\r\n`], 'gemini'), '\r\n\r\n', 'the line ends of a relayed stream');
+  assert.equal(
+    await told(generate, [`[${content.slice(6)},\n`, ' '], 'gemini'),
+    '\n\n',
+    'a stream that came as a list',
+  );
 });

@@ -1,6 +1,7 @@
 /** The chat-completions protocol. */
 import type { Endpoint } from '../../../../core/contract/contract.ts';
 import { GatewayError } from '../../../../core/contract/errors.ts';
+import { keepAliveLine } from '../../../common/kit/sse.ts';
 import type { Protocol } from '../../../common/wire/protocols.ts';
 import { chatCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
@@ -64,5 +65,6 @@ export const chat: Protocol = {
   createUsageMeter: (call, options) => new ChatUsageMeter(call, options),
   renderError,
   streamError,
+  idleFrame: () => keepAliveLine,
   codec: chatCodec,
 };

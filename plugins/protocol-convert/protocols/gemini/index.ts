@@ -18,6 +18,9 @@ const methods = [
   { method: 'countTokens', summary: 'Counts the tokens of a conversation.', answers: ['application/json'] },
 ];
 
+const carriageReturn = 0x0d;
+const blankLines = { unix: Buffer.from('\n\n'), windows: Buffer.from('\r\n\r\n') };
+
 /** The method is a suffix of the last path segment, so one endpoint serves all three. */
 function endpoint(path: string): ProtocolEndpoint {
   return {
@@ -63,5 +66,7 @@ export const gemini: Protocol = {
   },
   renderError,
   streamError,
+  // Google's clients in Python and Go fail on comments. That in Go cuts a stream at two line ends of one kind.
+  idleFrame: (lastFrame) => (lastFrame?.at(-2) === carriageReturn ? blankLines.windows : blankLines.unix),
   codec: geminiCodec,
 };

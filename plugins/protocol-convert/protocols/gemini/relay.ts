@@ -7,7 +7,7 @@ import { isObject, tryParse } from '../../../../core/json/json.ts';
 import type { Call } from '../../../common/domain/calls.ts';
 import type { Target } from '../../../common/domain/upstreams.ts';
 import { changedBody, editBody, type MemberChanges, nestedEdits } from '../../../common/kit/body-edits.ts';
-import { formatFrame, keepAliveFrame } from '../../../common/kit/sse.ts';
+import { formatFrame } from '../../../common/kit/sse.ts';
 import type { Prepared, RequestBody, Reshape } from '../../../common/wire/protocols.ts';
 import { isSpecRequest, officialRequest } from './decode/flat-request.ts';
 import { payloadText } from './decode/payload.ts';
@@ -61,7 +61,7 @@ export function reshapeFor(dialect: Dialect, call: Call, createdAt: number): Res
       return frame === undefined ? undefined : Buffer.from(frame);
     },
     error: (text) => frames.errorFrames(text),
-    idleFrame: dialect.isSse ? keepAliveFrame : undefined,
+    ...(dialect.isSse ? {} : { idleFrame: 'none' }),
   };
 }
 
@@ -73,5 +73,4 @@ export const arrayAsSse: Reshape = {
     const json = tryParse(payloadText(raw) ?? '');
     return isObject(json) ? Buffer.from(formatFrame(JSON.stringify(json))) : undefined;
   },
-  idleFrame: keepAliveFrame,
 };

@@ -1,4 +1,5 @@
 /** The responses protocol. */
+import { keepAliveLine } from '../../../common/kit/sse.ts';
 import type { Opened, Protocol, RequestBody } from '../../../common/wire/protocols.ts';
 import { responsesCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
@@ -51,5 +52,6 @@ export const responses: Protocol = {
   createUsageMeter: (_call, options) => new ResponsesUsageMeter(options),
   renderError,
   streamError,
+  idleFrame: () => keepAliveLine,
   codec: responsesCodec,
 };
