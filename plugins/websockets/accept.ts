@@ -22,7 +22,7 @@ export async function acceptRealtime(
   const { upgrade, socket } = arrival;
   const request = withProtocols(upgrade.request);
   const { caller, model, settings } = await admitted(tools, secrets, request);
-  const release = connections.reserve(caller, request.remoteAddress);
+  const place = connections.reserve(caller, request.remoteAddress);
   const dialect = new RealtimeDialect(model);
   const head = headOf({ ...upgrade, request });
   const session = new RelaySession(tools, 'realtime', { dialect, head, caller, settings });
@@ -31,16 +31,16 @@ export async function acceptRealtime(
   try {
     await session.connect(model);
   } catch (error) {
-    release();
+    place.release();
     throw error;
   } finally {
     socket.off('close', leave);
   }
-  const end = () => {
-    release();
+  const release = () => {
+    place.release();
     session.abandon();
   };
-  connections.accept(arrival, 'realtime', end, (connection) => session.begin(connection));
+  connections.accept(arrival, 'realtime', { ...place, release }, (connection) => session.begin(connection));
 }
 
 interface Admitted {
@@ -74,10 +74,10 @@ export async function acceptLive(
   const { connections } = tools;
   const { upgrade } = arrival;
   const { caller, ...terms } = await admittedToLive(tools, tokens, upgrade.request);
-  const release = connections.reserve(caller, upgrade.request.remoteAddress);
+  const place = connections.reserve(caller, upgrade.request.remoteAddress);
   const dialect = new LiveDialect(protocol);
   const session = new RelaySession(tools, 'live', { dialect, head: headOf(upgrade), caller, ...terms });
-  connections.accept(arrival, 'live', release, (connection) => session.begin(connection));
+  connections.accept(arrival, 'live', place, (connection) => session.begin(connection));
 }
 
 async function admittedToLive(

@@ -16,14 +16,25 @@ export const configSchema = z.strictObject({
   memory: size()
     .prefault('512MB')
     .describe(
-      'Memory of all connections together for conversations that may be continued, of turns that run too, and for waiting turns.',
+      'Memory of all connections together for conversations that may be continued, of turns that run too, for waiting messages, and for messages that have not arrived whole.',
     ),
+  account_memory: size()
+    .optional()
+    .describe(
+      'What the connections of one account may take of it. Default: a quarter, or two of the largest messages.',
+    ),
+  control_frames: positive(1_000_000)
+    .prefault(600)
+    .describe('Pings and pongs of one connection in a minute at most; with more it is closed.'),
+  arrival: duration().prefault('2m').describe('Time in which a message that has begun must have arrived whole.'),
   ping: duration()
     .prefault('25s')
     .describe('Silence after which a connection is pinged; unanswered for as long, it is cut.'),
   idle: duration().prefault('15m').describe('How long a connection may be open without a message while nothing runs.'),
   longest: duration().prefault('60m').describe('How long a connection may be open; what runs then is finished first.'),
-  stall: duration().prefault('60s').describe('How long a client may read nothing of what waits for it.'),
+  stall: duration()
+    .prefault('60s')
+    .describe('How long a client may read nothing of what waits for it, or send nothing of a message that has begun.'),
 });
 
 export type WebSocketsConfig = z.output<typeof configSchema>;

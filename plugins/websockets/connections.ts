@@ -9,6 +9,7 @@ import { type Caller, keyring } from '../common/domain/accounts.ts';
 import type { SocketCounts } from '../common/domain/admin/sockets.ts';
 import type { WebSocketsConfig } from './config.ts';
 import { type ClientHead, Connection, closeCode, type Session } from './connection.ts';
+import { Memory } from './memory.ts';
 
 /** An upgrade as Node gives it, before it is accepted. */
 export interface Arrival {
@@ -16,6 +17,13 @@ export interface Arrival {
   readonly socket: Duplex;
   readonly head: Buffer;
   readonly upgrade: Upgrade;
+}
+
+/** A place among the connections of an account. */
+export interface Place {
+  /** The account, or the address of a client without one. */
+  readonly owner: string;
+  release(): void;
 }
 
 /** Which codes are counted by themselves; clients may send any. */
@@ -34,12 +42,12 @@ export class Connections {
   #config: WebSocketsConfig;
   #server: WebSocketServer;
   #draining = false;
-  /** Bytes of conversations and of waiting turns that sessions keep in memory. */
-  #keptBytes = 0;
+  readonly #memory: Memory;
 
   constructor(host: Pick<Host, 'find' | 'clock'>, config: WebSocketsConfig) {
     this.#host = host;
     this.#config = config;
+    this.#memory = new Memory(config);
     this.#server = serverFor(config);
   }
 
@@ -50,6 +58,7 @@ export class Connections {
   /** For connections from now on. */
   applyConfig(config: WebSocketsConfig): void {
     this.#config = config;
+    this.#memory.applyConfig(config);
     this.#server = serverFor(config);
   }
 
@@ -72,8 +81,8 @@ export class Connections {
     return await this.#host.find(keyring)?.authenticate(request);
   }
 
-  /** A place among the connections of this account and key; returns how it is given back. Throws when they have too many. */
-  reserve(caller: Caller | undefined, remoteAddress: string): () => void {
+  /** A place among the connections of this account and key. Throws when they have too many. */
+  reserve(caller: Caller | undefined, remoteAddress: string): Place {
     if (this.#draining) throw new GatewayError('overloaded', 'The gateway is shutting down.');
     const { per_account: perAccount, per_key: perKey } = this.#config;
     const places =
@@ -85,50 +94,57 @@ export class Connections {
           ];
     for (const { name, most } of places) if ((this.#held.get(name) ?? 0) >= most) throw tooMany(name);
     for (const { name } of places) this.#held.set(name, (this.#held.get(name) ?? 0) + 1);
-    return () => {
+    const release = () => {
       for (const { name } of places) {
         const left = this.#held.get(name)! - 1;
         if (left > 0) this.#held.set(name, left);
         else this.#held.delete(name);
       }
     };
+    return { owner: places[0]!.name, release };
   }
 
-  /** Answers the upgrade and begins the session; `release` is called when the connection has ended. */
-  accept(
-    { request, socket, head, upgrade }: Arrival,
-    protocol: string,
-    release: () => void,
-    begin: (connection: Connection) => Session,
-  ): void {
-    if (socket.destroyed) return void release();
+  /** Answers the upgrade and begins the session; the place is given back when the connection has ended. */
+  accept(arrival: Arrival, protocol: string, place: Place, begin: (connection: Connection) => Session): void {
+    const { request, socket, head, upgrade } = arrival;
+    if (socket.destroyed) return void place.release();
     let opened = false;
     ids.set(request, upgrade.id);
     // A handshake that `ws` refuses ends the socket.
     socket.once('close', () => {
-      if (!opened) release();
+      if (!opened) place.release();
     });
     this.#server.handleUpgrade(request, socket, head, (client) => {
       opened = true;
-      this.#enter(client, protocol, headOf(upgrade), release, begin);
+      this.#enter(client, arrival, protocol, place, begin);
     });
   }
 
   #enter(
     client: WebSocket,
+    { socket: stream, upgrade }: Arrival,
     protocol: string,
-    head: ClientHead,
-    release: () => void,
+    { owner, release }: Place,
     begin: (connection: Connection) => Session,
   ): void {
     const { clock } = this.#host;
     const counts = this.countsOf(protocol);
-    const connection = new Connection(client, head, counts, () => clock.monotonic());
+    const connection = new Connection({
+      socket: client,
+      stream,
+      head: headOf(upgrade),
+      counts,
+      now: () => clock.monotonic(),
+      take: (bytes) => this.#memory.take(owner, bytes),
+    });
     counts.open += 1;
     this.#open.add(connection);
     const session = begin(connection);
     connection.session = session;
+    this.#follow(connection, stream, client);
     client.on('message', (data: Buffer, isBinary: boolean) => {
+      // After a close nothing is read any more.
+      if (!connection.isOpen) return;
       connection.usedAt = clock.monotonic();
       counts.bytesIn += data.length;
       session.onMessage(data, isBinary);
@@ -136,24 +152,28 @@ export class Connections {
     client.on('pong', () => {
       connection.hasAnswered = true;
     });
-    // `ws` closes the connection with the right code.
-    client.on('error', () => {});
     client.once('close', (code) => {
       this.#open.delete(connection);
       counts.open -= 1;
       const counted = countedCodes.has(code) ? code : 0;
       counts.closes.set(counted, (counts.closes.get(counted) ?? 0) + 1);
+      connection.arrivals.release();
       release();
       session.onClose();
     });
     if (this.#draining) session.drain();
   }
 
-  /** Whether so many more bytes may be kept; they are counted if so. Negative: bytes are given back. */
-  keep(bytes: number): boolean {
-    if (bytes > 0 && this.#keptBytes + bytes > this.#config.memory) return false;
-    this.#keptBytes += bytes;
-    return true;
+  /** Counts what arrives before `ws` makes messages of it, and looks at what they have caused after it. */
+  #follow(connection: Connection, stream: Duplex, client: WebSocket): void {
+    const count = (chunk: Buffer) => {
+      const refusal = connection.arrivals.read(chunk, this.#config);
+      if (refusal !== undefined) connection.refuse(refusal);
+    };
+    const look = () => connection.waitForReader();
+    stream.prependListener('data', count).on('data', look);
+    // `ws` closes the connection with the right code and reads no more of it.
+    client.on('error', () => void stream.off('data', count));
   }
 
   /** Every connection closes as soon as nothing runs on it; no other is opened. */
@@ -170,9 +190,12 @@ export class Connections {
 
   #check(connection: Connection, now: number): void {
     const { ping, idle, longest, stall } = this.#config;
-    const { pingedAt, hasAnswered, blockedSince, usedAt, openedAt, session } = connection;
-    const isStalled = blockedSince !== undefined && now - blockedSince > stall;
-    if (isStalled || (!hasAnswered && now - pingedAt > ping)) connection.terminate();
+    const { pingedAt, hasAnswered, blockedSince, usedAt, openedAt, session, arrivals } = connection;
+    const isStalled = (blockedSince !== undefined && now - blockedSince > stall) || arrivals.isStalled(this.#config);
+    // A pong cannot come in the middle of a frame.
+    const heardAt = Math.max(pingedAt, arrivals.lastAt);
+    const isLost = !hasAnswered && !arrivals.isPaused && now - heardAt > ping;
+    if (isStalled || isLost) connection.terminate();
     else if (now - openedAt > longest) session?.expire();
     else if (session?.isIdle === true && now - usedAt > idle)
       connection.close(closeCode.goingAway, 'idle for too long');
@@ -185,6 +208,7 @@ function serverFor({ message }: WebSocketsConfig): WebSocketServer {
   const options: ServerOptions & { readonly closeTimeout: number } = {
     noServer: true,
     maxPayload: message,
+    autoPong: false,
     // A deflated message is small on the wire and costs memory for each connection.
     perMessageDeflate: false,
     clientTracking: false,

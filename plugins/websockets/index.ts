@@ -119,11 +119,11 @@ function socketsOf(tools: RelayTools, host: Host, { secrets, tokens }: Keys): So
   const turnsTools = { clock: host.clock, refusals, maxBytes: () => connections.config.message };
   const acceptResponses = async (arrival: Arrival): Promise<void> => {
     const caller = await connections.authenticate(arrival.upgrade.request);
-    const release = connections.reserve(caller, arrival.upgrade.request.remoteAddress);
+    const place = connections.reserve(caller, arrival.upgrade.request.remoteAddress);
     connections.accept(
       arrival,
       'responses',
-      release,
+      place,
       (connection) => new ResponsesSession(connection, connections, host, new UpstreamTurns(turnsTools)),
     );
   };

@@ -58,16 +58,19 @@ export async function playCrowds(crowds: Crowds, perProcess: number, say: (line:
   }
 }
 
-async function startGateway(vendorPort: number, upstreams: number, workers: number) {
+function startGateway(vendorPort: number, upstreams: number, workers: number) {
+  const sections = `plugins: [passthrough]\npassthrough: { upstream: "http://127.0.0.1:${vendorPort}" }\nserver: { upstream_connections: ${upstreams}, stall_timeout: 10m }\n`;
+  return startProcess(sections, workers);
+}
+
+/** A gateway as a process of its own, on a free port. */
+export async function startProcess(sections: string, workers = 1): Promise<{ child: ChildProcess; port: number }> {
   const free = createServer();
   await new Promise<void>((resolve) => free.listen(0, '127.0.0.1', resolve));
   const { port } = free.address() as { port: number };
   await new Promise((resolve) => free.close(resolve));
   const file = join(temporaryDirectory('crowds-'), 'gateway.yaml');
-  writeFileSync(
-    file,
-    `gateway: crowds\nlisten: 127.0.0.1:${port}\nlog: error\nplugins: [passthrough]\npassthrough: { upstream: "http://127.0.0.1:${vendorPort}" }\nserver: { upstream_connections: ${upstreams}, stall_timeout: 10m }\n`,
-  );
+  writeFileSync(file, `gateway: crowds\nlisten: 127.0.0.1:${port}\nlog: error\n${sections}`);
   const words = ['core/process/main.ts', 'serve', ...(workers > 1 ? ['--workers', String(workers)] : []), file];
   const child = spawn(process.execPath, [...process.execArgv, ...words], { stdio: ['ignore', 'ignore', 'inherit'] });
   const isReady = () =>
@@ -133,7 +136,7 @@ async function play(crowds: Crowds, { clients, vendor, port, gateway, say }: Sta
 }
 
 /** Of a process and those that it has started; 0 where the system does not tell. */
-function residentMegabytes(pid: number): number {
+export function residentMegabytes(pid: number): number {
   try {
     const own = Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);

@@ -1,6 +1,7 @@
-/** `npm run test:connections`: 20,000 idle connections, 10,000 silent streams and 5,000 slow readers before one gateway. */
+/** `npm run test:connections`: 20,000 idle connections, 10,000 silent streams, 5,000 slow readers and hostile WebSockets before one gateway. */
 import { descriptorLimit } from '../../core/gateway/descriptors.ts';
 import { playCrowds } from './crowds.ts';
+import { playHostileSockets } from './hostile-sockets.ts';
 
 /** Files, databases, pipes. */
 const ownDescriptors = 1_000;
@@ -11,4 +12,5 @@ const perProcess = (descriptorLimit() ?? 60_000) - ownDescriptors;
 await playCrowds({ idle: 20_000, streams, slowReaders: Math.min(5_000, streams) }, perProcess, (line) =>
   console.log(line),
 );
+await playHostileSockets({ unfinished: 100, megabytes: 31, pingMegabytes: 700 }, (line) => console.log(line));
 process.exit(0);

@@ -1,4 +1,5 @@
 /** Messages of one direction in order: while one waits, its source is paused and messages that were already read are kept. */
+import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Message } from './upstream.ts';
 
 interface Source {
@@ -10,31 +11,38 @@ export class Lane {
   readonly #handle: (message: Message) => Promise<void> | undefined;
   readonly #source: () => Source | undefined;
   readonly #onError: (error: unknown) => void;
-  #queue: Message[] = [];
+  readonly #keep: (bytes: number) => boolean;
+  readonly #queue: Message[] = [];
   #isBusy = false;
   #last: (() => void) | undefined;
 
-  /** `handle`: a promise where the next message has to wait. */
+  /** `handle`: a promise where the next message has to wait. `keep`: whether so many bytes may wait; negative: they do no more. */
   constructor(
     handle: (message: Message) => Promise<void> | undefined,
     source: () => Source | undefined,
     onError: (error: unknown) => void,
+    keep: (bytes: number) => boolean = () => true,
   ) {
     this.#handle = handle;
     this.#source = source;
     this.#onError = onError;
+    this.#keep = keep;
   }
 
   push(message: Message): void {
     if (this.#isBusy) {
-      this.#queue.push(message);
+      if (this.#kept(message)) this.#queue.push(message);
       return;
     }
     const waiting = this.#handled(message);
     if (waiting === undefined) return;
     this.#isBusy = true;
     this.#source()?.pause();
-    void waiting.then(() => this.#continue());
+    const isKept = this.#kept(message);
+    void waiting.then(() => {
+      if (isKept) this.#keep(-message.data.length);
+      return this.#continue();
+    });
   }
 
   /** No more messages come: `work` runs once those that wait have been handled. */
@@ -45,14 +53,23 @@ export class Lane {
 
   /** Waiting messages are dropped. */
   clear(): void {
-    this.#queue = [];
+    for (const { data } of this.#queue.splice(0)) this.#keep(-data.length);
   }
 
   async #continue(): Promise<void> {
-    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) await this.#handled(next);
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      await this.#handled(next);
+      this.#keep(-next.data.length);
+    }
     this.#isBusy = false;
     this.#source()?.resume();
     this.#last?.();
+  }
+
+  #kept({ data }: Message): boolean {
+    const isKept = this.#keep(data.length);
+    if (!isKept) this.#onError(new GatewayError('overloaded', 'Too much of this session waits for the model.'));
+    return isKept;
   }
 
   #handled(message: Message): Promise<void> | undefined {

@@ -25,6 +25,7 @@ export class RelaySession implements Session {
     (message) => this.#relayUp(message),
     () => this.#connection,
     (error) => this.#failed(error),
+    (bytes) => this.#connection?.keep(bytes) !== false,
   );
   readonly #fromUpstream = new Lane(
     (message) => this.#relayDown(message),
@@ -110,6 +111,11 @@ export class RelaySession implements Session {
 
   onMessage(data: Buffer, isBinary: boolean): void {
     if (!this.#isOver) this.#fromClient.push({ data, isBinary });
+  }
+
+  refuse(error: GatewayError): void {
+    this.#say(error);
+    this.#end();
   }
 
   onClose(): void {

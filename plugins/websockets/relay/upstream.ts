@@ -7,6 +7,7 @@ import { UpstreamError } from '../../../core/contract/errors.ts';
 import type { Answer, Headers } from '../../../core/contract/message.ts';
 import { connectorFor } from '../../../core/contract/network.ts';
 import { maxScrubbedBytes } from '../../common/kit/scrub.ts';
+import { answerPings } from '../pongs.ts';
 
 export interface Message {
   readonly data: Buffer;
@@ -37,6 +38,7 @@ export class UpstreamSocket {
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
+    answerPings(socket);
     socket.on('message', (data: Buffer, isBinary: boolean) => {
       if (this.#early === undefined) this.#onMessage?.({ data, isBinary });
       else this.#early.push({ data, isBinary });
@@ -193,6 +195,7 @@ function dial({ url, headers, connectTimeoutMs, network }: UpstreamRequest, maxP
   return new WebSocket(url.replace(/^http/, 'ws'), {
     headers: sent,
     maxPayload,
+    autoPong: false,
     perMessageDeflate: false,
     followRedirects: false,
     createConnection: ((_options: unknown, callback: (error: Error | null, socket?: unknown) => void) => {

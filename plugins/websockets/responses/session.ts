@@ -60,7 +60,7 @@ export class ResponsesSession implements Session {
   onMessage(data: Buffer, isBinary: boolean): void {
     if (this.#ending !== undefined) return;
     if (isBinary) {
-      void this.#sendError(new GatewayError('invalid_request', 'Messages must be text.'));
+      this.refuse(new GatewayError('invalid_request', 'Messages must be text.'));
       this.#connection.close(closeCode.unsupported, 'messages must be text');
       return;
     }
@@ -69,13 +69,17 @@ export class ResponsesSession implements Session {
       return void this.#runAll(this.#begin(data));
     }
     const refusal = this.#refusal(data);
-    if (refusal !== undefined) return void this.#sendError(refusal);
+    if (refusal !== undefined) return void this.refuse(refusal);
     this.#queue.push(data);
     this.#queuedBytes += data.length;
   }
 
+  refuse(error: GatewayError): void {
+    this.#connection.say(errorOf(error));
+  }
+
   onClose(): void {
-    this.#connections.keep(-this.#queuedBytes);
+    this.#connection.keep(-this.#queuedBytes);
     this.#queue = [];
     this.#queuedBytes = 0;
     this.#forget();
@@ -107,7 +111,7 @@ export class ResponsesSession implements Session {
       return new GatewayError('rate_limited', 'Too many turns of this connection wait for the one that runs.', {
         code: 'too_many_queued_turns',
       });
-    return this.#connections.keep(data.length) ? undefined : memoryUsedUp();
+    return this.#connection.keep(data.length) ? undefined : memoryUsedUp();
   }
 
   async #runAll(first: Promise<void>): Promise<void> {
@@ -129,7 +133,7 @@ export class ResponsesSession implements Session {
     const data = this.#queue.shift();
     if (data === undefined) return undefined;
     this.#queuedBytes -= data.length;
-    this.#connections.keep(-data.length);
+    this.#connection.keep(-data.length);
     return this.#begin(data);
   }
 
@@ -154,7 +158,7 @@ export class ResponsesSession implements Session {
     if (continuesHere && items === undefined) throw notFound(previousId);
     this.#connections.countsOf('responses').turns += 1;
     const answer = this.#perform(bodyOf(turn, continuesHere ? items : undefined));
-    const kept = items !== undefined && this.#connections.keep(items.length) ? items : undefined;
+    const kept = items !== undefined && this.#connection.keep(items.length) ? items : undefined;
     const asked = { streamId, stored, previousId: continuesHere ? previousId : undefined };
     return this.#follow(answer, asked, kept, before !== undefined);
   }
@@ -170,7 +174,7 @@ export class ResponsesSession implements Session {
     try {
       ending = await this.#answer(await answer, asked);
     } finally {
-      if (items !== undefined) this.#connections.keep(-items.length);
+      if (items !== undefined) this.#connection.keep(-items.length);
     }
     // A failed turn leaves nothing to go on from.
     if (ending === undefined) {
@@ -229,11 +233,11 @@ export class ResponsesSession implements Session {
 
   #remember(id: string, items: Buffer, stored: boolean): void {
     this.#forget();
-    if (this.#connection.isOpen && this.#connections.keep(items.length)) this.#remembered = { id, items, stored };
+    if (this.#connection.isOpen && this.#connection.keep(items.length)) this.#remembered = { id, items, stored };
   }
 
   #forget(): void {
-    if (this.#remembered !== undefined) this.#connections.keep(-this.#remembered.items.length);
+    if (this.#remembered !== undefined) this.#connection.keep(-this.#remembered.items.length);
     this.#remembered = undefined;
   }
 
