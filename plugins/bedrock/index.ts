@@ -21,6 +21,7 @@ const converse: WireProtocol = {
   defaultHeaders: {},
   codec: {
     needsBytes: ['image', 'document'],
+    plainCallIds: true,
     encodeRequest,
     createDecoder: (events) => new ConverseDecoder(events),
     decodeReply,

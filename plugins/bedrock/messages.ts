@@ -99,7 +99,8 @@ class Encoder {
       case 'tool-call': {
         const { id, name, namespace, input, custom } = part;
         const read = custom === true ? { input } : tryParse(input);
-        const toolUse = { toolUseId: legalCallId(id, 'messages'), name: this.#namer.nameFor(name, namespace) };
+        const toolUseId = legalCallId(id, 'messages', this.#context.ownCallIds);
+        const toolUse = { toolUseId, name: this.#namer.nameFor(name, namespace) };
         return [{ toolUse: { ...toolUse, input: isObject(read) ? read : {} } }];
       }
       case 'tool-result':
@@ -117,7 +118,7 @@ class Encoder {
       return [{ text: unshownText(part.kind) }];
     });
     return {
-      toolUseId: legalCallId(callId, 'messages'),
+      toolUseId: legalCallId(callId, 'messages', this.#context.ownCallIds),
       content: content.length === 0 ? [{ text: noOutputText }] : content,
       ...(isError === true ? { status: 'error' } : {}),
     };

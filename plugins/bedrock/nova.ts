@@ -18,6 +18,7 @@ export const nova: WireProtocol = {
   ...invokeHeaders,
   codec: {
     needsBytes: ['image', 'document'],
+    plainCallIds: true,
     encodeRequest: encodeNova,
     createDecoder: (events) => new ConverseDecoder(events),
     decodeReply,

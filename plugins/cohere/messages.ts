@@ -26,7 +26,7 @@ function messagesOfTurn({ role, parts }: Turn, context: EncodeContext, namer: To
 }
 
 function assistantMessages(parts: readonly Part[], context: EncodeContext, namer: ToolNamer): JsonObject[] {
-  const calls = parts.filter((part) => part.kind === 'tool-call').map((call) => callOf(call, namer));
+  const calls = parts.filter((part) => part.kind === 'tool-call').map((call) => callOf(call, namer, context));
   const text = parts.flatMap((part) => (part.kind === 'text' || part.kind === 'refusal' ? part.text : [])).join('');
   const thoughts = parts.flatMap((part) => (part.kind === 'reasoning' ? part.text : [])).filter((said) => said !== '');
   for (const part of parts) if (isMedia(part)) context.dropped.drop(part.kind);
@@ -45,9 +45,13 @@ function assistantMessages(parts: readonly Part[], context: EncodeContext, namer
   return [{ role: 'assistant', content: joined([...thinking, { type: 'text', text }]) }];
 }
 
-function callOf({ id, name, namespace, input, custom }: ToolCallPart, namer: ToolNamer): JsonObject {
+function callOf(
+  { id, name, namespace, input, custom }: ToolCallPart,
+  namer: ToolNamer,
+  { ownCallIds }: EncodeContext,
+): JsonObject {
   return {
-    id: legalCallId(id, 'any'),
+    id: legalCallId(id, 'any', ownCallIds),
     type: 'function',
     function: { name: namer.nameFor(name, namespace), arguments: custom === true ? JSON.stringify({ input }) : input },
   };
@@ -60,7 +64,7 @@ function resultMessage(result: ToolResultPart, context: EncodeContext): JsonObje
     return text ?? unshownText(part.kind as MediaPart['kind']);
   });
   const content = `${result.isError === true ? 'Error: ' : ''}${texts.join('\n')}`;
-  return { role: 'tool', tool_call_id: legalCallId(result.callId, 'any'), content };
+  return { role: 'tool', tool_call_id: legalCallId(result.callId, 'any', context.ownCallIds), content };
 }
 
 function contentParts(part: Part, context: EncodeContext): JsonObject[] {

@@ -94,7 +94,7 @@ function messagesOfTurn({ role, parts }: Turn, context: EncodeContext, namer: To
 }
 
 function assistantMessage(parts: readonly Part[], context: EncodeContext, namer: ToolNamer): JsonObject {
-  const calls = parts.filter((part) => part.kind === 'tool-call').map((call) => callOf(call, namer));
+  const calls = parts.filter((part) => part.kind === 'tool-call').map((call) => callOf(call, namer, context));
   const thoughts = parts.flatMap((part) => (part.kind === 'reasoning' ? part.text : []));
   const replays = context.traits.reasoning_replay === true && thoughts.length > 0;
   const text = parts.flatMap((part) => (part.kind === 'text' || part.kind === 'refusal' ? part.text : []));
@@ -108,10 +108,14 @@ function assistantMessage(parts: readonly Part[], context: EncodeContext, namer:
 }
 
 /** Arguments are an object here, not text. */
-function callOf({ id, name, namespace, input, custom }: ToolCallPart, namer: ToolNamer): JsonObject {
+function callOf(
+  { id, name, namespace, input, custom }: ToolCallPart,
+  namer: ToolNamer,
+  { ownCallIds }: EncodeContext,
+): JsonObject {
   const parsed = custom === true ? { input } : tryParse(input);
   return {
-    id: legalCallId(id, 'any'),
+    id: legalCallId(id, 'any', ownCallIds),
     function: { name: namer.nameFor(name, namespace), arguments: isObject(parsed) ? parsed : {} },
   };
 }
@@ -126,7 +130,7 @@ function resultMessage(result: ToolResultPart, context: EncodeContext, namer: To
     role: 'tool',
     content: `${result.isError === true ? 'Error: ' : ''}${texts.join('\n')}`,
     ...(result.name === undefined ? {} : { tool_name: namer.nameFor(result.name) }),
-    tool_call_id: legalCallId(result.callId, 'any'),
+    tool_call_id: legalCallId(result.callId, 'any', context.ownCallIds),
   };
 }
 

@@ -42,6 +42,7 @@ function translation(client: ProtocolName, upstream: ProtocolName): ResponseTran
     clientStreams: true,
     streamType: 'text/event-stream',
     idleFrame: 'none',
+    callId: (id) => id,
     collector: undefined,
     transforms: undefined,
   });

@@ -33,11 +33,15 @@ export interface Telling {
   /** How the upstream's stream ends; absent: in good order. */
   readonly end?: Error | 'hang';
   readonly isStream?: boolean;
+  readonly provider?: string;
 }
 
-function askedOf({ client, vendor }: Pair, { ask = question, traits = {}, isStream = true }: Telling): Asked {
+function askedOf(
+  { client, vendor }: Pair,
+  { ask = question, traits = {}, isStream = true, provider = 'vendor' }: Telling,
+): Asked {
   const { path, headers, body } = clients[client].word(ask, { model: 'model', isStream });
-  return { path, headers, body, target: { protocol: vendor, traits } };
+  return { path, headers, body, target: { protocol: vendor, traits, provider } };
 }
 
 /** The client's bytes of a stream that comes in these chunks. */

@@ -10,11 +10,16 @@ import type { ReplyEvents, ToolNames } from './events.ts';
 import type { MediaPart, OpaqueState, Prompt } from './prompt.ts';
 import type { Event, Reply, UsageSeen } from './reply.ts';
 
+interface CallIdRule {
+  /** Ids of calls have letters, digits, `-` and `_` alone in this protocol. Absent: any visible characters. */
+  readonly plainCallIds?: true;
+}
+
 /**
  * The side of a protocol that faces its upstreams: encodes prompts, and decodes answers into the canonical format. Pure; throws
  * for a request that cannot be encoded.
  */
-export interface UpstreamCodec {
+export interface UpstreamCodec extends CallIdRule {
   /** Media that this protocol's upstreams accept as bytes alone: URLs are fetched before `encodeRequest`. */
   readonly needsBytes: readonly MediaPart['kind'][];
   /** Encodes a request for an upstream. Throws what `DroppedParameters.refuse` throws. */
@@ -38,7 +43,7 @@ export interface UpstreamCodec {
 export type DeltaPath = readonly string[];
 
 /** The side of a protocol that faces its clients: decodes their requests, and encodes answers for them. Pure. */
-export interface ClientCodec {
+export interface ClientCodec extends CallIdRule {
   readonly spelling: Spelling;
   /** The member of a client's request that holds the conversation. */
   readonly conversation: string;
@@ -83,6 +88,8 @@ export interface EncodeContext {
   /** `makerOf(target)`: only opaque state of this maker is sent. */
   readonly maker: string;
   readonly dropped: DroppedParameters;
+  /** Ids of calls that this vendor gave: it gets them back whatever they are made of. */
+  readonly ownCallIds?: ReadonlySet<string> | undefined;
   readonly stream: boolean;
   /** The catalogue's bound on the answer, where it is known. */
   readonly maxOutputTokens: number | undefined;

@@ -15,12 +15,13 @@ const forms: Record<CallIdForm, { legal: RegExp; prefix: string; hashLength: num
 };
 
 /**
- * A legal id stays; any other becomes one that is derived from it alone: calls and results with the same id keep the
- * same id in every request. Empty ids must have been replaced before (`madeCallId`).
+ * A legal id stays, and so does one of `own`, which the vendor itself gave; any other becomes one that is derived from it
+ * alone: calls and results with the same id keep the same id in every request. Empty ids must have been replaced before
+ * (`madeCallId`).
  */
-export function legalCallId(id: string, form: CallIdForm): string {
+export function legalCallId(id: string, form: CallIdForm, own?: ReadonlySet<string>): string {
   const { legal, prefix, hashLength } = forms[form];
-  return legal.test(id) ? id : prefix + shortHash(id, hashLength);
+  return legal.test(id) || own?.has(id) === true ? id : prefix + shortHash(id, hashLength);
 }
 
 /** An id for a call without one: the same whenever the same history is sent. `turn`, `ordinal`: its position. */

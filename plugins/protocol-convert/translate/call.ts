@@ -24,6 +24,7 @@ import { compactionPrompt } from '../state/compaction.ts';
 import { compactionAnswerCodec, compactionItemCodec, type ReplyCodec } from '../state/compaction-reply.ts';
 import { mustEmulate } from '../state/emulation.ts';
 import { answerTransforms } from '../transforms/chain.ts';
+import { clientCallId, withVendorIds } from './call-ids.ts';
 import { ConversationDigest } from './conversation-digest.ts';
 import { boundsOf, encodedBody, isLarge, pause } from './large-body.ts';
 import { ResponseTranslation } from './response-mapping.ts';
@@ -32,6 +33,11 @@ import { foreignRefusal } from './upstream-error.ts';
 /** Identifies the maker of opaque state, so that only this maker gets it back. */
 export function makerOf({ protocol, provider, model: name }: Target): string {
   return `${protocol}/${provider}/${name}`;
+}
+
+/** Identifies the vendor that gave a call its id. */
+function callIdMark(exchange: Exchange, { protocol, provider }: Target, { sealer }: Tools): string {
+  return sealer.mark(`call ids ${protocol}/${provider}`, accountOf(exchange));
 }
 
 /**
@@ -103,7 +109,9 @@ export async function encodeRequest(
   const read = opened.transformed ?? (asIs ? decoded : await transformed(decoded, exchange, opened, tools));
   requireAnswerable(read.turns, codec.conversation);
   if (hasStrayResult(read.turns)) droppedParameters.drop('strayResults');
-  const asked = opened.compaction === undefined ? read : compactionPrompt(read);
+  const mine = withVendorIds(read.turns, () => callIdMark(exchange, target, tools));
+  const named = mine.turns === read.turns ? read : { ...read, turns: mine.turns };
+  const asked = opened.compaction === undefined ? named : compactionPrompt(named);
   const digest = new ConversationDigest(asked.turns);
   const whole = { ...asked, turns: tools.signatureCache.recall(account, asked.turns, digest) };
   const mayCall = opened.compaction === undefined && opened.call.billable && asked.tools.length > 0;
@@ -116,6 +124,7 @@ export async function encodeRequest(
     traits: target.traits,
     maker: makerOf(target),
     dropped: droppedParameters,
+    ownCallIds: mine.own,
     stream: streamsUpstream(opened.call.stream, target),
     maxOutputTokens: exchange.find(model)?.maxOutputTokens,
   });
@@ -183,6 +192,7 @@ function translationOf(
   const account = accountOf(exchange);
   const maker = makerOf(target);
   const { reshape } = opened;
+  const isPlain = opened.protocol.codec.plainCallIds === true || upstream.codec.plainCallIds === true;
   return new ResponseTranslation({
     client: replyCodec(exchange, opened, tools),
     upstream: upstream.codec,
@@ -202,6 +212,7 @@ function translationOf(
     streamType: reshape?.streamType ?? 'text/event-stream',
     idleFrame: reshape?.idleFrame ?? opened.protocol.idleFrame?.() ?? keepAliveFrame,
     transforms: opened.call.billable ? answerTransforms(exchange, tools.transforms().ofAnswers, tools.log) : undefined,
+    callId: (id) => clientCallId(id, isPlain, () => callIdMark(exchange, target, tools)),
     collector: precedent === undefined ? undefined : tools.signatureCache.collector(account, maker, precedent),
   });
 }

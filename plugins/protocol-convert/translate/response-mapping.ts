@@ -32,6 +32,8 @@ export interface TranslationOptions {
   /** The content type of the client's stream, and the frame that the client skips while the stream is silent. */
   readonly streamType: string;
   readonly idleFrame: Uint8Array | 'none';
+  /** The id of a call for the client. */
+  readonly callId: (id: string) => string;
   /** Collects the parts of the answer that the gateway must remember. */
   readonly collector: SignatureCollector | undefined;
   readonly transforms: AnswerTransforms | undefined;
@@ -145,7 +147,8 @@ export class ResponseTranslation implements Reshape {
   }
 
   /** The client's bytes. */
-  #emit(event: Event): void {
+  #emit(made: Event): void {
+    const event = made.type === 'tool-start' ? { ...made, id: this.#options.callId(made.id) } : made;
     if (this.#encoder === undefined) this.#collector!.event(event);
     else this.#out += this.#encoder.event(event);
   }

@@ -2,12 +2,13 @@
  * Sealing of opaque state and summaries that clients carry for the gateway; only the same account can have them
  * opened.
  */
-import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Random } from '../../../core/contract/host-tools.ts';
 import { isObject, tryParse } from '../../../core/json/json.ts';
 import type { OpaqueState } from '../../common/canonical/prompt.ts';
 import { isSealed, sealPrefix } from '../../common/canonical/sealed-text.ts';
+import { shortHash } from '../../common/encoding/hash.ts';
 import { readOrMakeSecret } from './seal-secret.ts';
 
 const nonceBytes = 12;
@@ -97,6 +98,11 @@ export class Sealer {
     const opened = finished(decipher, sealed.subarray(nonceBytes, -tagBytes));
     const holder = opened === undefined ? undefined : tryParse(opened);
     return isObject(holder) ? holder['v'] : undefined;
+  }
+
+  /** 8 letters and digits by which the gateway recognises `text` for this account; they do not show it. */
+  mark(text: string, accountId: string): string {
+    return shortHash(createHmac('sha256', this.#keyOf(accountId)).update(text).digest('base64'), 8);
   }
 
   #keyOf(accountId: string): Buffer {

@@ -50,7 +50,7 @@ const messageMembers =
 const asMessage = { ...marks, content: byType(parts), tool_calls: call, function_call: called, extra_content: slot };
 const message = shape(messageMembers, asMessage, 'id index');
 /** A tool's output may be any JSON. */
-const result = shape(`role content name tool_call_id ${marked}`, marks, 'id');
+const result = shape(`role content name tool_call_id images ${marked}`, marks, 'id');
 
 function messageShape({ role }: JsonObject): Shape {
   return role === 'tool' || role === 'function' ? result : message;

@@ -40,6 +40,7 @@ export const messagesCodec: Codec = {
     document: 'messages.content.document',
     file: 'messages.content.source.file_id',
   },
+  plainCallIds: true,
   conversation: 'messages',
   decodeRequest,
   needsBytes: [],

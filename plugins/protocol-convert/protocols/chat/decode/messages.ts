@@ -35,9 +35,10 @@ function decodeMessage(
   switch (message['role']) {
     case 'system':
     case 'developer':
+      if (listOf(message['images']).length > 0) context.dropped.dropField(`${field}.images`);
       return { role: 'system', parts: marked(message, contentOf(message, field, context)), ...named };
     case 'user':
-      return { role: 'user', parts: marked(message, contentOf(message, field, context)), ...named };
+      return { role: 'user', parts: marked(message, userParts(message, field, context)), ...named };
     case 'assistant':
       return { role: 'assistant', parts: marked(message, assistantParts(message, field, context)), ...named };
     case 'tool':
@@ -50,6 +51,11 @@ function decodeMessage(
 
 function contentOf(message: JsonObject, field: string, context: DecodeContext): Part[] {
   return decodeContent(message['content'], `${field}.content`, context);
+}
+
+/** Content, and the images that local model servers take beside it. */
+function userParts(message: JsonObject, field: string, context: DecodeContext): Part[] {
+  return [...contentOf(message, field, context), ...decodeImages(message['images'], `${field}.images`, context)];
 }
 
 /** A cache mark on the message applies to its last part. */
@@ -77,7 +83,7 @@ function assistantParts(message: JsonObject, field: string, context: DecodeConte
   });
 }
 
-/** Images that the model generated, as in answers of this protocol, with their signatures. */
+/** Images beside the content: addresses, bare base64, or as in answers of this protocol, with their signatures. */
 function decodeImages(images: unknown, field: string, context: DecodeContext): MediaPart[] {
   if (images !== undefined && images !== null && !Array.isArray(images))
     throw invalid(`The field "${field}" must be a list.`, field);
@@ -162,7 +168,10 @@ function toolResult(
   return {
     kind: 'tool-result',
     callId,
-    parts: decodeResult(message['content'], `${field}.content`, context),
+    parts: [
+      ...decodeResult(message['content'], `${field}.content`, context),
+      ...decodeImages(message['images'], `${field}.images`, context),
+    ],
     ...(name === undefined ? {} : { name }),
     ...(customCalls.has(callId) ? { custom: true } : {}),
     ...(cache === undefined ? {} : { cache }),

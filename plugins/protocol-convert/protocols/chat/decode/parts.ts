@@ -11,6 +11,7 @@ import type {
   ToolResultPart,
 } from '../../../../common/canonical/prompt.ts';
 import { bytesSource, kindOfMedia, mediaTypeOfName, urlSource, withField } from '../../../../common/encoding/media.ts';
+import { plainBase64 } from '../../../../common/kit/data-url.ts';
 import { invalid } from '../../../request/checks.ts';
 import { reasoningPart } from './reasoning.ts';
 
@@ -100,8 +101,11 @@ function imagePart(part: JsonObject, field: string): MediaPart {
   return { kind: 'image', source: addressAt(part, 'image_url', field), ...(detail === undefined ? {} : { detail }) };
 }
 
-/** An image of an earlier answer: in the form of answers, or only its URL. */
+/** An image beside the content: in the form of answers, only its URL, or only its base64. */
 export function generatedImage(image: unknown, field: string): MediaPart {
+  const bytes = typeof image === 'string' ? plainBase64(image) : undefined;
+  if (bytes !== undefined && bytes !== '' && !/^[a-z]+:/i.test(bytes))
+    return { kind: 'image', source: withField(bytesSource(bytes, 'image/png'), field) };
   const holder = typeof image === 'string' ? { image_url: image } : image;
   if (!isObject(holder)) throw invalid(`The field "${field}" must be an object.`, field);
   const { source } = imagePart(holder, field);

@@ -126,7 +126,6 @@ class MessageWriter {
   }
 
   #result(result: ToolResultPart): void {
-    const { traits } = this.#context;
     const content: JsonObject[] = [];
     for (const part of result.parts) {
       if (part.kind === 'text') content.push(textPart(part, this.#context));
@@ -139,7 +138,7 @@ class MessageWriter {
     if (result.isError === true) content.unshift({ type: 'text', text: 'Error:' });
     this.#messages.push({
       role: 'tool',
-      tool_call_id: legalCallId(result.callId, traits.tool_ids === 'nine' ? 'nine' : 'any'),
+      tool_call_id: this.#legalId(result.callId),
       content: joined(content, result.isError === true ? ' ' : '\n'),
       ...cacheMember(result.cache, this.#context),
     });
@@ -189,9 +188,8 @@ class MessageWriter {
   }
 
   #call({ id, name, namespace, input, custom, opaqueState }: ToolCallPart): JsonObject {
-    const ids = this.#context.traits.tool_ids === 'nine' ? 'nine' : 'any';
     return {
-      id: legalCallId(id, ids),
+      id: this.#legalId(id),
       type: 'function',
       function: {
         name: this.#namer.nameFor(name, namespace),
@@ -199,6 +197,11 @@ class MessageWriter {
       },
       ...extraMember(this.#own(opaqueState)),
     };
+  }
+
+  #legalId(id: string): string {
+    const { traits, ownCallIds } = this.#context;
+    return legalCallId(id, traits.tool_ids === 'nine' ? 'nine' : 'any', ownCallIds);
   }
 
   /** The vendor's own opaque state, if the upstream is that vendor. */

@@ -1,6 +1,6 @@
 /** Decodes the conversation: contents, their parts, and the pairing of tool results with calls. Pure. */
 
-import { isObject, type JsonObject, textOf } from '../../../../../core/json/json.ts';
+import { isObject, type JsonObject, listOf, textOf } from '../../../../../core/json/json.ts';
 import type {
   MediaPart,
   OpaqueState,
@@ -32,12 +32,14 @@ const readMembers = new Set([
 const assistantRoles = new Set(['model', 'assistant']);
 const userRoles = new Set(['user', 'function', 'tool']);
 
-/** Decodes `contents` in order: results are paired with calls by id, otherwise by name and order. */
+/** Decodes `contents` in order: results are paired with calls by id, otherwise by name, otherwise by place. */
 export class ContentsDecoder {
   readonly #decoder: RequestDecoder;
   readonly #turns: Turn[] = [];
   readonly #waiting: OpenCall[] = [];
   readonly #ids = new Set<string>();
+  /** Calls by the results that answer them. */
+  readonly #paired = new Map<JsonObject, OpenCall | undefined>();
   /** Thoughts that may still receive a signature, and the calls of this content. */
   #thoughts: string[] = [];
   #calls = 0;
@@ -47,7 +49,10 @@ export class ContentsDecoder {
   }
 
   decode(contents: readonly unknown[]): Turn[] {
-    for (const [index, content] of contents.entries()) this.#content(content, `contents[${index}]`);
+    for (const [index, content] of contents.entries()) {
+      if (responsesIn(content).some((response) => !this.#paired.has(response))) this.#pair(contents, index);
+      this.#content(content, `contents[${index}]`);
+    }
     return this.#turns;
   }
 
@@ -147,7 +152,8 @@ export class ContentsDecoder {
     const name = textOf(response['name']);
     const clientId = textOf(response['id']);
     for (const member of ['willContinue', 'scheduling']) this.#decoder.drop(`${path}.${member}`, response[member]);
-    const call = this.#callFor(clientId, name);
+    // A call may stand in the same content, before its result.
+    const call = this.#paired.get(response) ?? this.#namedCall(response);
     const { text, isError } = resultText(response['response']);
     const parts: (TextPart | MediaPart)[] = text === undefined ? [] : [{ kind: 'text', text }];
     for (const [at, part] of this.#decoder.list(response, 'parts', `${path}.parts`).entries()) {
@@ -157,22 +163,40 @@ export class ContentsDecoder {
     return {
       kind: 'tool-result',
       callId: call?.id ?? clientId ?? madeCallId(this.#turns.length, this.#waiting.length, name ?? ''),
-      ...(name === undefined && call === undefined ? {} : { name: name ?? call!.name }),
+      ...(name === undefined && call === undefined ? {} : { name: call?.name ?? name! }),
       parts,
       ...(isError ? { isError } : {}),
     };
   }
 
   /**
-   * By id, the latest first, as some clients reuse ids; otherwise the first pending call with this name; otherwise the first
-   * pending call.
+   * Pairs the results of these contents, up to the next calls. Some clients name a result otherwise than its call, by the id for
+   * example: such results are paired by place with the calls that no other result names.
    */
-  #callFor(clientId: string | undefined, name: string | undefined): OpenCall | undefined {
+  #pair(contents: readonly unknown[], from: number): void {
+    const unnamed: JsonObject[] = [];
+    for (const response of responsesUpToCall(contents, from)) {
+      if (this.#paired.has(response)) continue;
+      const call = this.#namedCall(response);
+      if (call === undefined) unnamed.push(response);
+      this.#paired.set(response, call);
+    }
+    for (const response of unnamed) {
+      const clientId = textOf(response['id']);
+      // Another result of a call that has one.
+      if (clientId !== undefined && this.#ids.has(clientId)) continue;
+      this.#paired.set(response, this.#waiting.shift());
+    }
+  }
+
+  /** By id, the latest first, as some clients reuse ids; otherwise the first pending call with this name. */
+  #namedCall(response: JsonObject): OpenCall | undefined {
     const waiting = this.#waiting;
+    const [name, clientId] = [textOf(response['name']), textOf(response['id'])];
     let at = clientId === undefined ? -1 : waiting.findLastIndex((call) => call.clientId === clientId);
     if (at === -1 && clientId !== undefined && this.#ids.has(clientId)) return undefined;
-    if (at === -1) at = waiting.findIndex((call) => call.name === name);
-    if (at === -1 && name === undefined && waiting.length > 0) at = 0;
+    if (at === -1 && name !== undefined) at = waiting.findIndex((call) => call.name === name);
+    if (at === -1 && name !== undefined) at = waiting.findIndex((call) => call.clientId === name);
     return at === -1 ? undefined : waiting.splice(at, 1)[0];
   }
 
@@ -198,6 +222,25 @@ export class ContentsDecoder {
     withField(source, this.#decoder.name(`${path}.fileData`));
     return { kind: kindOfMedia(mediaType ?? ''), source, ...named(file) };
   }
+}
+
+/** The results that follow, until the model calls again. */
+function responsesUpToCall(contents: readonly unknown[], from: number): JsonObject[] {
+  const responses: JsonObject[] = [];
+  for (let index = from; index < contents.length; index++) {
+    const content = contents[index];
+    if (index > from && partsOf(content).some((part) => isObject(part['functionCall']))) break;
+    responses.push(...responsesIn(content));
+  }
+  return responses;
+}
+
+function responsesIn(content: unknown): JsonObject[] {
+  return partsOf(content).flatMap(({ functionResponse: response }) => (isObject(response) ? [response] : []));
+}
+
+function partsOf(content: unknown): JsonObject[] {
+  return isObject(content) ? listOf(content['parts']).filter(isObject) : [];
 }
 
 function named(data: JsonObject): { name?: string } {

@@ -6,6 +6,7 @@ import { parseExact } from '../../../../common/encoding/exact-json.ts';
 import { shortHash } from '../../../../common/encoding/hash.ts';
 import { dataUrl } from '../../../../common/encoding/media.ts';
 import { legalCallId } from '../../../../common/encoding/tool-ids.ts';
+import { isPacked } from '../../../translate/call-ids.ts';
 import { searchResultJson } from '../citations.ts';
 
 const { isRawJSON } = JSON as typeof JSON & { isRawJSON(value: unknown): boolean };
@@ -25,7 +26,7 @@ export function redactedBlock(opaqueState: string | undefined, seal: Seal): Json
 }
 
 export function toolUseBlock(id: string, name: string, input: JsonObject): JsonObject {
-  return { type: 'tool_use', id: legalCallId(id, 'messages'), name, input };
+  return { type: 'tool_use', id: isPacked(id) ? id : legalCallId(id, 'messages'), name, input };
 }
 
 /**

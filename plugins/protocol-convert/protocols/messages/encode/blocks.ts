@@ -47,7 +47,8 @@ export function encodePart(part: Exclude<Part, { kind: 'reasoning' }>, context: 
     case 'tool-call': {
       const input = inputObject(part.input, part.custom ?? false);
       const name = context.namer.nameFor(part.name, part.namespace);
-      return [{ type: 'tool_use', id: legalCallId(part.id, 'messages'), name, input, ...marked(part.cache) }];
+      const id = legalCallId(part.id, 'messages', context.target.ownCallIds);
+      return [{ type: 'tool_use', id, name, input, ...marked(part.cache) }];
     }
     case 'tool-result':
       return encodeResult(part, context);
@@ -97,7 +98,7 @@ function encodeResult(part: ToolResultPart, context: BlockContext): JsonObject[]
   return [
     {
       type: 'tool_result',
-      tool_use_id: legalCallId(part.callId, 'messages'),
+      tool_use_id: legalCallId(part.callId, 'messages', context.target.ownCallIds),
       content,
       ...(part.isError ? { is_error: true } : {}),
       ...marked(part.cache),

@@ -104,7 +104,7 @@ class InputWriter {
         this.#customIds.has(result.callId) || result.custom === true
           ? 'custom_tool_call_output'
           : 'function_call_output',
-      call_id: legalCallId(result.callId, 'any'),
+      call_id: legalCallId(result.callId, 'any', this.#context.ownCallIds),
       output,
     });
     this.#content.noteMark(result.cache);
@@ -160,7 +160,8 @@ class InputWriter {
 
   #call({ id, name, namespace, input, custom, cache }: ToolCallPart): void {
     this.#content.noteMark(cache);
-    const head = { call_id: legalCallId(id, 'any'), name: this.#namer.nameFor(name, namespace) };
+    const callId = legalCallId(id, 'any', this.#context.ownCallIds);
+    const head = { call_id: callId, name: this.#namer.nameFor(name, namespace) };
     this.items.push(
       custom === true
         ? { type: 'custom_tool_call', ...head, input }
