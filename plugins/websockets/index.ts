@@ -11,6 +11,7 @@ import { keyring } from '../common/domain/accounts.ts';
 import { socketStatistics } from '../common/domain/admin/sockets.ts';
 import { call, spendGuard, usageReport } from '../common/domain/calls.ts';
 import { database } from '../common/domain/database.ts';
+import { errorShape } from '../common/domain/error-shape.ts';
 import { catalog } from '../common/domain/models.ts';
 import { sessionProtocols, target } from '../common/domain/upstreams.ts';
 import { envelopeAnswer } from '../common/kit/error-envelope.ts';
@@ -65,7 +66,7 @@ const steps: ReadonlyMap<Endpoint, RelayProtocol> = new Map([
 export default definePlugin<WebSocketsConfig>({
   name: 'websockets',
   config: configSchema,
-  services: { optional: [keyring, catalog, database], provides: [socketStatistics, sessionProtocols] },
+  services: { optional: [keyring, catalog, database, errorShape], provides: [socketStatistics, sessionProtocols] },
   requires: [call, target],
   optional: [spendGuard, upstreamRequest],
   sets: [upstreamRequest, usageReport],

@@ -13,6 +13,7 @@ import { databaseUrl, ownSchema } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
 import { type Customer, dropSchema, faces, until } from './house.ts';
+import { talk } from './sockets.ts';
 
 type Desk = ReturnType<typeof faces>;
 
@@ -364,6 +365,29 @@ test('of many images at once no more are admitted than the balance pays for', as
   assert.deepEqual(statuses, [200, 200, 200, ...Array.from({ length: 9 }, () => 402)]);
   await alt.books(customer, 3);
   assert.equal(await alt.balance(customer), perImage() / 2n);
+});
+
+test('what a socket itself refuses has the same shape as what the gateway refuses over HTTP', async () => {
+  const customer = await alt.customer({ plan: 'payg' });
+  const client = await talk(alt.origin, customer.key);
+  const refused = [
+    { model: 'gpt-5.4-mini', input: 'a', stream: false },
+    { type: 'response.steer', input: 'a' },
+    { model: 'gpt-5.4-mini', input: 'a', previous_response_id: 'resp_none', store: false, generate: false },
+  ];
+  for (const body of refused) {
+    const [message] = await client.turn(body);
+    assert.deepEqual([message.type, message.status], ['error', 400]);
+    assert.deepEqual(Object.keys(message.error).sort(), ['code', 'message'], JSON.stringify(message));
+    assert.equal(typeof message.error.message, 'string');
+  }
+  client.send('no JSON');
+  assert.deepEqual(Object.keys((await client.next())[0].error).sort(), ['code', 'message']);
+  await client.close();
+  const ours = await talk(main.origin, (await main.customer({ plan: 'free' })).key);
+  const [usual] = await ours.turn(refused[0]!);
+  assert.deepEqual([usual.error.param, usual.error.type], ['stream', 'invalid_request_error']);
+  await ours.close();
 });
 
 test('the ledgers of both are in order after all that', async () => {

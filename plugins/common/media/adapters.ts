@@ -84,6 +84,8 @@ export interface Made {
   readonly estimated: boolean;
   /** The vendor's description of the result, such as `1024x1024`, `high`, `720p`: prices may depend on it. */
   readonly media: readonly string[];
+  /** What the vendor says of an image's background, such as `transparent`. */
+  readonly background?: string;
 }
 
 /** A vendor's progress with an order. */

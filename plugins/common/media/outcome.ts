@@ -35,10 +35,17 @@ export function isModeration(error: JsonObject): boolean {
   return moderationMessage.test(textOf(error['message']) ?? textOf(error['error']) ?? '');
 }
 
+/** A content rule, by the code that clients of the official images API know where the vendor says it. */
+export function moderated({ code }: JsonObject): Failed {
+  return code === moderationBlocked ? { ...failed('content_policy'), code } : failed('content_policy');
+}
+
+const moderationBlocked = 'moderation_blocked';
+
 /** A failed task of the vendor, by its error object. */
 export function failedTask(error: JsonObject | undefined): Failed {
   if (error === undefined) return failed('generation_failed');
-  if (isModeration(error)) return failed('content_policy');
+  if (isModeration(error)) return moderated(error);
   const message = textOf(error['message']);
   if (message === undefined || !isClients(error)) return failed('generation_failed');
   return { state: 'failed', code: 'invalid_input', message: scrubText(message.slice(0, maxMessageLength)) };
@@ -64,7 +71,7 @@ export function readObject(answer: VendorAnswer): { readonly json: JsonObject } 
   const refusal = classify(answer.status, { ...answer.headers }, body, answer.atMs ?? 0);
   const { message, code } = refusal.error;
   const error = json === undefined ? { message, code } : errorIn(json);
-  if (answer.status < 500 && isModeration(error)) return { failed: failed('content_policy') };
+  if (answer.status < 500 && isModeration(error)) return { failed: moderated(error) };
   throw refusal;
 }
 

@@ -1,5 +1,5 @@
 /** `POST /v1/embeddings`: relayed, or converted for upstreams of the generate-content protocol. */
-import type { JsonObject } from '../../../core/json/json.ts';
+import { asBuffer, isObject, type JsonObject, listOf } from '../../../core/json/json.ts';
 import { invalid, type RequestBody } from '../../../core/json/request-body.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { editBody } from '../../common/kit/body-edits.ts';
@@ -7,9 +7,9 @@ import { envelopeAnswer } from '../../common/kit/error-envelope.ts';
 import { checkLength, isAbsent, modelOf, positiveOf, readJson, unsupportedByModel, wordOf } from '../checks.ts';
 import type { EndpointDescription, Limits, Prepared } from '../description.ts';
 import { heldTokens } from '../estimate.ts';
-import { objectMember } from '../whole-json.ts';
+import { objectMember, parseAnswer } from '../whole-json.ts';
 import { bearer, wire } from '../wires.ts';
-import { geminiRequest, openaiUsage, type Vectors } from './vectors.ts';
+import { base64Of, geminiRequest, openaiUsage, type Vectors, vectorOf } from './vectors.ts';
 
 /** Far above what any model makes. */
 export const mostDimensions = 100_000;
@@ -38,11 +38,14 @@ export const openaiEmbeddings: EndpointDescription = {
         convertsTo: [wire.geminiEmbeddings],
       },
       prepare: (target) =>
-        target.protocol === wire.openaiEmbeddings ? relayed(body, target) : converted(read, target),
+        target.protocol === wire.openaiEmbeddings ? relayed(body, read, target) : converted(read, target),
     };
   },
   renderError: envelopeAnswer,
 };
+
+type Encoding = 'float' | 'base64';
+const otherThan: Readonly<Record<Encoding, Encoding>> = { float: 'base64', base64: 'float' };
 
 interface ReadRequest {
   /** undefined: tokens in place of texts. */
@@ -50,7 +53,7 @@ interface ReadRequest {
   /** An upper estimate over all inputs. */
   readonly tokens: number;
   readonly dimensions: number | undefined;
-  readonly encoding: 'float' | 'base64';
+  readonly encoding: Encoding;
   /** Members that the other protocol does not have. */
   readonly others: readonly string[];
 }
@@ -97,13 +100,23 @@ function badInput(field: string, what: string): Error {
   return invalid(`The field "${field}" must be ${what}.`, field);
 }
 
-function relayed(body: RequestBody, target: Target): Prepared {
+/** Members by which some vendors answer other numbers than floats, which only their clients can read. */
+const otherNumbers = /dtype|precision|quantiz/i;
+
+function relayed(body: RequestBody, { encoding, others }: ReadRequest, target: Target): Prepared {
+  const unwanted = others.some((name) => otherNumbers.test(name)) ? 'neither' : otherThan[encoding];
   return {
     wire: bearer,
     path: '/embeddings',
     ...editBody(body, target),
     converted: false,
-    answer: { form: 'whole', read: (bytes) => ({ usage: openaiUsage({ usage: objectMember(bytes, 'usage') }) }) },
+    answer: {
+      form: 'whole',
+      read: async (bytes) => ({
+        usage: openaiUsage({ usage: objectMember(bytes, 'usage') }),
+        ...(firstEncoding(bytes) === unwanted ? { body: inEncoding(await parseAnswer(bytes), encoding) } : {}),
+      }),
+    },
   };
 }
 
@@ -118,7 +131,7 @@ function converted({ texts, dimensions, encoding, others: dropped }: ReadRequest
 async function* encoded(
   { vectors, tokens }: Vectors,
   model: string,
-  encoding: 'float' | 'base64',
+  encoding: Encoding,
 ): AsyncGenerator<Uint8Array, void> {
   let before = '{"object":"list","data":[';
   for (const [index, vector] of vectors.entries()) {
@@ -130,9 +143,27 @@ async function* encoded(
   yield Buffer.from(`],"model":${JSON.stringify(model)},"usage":${JSON.stringify(usage)}}`);
 }
 
-/** Little-endian 32-bit floats, as OpenAI sends them. */
-function base64Of(vector: readonly number[]): string {
-  const bytes = Buffer.allocUnsafe(vector.length * 4);
-  for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * 4);
-  return bytes.toString('base64');
+/** How the first vector is written, by the byte behind its member's name; undefined: there is none. */
+function firstEncoding(bytes: Uint8Array): Encoding | undefined {
+  const text = asBuffer(bytes);
+  for (let at = text.indexOf(member); at !== -1; at = text.indexOf(member, at + 1)) {
+    const value = /^\s*:\s*(["[])/.exec(text.toString('latin1', at + member.length, at + member.length + 40))?.[1];
+    if (value !== undefined) return value === '[' ? 'float' : 'base64';
+  }
+  return undefined;
+}
+
+const member = '"embedding"';
+
+/** The vendor's answer with its vectors as the client wants them: some vendors know one form alone. One chunk for each vector. */
+async function* inEncoding({ data, ...rest }: JsonObject, encoding: Encoding): AsyncGenerator<Uint8Array, void> {
+  let before = '{"data":[';
+  for (const entry of listOf(data)) {
+    const vector = isObject(entry) ? vectorOf(entry['embedding']) : undefined;
+    const embedding = vector && (encoding === 'base64' ? base64Of(vector) : vector);
+    yield Buffer.from(before + JSON.stringify(embedding === undefined ? entry : { ...(entry as object), embedding }));
+    before = ',';
+  }
+  const others = JSON.stringify(rest).slice(1);
+  yield Buffer.from(`${before === ',' ? '' : before}]${others === '}' ? '' : ','}${others}`);
 }

@@ -87,6 +87,22 @@ function converted(
   };
 }
 
+/** Little-endian 32-bit floats, as OpenAI sends them. */
+export function base64Of(vector: readonly number[]): string {
+  const bytes = Buffer.allocUnsafe(vector.length * 4);
+  for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * 4);
+  return bytes.toString('base64');
+}
+
+/** A list of numbers, or those that base64 stands for; undefined: neither. */
+export function vectorOf(value: unknown): readonly number[] | undefined {
+  if (isVector(value)) return value;
+  if (typeof value !== 'string') return undefined;
+  const bytes = Buffer.from(value, 'base64');
+  if (bytes.length === 0 || bytes.length % 4 !== 0) return undefined;
+  return Array.from({ length: bytes.length / 4 }, (_, index) => bytes.readFloatLE(index * 4));
+}
+
 function isVector(value: unknown): value is readonly number[] {
   return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'number');
 }
@@ -94,7 +110,8 @@ function isVector(value: unknown): value is readonly number[] {
 function openaiVectors(json: JsonObject): readonly unknown[] {
   const vectors: unknown[] = [];
   for (const entry of listOf(json['data'])) {
-    if (isObject(entry) && Number.isSafeInteger(entry['index'])) vectors[entry['index'] as number] = entry['embedding'];
+    if (isObject(entry) && Number.isSafeInteger(entry['index']))
+      vectors[entry['index'] as number] = vectorOf(entry['embedding']);
   }
   return vectors;
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../core/json/json.ts';
 import { objectOf, textOf } from '../../../core/json/json.ts';
 import { errorIn } from '../../common/kit/error-body.ts';
 import type { MediaAdapter, Streaming, VendorRequest } from '../../common/media/adapters.ts';
-import { failed, isModeration } from '../../common/media/outcome.ts';
+import { isModeration, moderated } from '../../common/media/outcome.ts';
 
 /** Per preview: https://platform.openai.com/docs/guides/image-generation#streaming */
 export const previewTokens = 100;
@@ -27,7 +27,8 @@ export function streamingOf({ create, readCreated }: Words): Streaming {
       if (type.endsWith('.partial_image')) return 'preview';
       if (type.endsWith('.completed')) return endOf(readCreated({ status: 200, json: wholeOf(json) }, order));
       if (type !== 'error' && objectOf(json['error']) === undefined) return undefined;
-      return isModeration(errorIn(json)) ? failed('content_policy') : 'error';
+      const error = errorIn(json);
+      return isModeration(error) ? moderated(error) : 'error';
     },
   };
 }

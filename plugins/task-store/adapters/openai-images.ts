@@ -21,7 +21,7 @@ import type {
   VendorRequest,
 } from '../../common/media/adapters.ts';
 import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from '../../common/media/geometry.ts';
-import { failed, isModeration, readObject, unreadable } from '../../common/media/outcome.ts';
+import { failed, isModeration, moderated, readObject, unreadable } from '../../common/media/outcome.ts';
 import { addressOf } from '../../common/media/references.ts';
 import { droppedMembers, fieldOf, pickExtras, refuseRoles, unsupported } from '../../common/media/refuse.ts';
 import { previewTokens, streamingOf } from './image-previews.ts';
@@ -30,8 +30,11 @@ import { imageTokensAtMost, promptTokensAtMost } from './token-bounds.ts';
 /** Limit of the JSON form of edits. */
 const mostReferences = 16;
 const roles = new Set(['image', 'mask']);
-const supportedExtras = new Set(['background', 'output_format', 'output_compression', 'moderation', 'user']);
-const supportedEditExtras = new Set([...supportedExtras, 'mask', 'input_fidelity']);
+const supportedEditExtras = new Set([
+  ...['background', 'output_format', 'output_compression', 'moderation', 'user', 'safety_identifier', 'mask'],
+  ...['input_fidelity', 'complexity', 'frame_count', 'frame_duration_ms'],
+]);
+const supportedExtras = new Set([...supportedEditExtras, 'svg', 'prompt_rewriter'].filter((name) => name !== 'mask'));
 
 /** The protocol's limits on sizes: multiples of 16, at most 3840 × 2160 pixels, a ratio of at most 3:1. */
 const step = 16;
@@ -71,14 +74,16 @@ function readCreated(answer: VendorAnswer, order: Order): Step {
   if ('failed' in read) return read.failed;
   const { json } = read;
   if (!Array.isArray(json['data'])) {
-    if (isObject(json['error']) && isModeration(json['error'])) return failed('content_policy');
+    if (isObject(json['error']) && isModeration(json['error'])) return moderated(json['error']);
     throw unreadable('the answer holds no list of images');
   }
   const files = json['data'].flatMap((entry) => fileOf(entry, json)).slice(0, order.count);
   if (files.length === 0) return failed('no_image');
   const counted = tokensOf(objectOf(json['usage']));
   const usage: Usage = { image: files.length, ...(counted ?? estimatedTokens(order, files.length)) };
-  return { state: 'done', files, made: { usage, estimated: counted === undefined, media: mediaOf(json, order) } };
+  const background = textOf(json['background']);
+  const made = { usage, estimated: counted === undefined, media: mediaOf(json, order) };
+  return { state: 'done', files, made: { ...made, ...(background === undefined ? {} : { background }) } };
 }
 
 function encodeRequest(order: Order, target: Target): VendorRequest {

@@ -127,6 +127,7 @@ function joined(steps: readonly Done[]): Done {
       usage: usage satisfies Usage,
       estimated: steps.some(({ made }) => made.estimated),
       media: steps[0]!.made.media,
+      ...(steps[0]!.made.background === undefined ? {} : { background: steps[0]!.made.background }),
     },
   };
 }

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { isObject, type JsonObject, objectOf, textOf, tryParseBytes } from '../../../core/json/json.ts';
 import { applyEdits, editsFor, findMember, scanObject } from '../../../core/json/splice.ts';
+import type { ShapeMembers } from '../../common/domain/error-shape.ts';
 import { envelope } from '../../common/kit/error-envelope.ts';
 import type { ClientReading, Dialect, RelayProtocol, UpstreamReading } from '../relay/dialect.ts';
 import type { Message } from '../relay/upstream.ts';
@@ -130,13 +131,13 @@ export class RealtimeDialect implements Dialect {
     return isObject(json) ? json : undefined;
   }
 
-  error(error: GatewayError): string {
+  error(error: GatewayError, shape?: ShapeMembers): string {
     const shown = envelope(error).error;
     const code = error.kind === 'insufficient_balance' ? 'insufficient_balance' : shown.code;
     return JSON.stringify({
       type: 'error',
       event_id: `event_${randomUUID()}`,
-      error: { ...shown, code, event_id: null },
+      error: { ...shown, code, event_id: null, ...shape },
     });
   }
 }

@@ -1,5 +1,6 @@
 /** What the relay must know of a protocol's messages: which are charged, their usage, the form of errors. Types. */
 import type { GatewayError } from '../../../core/contract/errors.ts';
+import type { ShapeMembers } from '../../common/domain/error-shape.ts';
 import type { Usage } from '../../common/domain/usage.ts';
 import type { WireHeaders } from '../../common/kit/upstream-request.ts';
 import type { Message } from './upstream.ts';
@@ -32,8 +33,11 @@ export interface Dialect {
   upstream(message: Message): UpstreamReading | undefined;
   /** Whether the upstream's first message refuses the session. */
   refusal(greeting: Buffer): Record<string, unknown> | undefined;
-  /** An error event for the client; undefined: the protocol has none, and the close reason has the error. */
-  error(error: GatewayError): string | undefined;
+  /**
+   * An error event for the client; undefined: the protocol has none, and the close reason has the error. `shape`: the members of
+   * the gateway's own error bodies, where it has its own.
+   */
+  error(error: GatewayError, shape?: ShapeMembers): string | undefined;
   /** Ends the running response, so that its usage is reported; undefined: the protocol has no such message. */
   readonly cancel: string | undefined;
 }

@@ -2,6 +2,7 @@
 import { GatewayError, toGatewayError, UpstreamError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { findMember, scanObject } from '../../../core/json/splice.ts';
+import { errorShape } from '../../common/domain/error-shape.ts';
 import { maxScrubbedBytes, scrubBytes } from '../../common/kit/scrub.ts';
 import { classifyFrame } from '../../common/kit/upstream-errors.ts';
 import { type Connection, closeCode, type Session } from '../connection.ts';
@@ -254,7 +255,7 @@ export class RelaySession implements Session {
   }
 
   #say(error: GatewayError): Promise<void> | undefined {
-    const event = this.#opening.dialect.error(error);
+    const event = this.#opening.dialect.error(error, this.#tools.host.find(errorShape)?.members(error, ''));
     return event === undefined ? undefined : this.#connection?.send(event);
   }
 

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Headers } from '../../../core/contract/message.ts';
 import { isObject, listOf, objectOf, textOf, tryParse, tryParseBytes } from '../../../core/json/json.ts';
+import type { ShapeMembers } from '../../common/domain/error-shape.ts';
 import { envelope } from '../../common/kit/error-envelope.ts';
 
 const keptHeaders = ['retry-after', 'x-should-retry', 'x-request-id'] as const;
@@ -15,8 +16,9 @@ export function errorMessage(status: number, headers: Readonly<Headers>, body: U
   return JSON.stringify({ type: 'error', status, error, headers: Object.fromEntries(kept) });
 }
 
-export function errorOf(error: GatewayError): string {
-  return JSON.stringify({ type: 'error', status: error.status, error: envelope(error).error });
+/** `shape`: the members of the gateway's own error bodies, where it has its own. */
+export function errorOf(error: GatewayError, shape?: ShapeMembers): string {
+  return JSON.stringify({ type: 'error', status: error.status, error: shape ?? envelope(error).error });
 }
 
 /** An `error` event of a stream, which has its members flat, in the envelope of this transport. */

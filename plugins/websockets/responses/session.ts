@@ -1,6 +1,7 @@
 /** Responses over WebSocket: turns in their order, each a request of its own, and the state that connects them. */
 import type { DirectAnswer, Host } from '../../../core/contract/contract.ts';
 import { GatewayError, toGatewayError } from '../../../core/contract/errors.ts';
+import { errorShape } from '../../common/domain/error-shape.ts';
 import { type Connection, closeCode, type Session } from '../connection.ts';
 import type { Connections } from '../connections.ts';
 import { type UpstreamTurns, upstreamTurns } from '../upstream/upstream-turns.ts';
@@ -32,7 +33,7 @@ interface Asked {
 export class ResponsesSession implements Session {
   readonly #connection: Connection;
   readonly #connections: Connections;
-  readonly #host: Pick<Host, 'perform' | 'clock' | 'log'>;
+  readonly #host: Pick<Host, 'perform' | 'clock' | 'log' | 'find'>;
   readonly #upstream: UpstreamTurns;
   #queue: Buffer[] = [];
   #queuedBytes = 0;
@@ -44,7 +45,7 @@ export class ResponsesSession implements Session {
   constructor(
     connection: Connection,
     connections: Connections,
-    host: Pick<Host, 'perform' | 'clock' | 'log'>,
+    host: Pick<Host, 'perform' | 'clock' | 'log' | 'find'>,
     upstream: UpstreamTurns,
   ) {
     this.#connection = connection;
@@ -93,7 +94,7 @@ export class ResponsesSession implements Session {
 
   expire(): void {
     this.#endWith(() => {
-      void this.#connection.send(expired);
+      void this.#sendError(openTooLong());
       this.#connection.close(closeCode.goingAway, 'open for too long');
     });
   }
@@ -227,7 +228,7 @@ export class ResponsesSession implements Session {
     const { error } = await ended;
     if (relay.hasEnded) return relay.ending;
     const shown = error ?? brokeOff();
-    await send(relay.error === undefined ? errorOf(shown) : streamErrorMessage(relay.error, shown.status));
+    await send(relay.error === undefined ? this.#shown(shown) : streamErrorMessage(relay.error, shown.status));
     return undefined;
   }
 
@@ -242,22 +243,15 @@ export class ResponsesSession implements Session {
   }
 
   #sendError(error: GatewayError): Promise<void> | undefined {
-    return this.#connection.send(errorOf(error));
+    return this.#connection.send(this.#shown(error));
+  }
+
+  #shown(error: GatewayError): string {
+    return errorOf(error, this.#host.find(errorShape)?.members(error, ''));
   }
 }
 
 const nothing = Buffer.alloc(0);
-
-const expired = JSON.stringify({
-  type: 'error',
-  status: 400,
-  error: {
-    type: 'invalid_request_error',
-    code: 'websocket_connection_limit_reached',
-    message: 'This connection has been open as long as a WebSocket may be. Open a new one to continue.',
-    param: null,
-  },
-});
 
 /** Ends when the answer breaks off; the cause is known once the request has ended. */
 async function* untilBroken(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
@@ -278,6 +272,12 @@ async function read({ body }: DirectAnswer): Promise<Buffer> {
 }
 
 const brokeOff = () => new GatewayError('upstream_failed', 'The answer broke off.', { shouldRetry: false });
+const openTooLong = () =>
+  new GatewayError(
+    'invalid_request',
+    'This connection has been open as long as a WebSocket may be. Open a new one to continue.',
+    { code: 'websocket_connection_limit_reached' },
+  );
 const memoryUsedUp = () => new GatewayError('overloaded', 'The gateway keeps too many conversations at the moment.');
 const noInput = () =>
   new GatewayError('invalid_request', 'The field "input" must be a string or a list.', { field: 'input' });

@@ -49,6 +49,34 @@ test('a call is relayed byte for byte but for the model, and its reported tokens
   assert.equal(before - (await house.balance()), 140n);
 });
 
+test('a vendor that knows one form of vectors alone is answered in the form that was asked for, and charged as it reports', async () => {
+  const [list, text] = [[0.5, -2, 3.25], Buffer.from(new Float32Array([0.5, -2, 3.25]).buffer).toString('base64')];
+  const spaced = (answer: string) => answer.replaceAll('"embedding":', '"embedding" :\n ');
+  const cases = [
+    ['base64', openaiAnswer([list, list], 9), text],
+    ['base64', spaced(openaiAnswer([list, list], 9)), text],
+    ['float', openaiAnswer([text, text], 9), list],
+    [undefined, openaiAnswer([text, text], 9), list],
+  ] as const;
+  for (const [encoding_format, body, wanted] of cases) {
+    house.first.play({ headers: json, body });
+    const charges = (await house.charges(0)).length;
+    const got = await house.post('/v1/embeddings', { model: 'embed', input: ['a', 'b'], encoding_format });
+    assert.deepEqual(
+      got.json.data,
+      [0, 1].map((index) => ({ object: 'embedding', index, embedding: wanted })),
+    );
+    assert.deepEqual([got.json.object, got.json.model, got.json.usage.total_tokens], ['list', 'their-embed', 9]);
+    const [charge] = await house.charges(charges + 1);
+    assert.deepEqual(charge!.detail.usage, { input: 9 });
+  }
+  for (const body of [openaiAnswer(['AAEC'], 3), '{"data":[],"usage":{"prompt_tokens":3}}']) {
+    house.first.play({ headers: json, body });
+    const got = await house.post('/v1/embeddings', { model: 'embed', input: 'a', output_dtype: 'int8' });
+    assert.equal(got.text, body);
+  }
+});
+
 test('whatever count a vendor reports is what is charged, in whole nano-USD', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 5_000_000 }), fc.nat(3), async (tokens, more) => {

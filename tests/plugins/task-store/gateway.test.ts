@@ -160,7 +160,7 @@ test('a client that waits gets the official answer, with addresses or bytes, and
   const urls = await main.send('POST', '/v1/images/generations', { ...order, response_format: 'url' });
   assert.equal((await fetch(urls.json.data[0].url)).status, 200);
   const bad = await main.send('POST', '/v1/images/generations', { ...order, prompt: 'bad', response_format: 'url' });
-  assert.deepEqual([bad.status, bad.json.error.code], [400, 'content_policy']);
+  assert.deepEqual([bad.status, bad.json.error.code], [400, 'moderation_blocked']);
 });
 
 test('the same Idempotency-Key gives the same task and one charge', async () => {

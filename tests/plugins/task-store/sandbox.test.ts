@@ -111,7 +111,8 @@ for (const protocol of imageProtocols) {
   test(`${protocol}: every fault that can be ordered is read as what it is`, async (context) => {
     const session = await sessionFor(context);
     const moderated = await create(session, protocol, told(protocol, 'moderated'));
-    assert.deepEqual(moderated.state === 'failed' && moderated.code, 'content_policy');
+    const code = protocol === 'openai-images' ? 'moderation_blocked' : 'content_policy';
+    assert.deepEqual(moderated.state === 'failed' && moderated.code, code);
     const failed = await create(session, protocol, told(protocol, 'failed'));
     assert.equal(failed.state, 'failed');
     assert.equal(session.vendor.bill().requests, 0);

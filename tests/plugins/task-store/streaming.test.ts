@@ -45,7 +45,7 @@ let alice: Client;
 
 /** What a vendor says before its first event, and what the client is told. What is refused rests a key: each has a provider. */
 const refusals = [
-  ['moderated', 400, 'content_policy'],
+  ['moderated', 400, 'moderation_blocked'],
   ['status=400', 400, null],
   ['status=429', 429, 'rate_limit_exceeded'],
   ['status=503', 503, 'upstream_busy'],

@@ -18,6 +18,7 @@ function renderImages(task: Task): JsonObject {
     data: task.results.map(({ url, base64 }) => (base64 === undefined ? { url } : { b64_json: base64 })),
     ...(format === undefined ? {} : { output_format: format }),
     ...geometryOf(task),
+    ...(task.made?.background === undefined ? {} : { background: task.made.background }),
     ...(usage === undefined ? {} : { usage }),
   };
 }

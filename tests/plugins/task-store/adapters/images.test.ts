@@ -48,6 +48,32 @@ test('OpenAI is asked for generations, and with references for edits: addresses 
   ]);
 });
 
+test('the newest members of the official images API go to a vendor of that API, and are named where another lacks them', () => {
+  const extra = {
+    ...{ complexity: 'high', frame_count: 9, frame_duration_ms: 200, input_fidelity: 'high' },
+    ...{ svg: { model: 'author', reasoning: { effort: 'low' } }, prompt_rewriter: false, safety_identifier: 'u' },
+  };
+  const sent = bodyOf(openai, { extra });
+  for (const [name, value] of Object.entries(extra)) assert.deepEqual(sent[name], value, name);
+  const { svg: _, prompt_rewriter: __, ...ofEdits } = extra;
+  const edit = openai.create(imageOrder({ extra: ofEdits, references: [shownBytes] }), targetWith());
+  assert.deepEqual(
+    edit.form!.filter(({ name }) => name in ofEdits),
+    Object.entries(ofEdits).map(([name, value]) => ({ name, text: String(value) })),
+  );
+  for (const adapter of [gemini, xai, ark]) {
+    const { dropped = [] } = adapter.create(imageOrder({ extra }), targetWith());
+    assert.deepEqual([...dropped].sort(), Object.keys(extra).sort(), adapter.name);
+  }
+});
+
+test('the background that the vendor made is kept with the result', () => {
+  const step = readAs(openai, { data: [{ b64_json: png }], background: 'transparent' });
+  assert.equal(step.state === 'done' && step.made.background, 'transparent');
+  const without = readAs(openai, { data: [{ b64_json: png }] });
+  assert.equal(without.state === 'done' && 'background' in without.made, false);
+});
+
 test('only vendors that know masks are shown one; all others refuse it by its name', () => {
   const mask = { ...shownBytes, role: 'mask', field: 'mask' } as const;
   for (const adapter of imageAdapters.filter((each) => each !== openai)) {
@@ -307,7 +333,7 @@ test('words about content end the task, whatever the status; others are errors o
     const step = readAs(adapter, json, imageOrder(), status);
     assert.deepEqual(
       [step.state, step.state === 'failed' && step.code],
-      ['failed', 'content_policy'],
+      ['failed', JSON.stringify(json).includes('moderation_blocked') ? 'moderation_blocked' : 'content_policy'],
       JSON.stringify(json),
     );
   }

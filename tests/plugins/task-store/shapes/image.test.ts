@@ -201,6 +201,7 @@ test('the official answer tells bytes or addresses, and usage in its totals', ()
     usage: { image: 1, input: 14, cache_read: 6, input_image: 100, output: 3, output_image: 272 },
     estimated: false,
     media: ['1024x1024', 'low', '1k'],
+    background: 'transparent',
   };
   const results = [{ url: 'https://g/1', mediaType: 'image/png', base64: png }];
   const done = { state: 'succeeded', completedAtMs: 1_700_000_009_000, made } as const;
@@ -210,6 +211,7 @@ test('the official answer tells bytes or addresses, and usage in its totals', ()
     output_format: 'png',
     size: '1024x1024',
     quality: 'low',
+    background: 'transparent',
     usage: {
       input_tokens: 120,
       input_tokens_details: { text_tokens: 20, image_tokens: 100, cached_tokens: 6 },
