@@ -28,6 +28,7 @@ import type { TaskTable } from './memory-tasks.ts';
 import { callerMutants } from './mutants-callers.ts';
 import { hedgeMutants } from './mutants-hedge.ts';
 import { taskMutants } from './mutants-tasks.ts';
+import { toldMutants } from './mutants-told.ts';
 import { editing, opened, rewritten } from './mutants-tools.ts';
 import { tradeMutants } from './mutants-trade.ts';
 import { forward } from './visit.ts';
@@ -343,5 +344,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...hedgeMutants,
   ...callerMutants,
   ...tradeMutants,
+  ...toldMutants,
   ...taskMutants,
 };

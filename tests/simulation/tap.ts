@@ -5,6 +5,7 @@ import { spendGuard, usageReport } from '../../plugins/common/domain/calls.ts';
 import type { Life } from './schedule.ts';
 import type { Story, Try } from './story.ts';
 import type { Counts } from './tariff.ts';
+import { heard } from './told.ts';
 import type { VendorAnswer } from './vendors.ts';
 import type { Setting } from './visit.ts';
 
@@ -107,7 +108,8 @@ export class Tap implements AsyncIterableIterator<Uint8Array> {
     const { story, answer, attempt } = this.#options;
     const { usage, chunks } = answer;
     attempt.over = true;
-    this.#report(usage ?? guessOf(story.inputTokens, chunks), usage === undefined, true);
+    if (usage === undefined) this.#report(guessOf(story.inputTokens, chunks), true, true);
+    else this.#report(usage, false, true, heard(usage, story.id));
     attempt.bill = attempt.told;
   }
 
@@ -127,9 +129,9 @@ export class Tap implements AsyncIterableIterator<Uint8Array> {
     return { done: true, value: undefined };
   }
 
-  #report(usage: Counts, estimated: boolean, terminal: boolean): void {
+  #report(told: Counts, estimated: boolean, terminal: boolean, usage = told): void {
     const { branch, attempt } = this.#options;
-    attempt.told = usage;
+    attempt.told = told;
     branch.set(usageReport, { usage, estimated, terminal, upstreamId: undefined, finish: 'stop' });
   }
 }

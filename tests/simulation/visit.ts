@@ -17,6 +17,7 @@ import type { Schedule } from './schedule.ts';
 import type { Story, Try } from './story.ts';
 import { guessOf } from './tap.ts';
 import type { Counts, Fraction, PriceList } from './tariff.ts';
+import { heard } from './told.ts';
 import type { VendorProfile } from './vendors.ts';
 import { tryHeader, Wire } from './wire.ts';
 
@@ -273,7 +274,8 @@ export class Visit {
     const { usage, chunks } = this.#wire.answer!;
     const { inputTokens } = this.#ask.call;
     this.story.firstByte = true;
-    this.#report(usage ?? guessOf(inputTokens, chunks), usage === undefined, true);
+    if (usage === undefined) this.#report(guessOf(inputTokens, chunks), true, true);
+    else this.#report(usage, false, true, heard(usage, this.story.id));
     this.#end('complete');
   }
 
@@ -302,8 +304,9 @@ export class Visit {
     if (this.#isReading) this.#end('client_left');
   }
 
-  #report(usage: Counts, estimated: boolean, terminal: boolean): void {
-    this.story.told = usage;
+  /** `told`: what the vendor has counted; `usage`: what the meter has read of it. */
+  #report(told: Counts, estimated: boolean, terminal: boolean, usage = told): void {
+    this.story.told = told;
     this.#exchange.set(usageReport, { usage, estimated, terminal, upstreamId: undefined, finish: 'stop' });
   }
 

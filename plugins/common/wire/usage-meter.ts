@@ -3,6 +3,7 @@
 import type { Headers } from '../../../core/contract/message.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
 import type { Services } from '../domain/prices.ts';
+import type { UsageClass } from '../domain/usage.ts';
 import type { Reading } from './counts.ts';
 import type { CostOf } from './readings.ts';
 
@@ -14,6 +15,8 @@ export interface UsageMeterOptions {
   readonly issued?: ((part: JsonObject) => void) | undefined;
   /** Decides between readings of contradictory counters where the vendor reports a cost; absent: no price is known. */
   readonly costOf?: CostOf;
+  /** Whether the sold price names this class; absent: no price is known. */
+  readonly isPriced?: (name: UsageClass) => boolean;
 }
 
 /**

@@ -6,6 +6,8 @@ import type { UsageReport } from '../../common/domain/calls.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
 import { editBody } from '../../common/kit/body-edits.ts';
 import { envelopeAnswer } from '../../common/kit/error-envelope.ts';
+import { refuseIds } from '../../common/wire/named.ts';
+import type { VendorId } from '../../common/wire/protocols.ts';
 import { isAbsent, modelOf, readJson, requiredText, wordOf } from '../checks.ts';
 import type { AnswerContext, EndpointDescription, Limits, StreamMeter } from '../description.ts';
 import { chargedTokens, heldTokens } from '../estimate.ts';
@@ -47,17 +49,21 @@ export const speech: EndpointDescription = {
         counted: { character: characters },
         convertsTo: [],
       },
-      prepare: (target) => ({
-        wire: bearer,
-        path: '/audio/speech',
-        ...editBody(body, target),
-        accept: isEvents ? 'text/event-stream' : '*/*',
-        converted: false,
-        answer: {
-          form: 'stream',
-          open: (type, context) => openMeter(isEvents && type.startsWith('text/event-stream'), format, input, context),
-        },
-      }),
+      prepare: (target) => {
+        refuseIds(ownVoices(json['voice']), target);
+        return {
+          wire: bearer,
+          path: '/audio/speech',
+          ...editBody(body, target),
+          accept: isEvents ? 'text/event-stream' : '*/*',
+          converted: false,
+          answer: {
+            form: 'stream',
+            open: (type, context) =>
+              openMeter(isEvents && type.startsWith('text/event-stream'), format, input, context),
+          },
+        };
+      },
     };
   },
   renderError: envelopeAnswer,
@@ -72,6 +78,12 @@ function checkedInput(json: JsonObject, { characters: most }: Limits): string {
 function checkVoice(voice: unknown): void {
   if (typeof voice === 'string' || isObject(voice)) return;
   throw invalid(isAbsent(voice) ? 'The field "voice" is missing.' : 'The field "voice" must be a string.', 'voice');
+}
+
+/** A voice of a customer of the vendor, whoever that is: none is issued by an answer. */
+function ownVoices(voice: unknown): readonly Pick<VendorId, 'id' | 'kind' | 'field'>[] {
+  if (!isObject(voice)) return [];
+  return [{ id: typeof voice['id'] === 'string' ? voice['id'] : '', kind: 'Voice', field: 'voice.id' }];
 }
 
 function checkSpeed(speed: unknown): void {

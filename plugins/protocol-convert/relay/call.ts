@@ -6,8 +6,10 @@ import type { Answer } from '../../../core/contract/message.ts';
 import { asBuffer, isObject, tryParseBytes } from '../../../core/json/json.ts';
 import { sealPrefix } from '../../common/canonical/sealed-text.ts';
 import type { Call } from '../../common/domain/calls.ts';
+import { model } from '../../common/domain/models.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
+import { refuseUnmetered } from '../../common/wire/named.ts';
 import type { Opened, Prepared } from '../../common/wire/protocols.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import { accountOf, checkDropped, recordConversion, shapeFor, type Tools } from '../dependencies.ts';
@@ -30,6 +32,7 @@ export function relayCall(
 ): Promise<Answer> {
   const { protocol, call } = opened;
   tools.ids.refuse(opened.vendorIds?.unknown ?? [], target);
+  if (call.billable) refuseUnmetered(protocol.name, opened.json, ownNames(exchange, call, target), leftOut(target));
   const { variant } = upstream;
   const changes = variant === undefined ? undefined : changesFor(variant, exchange, opened, target);
   const asked = withoutSeals(exchange, opened, opened.prepare(target, changes), tools);
@@ -50,6 +53,15 @@ export function relayCall(
     const relayed = relayAnswer(exchange, answered, prepared, answer, tools, hooks);
     return relayed instanceof Promise ? relayed.then(give) : give(relayed);
   });
+}
+
+function ownNames(exchange: Exchange, { model: name }: Call, target: Target): ReadonlySet<string> {
+  return new Set([name, target.model, exchange.find(model)?.id ?? name]);
+}
+
+/** Members that this provider does not get. */
+function leftOut({ upstream, protocol }: Target): readonly string[] {
+  return upstream.dropFields[protocol] ?? [];
 }
 
 /** The answer transforms of other plugins; undefined: none has one for this answer. */

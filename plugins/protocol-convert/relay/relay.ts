@@ -7,13 +7,14 @@ import { droppedHeader } from '../../common/canonical/dropped-parameters.ts';
 import { type Call, spendGuard, type UsageReport, usageReport } from '../../common/domain/calls.ts';
 import { model } from '../../common/domain/models.ts';
 import { cost } from '../../common/domain/money.ts';
-import { priceFor, type Services } from '../../common/domain/prices.ts';
+import { type PriceBook, priceFor, type Services } from '../../common/domain/prices.ts';
 import { target } from '../../common/domain/upstreams.ts';
-import type { Usage } from '../../common/domain/usage.ts';
+import type { Usage, UsageClass } from '../../common/domain/usage.ts';
 import { maxScrubbedBytes } from '../../common/kit/scrub.ts';
 import { classify, classifyBody, notAnAnswer } from '../../common/kit/upstream-errors.ts';
 import { asBytes, isWhole, wholeBody } from '../../common/wire/answer-body.ts';
 import type { AnsweringProtocol, Opened, Prepared } from '../../common/wire/protocols.ts';
+import type { CostOf } from '../../common/wire/readings.ts';
 import type { UsageMeter, UsageMeterOptions } from '../../common/wire/usage-meter.ts';
 import { shapeFor, type Tools } from '../dependencies.ts';
 import { LiveReport } from '../metering/report.ts';
@@ -193,7 +194,14 @@ function usageMeterOptions(
   headers: Headers,
   withholdUsage: boolean,
 ): UsageMeterOptions {
-  return { headers, withholdUsage, issued, costOf: (usage) => ownCost(exchange, usage, { at: clock.now(), services }) };
+  const costOf: CostOf = (usage) => ownCost(exchange, usage, { at: clock.now(), services });
+  const sold = exchange.find(model)?.prices;
+  if (sold === undefined) return { headers, withholdUsage, issued, costOf };
+  return { headers, withholdUsage, issued, costOf, isPriced: (name) => names(sold, name) };
+}
+
+function names(book: PriceBook, name: UsageClass): boolean {
+  return book.some(({ base, standard }) => (standard.price[name] ?? base[name] ?? 0n) > 0n);
 }
 
 /** By the operator's price at this target, else by the official price. */

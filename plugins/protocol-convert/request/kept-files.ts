@@ -9,10 +9,11 @@ import { caller } from '../../common/domain/accounts.ts';
 import { bytesOf, fileIdOf, type UploadedFile, type UploadedFiles } from '../../common/domain/stored-files.ts';
 import { mediaTypeOfName, truerType } from '../../common/kit/media-types.ts';
 import { sniffBytes } from '../../common/kit/sniff.ts';
+import { notFound } from '../../common/wire/named.ts';
 import type { VendorId } from '../../common/wire/protocols.ts';
 import type { ProtocolConvertConfig } from '../config.ts';
 import { invalid, readRequestBody, refusedForSize } from './checks.ts';
-import { notFound, vendorIdsIn } from './vendor-ids.ts';
+import { vendorIdsIn } from './vendor-ids.ts';
 
 const mebibyte = 2 ** 20;
 /** Of all files of one request. */

@@ -1,6 +1,5 @@
 /** Ids of objects that vendors store (files, containers, conversations …), found in requests and answers. Pure. */
 
-import { GatewayError } from '../../../core/contract/errors.ts';
 import { isObject, type JsonObject, listOf, textOf } from '../../../core/json/json.ts';
 import type { VendorId } from '../../common/wire/protocols.ts';
 import { asLatin1, valuePattern } from './fast-scan.ts';
@@ -279,10 +278,4 @@ function decoded(path: string): string {
 /** The name without a final dot. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/\.$/, '');
-}
-
-/** Clients get the same error for unknown ids, expired ids and ids of other accounts. */
-export function notFound({ id, kind, field }: VendorId): GatewayError {
-  const message = `${kind} with id '${id.slice(0, 200)}' not found.`;
-  return new GatewayError('invalid_request', message, { field, code: 'resource_not_found' });
 }

@@ -7,11 +7,12 @@ import type { JsonObject } from '../../../core/json/json.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import { pinned } from '../../common/domain/calls.ts';
 import type { Providers, Target } from '../../common/domain/upstreams.ts';
+import { refuseIds } from '../../common/wire/named.ts';
 import type { VendorId } from '../../common/wire/protocols.ts';
 import { type CheckedIds, type Opened, opened } from '../../common/wire/protocols.ts';
 import type { UsageMeterOptions } from '../../common/wire/usage-meter.ts';
 import { invalid } from '../request/checks.ts';
-import { hostOf, mostVendorIds, notFound, vendorIdsIn } from '../request/vendor-ids.ts';
+import { hostOf, mostVendorIds, vendorIdsIn } from '../request/vendor-ids.ts';
 import type { IssuedIds } from './issued-ids.ts';
 import type { IssuedId } from './issued-rows.ts';
 import { isStorableId } from './record.ts';
@@ -82,11 +83,8 @@ export class IdGuard {
   }
 
   /** Throws resource_not_found for an id that must not go to this target. */
-  refuse(ids: readonly VendorId[], { upstream }: Target): void {
-    const { uncheckedIds } = upstream;
-    if (uncheckedIds?.all === true) return;
-    const refused = ids.find(({ id }) => uncheckedIds?.shared.has(id) !== true);
-    if (refused !== undefined) throw notFound(refused);
+  refuse(ids: readonly VendorId[], target: Target): void {
+    refuseIds(ids, target);
   }
 
   /** The same check for a translated request before it is sent: an id may have come from another member. */

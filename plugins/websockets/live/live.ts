@@ -6,7 +6,7 @@ import { applyEdits, editsFor, findMember, scanObject } from '../../../core/json
 import type { Usage } from '../../common/domain/usage.ts';
 import type { ClientReading, Dialect, RelayProtocol, UpstreamReading } from '../relay/dialect.ts';
 import type { Message } from '../relay/upstream.ts';
-import { liveUsage } from './usage.ts';
+import { groundingUsage, liveUsage } from './usage.ts';
 
 const versions = ['v1beta', 'v1alpha', 'v1'] as const;
 
@@ -31,7 +31,7 @@ const mark = (text: string) => Buffer.from(text);
 const [setupMember, escapeSequence, dataMember] = [mark('"setup"'), mark('\\u'), mark('"data"')];
 const begins = [mark('"modelTurn"'), mark('"toolCall"')];
 const asking = ['"turnComplete"', '"turn_complete"', '"toolResponse"', '"tool_response"'].map(mark);
-const looked = [mark('"usageMetadata"'), mark('"turnComplete"'), mark('"toolCall"')];
+const looked = [mark('"usageMetadata"'), mark('"turnComplete"'), mark('"toolCall"'), mark('"groundingMetadata"')];
 
 export class LiveDialect implements Dialect {
   readonly protocol: RelayProtocol;
@@ -40,6 +40,8 @@ export class LiveDialect implements Dialect {
   /** The turn has ended, and its usage has not arrived yet. */
   #isAwaited = false;
   #usage: Usage | undefined;
+  /** What the vendor's own tools did in the turn. */
+  #runs: Usage = {};
   /** The last charged report, until another turn begins: such a report that comes again is the same one. */
   #charged: string | undefined;
 
@@ -82,14 +84,16 @@ export class LiveDialect implements Dialect {
     const event = objectOf(tryParseBytes(data)) ?? {};
     // Reports within a turn replace one another.
     this.#usage = liveUsage(event['usageMetadata']) ?? this.#usage;
+    this.#runs = { ...this.#runs, ...groundingUsage(objectOf(event['serverContent'])?.['groundingMetadata']) };
     if (objectOf(event['serverContent'])?.['turnComplete'] === true || isObject(event['toolCall']))
       this.#isAwaited = true;
     if (this.isResponding && !this.#isAwaited) return { begins: isBeginning };
-    const usage = this.#usage;
+    const usage = this.#usage && { ...this.#usage, ...this.#runs };
     if (usage === undefined) return { begins: isBeginning };
     this.isResponding = false;
     this.#isAwaited = false;
     this.#usage = undefined;
+    this.#runs = {};
     const report = JSON.stringify(usage);
     if (report === this.#charged) return { answers: true };
     this.#charged = report;

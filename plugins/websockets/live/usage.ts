@@ -31,6 +31,14 @@ export function liveUsage(value: unknown): Usage | undefined {
   };
 }
 
+/** Searches of the vendor for a turn, and its maps. */
+export function groundingUsage(value: unknown): Usage {
+  const grounding = isObject(value) ? value : {};
+  const queries = listOf(grounding['webSearchQueries']).length + listOf(grounding['imageSearchQueries']).length;
+  const hasMaps = listOf(grounding['groundingChunks']).some((chunk) => isObject(chunk) && isObject(chunk['maps']));
+  return { ...(queries === 0 ? {} : { web_search: queries }), ...(hasMaps ? { call: 1 } : {}) };
+}
+
 interface Modalities {
   text: number;
   audio: number;

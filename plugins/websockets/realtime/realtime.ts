@@ -4,7 +4,9 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import { isObject, type JsonObject, objectOf, textOf, tryParseBytes } from '../../../core/json/json.ts';
 import { applyEdits, editsFor, findMember, scanObject } from '../../../core/json/splice.ts';
 import type { ShapeMembers } from '../../common/domain/error-shape.ts';
+import type { Target } from '../../common/domain/upstreams.ts';
 import { envelope } from '../../common/kit/error-envelope.ts';
+import { notFound } from '../../common/wire/named.ts';
 import type { ClientReading, Dialect, RelayProtocol, UpstreamReading } from '../relay/dialect.ts';
 import type { Message } from '../relay/upstream.ts';
 import { responseUsage, transcriptionUsage } from './usage.ts';
@@ -38,8 +40,8 @@ const imageTokens = 1_500;
 /** Of one session. */
 const mostSeenIds = 1_000;
 
-const modelMember = Buffer.from('"model"');
-const escapeSequence = Buffer.from('\\u');
+/** A message without any of them names no model and no object of the vendor. */
+const namingMarks = ['"model"', '"voice"', '"prompt"', '\\u'].map((text) => Buffer.from(text));
 const dataUrl = Buffer.from('data:image');
 const soundMember = Buffer.from('"audio"');
 const typeFirst = /^\s*\{\s*"type"\s*:\s*"([\w.]{1,80})"/;
@@ -51,6 +53,7 @@ export class RealtimeDialect implements Dialect {
   readonly #model: string;
   /** The upstream's name of it. */
   #upstreamModel = '';
+  #upstream: Target['upstream'] | undefined;
   /** The transcription model, by the upstream's name; undefined: input is not transcribed. */
   #transcriptionModel: string | undefined;
   #responding = 0;
@@ -66,14 +69,15 @@ export class RealtimeDialect implements Dialect {
     return this.#responding > 0;
   }
 
-  opened(upstreamModel: string): void {
+  opened(upstreamModel: string, upstream?: Target['upstream']): void {
     this.#upstreamModel = upstreamModel;
+    this.#upstream = upstream;
   }
 
   client({ data, isBinary }: Message): ClientReading {
     const type = isBinary ? undefined : typeOf(data);
     const tokens = tokensOf(data, isBinary);
-    const mayNameModel = !isBinary && (data.includes(modelMember) || data.includes(escapeSequence));
+    const mayNameModel = !isBinary && namingMarks.some((mark) => data.includes(mark));
     const mayBeFree = type !== undefined && freeEvents.has(type) && data.length <= parsedBytes;
     if (!mayNameModel && !mayBeFree) return { needsHold: true, asks: type === asking, tokens };
     const json = tryParseBytes(data);
@@ -81,6 +85,8 @@ export class RealtimeDialect implements Dialect {
     if (!isObject(json)) return { needsHold: false, tokens: 0 };
     const needsHold = !freeEvents.has(String(json['type']));
     const asks = json['type'] === asking;
+    const refusal = this.#foreignObject(json);
+    if (refusal !== undefined) return { refusal, needsHold: false, tokens: 0 };
     for (const part of ['session', 'response'] as const) {
       const named = objectOf(json[part])?.['model'];
       if (named === undefined) continue;
@@ -90,6 +96,25 @@ export class RealtimeDialect implements Dialect {
         return { replaced: withModel(data, part, this.#upstreamModel), needsHold, asks, tokens };
     }
     return { needsHold, asks, tokens };
+  }
+
+  /** A voice or a prompt that the vendor keeps for another customer: no answer here has issued it. */
+  #foreignObject(json: JsonObject): GatewayError | undefined {
+    for (const part of ['session', 'response'] as const) {
+      const settings = objectOf(json[part]) ?? {};
+      const output = objectOf(objectOf(settings['audio'])?.['output']);
+      for (const [kind, field, value] of [
+        ['Voice', 'voice', settings['voice']],
+        ['Voice', 'audio.output.voice', output?.['voice']],
+        ['Prompt', 'prompt', settings['prompt']],
+      ] as const) {
+        if (!isObject(value)) continue;
+        const named = { id: textOf(value['id']) ?? '', kind, field: `${part}.${field}.id` };
+        if (this.#upstream?.uncheckedIds?.all === true) continue;
+        if (this.#upstream?.uncheckedIds?.shared.has(named.id) !== true) return notFound(named);
+      }
+    }
+    return undefined;
   }
 
   upstream({ data, isBinary }: Message): UpstreamReading | undefined {

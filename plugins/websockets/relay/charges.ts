@@ -189,7 +189,8 @@ export class Charges {
 }
 
 /** An answer becomes part of the next prompt. */
-function nextPrompt({ output = 0, output_audio: spoken = 0, audio: _seconds, ...prompt }: Usage): Usage {
+function nextPrompt(usage: Usage): Usage {
+  const { output = 0, output_audio: spoken = 0, audio: _a, web_search: _searches, call: _calls, ...prompt } = usage;
   return { ...prompt, input: (prompt.input ?? 0) + output, input_audio: (prompt.input_audio ?? 0) + spoken };
 }
 

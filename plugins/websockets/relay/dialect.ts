@@ -1,6 +1,7 @@
 /** What the relay must know of a protocol's messages: which are charged, their usage, the form of errors. Types. */
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import type { ShapeMembers } from '../../common/domain/error-shape.ts';
+import type { Target } from '../../common/domain/upstreams.ts';
 import type { Usage } from '../../common/domain/usage.ts';
 import type { WireHeaders } from '../../common/kit/upstream-request.ts';
 import type { Message } from './upstream.ts';
@@ -21,7 +22,7 @@ export interface RelayProtocol {
 export interface Dialect {
   readonly protocol: RelayProtocol;
   /** Connected: the upstream's name of the model. */
-  opened?(model: string): void;
+  opened?(model: string, upstream: Target['upstream']): void;
   /** A response is being made. */
   readonly isResponding: boolean;
   /** The model that a session's first message names, where the address does not; undefined: this message may not be the first. */

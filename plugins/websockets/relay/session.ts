@@ -82,7 +82,7 @@ export class RelaySession implements Session {
           if (refusal !== undefined) throw classifyFrame(refusal, this.#tools.host.clock.now(), target.key.reveal());
           throw new UpstreamError('connect', 'the client has disconnected');
         }
-        dialect.opened?.(target.model);
+        dialect.opened?.(target.model, target.upstream);
         this.#upstream = opened;
         this.#charges.pinTo(target);
         this.#key = () => target.key.reveal();
@@ -103,7 +103,15 @@ export class RelaySession implements Session {
 
   #listen(upstream: UpstreamSocket): void {
     const { settings } = this.#opening;
-    if (settings !== undefined) void upstream.send({ data: settings, isBinary: false });
+    if (settings !== undefined) {
+      const refusal = this.#opening.dialect.client({ data: settings, isBinary: false }).refusal;
+      // They were kept before the target was known.
+      if (refusal?.code === 'resource_not_found') {
+        this.#failed(refusal);
+        return;
+      }
+      void upstream.send({ data: settings, isBinary: false });
+    }
     upstream.listen(
       (message) => this.#fromUpstream.push(message),
       (code) => this.#fromUpstream.finish(() => this.#upstreamClosed(code)),

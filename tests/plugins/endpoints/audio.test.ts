@@ -225,6 +225,8 @@ test('bad requests are refused with the field, before anything is sent', async (
     [{ input: 'x'.repeat(101) }, 'input'],
     [{ voice: undefined }, 'voice'],
     [{ voice: 3 }, 'voice'],
+    [{ voice: { id: 'voice_of_another_customer' } }, 'voice.id'],
+    [{ voice: {} }, 'voice.id'],
     [{ response_format: 'ogg' }, 'response_format'],
     [{ stream_format: 'xml' }, 'stream_format'],
     [{ speed: 9 }, 'speed'],

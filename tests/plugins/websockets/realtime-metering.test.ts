@@ -200,3 +200,26 @@ test('a live session is charged once for a turn whose end is sent again', () => 
     [5, 5, 6],
   );
 });
+
+test('a voice or a prompt that the vendor keeps is refused, unless every account may use it there', () => {
+  const upstream = { uncheckedIds: { all: false, shared: new Set(['voice_of_all']) } };
+  const dialect = new RealtimeDialect('m');
+  dialect.opened('m', upstream as unknown as Parameters<NonNullable<Dialect['opened']>>[1]);
+  const asked = (event: object) => dialect.client(upstreamMessage(event)).refusal?.field;
+  const voice = (id: string) => ({ session: { audio: { output: { voice: { id } } } } });
+  assert.equal(asked({ type: 'session.update', ...voice('voice_of_another') }), 'session.audio.output.voice.id');
+  assert.equal(asked({ type: 'session.update', ...voice('voice_of_all') }), undefined);
+  assert.equal(asked({ type: 'response.create', response: { prompt: { id: 'pmpt_1' } } }), 'response.prompt.id');
+  assert.equal(asked({ type: 'session.update', session: { voice: 'alloy' } }), undefined);
+});
+
+test('searches and maps of a live turn are charged with it', () => {
+  const dialect = new LiveDialect(liveProtocols[0]!);
+  const grounding = { webSearchQueries: ['a', 'b'], groundingChunks: [{ maps: {} }] };
+  const events = [
+    { serverContent: { modelTurn: { parts: [] }, groundingMetadata: grounding } },
+    { serverContent: { turnComplete: true }, usageMetadata: { promptTokenCount: 5, responseTokenCount: 2 } },
+  ];
+  const [metered] = meteredBy(dialect, events);
+  assert.deepEqual([metered?.usage?.web_search, metered?.usage?.call, metered?.usage?.input], [2, 1, 5]);
+});

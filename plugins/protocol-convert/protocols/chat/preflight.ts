@@ -15,7 +15,7 @@ export function preflightChat({ json, bytes }: RequestBody): Call {
     measureMedia(objectOf(message)?.['content'], media);
     measureMedia(objectOf(message)?.['images'], media);
   }
-  const searches = objectOf(json['web_search_options']) === undefined ? 0 : boundedCalls(undefined);
+  const searches = searchMembers.some((name) => asks(json[name])) ? boundedCalls(undefined) : 0;
   return {
     protocol: 'chat',
     model,
@@ -29,6 +29,14 @@ export function preflightChat({ json, bytes }: RequestBody): Call {
       toolCalls: searches + toolCallsOf(json['tools'], callsOf),
     }),
   };
+}
+
+/** Members by which vendors are asked to search, beside tools. */
+const searchMembers = ['web_search_options', 'enable_search', 'search_parameters', 'web_search'];
+
+function asks(member: unknown): boolean {
+  const settings = objectOf(member);
+  return settings === undefined ? member === true : settings['mode'] !== 'off' && settings['enable'] !== false;
 }
 
 /** The vendor runs every tool but functions and free-text tools. */

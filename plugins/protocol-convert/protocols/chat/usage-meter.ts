@@ -16,6 +16,8 @@ import { asLatin1, RepeatedFrame, textBytes, textPattern, valuePattern } from '.
 const matters = valuePattern('usage', 'finish_reason', 'error');
 /** The same, until a stream has given its audio's id. */
 const mattersBeforeAudio = valuePattern('usage', 'finish_reason', 'error', 'audio', 'annotations');
+/** The same for a request that lets the vendor search. */
+const mattersOfSearches = valuePattern('usage', 'finish_reason', 'error', 'audio', 'annotations', 'web_search');
 const deltaText = textPattern('content', 'reasoning_content', 'reasoning', 'arguments', 'text', 'refusal', 'input');
 const textNames = new Set([
   'content',
@@ -52,6 +54,7 @@ export class ChatUsageMeter implements UsageMeter {
   #isFirst = true;
   readonly #issued: UsageMeterOptions['issued'];
   #matters = matters;
+  readonly #searches: boolean;
   /** Bytes of text of the last frame, if it has nothing else that is metered. */
   #last: number | undefined;
 
@@ -59,7 +62,9 @@ export class ChatUsageMeter implements UsageMeter {
     this.#choices = call.choices;
     this.#withholdUsage = options.withholdUsage;
     this.#issued = options.issued;
-    if (options.issued !== undefined) this.#matters = mattersBeforeAudio;
+    this.#searches = (call.toolCalls ?? 0) > 0;
+    if (this.#searches) this.#matters = mattersOfSearches;
+    else if (options.issued !== undefined) this.#matters = mattersBeforeAudio;
     this.#costOf = options.costOf;
   }
 
@@ -148,6 +153,7 @@ export class ChatUsageMeter implements UsageMeter {
 
   #meterChoices(payload: JsonObject): void {
     const choices = listOf(payload['choices']);
+    if (this.#searches && hasSearched(payload, choices)) this.#counts.take('searched', 1);
     if (this.#issued !== undefined && choices.length > 0) this.#recordIds(this.#issued, choices);
     for (const choice of choices) {
       const reason = textOf(objectOf(choice)?.['finish_reason']);
@@ -161,7 +167,7 @@ export class ChatUsageMeter implements UsageMeter {
     issued({ choices });
     const hasAudio = choices.some((choice) => objectOf(objectOf(choice)?.['delta'])?.['audio'] !== undefined);
     // The id arrives with the first frame of an audio; later frames are large.
-    if (hasAudio && this.#choices === 1) this.#matters = matters;
+    if (hasAudio && this.#choices === 1 && !this.#searches) this.#matters = matters;
   }
 
   /** Some vendors report each choice in it. */
@@ -211,6 +217,7 @@ function takeCounts(counts: Counts, usage: JsonObject): void {
   counts.take('reasoning', completion['reasoning_tokens'] ?? usage['reasoning_tokens']);
   counts.take('audioOut', completion['audio_tokens']);
   counts.take('imageOut', completion['image_tokens']);
+  takeSearches(counts, usage);
   takeCosts(counts, usage);
 }
 
@@ -236,5 +243,33 @@ function readUsage(counts: Counts, costOf: CostOf | undefined): Reading {
     ],
     unnamed: (counts.get('audioSeconds') ?? 0) > 0 ? 'input_audio' : 'reasoning',
   } as const;
-  return readCounters(counters, counts, costOf);
+  const reading = readCounters(counters, counts, costOf);
+  const searches = counts.get('searches') ?? counts.get('searched');
+  const others = counts.get('otherCalls');
+  if (searches === undefined && others === undefined) return reading;
+  const tools = {
+    ...(searches === undefined ? {} : { web_search: searches }),
+    ...(others === undefined ? {} : { call: others }),
+  };
+  return { ...reading, usage: { ...reading.usage, ...tools } };
+}
+
+/** Runs of the vendor's own tools, by the names that vendors use. */
+function takeSearches(counts: Counts, usage: JsonObject): void {
+  const details = objectOf(usage['server_side_tool_usage_details']) ?? {};
+  const tools = objectOf(usage['server_tool_use']) ?? objectOf(usage['server_tool_use_details']) ?? {};
+  counts.take('searches', tools['web_search_requests'] ?? details['web_search_calls'] ?? usage['num_search_queries']);
+  // Each source that was read is charged, where the vendor counts those.
+  if ((readCount(usage['num_sources_used']) ?? 0) > 0) counts.take('searches', usage['num_sources_used']);
+  for (const [name, plugin] of Object.entries(objectOf(usage['plugins']) ?? {}))
+    counts.take(name === 'search' || name === 'web' ? 'searches' : 'otherCalls', objectOf(plugin)?.['count']);
+}
+
+/** An answer that cites pages, or comes with what a search found, without a counter. */
+function hasSearched(payload: JsonObject, choices: readonly unknown[]): boolean {
+  if (listOf(payload['web_search']).length > 0) return true;
+  return choices.some((choice) => {
+    const said = objectOf(objectOf(choice)?.['delta']) ?? objectOf(objectOf(choice)?.['message']) ?? {};
+    return listOf(said['annotations']).some((one) => objectOf(one)?.['type'] === 'url_citation');
+  });
 }

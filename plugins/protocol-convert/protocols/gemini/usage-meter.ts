@@ -13,6 +13,11 @@ import { payloadOf } from './decode/payload.ts';
 const textNames = new Set(['text', 'code', 'output']);
 const opaqueNames = new Set(['args']);
 const none: JsonObject = {};
+const runNames = [
+  [/SEARCH_(WEB|IMAGE)|GOOGLE_SEARCH/, 'searchRuns'],
+  [/MAPS/, 'mapRuns'],
+  [/FILE_SEARCH/, 'fileSearches'],
+] as const;
 
 export class GeminiUsageMeter implements UsageMeter {
   readonly text = new TextMeter();
@@ -100,12 +105,29 @@ export class GeminiUsageMeter implements UsageMeter {
     if (content !== undefined) this.#issued?.(content);
     const grounding = objectOf(either(candidate, 'groundingMetadata', 'grounding_metadata')) ?? none;
     const queries = either(grounding, 'webSearchQueries', 'web_search_queries');
-    if (Array.isArray(queries)) this.#counts.take('searches', queries.length);
+    const images = either(grounding, 'imageSearchQueries', 'image_search_queries');
+    if (Array.isArray(queries) || Array.isArray(images))
+      this.#counts.take('searches', listOf(queries).length + listOf(images).length);
+    const chunks = listOf(either(grounding, 'groundingChunks', 'grounding_chunks'));
+    if (chunks.some((chunk) => objectOf(chunk)?.['maps'] !== undefined)) this.#counts.take('maps', 1);
+    this.#takeRuns(listOf(content?.['parts']));
     this.text.add(textBytesIn(content?.['parts'], textNames, opaqueNames));
     const reason = textOf(either(candidate, 'finishReason', 'finish_reason'));
     if (reason === undefined) return;
     this.finish = reason;
     this.#finished.add(candidate['index'] ?? 0);
+  }
+
+  /** Calls of the vendor's own tools, some of which are told by parts alone. */
+  #takeRuns(parts: readonly unknown[]): void {
+    for (const part of parts) {
+      const call = objectOf(either(objectOf(part) ?? none, 'toolCall', 'tool_call'));
+      const type = textOf(either(call ?? none, 'toolType', 'tool_type')) ?? '';
+      const name = runNames.find(([pattern]) => pattern.test(type))?.[1];
+      if (call === undefined || name === undefined) continue;
+      const queries = listOf(objectOf(call['args'])?.['queries']).length;
+      this.#counts.take(name, (this.#counts.get(name) ?? 0) + Math.max(1, name === 'searchRuns' ? queries : 1));
+    }
   }
 
   #takeUsage(usage: JsonObject): void {
@@ -156,7 +178,9 @@ function readUsage(counts: Counts): Reading {
   const prompt = counts.get('prompt');
   const thoughts = thoughtsOf(counts);
   const tools = counts.get('tools');
-  const searches = counts.get('searches');
+  const searches = largestOf(counts, 'searches', 'searchRuns');
+  const maps = largestOf(counts, 'maps', 'mapRuns');
+  const files = counts.get('fileSearches');
   const answered = candidatesOf(counts);
   const hasOutput = answered !== undefined || thoughts !== undefined;
   const input =
@@ -179,9 +203,17 @@ function readUsage(counts: Counts): Reading {
     ...output,
     ...(thoughts === undefined ? {} : { reasoning: thoughts }),
     ...(searches === undefined ? {} : { web_search: searches }),
+    ...(maps === undefined ? {} : { call: maps }),
+    ...(files === undefined ? {} : { file_search: files }),
   };
   const isUncertain = thoughts !== counts.get('thoughts') && (counts.get('thoughts') ?? 0) > 0;
   return { usage, hasInput: prompt !== undefined, hasOutput, isUncertain };
+}
+
+/** The same runs are told in two places. */
+function largestOf(counts: Counts, ...names: readonly string[]): number | undefined {
+  const found = names.map((name) => counts.get(name)).filter((count) => count !== undefined);
+  return found.length === 0 ? undefined : Math.max(...found);
 }
 
 /** Tokens of one modality that were not read from the cache. */

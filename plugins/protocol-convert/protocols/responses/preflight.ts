@@ -1,6 +1,6 @@
 /** Extracts from a responses request what the gateway needs before it forwards it. Pure. */
 import { GatewayError } from '../../../../core/contract/errors.ts';
-import { type JsonObject, listOf, objectOf } from '../../../../core/json/json.ts';
+import { type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
 import type { Call } from '../../../common/domain/calls.ts';
 import type { RequestBody } from '../../../common/wire/protocols.ts';
 import { keptStateTokens, measureMedia, promptTokens } from '../../metering/estimate.ts';
@@ -30,6 +30,7 @@ export function preflightResponses({ json, bytes }: RequestBody): Call {
     inputTokens: inputTokens(json, bytes.length, true),
     maxOutputTokens: countOf(json, 'max_output_tokens', 0),
     choices: 1,
+    ...pictures(json),
     ...surcharges({ tier: ['service_tier', json['service_tier']], toolCalls: toolCalls(json) }),
   };
 }
@@ -38,10 +39,27 @@ export function preflightResponses({ json, bytes }: RequestBody): Call {
 const clientTools =
   /^(function|custom|namespace|local_shell|shell|apply_patch|computer.*|tool_search|image_generation)$/;
 
+/** A shell runs in a container of the vendor, or at the client. */
+function isHosted({ type, environment }: JsonObject): boolean {
+  if (type === 'shell') return /^container_/.test(textOf(objectOf(environment)?.['type']) ?? '');
+  return typeof type === 'string' && !clientTools.test(type);
+}
+
+/** Pictures that a reservation covers where the vendor may draw. */
+const usualPictures = 2;
+
+function pictures(json: JsonObject): Pick<Call, 'images' | 'media'> {
+  const tool = listOf(json['tools'])
+    .map(objectOf)
+    .find((one) => one?.['type'] === 'image_generation');
+  if (tool === undefined) return {};
+  const media = [tool['size'], tool['quality']].flatMap((word) => textOf(word)?.slice(0, 40).toLowerCase() ?? []);
+  const known = media.filter((word) => word !== 'auto');
+  return { images: usualPictures, ...(known.length === 0 ? {} : { media: known }) };
+}
+
 function toolCalls(json: JsonObject): number {
-  const calls = toolCallsOf(json['tools'], ({ type }) =>
-    typeof type !== 'string' || clientTools.test(type) ? 0 : boundedCalls(undefined),
-  );
+  const calls = toolCallsOf(json['tools'], (tool) => (isHosted(tool) ? boundedCalls(undefined) : 0));
   const bound = json['max_tool_calls'];
   return calls > 0 && bound !== undefined && bound !== null ? boundedCalls(bound) : calls;
 }

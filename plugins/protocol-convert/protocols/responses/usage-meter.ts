@@ -3,7 +3,6 @@
 import { table } from '../../../../core/contract/table.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
 import type { Services } from '../../../common/domain/prices.ts';
-import type { Usage } from '../../../common/domain/usage.ts';
 import { Counts, type Reading } from '../../../common/wire/counts.ts';
 import { readFrame } from '../../../common/wire/frame.ts';
 import { type CostOf, readCounters, takeCosts } from '../../../common/wire/readings.ts';
@@ -12,6 +11,7 @@ import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wir
 import { grantedServices } from '../../metering/surcharges.ts';
 import { asLatin1, isDeltaEvent, leadingEvent, textBytes, textPattern } from '../../request/fast-scan.ts';
 import { mayHoldIds } from '../../request/vendor-ids.ts';
+import { takeCalls, takeRun, takeTools, toolUsage, withPictures } from './tool-usage.ts';
 
 const deltaText = textPattern('delta');
 const textNames = new Set(['text', 'arguments', 'input', 'refusal', 'code']);
@@ -32,14 +32,17 @@ export class ResponsesUsageMeter implements UsageMeter {
   readonly #counts = new Counts();
   readonly #issued: UsageMeterOptions['issued'];
   readonly #costOf: CostOf | undefined;
+  readonly #isPriced: UsageMeterOptions['isPriced'];
 
-  constructor({ costOf, issued }: Pick<UsageMeterOptions, 'costOf' | 'issued'> = {}) {
+  constructor({ costOf, issued, isPriced }: Pick<UsageMeterOptions, 'costOf' | 'issued' | 'isPriced'> = {}) {
     this.#issued = issued;
     this.#costOf = costOf;
+    this.#isPriced = isPriced;
   }
 
   get reading(): Reading {
-    return this.#counts.reading(readUsage, this.#costOf);
+    const reading = this.#counts.reading(readUsage, this.#costOf);
+    return withPictures(reading, this.#counts, this.#isPriced);
   }
 
   get services(): Services {
@@ -54,6 +57,7 @@ export class ResponsesUsageMeter implements UsageMeter {
     }
     const named = leadingEvent(raw);
     if (named !== undefined && named !== 'error' && named !== 'response.created' && !Object.hasOwn(endings, named)) {
+      takeRun(this.#counts, named);
       if (this.#issued !== undefined && mayHoldIds(raw)) this.#issued(readFrame(raw)?.json ?? {});
       return 'pass';
     }
@@ -80,6 +84,7 @@ export class ResponsesUsageMeter implements UsageMeter {
       this.error = payload;
       return 'error';
     }
+    takeRun(this.#counts, type);
     const response = objectOf(payload['response']);
     if (response !== undefined) this.#response(response);
     else this.#issued?.(payload);
@@ -118,33 +123,9 @@ function takeCounts(counts: Counts, usage: JsonObject): void {
   counts.take('reasoning', output['reasoning_tokens']);
   counts.take('audioOut', output['audio_tokens']);
   counts.take('imageOut', output['image_tokens']);
-  const tools = objectOf(usage['server_side_tool_usage_details']) ?? {};
-  counts.take('searches', tools['web_search_calls']);
-  counts.take('codeRuns', tools['code_interpreter_calls']);
-  counts.take('fileSearches', tools['file_search_calls']);
-  counts.take('otherCalls', tools['x_search_calls']);
+  takeTools(counts, usage);
   takeCosts(counts, usage);
 }
-
-/** Without a counter for the vendor's own tools, their items are counted. */
-function takeCalls(counts: Counts, response: JsonObject, output: readonly unknown[]): void {
-  counts.take('searches', objectOf(objectOf(response['tool_usage'])?.['web_search'])?.['num_requests']);
-  for (const [name, type] of callItems) {
-    const calls = output.filter((item) => isCall(objectOf(item) ?? {}, type)).length;
-    if (calls > 0 && counts.get(name) === undefined) counts.take(name, calls);
-  }
-}
-
-/** Opening a page from a search is not a search. */
-function isCall(item: JsonObject, type: string): boolean {
-  return item['type'] === type && (textOf(objectOf(item['action'])?.['type']) ?? 'search') === 'search';
-}
-
-const callItems = [
-  ['searches', 'web_search_call'],
-  ['codeRuns', 'code_interpreter_call'],
-  ['fileSearches', 'file_search_call'],
-] as const;
 
 /** `input_tokens` includes cached and written tokens, `output_tokens` includes reasoning; not at every vendor. */
 function readUsage(counts: Counts, costOf: CostOf | undefined): Reading {
@@ -170,15 +151,4 @@ function readUsage(counts: Counts, costOf: CostOf | undefined): Reading {
   } as const;
   const reading = readCounters(counters, counts, costOf);
   return { ...reading, usage: { ...reading.usage, ...toolUsage(counts) } };
-}
-
-function toolUsage(counts: Counts): Usage {
-  const [searches, runs] = [counts.get('searches'), counts.get('codeRuns')];
-  const [files, others] = [counts.get('fileSearches'), counts.get('otherCalls')];
-  return {
-    ...(searches === undefined ? {} : { web_search: searches }),
-    ...(runs === undefined ? {} : { code_execution: runs }),
-    ...(files === undefined ? {} : { file_search: files }),
-    ...(others === undefined ? {} : { call: others }),
-  };
 }
