@@ -78,11 +78,12 @@ export function decodeReply(json: JsonObject, events: ReplyEvents): void {
   events.stop(0, reasonOf(json['finish_reason']));
 }
 
-/** Sources with an address; others are the client's own documents. */
+/** Sources with an address or a title; others are the client's own documents. */
 function cite(events: ReplyEvents, citation: JsonObject | undefined): void {
   for (const source of listOf(citation?.['sources'])) {
     const document = objectOf(objectOf(source)?.['document']);
     const [url, title] = [textOf(document?.['url']), textOf(document?.['title'])];
-    if (url !== undefined) events.citation(0, { url, ...(title === undefined ? {} : { title }) });
+    if (url === undefined && title === undefined) continue;
+    events.citation(0, { ...(url === undefined ? {} : { url }), ...(title === undefined ? {} : { title }) });
   }
 }

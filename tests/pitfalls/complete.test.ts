@@ -40,7 +40,7 @@ test('the tests that the list names are there', () => {
   assert.ok(named.length > 0);
   for (const name of named)
     assert.ok(
-      sources.some((source) => source.includes(`test('${name}'`)),
+      sources.some((source) => source.includes(`test('${name}'`) || source.includes(`test(\`${name}`)),
       name,
     );
 });

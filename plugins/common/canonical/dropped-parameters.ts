@@ -24,6 +24,7 @@ export class DroppedParameters {
   readonly #spelling: Spelling;
   /** By name without list positions: of the same member in many messages only the first is recorded. */
   readonly #dropped = new Map<string, string>();
+  #written: ((name: string) => string) | undefined;
 
   constructor(spelling: Spelling) {
     this.#spelling = spelling;
@@ -67,8 +68,14 @@ export class DroppedParameters {
     throw notTranslatable(`The field "${field}" cannot be honoured: this model ${because}.`, field);
   }
 
+  /** For settings that a client may write in several ways: `written` finds the name that this request has. */
+  spellWith(written: (name: string) => string): void {
+    this.#written = written;
+  }
+
   nameOf(setting: Setting): string {
-    return this.#spelling[setting] ?? setting;
+    const name = this.#spelling[setting] ?? setting;
+    return this.#written?.(name) ?? name;
   }
 }
 
@@ -116,7 +123,8 @@ export function dropMarks(turns: readonly Turn[], dropped: DroppedParameters): v
 
 function marksOf(part: Part): Setting[] {
   const marks: Setting[] = 'cache' in part && part.cache !== undefined ? ['cacheMarks'] : [];
-  if (part.kind === 'search' || (part.kind === 'text' && part.citations !== undefined)) marks.push('searchHistory');
+  if (part.kind === 'search') marks.push('searchHistory');
+  if (part.kind === 'text' && part.citations !== undefined) marks.push('citedHistory');
   if ('source' in part && part.citations === true) marks.push('documentCitations');
   return marks;
 }

@@ -208,8 +208,9 @@ export class ReplyEvents {
     this.#sink({ type: 'media', block: this.#begin(), choice, media });
   }
 
+  /** A search that says neither what was searched nor what was found is left out. */
   search(choice: number, search: SearchPart): void {
-    if (this.#isStopped(choice)) return;
+    if (this.#isStopped(choice) || (search.queries.length === 0 && search.results.length === 0)) return;
     this.#closeOpen(choice, this.#state(choice));
     this.#sink({ type: 'search', block: this.#begin(), choice, search });
   }

@@ -178,8 +178,11 @@ export interface SearchResult {
 }
 
 export interface Citation {
+  /** Absent: a file, by its name in `title`, or by `file` alone. */
   readonly url?: string;
   readonly title?: string;
+  /** Of a file: its id at the vendor, and that of the container that it is in. */
+  readonly file?: { readonly id: string; readonly container?: string };
   /** The quoted text of the source. */
   readonly quote?: string;
   /** Its position in the text of its block: UTF-16 offsets, `end` exclusive. Absent: the whole block. */
@@ -259,6 +262,8 @@ export type Setting =
   | 'documentNames'
   | 'reasoningHistory'
   | 'searchHistory'
+  /** Citations in texts of earlier answers. */
+  | 'citedHistory'
   | 'strayResults'
   | 'image'
   | 'document'

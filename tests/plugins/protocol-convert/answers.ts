@@ -240,7 +240,7 @@ const readers: Readonly<Record<Family, (json: Json) => Told>> = {
       stop: finishReason,
       tier: usage.serviceTier,
       cites: grounding?.groundingSupports.map(({ segment, groundingChunkIndices: [at] }: Json) => [
-        grounding.groundingChunks[at].web.uri,
+        grounding.groundingChunks[at].web?.uri ?? grounding.groundingChunks[at].retrievedContext.title,
         segment.startIndex,
         segment.endIndex,
       ]),

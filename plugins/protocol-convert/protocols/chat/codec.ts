@@ -41,7 +41,7 @@ const spelling: Spelling = {
   detail: 'image_url.detail',
   reasoningHistory: 'reasoning_content',
   documentNames: 'messages.content.file.filename',
-  searchHistory: 'messages.annotations',
+  citedHistory: 'messages.annotations',
   image: 'image_url',
   document: 'file',
   strayResults: 'messages.tool_call_id',

@@ -3,6 +3,7 @@
 import type { JsonObject } from '../../../../core/json/json.ts';
 import type { ReplyContext } from '../../../common/canonical/codec.ts';
 import type { Citation } from '../../../common/canonical/prompt.ts';
+import { citedUrl } from '../../../common/encoding/citations.ts';
 
 const idPrefix = 'chatcmpl-';
 
@@ -15,16 +16,17 @@ export function audioId(context: ReplyContext): string {
   return `audio_${context.exchangeId}`;
 }
 
-/** A source with a URL; the protocol cannot express others. `blockStart`, `textEnd`: the cited block's range in the text. */
+/** The protocol's one kind of citation, of an address. `blockStart`, `textEnd`: the cited block's range in the text. */
 export function annotationOf(citation: Citation, blockStart: number, textEnd: number): JsonObject | undefined {
-  const { url, title, start, end } = citation;
+  const { title, file, start, end } = citation;
+  const url = citedUrl(citation);
   if (url === undefined) return undefined;
   return {
     type: 'url_citation',
     url_citation: {
       start_index: start === undefined ? blockStart : blockStart + start,
       end_index: end === undefined ? textEnd : blockStart + end,
-      title: title ?? '',
+      title: title ?? file?.id ?? '',
       url,
     },
   };

@@ -1,6 +1,7 @@
 /** Converts citations and search results of the messages protocol in both directions. Pure. */
 import { isObject, type JsonObject, listOf, textOf } from '../../../../core/json/json.ts';
 import type { Citation, OpaqueState, SearchResult } from '../../../common/canonical/prompt.ts';
+import { citedUrl, isFileUrl } from '../../../common/encoding/citations.ts';
 
 /** Converts an opaque text into the opaque state to keep. */
 export type Keep = (value: string) => OpaqueState | undefined;
@@ -10,7 +11,8 @@ export const keepAsWritten: Keep = (value) => ({ maker: '', value });
 
 /** A citation of any kind: of a web page, a search result, or a range in a document. */
 function decodeCitation(json: JsonObject, stateOf: Keep): Citation {
-  const url = textOf(json['url']) ?? textOf(json['source']);
+  const address = textOf(json['url']) ?? textOf(json['source']);
+  const url = address !== undefined && isFileUrl(address) ? undefined : address;
   const title = textOf(json['title']) ?? textOf(json['document_title']);
   const quote = textOf(json['cited_text']);
   const index = textOf(json['encrypted_index']);
@@ -36,17 +38,18 @@ export function decodeCitations(list: unknown, stateOf: Keep): Citation[] {
 }
 
 /**
- * A citation for a client: of a web page, or of a document range from an upstream of this protocol. Other upstreams do not
- * report the numbers that such a range needs.
+ * A citation for a client: of an address, or of a document range from an upstream of this protocol. Other upstreams do not
+ * report the numbers that such a range needs: a file has an address that is made of its name.
  */
 export function citationJson(citation: Citation, seal: (value: string) => string): JsonObject | undefined {
   if (citation.place !== undefined) return citation.place;
-  if (citation.url === undefined) return undefined;
+  const url = citedUrl(citation);
+  if (url === undefined) return undefined;
   return {
     type: 'web_search_result_location',
     cited_text: citation.quote ?? '',
-    url: citation.url,
-    title: citation.title ?? null,
+    url,
+    title: citation.title ?? citation.file?.id ?? null,
     encrypted_index: seal(citation.opaqueState?.value ?? ''),
   };
 }

@@ -38,6 +38,7 @@ const spelling: Spelling = {
   reasoningHistory: 'reasoning',
   documentNames: 'input.content.filename',
   searchHistory: 'web_search_call',
+  citedHistory: 'annotations',
   strayResults: 'function_call_output',
   image: 'input_image',
   document: 'input_file',

@@ -201,7 +201,7 @@ test('pitfall 158: what comes after the chunk with the reason is still told, and
   const support = { segment: { startIndex: 0, endIndex: 1 }, groundingChunkIndices: [0] };
   const late = { candidates: [{ groundingMetadata: { groundingChunks: [web], groundingSupports: [support] } }] };
   const { events } = eventsOf([last('STOP', { text: 'a' }), last('STOP', { text: 'b' }), late]);
-  assert.equal(kinds(events), 'reply-start text-start text-delta text-delta citation text-end search stop');
+  assert.equal(kinds(events), 'reply-start text-start text-delta text-delta citation text-end stop');
 });
 
 test('pitfall 168: chunks in snake case are read like the official ones', () => {

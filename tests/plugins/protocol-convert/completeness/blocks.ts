@@ -97,9 +97,9 @@ export const texts: readonly Row[] = [
       ],
     },
     to: {
-      chat: { dropped: ['phase', 'web_search_call'] },
-      messages: { dropped: ['phase', 'web_search_call'] },
-      gemini: { dropped: ['phase', 'web_search_call'] },
+      chat: { dropped: ['phase', 'annotations'] },
+      messages: { dropped: ['phase', 'annotations'] },
+      gemini: { dropped: ['phase', 'annotations'] },
     },
   },
   {
@@ -224,14 +224,17 @@ export const media: readonly Row[] = [
       citations: { enabled: true },
     }),
     to: {
-      chat: { has: { 'messages.0.content.1.file.file_data': dataUrl('application/pdf', pdf) }, dropped: ['citations'] },
+      chat: {
+        has: { 'messages.0.content.1.file.file_data': dataUrl('application/pdf', pdf) },
+        dropped: ['messages.content.citations'],
+      },
       responses: {
         has: { 'input.0.content.0.text': 'about', 'input.0.content.1.filename': 'T' },
-        dropped: ['citations'],
+        dropped: ['messages.content.citations'],
       },
       gemini: {
         has: { 'contents.0.parts.0.text': 'about', 'contents.0.parts.1.inlineData.data': pdf },
-        dropped: ['citations', 'messages.content.title'],
+        dropped: ['messages.content.citations', 'messages.content.title'],
       },
     },
   },

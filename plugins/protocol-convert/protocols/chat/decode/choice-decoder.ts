@@ -4,6 +4,7 @@ import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../..
 import type { ReplyEvents } from '../../../../common/canonical/events.ts';
 import type { Citation, TokenLogprob } from '../../../../common/canonical/prompt.ts';
 import type { StopReason } from '../../../../common/canonical/reply.ts';
+import { citedSource } from '../../../../common/encoding/citations.ts';
 import { answeredSource, bytesSource, plainMediaType, sniffMediaType } from '../../../../common/encoding/media.ts';
 import { isStopText, stopReasonOf } from '../finish.ts';
 import { decodeLogprobs } from '../logprobs.ts';
@@ -216,16 +217,15 @@ export class ChoiceDecoder {
 
   #decodeAnnotations(annotations: unknown): void {
     for (const annotation of listOf(annotations)) {
-      const citation = objectOf(objectOf(annotation)?.['url_citation']);
-      const url = textOf(citation?.['url']);
-      if (citation === undefined || url === undefined) continue;
-      const title = textOf(citation['title']);
-      const quote = textOf(citation['content']);
+      const json = objectOf(annotation);
+      const citation = objectOf(json?.[textOf(json['type']) ?? 'url_citation']) ?? json;
+      const source = citation && citedSource(citation);
+      if (source === undefined) continue;
+      const quote = textOf(citation!['content']);
       this.cite({
-        url,
-        ...(title === undefined ? {} : { title }),
+        ...source,
         ...(quote === undefined ? {} : { quote }),
-        ...this.#place(citation['start_index'], citation['end_index']),
+        ...this.#place(citation!['start_index'], citation!['end_index']),
       });
     }
   }

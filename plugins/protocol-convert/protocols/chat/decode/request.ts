@@ -15,6 +15,7 @@ import {
   textMember,
 } from '../../../request/members.ts';
 import { recordUnread } from '../../../request/shapes.ts';
+import { type WrittenNames, writtenName } from '../../../request/written-names.ts';
 import { requestShape } from '../shapes.ts';
 import { decodeMessages } from './messages.ts';
 import { decodeReasoningSettings, reasoningFields } from './reasoning.ts';
@@ -29,7 +30,22 @@ const knownFields = new Set([
   ...['function_call', 'web_search_options', ...reasoningFields],
 ]);
 
+/** Names of settings beside the official one, as compatible servers and older clients have them. */
+const writtenNames: WrittenNames = {
+  reasoning_effort: { names: reasoningFields },
+  reasoning_content: {
+    names: ['reasoning_content', 'reasoning', 'reasoning_details', 'thinking_blocks'],
+    in: 'messages',
+  },
+  prompt_cache_breakpoint: { names: ['prompt_cache_breakpoint', 'cache_control'], in: 'anywhere' },
+  max_completion_tokens: { names: ['max_completion_tokens', 'max_tokens'] },
+  safety_identifier: { names: ['safety_identifier', 'user'] },
+  tool_choice: { names: ['tool_choice', 'function_call'] },
+  tools: { names: ['tools', 'functions'] },
+};
+
 export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt {
+  context.dropped.spellWith((name) => writtenName(json, writtenNames, name));
   checkFlags(json);
   noteUnknown(json, context.dropped);
   noteUseless(json, context.dropped);

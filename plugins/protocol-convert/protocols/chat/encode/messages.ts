@@ -159,8 +159,8 @@ class MessageWriter {
     const texts = parts.filter((part) => part.kind === 'text');
     const refusal = parts.filter((part) => part.kind === 'refusal').map(({ text }) => text);
     for (const part of parts) if (isMedia(part)) this.#made(part);
-    if (parts.some(({ kind }) => kind === 'search') || texts.some(({ citations }) => citations !== undefined))
-      this.#context.dropped.drop('searchHistory');
+    if (parts.some(({ kind }) => kind === 'search')) this.#context.dropped.drop('searchHistory');
+    if (texts.some(({ citations }) => citations !== undefined)) this.#context.dropped.drop('citedHistory');
     const content = texts.map((part) => textPart(part, this.#context));
     const thoughts = this.#thoughts(
       parts.filter((part) => part.kind === 'reasoning'),

@@ -13,15 +13,21 @@ export interface AnsweredText {
 
 /** Emits the citations of a `groundingMetadata`; `groundingSearch` returns the search itself. */
 export function emitGrounding(events: ReplyEvents, choice: number, grounding: JsonObject, said: AnsweredText): void {
-  const sources = listOf(grounding['groundingChunks'] ?? grounding['grounding_chunks']).map(sourceOf);
+  const sources = sourcesIn(grounding);
+  const untold = new Set(sources.filter((source) => source !== undefined));
   for (const support of listOf(grounding['groundingSupports'] ?? grounding['grounding_supports'])) {
     if (!isObject(support)) continue;
     const place = placeOf(objectOf(support['segment']) ?? {}, said);
     for (const index of listOf(support['groundingChunkIndices'] ?? support['grounding_chunk_indices'])) {
       const source = sources[Number(index)];
-      if (source !== undefined) events.citation(choice, { url: source.url, title: source.title, ...place });
+      if (source === undefined) continue;
+      untold.delete(source);
+      events.citation(choice, { ...source.cited, ...place });
     }
   }
+  const hasSearched = queriesIn(grounding).length > 0;
+  // What no support names is among the results of the search, or behind the whole answer.
+  for (const { isFound, cited } of untold) if (!(isFound && hasSearched)) events.citation(choice, cited);
 }
 
 /** Emits the sources of a `citationMetadata`: texts that the answer quotes. */
@@ -36,25 +42,45 @@ export function emitCitations(events: ReplyEvents, choice: number, metadata: Jso
   }
 }
 
-/** The search behind an answer; undefined if there was none. */
+/** The search behind an answer; undefined if there was none: places on a map and files were not searched for in the web. */
 export function groundingSearch(choice: number, grounding: JsonObject): SearchPart | undefined {
-  const asked = listOf(grounding['webSearchQueries'] ?? grounding['web_search_queries']);
-  const queries = asked.filter((query) => typeof query === 'string');
-  const results = listOf(grounding['groundingChunks'] ?? grounding['grounding_chunks']).map(sourceOf);
-  if (queries.length === 0 && results.length === 0) return undefined;
-  return {
-    kind: 'search',
-    id: `search_${choice}`,
-    queries,
-    results: results.filter((result) => result !== undefined),
-  };
+  const queries = queriesIn(grounding);
+  if (queries.length === 0) return undefined;
+  const results = sourcesIn(grounding).flatMap((source): SearchResult[] =>
+    source?.isFound === true ? [{ url: source.cited.url!, title: source.cited.title ?? '' }] : [],
+  );
+  return { kind: 'search', id: `search_${choice}`, queries, results };
 }
 
-function sourceOf(chunk: unknown): SearchResult | undefined {
-  const { web, retrievedContext, retrieved_context: snake } = objectOf(chunk) ?? {};
-  const source = objectOf(web ?? retrievedContext ?? snake);
-  const url = textOf(source?.['uri']);
-  return url === undefined ? undefined : { url, title: textOf(source?.['title']) ?? '' };
+function queriesIn(grounding: JsonObject): string[] {
+  const web = listOf(grounding['webSearchQueries'] ?? grounding['web_search_queries']);
+  const image = listOf(grounding['imageSearchQueries'] ?? grounding['image_search_queries']);
+  return [...web, ...image].filter((query) => typeof query === 'string' && query !== '') as string[];
+}
+
+interface GroundingSource {
+  readonly cited: Citation;
+  /** By a search of the web. */
+  readonly isFound: boolean;
+}
+
+function sourcesIn(grounding: JsonObject): (GroundingSource | undefined)[] {
+  return listOf(grounding['groundingChunks'] ?? grounding['grounding_chunks']).map(sourceOf);
+}
+
+/** A web page, an image, a place on a map, or a document, which may have a name alone. */
+function sourceOf(chunk: unknown): GroundingSource | undefined {
+  const json = objectOf(chunk) ?? {};
+  const found = objectOf(json['web'] ?? json['image']);
+  const source = found ?? objectOf(json['maps'] ?? json['retrievedContext'] ?? json['retrieved_context']);
+  const url = textOf(source?.['uri']) ?? textOf(source?.['sourceUri'] ?? source?.['source_uri']);
+  const name = textOf(source?.['title']) ?? textOf(source?.['documentName'] ?? source?.['document_name']);
+  if (url === undefined && name === undefined) return undefined;
+  const title = url === undefined ? name : (name ?? '');
+  return {
+    cited: { ...(url === undefined ? {} : { url }), ...(title === undefined ? {} : { title }) },
+    isFound: found !== undefined && url !== undefined,
+  };
 }
 
 /**
@@ -78,18 +104,20 @@ function placeOf(segment: JsonObject, { text, blockStart }: AnsweredText): { sta
 /** Collects citations of an answer and encodes them as `groundingMetadata`. */
 export class Grounding {
   readonly #queries: string[] = [];
-  readonly #chunks: SearchResult[] = [];
+  readonly #chunks: JsonObject[] = [];
   readonly #places = new Map<string, number>();
   readonly #supports: JsonObject[] = [];
 
   search(search: SearchPart): void {
     this.#queries.push(...search.queries);
-    for (const result of search.results) this.#chunk(result.url, result.title);
+    for (const { url, title } of search.results) this.#chunk(url, { web: { uri: url, title } });
   }
 
   /** `said` ends with the block of the citation. */
   cite(citation: Citation, { text, blockStart }: AnsweredText): void {
-    if (citation.url === undefined) return;
+    const { url, title } = citation;
+    const name = title ?? citation.file?.id;
+    if (url === undefined && name === undefined) return;
     const start = blockStart + (citation.start ?? 0);
     const end = citation.end === undefined ? text.length : blockStart + citation.end;
     this.#supports.push({
@@ -98,7 +126,11 @@ export class Grounding {
         endIndex: byteOffset(text, end),
         text: text.slice(start, end),
       },
-      groundingChunkIndices: [this.#chunk(citation.url, citation.title ?? '')],
+      groundingChunkIndices: [
+        url === undefined
+          ? this.#chunk(`file ${name}`, { retrievedContext: { title: name } })
+          : this.#chunk(url, { web: { uri: url, title: title ?? '' } }),
+      ],
     });
   }
 
@@ -107,16 +139,16 @@ export class Grounding {
     if (this.#queries.length === 0 && this.#chunks.length === 0) return undefined;
     return {
       ...(this.#queries.length === 0 ? {} : { webSearchQueries: this.#queries }),
-      groundingChunks: this.#chunks.map(({ url, title }) => ({ web: { uri: url, title } })),
+      groundingChunks: this.#chunks,
       groundingSupports: this.#supports,
     };
   }
 
-  #chunk(url: string, title: string): number {
-    let place = this.#places.get(url);
+  #chunk(source: string, chunk: JsonObject): number {
+    let place = this.#places.get(source);
     if (place === undefined) {
-      place = this.#chunks.push({ url, title }) - 1;
-      this.#places.set(url, place);
+      place = this.#chunks.push(chunk) - 1;
+      this.#places.set(source, place);
     }
     return place;
   }

@@ -6,6 +6,16 @@ import { invalid } from '../../../request/checks.ts';
 import { toSnake } from '../names.ts';
 import { isSpecRequest } from './flat-request.ts';
 
+/** Other members for the same setting. */
+const successors: Readonly<Record<string, readonly string[]>> = {
+  'generationConfig.responseJsonSchema': [
+    'generationConfig.responseSchema',
+    'generationConfig.responseFormat',
+    'generationConfig.responseMimeType',
+  ],
+  'generationConfig.imageConfig': ['generationConfig.responseFormat'],
+};
+
 /** The request in its official shape; errors and dropped parameters use the client's own names. */
 export class RequestDecoder {
   readonly dropped: DecodeContext['dropped'];
@@ -36,6 +46,22 @@ export class RequestDecoder {
       place = (place as JsonObject | undefined)?.[key];
     }
     return name;
+  }
+
+  /** The name of a setting in the client's spelling; of members of lists, as the request's top level is spelled. */
+  spelled(name: string): string {
+    if (name.includes('[]')) return this.#isSnake ? toSnake(name) : name;
+    const names = [name, ...(successors[name] ?? [])];
+    return this.name(names.find((path) => this.#has(path)) ?? name);
+  }
+
+  #has(path: string): boolean {
+    let place: unknown = this.#json;
+    return this.#stepsOf(path).every((step) => {
+      const key = this.#written(place, step);
+      place = key === undefined ? undefined : (place as JsonObject)[key];
+      return key !== undefined;
+    });
   }
 
   #stepsOf(path: string): readonly string[] {

@@ -54,6 +54,7 @@ const softParameters = new Set(['safetySettings', 'labels', 'store', 'modelArmor
 /** Throws invalid_request that names the field, and unsupported for state that only the protocol's own vendor stores. */
 export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt {
   const decoder = new RequestDecoder(json, context);
+  context.dropped.spellWith((name) => decoder.spelled(name));
   const outer = officialRequest(json);
   // A count may wrap the request, which then repeats the model.
   const nested = objectOf(outer['generateContentRequest']);

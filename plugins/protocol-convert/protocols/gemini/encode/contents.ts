@@ -177,7 +177,7 @@ class ContentsWriter {
     switch (part.kind) {
       case 'text':
         noteCache(part, this.#context);
-        if (part.citations !== undefined) this.#context.dropped.drop('searchHistory');
+        if (part.citations !== undefined) this.#context.dropped.drop('citedHistory');
         return part.text === '' && this.#own(part.opaqueState) === undefined ? [] : [{ text: part.text }];
       case 'refusal':
         return [{ text: part.text }];

@@ -7,6 +7,7 @@ import { type Effort, efforts } from '../../../../common/domain/traits.ts';
 import { countOf, invalid } from '../../../request/checks.ts';
 import { listMember, numberMember, objectMember, present, textMember } from '../../../request/members.ts';
 import { recordUnread } from '../../../request/shapes.ts';
+import { type WrittenNames, writtenName } from '../../../request/written-names.ts';
 import { requestShape } from '../shapes.ts';
 import { refuseCompaction } from './compaction.ts';
 import { refuseThread } from './threads.ts';
@@ -35,9 +36,16 @@ const softParameters = new Set([
   ...['user_profile_id', 'workspace_id'],
 ]);
 
+const writtenNames: WrittenNames = {
+  thinking: { names: ['thinking', 'output_config.effort'] },
+  service_tier: { names: ['service_tier', 'speed'] },
+  'output_config.format': { names: ['output_config.format', 'output_format'] },
+};
+
 /** Throws invalid_request that names the field, and `unsupported` for features of this protocol's vendor alone. */
 export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt {
   const { dropped } = context;
+  dropped.spellWith((name) => writtenName(json, writtenNames, name));
   if (listMember(json, 'mcp_servers').length > 0)
     dropped.refuse('tools', 'cannot call the tools of other servers by itself', 'mcp_servers');
   refuseThread(json, false);

@@ -62,7 +62,7 @@ export function encodePart(part: Exclude<Part, { kind: 'reasoning' }>, context: 
 function encodeText({ text, cache, citations }: TextPart, { target }: BlockContext): JsonObject {
   const own = (citations ?? []).map((citation) => encodeCitation(citation, target.maker));
   const kept = own.filter((citation) => citation !== undefined);
-  if (kept.length < own.length) target.dropped.drop('searchHistory');
+  if (kept.length < own.length) target.dropped.drop('citedHistory');
   return { type: 'text', text, ...(kept.length === 0 ? {} : { citations: kept }), ...marked(cache) };
 }
 

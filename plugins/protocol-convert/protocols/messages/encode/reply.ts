@@ -50,7 +50,7 @@ function blocksOf(part: Part, seal: Seal): readonly JsonObject[] {
     case 'tool-call':
       return callBlocks(part, seal);
     case 'search':
-      return searchBlocks(part, seal);
+      return part.queries.length === 0 ? [] : searchBlocks(part, seal);
     case 'tool-result':
       return [];
     default: {

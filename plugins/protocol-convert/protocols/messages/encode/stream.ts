@@ -74,7 +74,10 @@ export class MessagesEncoder implements ReplyEncoder {
       case 'tool-start':
         return this.#add(new ToolBlock(event, this.#isEager(event.name), this.#seal));
       case 'search':
-        return this.#add(new SearchBlock(event.block, event.search, this.#seal));
+        // Pages that were opened without a search have no block.
+        return event.search.queries.length === 0
+          ? ''
+          : this.#add(new SearchBlock(event.block, event.search, this.#seal));
       case 'media':
         return this.#addText(event.block, mediaText(event.media));
       case 'refusal-delta':

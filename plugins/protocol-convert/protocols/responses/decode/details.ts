@@ -1,6 +1,7 @@
 /** Decodes what answers and histories have in common: searches, citations, token log probabilities. Pure. */
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
 import type { Citation, SearchPart, TokenLogprob } from '../../../../common/canonical/prompt.ts';
+import { citedSource } from '../../../../common/encoding/citations.ts';
 import { fenced } from '../../../../common/encoding/fenced.ts';
 
 /** A `web_search_call` item, of an answer or a client's history. */
@@ -28,13 +29,11 @@ export function ranCode(item: JsonObject): string {
 /** An annotation as a citation; undefined: it has no citable source. */
 export function citationOf(annotation: unknown): Citation | undefined {
   if (!isObject(annotation)) return undefined;
-  const url = textOf(annotation['url']);
-  const title = textOf(annotation['title']) ?? textOf(annotation['filename']);
-  if (url === undefined && title === undefined) return undefined;
+  const source = citedSource(annotation);
+  if (source === undefined) return undefined;
   const { start_index: start, end_index: end } = annotation;
   return {
-    ...(url === undefined ? {} : { url }),
-    ...(title === undefined ? {} : { title }),
+    ...source,
     ...(typeof start === 'number' && typeof end === 'number' ? { start, end } : {}),
   };
 }

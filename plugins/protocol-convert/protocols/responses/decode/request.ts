@@ -8,6 +8,7 @@ import { type Effort, efforts } from '../../../../common/domain/traits.ts';
 import { countOf, invalid } from '../../../request/checks.ts';
 import { booleanMember, listMember, numberMember, objectMember, textMember } from '../../../request/members.ts';
 import { recordUnread } from '../../../request/shapes.ts';
+import { type WrittenNames, writtenName } from '../../../request/written-names.ts';
 import { requestShape } from '../shapes.ts';
 import { InputDecoder } from './input.ts';
 import { decodeToolChoice, decodeTools } from './tools.ts';
@@ -28,7 +29,10 @@ const softParameters = new Set(
   enable_response_messages litellm_metadata litellm_session_id litellm_trace_id`.split(/\s+/),
 );
 
+const writtenNames: WrittenNames = { safety_identifier: { names: ['safety_identifier', 'user'] } };
+
 export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt {
+  context.dropped.spellWith((name) => writtenName(json, writtenNames, name));
   refuseKeptState(json);
   objectMember(json, 'stream_options');
   const decoder = new InputDecoder(context);

@@ -141,7 +141,7 @@ class InputWriter {
       if (url === undefined || start === undefined || end === undefined) return [];
       return annotationOf(citation, { start, end }) ?? [];
     });
-    if (annotations.length < citations.length) this.#context.dropped.drop('searchHistory');
+    if (annotations.length < citations.length) this.#context.dropped.drop('citedHistory');
     return { type: 'output_text', text, annotations, logprobs: [] };
   }
 

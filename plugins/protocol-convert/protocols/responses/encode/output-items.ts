@@ -57,14 +57,15 @@ export function callItem(head: CallHead, input: string, status: ItemStatus): Jso
 }
 
 export function searchItem(id: string, search: SearchPart, status: ItemStatus): JsonObject {
-  const { queries, results } = search;
-  const action = {
-    type: 'search',
-    query: queries[0] ?? '',
-    queries,
-    ...(results.length === 0 ? {} : { sources: results.map(({ url }) => ({ type: 'url', url })) }),
-  };
-  return { id, type: 'web_search_call', status, action };
+  return { id, type: 'web_search_call', status, action: searchAction(search) };
+}
+
+/** Without a query the tool has opened a page. */
+function searchAction({ queries, results }: SearchPart): JsonObject {
+  const [query] = queries;
+  if (query === undefined) return { type: 'open_page', url: results[0]?.url ?? null };
+  const sources = results.map(({ url }) => ({ type: 'url', url }));
+  return { type: 'search', query, queries, ...(sources.length === 0 ? {} : { sources }) };
 }
 
 /** `result`: the image as base64; null until there is one. */
@@ -91,13 +92,18 @@ export interface Span {
   readonly end: number;
 }
 
-/** undefined: the protocol cannot express a citation without a URL or a title. */
+/** undefined: the citation names no source. */
 export function annotationOf(citation: Citation, span: Span): JsonObject | undefined {
-  const { url, title } = citation;
+  const { url, title, file } = citation;
   if (url !== undefined) {
     return { type: 'url_citation', start_index: span.start, end_index: span.end, url, title: title ?? '' };
   }
-  return title === undefined ? undefined : { type: 'file_citation', file_id: '', filename: title, index: span.end };
+  const filename = title ?? file?.id;
+  if (filename === undefined) return undefined;
+  if (file?.container === undefined)
+    return { type: 'file_citation', file_id: file?.id ?? '', filename, index: span.end };
+  const range = { start_index: span.start, end_index: span.end };
+  return { type: 'container_file_citation', container_id: file.container, file_id: file.id, filename, ...range };
 }
 
 export function logprobObject({ token, logprob, bytes, top }: TokenLogprob): JsonObject {
