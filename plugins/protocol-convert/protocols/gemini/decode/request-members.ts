@@ -1,5 +1,6 @@
 /** Accessors for members of a client's request, with the client's own field names in errors. Pure. */
 import type { GatewayError } from '../../../../../core/contract/errors.ts';
+import { table } from '../../../../../core/contract/table.ts';
 import { isObject, type JsonObject } from '../../../../../core/json/json.ts';
 import type { DecodeContext } from '../../../../common/canonical/codec.ts';
 import { invalid } from '../../../request/checks.ts';
@@ -7,14 +8,14 @@ import { toSnake } from '../names.ts';
 import { isSpecRequest } from './flat-request.ts';
 
 /** Other members for the same setting. */
-const successors: Readonly<Record<string, readonly string[]>> = {
+const successors: Readonly<Record<string, readonly string[]>> = table({
   'generationConfig.responseJsonSchema': [
     'generationConfig.responseSchema',
     'generationConfig.responseFormat',
     'generationConfig.responseMimeType',
   ],
   'generationConfig.imageConfig': ['generationConfig.responseFormat'],
-};
+});
 
 /** The request in its official shape; errors and dropped parameters use the client's own names. */
 export class RequestDecoder {
