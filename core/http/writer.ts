@@ -51,7 +51,8 @@ export function writeAnswer(
     return isStream(answer.body) ? drainBody(exchange, answer.body, clock) : undefined;
   }
   progress.status = answer.status;
-  const headers: Record<string, string | number | string[]> = answer.headers;
+  // A plugin may keep its answer and give it again: its headers stay as they are.
+  const headers: Record<string, string | number | string[]> = { ...answer.headers };
   // Official SDKs show one of the two in their errors.
   headers['x-request-id'] = exchange.id;
   headers['request-id'] ??= exchange.id;
@@ -67,13 +68,18 @@ export function writeAnswer(
     return pump(exchange, { ...answer, body: checkedLength(answer, exchange.request.method) }, progress, clock);
   }
   const ending = exchange.readyToEnd();
-  if (ending === undefined) return writeWhole(exchange, answer, progress, clock);
-  return ending.then(() => (outgoing.destroyed ? undefined : writeWhole(exchange, answer, progress, clock)));
+  if (ending === undefined) return writeWhole(exchange, answer, headers, progress, clock);
+  return ending.then(() => (outgoing.destroyed ? undefined : writeWhole(exchange, answer, headers, progress, clock)));
 }
 
-function writeWhole(exchange: LiveExchange, answer: Answer, progress: Progress, clock: Clock): undefined {
+function writeWhole(
+  exchange: LiveExchange,
+  answer: Answer,
+  headers: Record<string, string | number | string[]>,
+  progress: Progress,
+  clock: Clock,
+): undefined {
   const { outgoing } = exchange;
-  const headers: Record<string, string | number | string[]> = answer.headers;
   const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : (answer.body as Uint8Array);
   headers['content-length'] = body.length;
   outgoing.writeHead(answer.status, headers);

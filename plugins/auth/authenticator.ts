@@ -8,7 +8,7 @@ import type { Caller } from '../common/domain/accounts.ts';
 import type { Database } from '../common/domain/database.ts';
 import { parseRatio } from '../common/domain/money.ts';
 import { AddressList } from './addresses.ts';
-import { type Carrier, presentedKeys } from './carriers.ts';
+import { type Carrier, carriersIn, presentedKeys } from './carriers.ts';
 import { Failures } from './failures.ts';
 import { fingerprintKey, hashKey, isWellFormed } from './key.ts';
 import { capOf } from './key-terms.ts';
@@ -103,8 +103,12 @@ export class Authenticator {
   /** The caller of this request. Cached keys are answered without a promise. Throws or rejects with a GatewayError. */
   authenticate(request: ClientRequest): Caller | Promise<Caller> {
     const presented = presentedKeys(request, this.#carriers);
-    if (presented.length === 0) throw this.#failed(request, missingKey(this.#carriers));
-    if (presented.length > 1) throw this.#failed(request, conflictingKeys());
+    if (presented.length === 0) {
+      this.#failed(request, missingKey(this.#carriers));
+      // No key can be guessed by sending none: the client sees what is wrong, however often it was refused.
+      throw missingKey(this.#carriers);
+    }
+    if (presented.length > 1) throw this.#failed(request, conflictingKeys(carriersIn(request, this.#carriers)));
     const key = presented[0]!;
     const fingerprint = fingerprintKey(key);
     const cachedKey = this.#cachedKeys.get(fingerprint);

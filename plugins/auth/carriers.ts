@@ -16,6 +16,11 @@ export function presentedKeys(request: ClientRequest, allowed: readonly Carrier[
   return found ?? [];
 }
 
+/** The carriers among these that have a key in the request. */
+export function carriersIn(request: ClientRequest, allowed: readonly Carrier[]): Carrier[] {
+  return allowed.filter((carrier) => presentedKeys(request, [carrier]).length > 0);
+}
+
 function headerValue(request: ClientRequest, carrier: Exclude<Carrier, 'query'>): string | undefined {
   if (carrier !== 'bearer') return request.headers[carrier];
   const authorization = request.headers['authorization'];

@@ -14,6 +14,13 @@ const headers: Readonly<Partial<Record<Carrier, string>>> = {
   'x-goog-api-key': '"x-goog-api-key: <API_KEY>"',
 };
 
+const names: Readonly<Record<Carrier, string>> = {
+  bearer: 'Authorization',
+  'x-api-key': 'x-api-key',
+  'x-goog-api-key': 'x-goog-api-key',
+  query: '?key=',
+};
+
 /**
  * Names every header that is read, so that a client which sent the key elsewhere sees why it was not found. A key in
  * the URL ends up in logs, so it is suggested only if there is no other way.
@@ -23,8 +30,10 @@ export function missingKey(carriers: readonly Carrier[]): GatewayError {
   const place = named.length === 0 ? 'in the address: "?key=<API_KEY>"' : `in the header ${named.join(' or ')}`;
   return unauthenticated(`An API key is missing. Send it ${place}.`);
 }
-export const conflictingKeys = () =>
-  unauthenticated('Two different API keys were sent with this request. Send one of them.');
+export function conflictingKeys(carriers: readonly Carrier[]): GatewayError {
+  const named = carriers.map((carrier) => names[carrier]).join(' and ');
+  return unauthenticated(`Two different API keys were sent with this request, in ${named}. Send one of them.`);
+}
 export const invalidKey = () => unauthenticated('The API key is not valid.');
 
 export const disabledAccount = () =>

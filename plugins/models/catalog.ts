@@ -86,6 +86,11 @@ export function catalogNotices(config: ModelsConfig, providers: Providers): Noti
     idsOf(({ targets }) => !targets.some(isUsable)),
   );
   addNotice(
+    'warning',
+    'models without `created`: clients see that they came out in 1970',
+    idsOf(({ created }) => created === 0),
+  );
+  addNotice(
     'info',
     'models with an example price; check it before you sell them',
     idsOf((it) => it.price_source === 'example'),

@@ -27,6 +27,29 @@ export function badRequest(message: string, field?: string, code?: string): Faul
   });
 }
 
+/** Throws as the original does for a number outside of these bounds; `say` words the fault. */
+export function refuseOutside(
+  body: { readonly [member: string]: unknown },
+  bounds: { readonly [member: string]: readonly [least: number, most: number] },
+  say: (member: string, value: number, bound: number) => Fault,
+): void {
+  for (const [member, [least, most]] of Object.entries(bounds)) {
+    const value = body[member];
+    if (typeof value === 'number' && (value < least || value > most))
+      throw say(member, value, value < least ? least : most);
+  }
+}
+
+/** As OpenAI's APIs say it. */
+export function decimalOutside(member: string, value: number, bound: number): Fault {
+  const [side, sign, code] =
+    value < bound
+      ? ['below minimum', '>=', 'decimal_below_min_value']
+      : ['above maximum', '<=', 'decimal_above_max_value'];
+  const message = `Invalid '${member}': decimal ${side} value. Expected a value ${sign} ${bound}, but got ${value} instead.`;
+  return badRequest(message, member, code);
+}
+
 const sentences: Record<number, string> = {
   400: 'The sandbox was asked to find this request invalid.',
   401: 'The sandbox was asked not to know this key.',

@@ -40,6 +40,8 @@ export interface Order {
   readonly references: readonly Reference[];
   /** Stream the image, with this many previews; absent: no stream. */
   readonly previews?: number;
+  /** What the first vendor makes where it is not what was ordered; `adaptive`: it has the shape of the image. */
+  readonly clamped?: { readonly seconds?: number; readonly ratio?: string };
   /** The client waits for the result: an error of a busy vendor is returned at once, and the client may retry. */
   readonly waited?: true;
   /** Further members of the request under the client's names, for vendors with the same members in their protocol. */
@@ -58,6 +60,8 @@ export interface VendorRequest {
   readonly form?: readonly FormMember[];
   /** The client's names of soft parameters that this vendor does not support. */
   readonly dropped?: readonly string[];
+  /** What is made where it is not what was ordered. */
+  readonly clamped?: Order['clamped'];
 }
 
 export interface VendorAnswer {

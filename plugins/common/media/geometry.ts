@@ -61,8 +61,17 @@ export function resolutionAmong(order: Order, known: readonly Resolution[], trai
   throw unsupported(`The model makes nothing that large; it makes ${made.join(', ')}.`, fieldOf(order, member));
 }
 
+/** The client's name of a resolution that it gave and that the model makes larger. */
+export function raisedResolution(order: Order, made: Resolution | undefined): string[] {
+  const isGiven = order.kind === 'video' || order.fields?.resolution !== undefined;
+  const { resolution } = order;
+  return resolution === undefined || made === undefined || made === resolution || !isGiven
+    ? []
+    : [fieldOf(order, 'resolution')];
+}
+
 /** The resolution that the client asked for, by name or by pixels. */
-export function requestedResolution({ resolution, size }: Order): Resolution | undefined {
+export function requestedResolution({ resolution, size }: Pick<Order, 'resolution' | 'size'>): Resolution | undefined {
   return resolution ?? (size === undefined ? undefined : resolutionOf(size));
 }
 

@@ -1,11 +1,12 @@
 /** Decodes Chat Completions requests. Pure. Source: OpenAI API reference, openai-node types. */
 
-import { badRequest } from '../fault.ts';
+import { badRequest, decimalOutside, refuseOutside } from '../fault.ts';
 import { flatText, isObject, type JsonObject, listOf, objectOf, textOf, wholeOf } from '../json.ts';
 import { addText, effortOf, type ModelRequest, newModelRequest, takeDirectives } from '../script/model-request.ts';
 import { cacheMark, decodeUserContent } from './user-content.ts';
 
 const mostChoices = 128;
+const bounds = { temperature: [0, 2], top_p: [0, 1], presence_penalty: [-2, 2], frequency_penalty: [-2, 2] } as const;
 
 export function decodeChat(body: JsonObject): ModelRequest {
   const model = textOf(body['model']);
@@ -23,6 +24,7 @@ export function decodeChat(body: JsonObject): ModelRequest {
 }
 
 function decodeOptions(modelRequest: ModelRequest, body: JsonObject): void {
+  refuseOutside(body, bounds, decimalOutside);
   modelRequest.stream = body['stream'] === true;
   modelRequest.maxTokens = wholeOf(body['max_completion_tokens'], 1) ?? wholeOf(body['max_tokens'], 1);
   modelRequest.choices = wholeOf(body['n'], 1) ?? 1;

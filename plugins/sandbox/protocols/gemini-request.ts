@@ -1,6 +1,6 @@
 /** Decodes generateContent requests. Pure. Source: Gemini API reference; members in camelCase or snake_case. */
 
-import { badRequest } from '../fault.ts';
+import { badRequest, type Fault, refuseOutside } from '../fault.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, wholeOf } from '../json.ts';
 import type { Call } from '../protocol.ts';
 import {
@@ -73,7 +73,14 @@ function partsOf(content: unknown): JsonObject[] {
   return (isObject(parts) ? [parts] : listOf(parts)).map(camel);
 }
 
+function outOfRange(member: string): Fault {
+  const field = member === 'topP' ? 'top_p' : member;
+  const range = member === 'topP' ? '[0.0, 1.0]' : '[0.0, 2.0]';
+  return badRequest(`* GenerateContentRequest.generation_config.${field}: ${field} must be in the range ${range}.`);
+}
+
 function decodeConfig(modelRequest: ModelRequest, config: JsonObject): void {
+  refuseOutside(config, { temperature: [0, 2], topP: [0, 1] }, outOfRange);
   modelRequest.maxTokens = wholeOf(config['maxOutputTokens'], 1);
   modelRequest.choices = Math.min(wholeOf(config['candidateCount'], 1) ?? 1, 8);
   modelRequest.stops = listOf(config['stopSequences']).filter((one) => typeof one === 'string');

@@ -1,6 +1,6 @@
 /** Decodes Messages requests. Pure. Source: Anthropic API reference for versions 2023-06-01 and 2026-10-21. */
 import { table } from '../../../core/contract/table.ts';
-import { badRequest } from '../fault.ts';
+import { badRequest, refuseOutside } from '../fault.ts';
 import { flatText, isObject, type JsonObject, listOf, objectOf, textOf, wholeOf } from '../json.ts';
 import type { Call } from '../protocol.ts';
 import {
@@ -45,6 +45,7 @@ export function decodeMessages(body: JsonObject, call: Call): ModelRequest {
 }
 
 function decodeOptions(modelRequest: ModelRequest, body: JsonObject): void {
+  refuseOutside(body, { temperature: [0, 1], top_p: [0, 1] }, (member) => badRequest(`${member}: range: 0..1`, member));
   modelRequest.stream = body['stream'] === true;
   modelRequest.maxTokens = wholeOf(body['max_tokens']);
   if (modelRequest.maxTokens === undefined) {

@@ -1,6 +1,6 @@
 /** Decodes Responses requests. Pure. Source: OpenAI API reference, openai-node types. */
 
-import { badRequest } from '../fault.ts';
+import { badRequest, decimalOutside, refuseOutside } from '../fault.ts';
 import { flatText, isObject, type JsonObject, listOf, objectOf, textOf, wholeOf } from '../json.ts';
 import type { Call } from '../protocol.ts';
 import { addText, effortOf, type ModelRequest, newModelRequest, takeDirectives } from '../script/model-request.ts';
@@ -37,6 +37,7 @@ export function decodeResponses(body: JsonObject, call: Call): ModelRequest {
 }
 
 function decodeOptions(modelRequest: ModelRequest, body: JsonObject): void {
+  refuseOutside(body, { temperature: [0, 2], top_p: [0, 1] }, decimalOutside);
   modelRequest.stream = body['stream'] === true;
   modelRequest.maxTokens = wholeOf(body['max_output_tokens'], 1);
   modelRequest.parallel = body['parallel_tool_calls'] !== false;

@@ -2,12 +2,20 @@
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json/json.ts';
 import type { Traits } from '../../common/domain/traits.ts';
 import type { Bounds, MadeFile, MediaAdapter, Order, Step, VendorRequest } from '../../common/media/adapters.ts';
-import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from '../../common/media/geometry.ts';
+import {
+  imagePixels,
+  pixelsFor,
+  raisedResolution,
+  resolutionAmong,
+  shapeOf,
+  sizeText,
+} from '../../common/media/geometry.ts';
 import { failed, failedTask, isModeration, readObject, unreadable } from '../../common/media/outcome.ts';
 import { addressOf } from '../../common/media/references.ts';
 import { droppedMembers, fieldOf, pickExtras, refuseRoles, unsupported } from '../../common/media/refuse.ts';
 
 const mostReferences = 14;
+const known = ['1k', '2k', '4k'] as const;
 const roles = new Set(['image']);
 const supportedExtras = new Set([
   'seed',
@@ -45,7 +53,8 @@ export const arkImages: MediaAdapter = {
       ...(order.watermark === undefined ? {} : { watermark: order.watermark }),
       ...extras,
     };
-    const unread = [...dropped, ...droppedMembers(order, 'quality')];
+    const made = order.size === undefined ? resolutionAmong(order, known, target.traits) : undefined;
+    const unread = [...dropped, ...droppedMembers(order, 'quality'), ...raisedResolution(order, made)];
     return { method: 'POST', path: '/images/generations', body, dropped: unread };
   },
 
@@ -70,7 +79,7 @@ export const arkImages: MediaAdapter = {
 /** Without a ratio only the resolution is sent, and the model chooses the shape; undefined leaves it both. */
 function sizeOf(order: Order, traits: Traits): string | undefined {
   if (order.size !== undefined) return checkedSize(order, order.size, traits);
-  const resolution = resolutionAmong(order, ['1k', '2k', '4k'], traits);
+  const resolution = resolutionAmong(order, known, traits);
   if (order.ratio === undefined) return resolution?.toUpperCase();
   const shape = shapeOf(order.ratio);
   if (shape === undefined || Math.max(shape, 1 / shape) > longestShape)

@@ -11,7 +11,7 @@ import type {
   Step,
   VendorRequest,
 } from '../../common/media/adapters.ts';
-import { ratioAmong, resolutionAmong } from '../../common/media/geometry.ts';
+import { raisedResolution, ratioAmong, resolutionAmong } from '../../common/media/geometry.ts';
 import { failed, failedTask, readObject, unreadable } from '../../common/media/outcome.ts';
 import { addressOf } from '../../common/media/references.ts';
 import { droppedMembers, pickExtras, unsupported } from '../../common/media/refuse.ts';
@@ -52,7 +52,7 @@ export const arkVideos: MediaAdapter = {
       ...(order.watermark === undefined ? {} : { watermark: order.watermark }),
       ...extras,
     };
-    const unread = [...dropped, ...droppedMembers(order, 'quality')];
+    const unread = [...dropped, ...droppedMembers(order, 'quality'), ...raisedResolution(order, resolution)];
     return { method: 'POST', path, body, dropped: unread };
   },
 

@@ -13,7 +13,7 @@ import type {
   VendorAnswer,
   VendorRequest,
 } from '../../common/media/adapters.ts';
-import { ratioAmong, requestedResolution, resolutionAmong } from '../../common/media/geometry.ts';
+import { raisedResolution, ratioAmong, requestedResolution, resolutionAmong } from '../../common/media/geometry.ts';
 import { failed, readObject, unreadable } from '../../common/media/outcome.ts';
 import { droppedMembers, pickExtras, refuseRoles } from '../../common/media/refuse.ts';
 import { promptTokensAtMost } from './token-bounds.ts';
@@ -52,6 +52,8 @@ function encodeRequest(order: Order, target: Target): VendorRequest {
   const generationConfig = { responseModalities: ['TEXT', 'IMAGE'], ...imageConfigFor(order, target), ...extras };
   const body = { contents: [{ role: 'user', parts: [...shown, { text: order.prompt }] }], generationConfig };
   const unread = [...dropped, ...droppedMembers(order, 'quality', 'watermark')];
+  if (order.size === undefined)
+    unread.push(...raisedResolution(order, resolutionAmong(order, ['1k', '2k', '4k'], target.traits)));
   return { method: 'POST', path: `/models/${encodeURIComponent(target.model)}:generateContent`, body, dropped: unread };
 }
 

@@ -4,7 +4,7 @@
  */
 import { isObject, type JsonObject, listOf, textOf } from '../../../core/json/json.ts';
 import type { Bounds, MadeFile, MediaAdapter, Order, Step, VendorRequest } from '../../common/media/adapters.ts';
-import { ratioAmong, requestedResolution, resolutionAmong } from '../../common/media/geometry.ts';
+import { raisedResolution, ratioAmong, requestedResolution, resolutionAmong } from '../../common/media/geometry.ts';
 import { failed, readObject, unreadable } from '../../common/media/outcome.ts';
 import { addressOf } from '../../common/media/references.ts';
 import { droppedMembers, pickExtras, refuseRoles } from '../../common/media/refuse.ts';
@@ -37,7 +37,8 @@ export const xaiImages: MediaAdapter = {
       ...extras,
     };
     const path = order.references.length > 0 ? '/images/edits' : '/images/generations';
-    return { method: 'POST', path, body, dropped: [...dropped, ...droppedMembers(order, 'watermark')] };
+    const unread = [...dropped, ...droppedMembers(order, 'watermark'), ...raisedResolution(order, resolution)];
+    return { method: 'POST', path, body, dropped: unread };
   },
 
   readCreated(answer, order): Step {

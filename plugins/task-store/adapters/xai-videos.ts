@@ -5,7 +5,7 @@
 import { type JsonObject, objectOf, textOf } from '../../../core/json/json.ts';
 import { notAnAnswer } from '../../common/kit/upstream-errors.ts';
 import type { Bounds, MediaAdapter, Order, Step, VendorAnswer, VendorRequest } from '../../common/media/adapters.ts';
-import { ratioAmong, resolutionAmong } from '../../common/media/geometry.ts';
+import { raisedResolution, ratioAmong, resolutionAmong } from '../../common/media/geometry.ts';
 import { failed, failedTask, readObject, unreadable } from '../../common/media/outcome.ts';
 import { addressOf } from '../../common/media/references.ts';
 import { droppedMembers, fieldOf, pickExtras, unsupported } from '../../common/media/refuse.ts';
@@ -41,7 +41,13 @@ export const xaiVideos: MediaAdapter = {
       ...(order.generateAudio === undefined || needsImage ? {} : { generate_audio: order.generateAudio }),
       ...extras,
     };
-    return { method: 'POST', path: '/videos/generations', body, dropped: [...dropped, ...unread(order, needsImage)] };
+    return {
+      method: 'POST',
+      path: '/videos/generations',
+      body,
+      dropped: [...dropped, ...unread(order, needsImage), ...raisedResolution(order, resolution)],
+      ...clampedOf(order, needsImage),
+    };
   },
 
   readCreated(answer): Step {
@@ -74,6 +80,14 @@ export const xaiVideos: MediaAdapter = {
     return { inputTokens: 0, outputTokens: 0, images: 0, seconds, media: mediaOf(order) };
   },
 };
+
+function clampedOf(order: Order, needsImage: boolean): Pick<VendorRequest, 'clamped'> {
+  const clamped = {
+    ...((order.seconds ?? 0) > mostSeconds ? { seconds: mostSeconds } : {}),
+    ...(isLeftToImage(order, needsImage) ? { ratio: 'adaptive' } : {}),
+  };
+  return Object.keys(clamped).length === 0 ? {} : { clamped };
+}
 
 /** A shape without a name at the vendor: models that always need an image keep the image's shape. */
 function isLeftToImage({ ratio }: Order, needsImage: boolean): boolean {

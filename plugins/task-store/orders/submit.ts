@@ -58,10 +58,12 @@ function mediaOf(order: Order, candidates: readonly Candidate[]): Pick<Call, 'me
 /** 400 if no vendor can make it, 402 if the balance does not suffice; then nothing is stored or sent. */
 export async function takeOrder(exchange: Exchange, context: OrderContext): Promise<Answer> {
   const { tools, engine } = context;
-  const { order, callbackUrl } = exchange.get(submission);
+  const { order: asked, callbackUrl } = exchange.get(submission);
   const waits = isAwaited(exchange, context);
   const entry = exchange.get(model);
-  const dropped = checkOrder(candidatesFor(entry, order.kind, tools.providers, tools.adapters), entry, order);
+  const candidates = candidatesFor(entry, asked.kind, tools.providers, tools.adapters);
+  const { dropped = [], clamped } = checkOrder(candidates, entry, asked);
+  const order = clamped === undefined ? asked : { ...asked, clamped };
   const money = exchange.get(authorization);
   await tools.files.ensureRoom(money.accountId);
   const isStreamed = order.previews !== undefined;

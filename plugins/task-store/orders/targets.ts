@@ -7,7 +7,7 @@ import type { Attempt } from '../../common/domain/calls.ts';
 import { type Model, type ModelTarget, protocolsOf } from '../../common/domain/models.ts';
 import { mergeTraits } from '../../common/domain/traits.ts';
 import type { Provider, Providers, Target } from '../../common/domain/upstreams.ts';
-import type { Bounds, MediaAdapter, MediaKind, Order } from '../../common/media/adapters.ts';
+import type { Bounds, MediaAdapter, MediaKind, Order, VendorRequest } from '../../common/media/adapters.ts';
 import { unsupported } from '../../common/media/refuse.ts';
 import type { Adapters } from '../contract.ts';
 import { callsFor } from '../engine/calls.ts';
@@ -98,10 +98,14 @@ export function boundsOf(candidates: readonly Candidate[], order: Order): Omit<B
 }
 
 /**
- * Throws the first target's error if no target can make this order. Sends nothing. Returns the dropped parameters of
- * the first target that can.
+ * Throws the first target's error if no target can make this order. Sends nothing. Returns what the first target that
+ * can leaves out and makes otherwise.
  */
-export function checkOrder(all: readonly Candidate[], model: Model, order: Order): readonly string[] {
+export function checkOrder(
+  all: readonly Candidate[],
+  model: Model,
+  order: Order,
+): Pick<VendorRequest, 'dropped' | 'clamped'> {
   const candidates = order.previews === undefined ? all : all.filter(({ adapter }) => adapter.streams !== undefined);
   if (candidates.length < all.length && candidates.length === 0)
     throw unsupported('The model does not stream its images: leave "stream" out.', 'stream');
@@ -112,7 +116,7 @@ export function checkOrder(all: readonly Candidate[], model: Model, order: Order
   for (const [index, candidate] of candidates.entries()) {
     try {
       const [call] = callsFor(candidate.adapter, order, targetAt(candidate, model, noKey));
-      return call?.wanted.dropped ?? [];
+      return call?.wanted ?? {};
     } catch (error) {
       if (index === 0) reason = error;
     }

@@ -134,6 +134,10 @@ test('the operator is told what is not sold, not served or not checked', async (
   assert.deepEqual(part.notices!(), [
     { level: 'warning', text: 'models without a price are not sold: unpriced' },
     { level: 'warning', text: 'models without any usable target are left out: orphan' },
+    {
+      level: 'warning',
+      text: 'models without `created`: clients see that they came out in 1970: orphan, unpriced, painter',
+    },
     { level: 'info', text: 'models with an example price; check it before you sell them: painter' },
   ]);
   assert.deepEqual((await start({ small: models.small })).part.notices!(), []);

@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../../../core/json/json.ts';
 import { invalid, readBody } from '../../../../core/json/request-body.ts';
 import type { Order, Reference } from '../../../common/media/adapters.ts';
+import { requestedResolution } from '../../../common/media/geometry.ts';
 import type { Submission } from '../../contract.ts';
 import {
   optionalAddress,
@@ -76,7 +77,7 @@ export function submissionOf(json: JsonObject, shown: ReferenceInput, waits: boo
     references: shown.references,
     ...(previews === undefined ? {} : { previews }),
     extra: restOf(json, new Set([...members, ...shown.members])),
-    fields: shown.fields,
+    fields: { ...shown.fields, ...resolutionField(json) },
   };
   const callbackUrl = optionalAddress(json, 'callback_url');
   return {
@@ -105,6 +106,13 @@ export function prefers(
   return (prefer ?? '').split(',').some((preference) => preference.split(/[=;]/, 1)[0]!.trim().toLowerCase() === word);
 }
 
+/** The member that names the resolution, if the client names one. */
+function resolutionField(json: JsonObject): { resolution?: string } {
+  if (optionalEnum(json, 'resolution', resolutions) !== undefined) return { resolution: 'resolution' };
+  const text = optionalText(json, 'size')?.toLowerCase();
+  return resolutions.some((word) => word === text) ? { resolution: 'size' } : {};
+}
+
 /** Pixels imply the resolution; without either it is 1k. */
 function geometryOf(json: JsonObject): Pick<Order, 'size' | 'ratio' | 'resolution'> {
   const named = optionalEnum(json, 'resolution', resolutions);
@@ -116,7 +124,11 @@ function geometryOf(json: JsonObject): Pick<Order, 'size' | 'ratio' | 'resolutio
   const resolution = sized ?? named ?? '1k';
   if (text === undefined || text === 'auto' || sized !== undefined) return { resolution };
   const size = sizeOf(text);
-  if (size !== undefined) return { size };
+  if (size !== undefined) {
+    if (named !== undefined && requestedResolution({ size }) !== named)
+      throw invalid('The fields "size" and "resolution" name two resolutions.', 'size');
+    return { size };
+  }
   if (/^[1-9]\d{0,3}(?:\.\d)?:[1-9]\d{0,3}(?:\.\d)?$/.test(text)) return { ratio: text, resolution };
   throw invalid(
     'The field "size" must be auto, a ratio such as 16:9, pixels such as 1024x1024, or 1K, 2K or 4K.',

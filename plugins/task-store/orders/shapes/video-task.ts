@@ -73,6 +73,12 @@ function contentOf({ results, state }: Task): JsonObject {
   return state === 'succeeded' && video !== undefined ? { content: { video_url: video.url } } : {};
 }
 
+/** What is made where the request was clamped, by the names of the request. */
+function clampedOf({ clamped = {} }: Order): JsonObject {
+  const { seconds, ratio } = clamped;
+  return { ...(seconds === undefined ? {} : { duration: seconds }), ...(ratio === undefined ? {} : { ratio }) };
+}
+
 function head(task: Task): JsonObject {
   return {
     id: task.id,
@@ -80,6 +86,7 @@ function head(task: Task): JsonObject {
     status: stateNames[task.state],
     created_at: secondsOf(task.createdAtMs),
     updated_at: secondsOf(task.updatedAtMs),
+    ...clampedOf(task.order),
   };
 }
 

@@ -43,11 +43,12 @@ test('size is auto, a ratio, or pixels, which make the resolution superfluous', 
   };
   assert.deepEqual(geometry('auto'), { size: undefined, ratio: undefined, resolution: '1k' });
   assert.deepEqual(geometry('16:9', '2k'), { size: undefined, ratio: '16:9', resolution: '2k' });
-  assert.deepEqual(geometry('1024x768', '4k'), {
+  assert.deepEqual(geometry('1024x768', '1k'), {
     size: { width: 1024, height: 768 },
     ratio: undefined,
     resolution: undefined,
   });
+  assert.throws(() => geometry('1024x768', '4k'), /name two resolutions/);
   for (const size of ['big', '16x', '0:1', '1:0', '0x10', '1024x', '99999x10', '16:9:3', '-1:1', 7, {}])
     assert.equal(fieldOf({ size }), 'size', String(size));
 });

@@ -33,10 +33,12 @@ export function encodeReply(reply: Reply, context: ReplyContext): JsonObject {
   const hasRefusal = choice?.parts.some(({ kind }) => kind === 'refusal') ?? false;
   const ending = endingOf(choice?.stop, hasRefusal);
   const output = choice === undefined ? [] : new ItemList(context, choice, ending.status).items;
+  const texts = choice?.parts.map((part) => (part.kind === 'text' ? part.text : '')) ?? [];
   const response = {
     ...responseBase(context, reply),
     ...endingMembers(ending, context.usage(), context.now()),
     output,
+    output_text: texts.join(''),
   };
   context.onResponse?.(JSON.stringify(response));
   return response;

@@ -27,6 +27,8 @@ export class ResponsesEncoder implements ReplyEncoder {
   readonly #output = new Output();
   /** The response object's unchanging members, as JSON without the closing brace. */
   #base = '';
+  /** All texts of the answer. */
+  #text = '';
   #message: MessageWriter | undefined;
   #reasoning: ReasoningWriter | undefined;
   readonly #calls = new Map<number, CallWriter>();
@@ -42,6 +44,7 @@ export class ResponsesEncoder implements ReplyEncoder {
     if (event.type !== 'reply-start' && event.choice !== 0) return '';
     switch (event.type) {
       case 'text-delta':
+        this.#text += event.text;
         return this.#message?.text(event.text, event.logprobs) ?? '';
       case 'reasoning-delta':
         return this.#reasoning?.delta(event.text) ?? '';
@@ -109,7 +112,7 @@ export class ResponsesEncoder implements ReplyEncoder {
   }
 
   #endingJson(ending: Ending): string {
-    return `${inner(endingMembers(ending, this.#context.usage(), this.#context.now()))},"output":${this.#output.json}`;
+    return `${inner(endingMembers(ending, this.#context.usage(), this.#context.now()))},"output":${this.#output.json},"output_text":${JSON.stringify(this.#text)}`;
   }
 
   #place(prefix: string): Place {

@@ -1,0 +1,21 @@
+/** Sampling settings outside of the originals' bounds, which the sandbox refuses as they do. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Fault } from '../../../plugins/sandbox/fault.ts';
+import type { Call } from '../../../plugins/sandbox/protocol.ts';
+import { decodeChat } from '../../../plugins/sandbox/protocols/chat-request.ts';
+import { decodeGemini } from '../../../plugins/sandbox/protocols/gemini-request.ts';
+
+const call = { operation: 'generate', model: 'm', headers: {} } as unknown as Call;
+
+test('the sandbox refuses sampling beyond the bounds and accepts the bounds themselves', () => {
+  const chat = (member: object) => decodeChat({ model: 'm', messages: [{ role: 'user', content: 'x' }], ...member });
+  for (const member of [{ temperature: 2.1 }, { top_p: 1.1 }, { presence_penalty: 2.1 }, { frequency_penalty: -2.1 }])
+    assert.throws(() => chat(member), Fault, JSON.stringify(member));
+  chat({ temperature: 2, top_p: 1, presence_penalty: -2, frequency_penalty: 2 });
+  const gemini = (generationConfig: object) =>
+    decodeGemini({ contents: [{ parts: [{ text: 'x' }] }], generationConfig }, call);
+  assert.throws(() => gemini({ temperature: 2.1 }), Fault);
+  assert.throws(() => gemini({ topP: 1.1 }), Fault);
+  gemini({ temperature: 2, topP: 1 });
+});
