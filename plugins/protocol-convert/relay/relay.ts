@@ -122,10 +122,14 @@ function relayWhole(
     usageMeterOptions(exchange, tools, call, hooks, answer.headers, false),
   );
   usageMeter.whole(json);
-  if (usageMeter.error !== undefined)
-    throw classifyBody(usageMeter.error, answer.headers, body, tools.clock.now(), keyOf(exchange));
   const report = new LiveReport(usageMeter, call);
-  report.broken = usageMeter.finish === 'failed';
+  if (usageMeter.error !== undefined) {
+    const { error } = usageMeter;
+    const told = error === json ? body : Buffer.from(JSON.stringify(error));
+    const refusal = classifyBody(error, answer.headers, told, tools.clock.now(), keyOf(exchange));
+    if (refusal.hasUsage && call.billable) exchange.set(usageReport, report);
+    throw refusal;
+  }
   exchange.set(usageReport, call.billable ? report : nothingUsed);
   reshape?.begin?.(report);
   const give = (converted: Uint8Array) => {

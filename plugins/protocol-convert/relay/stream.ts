@@ -211,7 +211,12 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   /** Sends the upstream's own error, scrubbed. Clients of the protocol read it as the end, so nothing follows it. */
   #sendError(raw: Buffer, end: number): void {
     const { protocol, shapeOf } = this.#options;
-    if (this.#reshape?.fail !== undefined || shapeOf !== undefined || protocol.readError !== undefined) {
+    if (
+      this.#reshape?.fail !== undefined ||
+      shapeOf !== undefined ||
+      protocol.readError !== undefined ||
+      this.#usageMeter.hidesError
+    ) {
       if (this.#reshape === undefined) this.#outbox.skip(raw, end);
       this.#sendRenderedError();
       return;

@@ -88,8 +88,8 @@ export interface Relayed {
 }
 
 /** Opens, handles, and answers for the upstream. */
-export async function relay(asked: Asked, upstream: Answer): Promise<Relayed> {
-  const { exchange, endpoint } = open(asked);
+export async function relay(asked: Asked, upstream: Answer, opened = open(asked)): Promise<Relayed> {
+  const { exchange, endpoint } = opened;
   const { protocol, model } = exchange.get(call);
   exchange.set(target, targetFor(protocol, model, asked.target));
   if (asked.observe !== undefined) exchange.set(spendGuard, { observe: asked.observe });

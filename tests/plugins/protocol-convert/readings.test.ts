@@ -27,7 +27,7 @@ const sold: Model = {
 
 async function metered(protocol: Protocol, usage: object, isSold = false): Promise<UsageReport> {
   const body = protocol === 'chat' ? { model: 'm', messages: [] } : { model: 'm', input: 'x' };
-  const answer = protocol === 'chat' ? { choices: [], usage } : { output: [], usage };
+  const answer = protocol === 'chat' ? { choices: [{}], usage } : { output: [], usage };
   const asked = { path: paths[protocol], body, ...(isSold ? { sold } : {}) };
   const { report } = await relay(asked, wholeAnswer(JSON.stringify(answer)));
   return report!;
@@ -181,7 +181,7 @@ test('thinking that appears in the total alone is reasoning', async () => {
   }
   const frames = [
     { choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: 'stop' }] },
-    { choices: [], usage: { prompt_tokens: 35, completion_tokens: 12, total_tokens: 109 } },
+    { choices: [{}], usage: { prompt_tokens: 35, completion_tokens: 12, total_tokens: 109 } },
   ];
   const text = `${frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`).join('')}data: [DONE]\n\n`;
   const body = { model: 'm', messages: [], stream: true };

@@ -9,7 +9,7 @@ import { protocolNamed } from '../../../plugins/protocol-convert/protocols/index
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
 import { type Asked, open, readBody, relay, targetFor, wholeAnswer } from './harness.ts';
 
-const done = '{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}';
+const done = '{"choices":[{}],"usage":{"prompt_tokens":1,"completion_tokens":1}}';
 
 /** What goes to the upstream for this request. */
 async function sent(asked: Asked) {

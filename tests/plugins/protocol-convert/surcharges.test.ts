@@ -77,8 +77,8 @@ async function granted([path, body]: readonly [string, object], answer: object) 
 test('what the vendor says it has granted is told, by the kinds that its protocol has', async () => {
   const worldwide = { region: 'global' };
   const told = async (...given: Parameters<typeof granted>) => (await granted(...given)).services;
-  assert.deepEqual(await told(chat, { choices: [], service_tier: 'priority' }), { tier: 'priority', ...worldwide });
-  assert.deepEqual(await told(chat, { choices: [] }), worldwide);
+  assert.deepEqual(await told(chat, { choices: [{}], service_tier: 'priority' }), { tier: 'priority', ...worldwide });
+  assert.deepEqual(await told(chat, { choices: [{}] }), worldwide);
   assert.deepEqual(await told(responses, { output: [], service_tier: 'default' }), { tier: 'default', ...worldwide });
   assert.deepEqual(await told(responses, { output: [], service_tier: 'auto' }), worldwide);
   const tier = { candidates: [], usageMetadata: { serviceTier: 'flex' } };

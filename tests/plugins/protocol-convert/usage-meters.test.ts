@@ -32,7 +32,7 @@ test('chat classes add up to the vendor’s total, whatever its details say', as
         prompt_tokens_details: { cached_tokens, cache_write_tokens, audio_tokens, image_tokens },
         completion_tokens_details: { reasoning_tokens, audio_tokens: audio },
       };
-      const metered = await usageOf('chat', { choices: [], usage });
+      const metered = await usageOf('chat', { choices: [{}], usage });
       assert.equal(totalTokens(metered), prompt + completion);
       assertSane(metered);
     }),
@@ -110,11 +110,11 @@ test('absurd counts never reach arithmetic, and digits in strings count', async 
   await fc.assert(
     fc.asyncProperty(fc.anything(), async (odd) => {
       const usage = { prompt_tokens: '12', completion_tokens: 3, prompt_tokens_details: { cached_tokens: odd } };
-      assertSane(await usageOf('chat', { choices: [], usage: JSON.parse(JSON.stringify(usage)) }));
+      assertSane(await usageOf('chat', { choices: [{}], usage: JSON.parse(JSON.stringify(usage)) }));
     }),
   );
   const usage = { prompt_tokens: -1, completion_tokens: 1.5 };
-  const report = await metered('chat', { choices: [], usage });
+  const report = await metered('chat', { choices: [{}], usage });
   assert.equal(report.estimated, true);
 });
 
@@ -125,12 +125,12 @@ test('reasoning that a vendor counts beside its output is output all the same', 
     total_tokens: 723,
     completion_tokens_details: { reasoning_tokens: 185 },
   };
-  assert.deepEqual(await usageOf('chat', { choices: [], usage }), { input: 470, reasoning: 185, output: 68 });
+  assert.deepEqual(await usageOf('chat', { choices: [{}], usage }), { input: 470, reasoning: 185, output: 68 });
 });
 
 test('a cache that claims more than the prompt is cut to it', async () => {
   const usage = { prompt_tokens: 347, completion_tokens: 18, prompt_tokens_details: { cached_tokens: 403 } };
-  assert.deepEqual(await usageOf('chat', { choices: [], usage }), { cache_read: 347, input: 0, output: 18 });
+  assert.deepEqual(await usageOf('chat', { choices: [{}], usage }), { cache_read: 347, input: 0, output: 18 });
 });
 
 test('cache writes are split by how long they are kept', async () => {

@@ -11,6 +11,7 @@ const reasons: ReadonlyMap<string, StopReason> = new Map([
   ['tool_use', 'tool-calls'],
   ['function_call', 'tool-calls'],
   ['length', 'length'],
+  ['incomplete', 'length'],
   ['max_tokens', 'length'],
   ['max_output_tokens', 'length'],
   ['model_length', 'length'],
@@ -43,6 +44,13 @@ const malformed = new Set([
   'malformed_response',
   'too_many_tool_calls',
 ]);
+
+/** The server failed, and says so in place of a reason. */
+const failures: ReadonlySet<unknown> = new Set(['error', 'network_error', 'server_error', 'failed']);
+
+export function isFailure(word: unknown): boolean {
+  return failures.has(typeof word === 'string' ? word.toLowerCase() : word);
+}
 
 /** In any letter case, also after a prefix (`function_call_filter: MALFORMED_FUNCTION_CALL`). Unknown reasons mean a stop. */
 export function stopReasonOf(word: string): StopReason | 'malformed' {

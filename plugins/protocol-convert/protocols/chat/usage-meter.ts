@@ -1,6 +1,6 @@
 /** Meters chat completions: usage, end and errors, parsing only the frames that can carry them. Pure. */
 
-import { type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
 import type { Call } from '../../../common/domain/calls.ts';
 import type { Services } from '../../../common/domain/prices.ts';
 import { readCount } from '../../../common/domain/usage.ts';
@@ -11,6 +11,7 @@ import { TextMeter, textBytesIn } from '../../../common/wire/text-meter.ts';
 import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wire/usage-meter.ts';
 import { grantedServices } from '../../metering/surcharges.ts';
 import { asLatin1, RepeatedFrame, textBytes, textPattern, valuePattern } from '../../request/fast-scan.ts';
+import { isFailure } from './finish.ts';
 
 /** Markers of frames that must be parsed. */
 const matters = valuePattern('usage', 'finish_reason', 'error');
@@ -38,6 +39,7 @@ const longestDoneFrame = 24;
 export class ChatUsageMeter implements UsageMeter {
   readonly text = new TextMeter();
   error: JsonObject | undefined;
+  hidesError = false;
   upstreamId: string | undefined;
   finish: string | undefined;
   #tier: unknown;
@@ -125,7 +127,7 @@ export class ChatUsageMeter implements UsageMeter {
     this.#meterChoices(json);
     this.#addText(textBytesIn(json['choices'], textNames), textBytesIn(json['choices'], transcriptNames));
     this.#takeUsage(json);
-    if (json['error'] && !Array.isArray(json['choices'])) this.error = json;
+    this.error = json['error'] && !hasChoices(json) ? json : (this.#failureIn(json) ?? emptiness(json));
     this.#isDone = true;
   }
 
@@ -135,8 +137,10 @@ export class ChatUsageMeter implements UsageMeter {
     this.#tier = payload['service_tier'] ?? this.#tier;
     this.#meterChoices(payload);
     const reported = this.#takeUsage(payload);
-    if (payload['error']) {
-      this.error = payload;
+    const failure = payload['error'] ? payload : this.#failureIn(payload);
+    if (failure !== undefined) {
+      this.error = failure;
+      this.hidesError = failure !== payload;
       return 'error';
     }
     const isUsageAlone = reported && Array.isArray(payload['choices']) && payload['choices'].length === 0;
@@ -161,6 +165,15 @@ export class ChatUsageMeter implements UsageMeter {
       this.finish = reason;
       this.#finished.add(objectOf(choice)?.['index'] ?? 0);
     }
+  }
+
+  /** Some vendors tell a failure by the reason to stop, with or without an error beside it. */
+  #failureIn(payload: JsonObject): JsonObject | undefined {
+    if (!isFailure(this.finish)) return undefined;
+    const failed = listOf(payload['choices']).find((choice) => isFailure(objectOf(choice)?.['finish_reason']));
+    if (failed === undefined) return undefined;
+    const unsaid = { message: 'The model failed to answer.', code: 502 };
+    return withUsage({ error: objectOf(failed)?.['error'] || unsaid }, payload);
   }
 
   #recordIds(issued: NonNullable<UsageMeterOptions['issued']>, choices: readonly unknown[]): void {
@@ -200,6 +213,21 @@ function sumOfChoices(usages: readonly JsonObject[]): JsonObject {
   const completion = counts('completion_tokens').reduce((sum, count) => sum + count, 0);
   const prompt = Math.max(...counts('prompt_tokens'));
   return { ...usages[0], prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+}
+
+function hasChoices({ choices }: JsonObject): boolean {
+  return Array.isArray(choices) && choices.length > 0;
+}
+
+/** The error of a whole answer without a choice. */
+function emptiness(json: JsonObject): JsonObject | undefined {
+  return json['choices'] === undefined || hasChoices(json)
+    ? undefined
+    : withUsage({ error: { message: 'The answer is empty.', code: 502 } }, json);
+}
+
+function withUsage(error: JsonObject, { usage }: JsonObject): JsonObject {
+  return isObject(usage) ? { ...error, usage } : error;
 }
 
 /** Members of the official report, then members that some vendors use for the same counter. */

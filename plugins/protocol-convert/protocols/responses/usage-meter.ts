@@ -19,7 +19,24 @@ const endings: Readonly<Record<string, Verdict>> = table({
   'response.completed': 'last',
   'response.incomplete': 'last',
   'response.failed': 'failed',
+  'response.cancelled': 'failed',
 });
+const ended = new Set<unknown>(['completed', 'incomplete', 'in_progress', 'queued']);
+
+/** Whether a whole answer says that there is none. */
+function isFailed({ status, error, output }: JsonObject): boolean {
+  if (status === 'failed' || status === 'cancelled') return true;
+  return Boolean(error) && (output === undefined || !ended.has(status));
+}
+
+/** Without the request that a response object repeats. */
+function failureOf({ status, error, usage }: JsonObject): JsonObject {
+  const unsaid = {
+    code: 'server_error',
+    message: `The answer was ${status === 'cancelled' ? 'cancelled' : 'not finished'}.`,
+  };
+  return { error: error || unsaid, ...(isObject(usage) ? { usage } : {}) };
+}
 
 export class ResponsesUsageMeter implements UsageMeter {
   readonly text = new TextMeter();
@@ -66,7 +83,7 @@ export class ResponsesUsageMeter implements UsageMeter {
   }
 
   whole(json: JsonObject): void {
-    if (json['error'] && json['output'] === undefined) this.error = json;
+    if (isFailed(json)) this.error = failureOf(json);
     this.#response(json);
     this.text.add(textBytesIn(json['output'], textNames));
     if (isObject(json['usage'])) this.text.reported();

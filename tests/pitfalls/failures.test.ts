@@ -1,0 +1,129 @@
+/** Failures that vendors tell inside of a 200: errors for every client, whole and streamed, charged as far as usage is reported. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { UpstreamRefusal } from '../../core/contract/errors.ts';
+import { usageReport } from '../../plugins/common/domain/calls.ts';
+import { clients } from '../matrix/clients/index.ts';
+import { type ProtocolName, protocolNames } from '../matrix/scenario.ts';
+import { vendors } from '../matrix/vendors/index.ts';
+import { open, readBody, relay, streamAnswer, wholeAnswer } from '../plugins/protocol-convert/harness.ts';
+import { hello, streamOf } from './telling.ts';
+
+const usage = { input_tokens: 30, output_tokens: 4, total_tokens: 34 };
+const chatUsage = { prompt_tokens: 30, completion_tokens: 4, total_tokens: 34 };
+
+function asked(client: ProtocolName, vendor: ProtocolName, isStream: boolean) {
+  const ask = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
+  return { ...clients[client].word(ask, { model: 'model', isStream }), target: { protocol: vendor } };
+}
+
+const response = (members: object) => ({
+  id: 'resp_1',
+  object: 'response',
+  created_at: 1,
+  model: 'm',
+  output: [],
+  ...members,
+});
+const completion = (members: object) => ({ id: 'c', object: 'chat.completion', created: 1, model: 'm', ...members });
+const said = { role: 'assistant', content: 'Half' };
+const rateLimit = { code: 'rate_limit_exceeded', message: 'Rate limit reached' };
+
+const whole: readonly (readonly [vendor: ProtocolName, body: object, status: number])[] = [
+  ['responses', response({ status: 'failed', error: { code: 'server_error', message: 'It broke' } }), 500],
+  ['responses', response({ status: 'failed', error: rateLimit }), 429],
+  ['responses', response({ status: 'failed', error: null, usage: null }), 500],
+  ['responses', response({ status: 'cancelled', error: null }), 500],
+  [
+    'chat',
+    completion({
+      choices: [{ index: 0, message: said, finish_reason: 'error', error: { code: 429, message: 'Slow down' } }],
+    }),
+    429,
+  ],
+  ['chat', completion({ choices: [{ index: 0, message: said, finish_reason: 'error' }] }), 502],
+  ['chat', completion({ choices: [{ index: 0, message: said, finish_reason: 'network_error' }] }), 502],
+  ['chat', completion({ choices: [] }), 502],
+  ['chat', completion({ choices: null }), 502],
+];
+
+async function refusalOf(call: Promise<unknown>): Promise<UpstreamRefusal> {
+  try {
+    await call;
+  } catch (error) {
+    assert.ok(error instanceof UpstreamRefusal, String(error));
+    return error;
+  }
+  return assert.fail('no error');
+}
+
+test('a failure in a whole answer is an error with a status, at which another target may be asked', async () => {
+  for (const [vendor, body, status] of whole)
+    for (const client of protocolNames) {
+      const name = `${client} on ${JSON.stringify(body)}`;
+      const refusal = await refusalOf(relay(asked(client, vendor, false), wholeAnswer(JSON.stringify(body))));
+      assert.equal(refusal.status, status, name);
+      assert.ok(!refusal.mayRun && !refusal.hasUsage, name);
+      if (status === 429) assert.match(refusal.error.message, /Rate limit reached|Slow down/, name);
+    }
+});
+
+test('a failure in a whole answer is charged by the usage that the vendor reports', async () => {
+  const bodies = [
+    ['responses', response({ status: 'failed', error: rateLimit, usage })],
+    ['chat', completion({ choices: [{ index: 0, message: said, finish_reason: 'error' }], usage: chatUsage })],
+    ['chat', completion({ choices: [], usage: chatUsage })],
+  ] as const;
+  for (const [vendor, body] of bodies)
+    for (const client of protocolNames) {
+      const request = asked(client, vendor, false);
+      const opened = open(request);
+      const refusal = await refusalOf(relay(request, wholeAnswer(JSON.stringify(body)), opened));
+      assert.ok(refusal.hasUsage, client);
+      const { input, output } = opened.exchange.get(usageReport).usage;
+      assert.deepEqual({ input, output }, { input: 30, output: 4 }, client);
+    }
+});
+
+test('a failure at the end of a stream is an error of the client’s protocol, in a frame that its clients read as one', async () => {
+  const frames = vendors.chat.stream(hello, 'model');
+  const begun = frames.slice(0, frames.findIndex((frame) => frame.includes('Grüß')) + 1).join('');
+  const chunk = (choice: object) =>
+    `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: {}, ...choice }] })}\n\n`;
+  const ends = [
+    chunk({ finish_reason: 'error', error: { code: 502, message: 'Provider disconnected' } }),
+    chunk({ finish_reason: 'error' }),
+    chunk({ finish_reason: 'network_error' }),
+  ];
+  for (const end of ends)
+    for (const client of protocolNames) {
+      const { answer, exchange } = await relay(
+        asked(client, 'chat', true),
+        streamAnswer([begun, end, 'data: [DONE]\n\n']),
+      );
+      const seen = clients[client].readStream((await readBody(answer.body)).toString());
+      assert.ok(seen.error !== undefined && seen.error.message !== '', `${client}: ${end}`);
+      assert.deepEqual(seen.meanings, [], client);
+      assert.ok(exchange.failure !== undefined, client);
+    }
+});
+
+test('a failure that is the first frame of a stream is an error with a status', async () => {
+  const first = `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta: {}, finish_reason: 'error', error: { code: 429, message: 'Slow down' } }] })}\n\n`;
+  const cancelled = `event: response.cancelled\ndata: ${JSON.stringify({ type: 'response.cancelled', response: response({ status: 'cancelled' }) })}\n\n`;
+  for (const client of protocolNames) {
+    assert.equal((await refusalOf(relay(asked(client, 'chat', true), streamAnswer([first])))).status, 429, client);
+    assert.ok(
+      (await refusalOf(relay(asked(client, 'responses', true), streamAnswer([cancelled])))).status >= 500,
+      client,
+    );
+  }
+});
+
+test('a stop reason incomplete is a stop for length', async () => {
+  for (const client of protocolNames.filter((name) => name !== 'chat')) {
+    const text = streamOf('chat').replaceAll('"finish_reason":"stop"', '"finish_reason":"incomplete"');
+    const { answer } = await relay(asked(client, 'chat', true), streamAnswer([text]));
+    assert.deepEqual(clients[client].readStream((await readBody(answer.body)).toString()).meanings, ['length'], client);
+  }
+});
