@@ -31,10 +31,12 @@ providers:
 models:
   fast:
     owned_by: acme
+    created: 2026-01-01
     targets: [acme/acme-fast]
     price: { input: 1, output: 2 }
   slow:
     owned_by: acme
+    created: 2026-01-01
     targets: [acme/acme-slow]
     price: { input: 1, output: 2 }
 `;
