@@ -16,7 +16,7 @@ import type { Clock, Log, Random } from './host-tools.ts';
 import type { Answer, ClientRequest, Headers, RepeatableBody } from './message.ts';
 import type { Sending, UpstreamNetwork } from './network.ts';
 import type { ProcessGroup } from './process-group.ts';
-import type { PublicOperation } from './public-operation.ts';
+import type { PublicOperation, Unrouted } from './public-operation.ts';
 import type { Fault, Notice, SectionPart } from './remarks.ts';
 
 export type { AnswerWatcher } from './answer-watcher.ts';
@@ -225,6 +225,7 @@ export interface PluginInstance<Config = unknown> {
   handle?(exchange: Exchange, next: Next): Promise<Answer>;
   /** The gateway's own error shape; tried before the endpoint's. No exchange: the request matched no endpoint. */
   renderError?(error: GatewayError, exchange: Exchange | undefined): Answer | undefined;
+  readonly unrouted?: Unrouted;
   commands?: readonly Command[];
   /** Remarks on this configuration for the operator; `check` prints them. */
   notices?(): readonly Notice[];

@@ -1,4 +1,6 @@
-/** An endpoint's description in the public interface (`/openapi.json`). Types. */
+/** An endpoint's description in the public interface (`/openapi.json`), and what is said of addresses without one. Types. */
+import type { GatewayError } from './errors.ts';
+import type { Answer, ClientRequest } from './message.ts';
 
 /** One of the operations that `Endpoint.describes` names; an endpoint without any is not described. */
 export interface PublicOperation {
@@ -12,4 +14,15 @@ export interface PublicOperation {
   readonly query?: Readonly<Record<string, string>>;
   /** Media types of the answer; absent: JSON. */
   readonly answers?: readonly string[];
+}
+
+/** Requests that match no endpoint; the first plugin of the list that has it is asked. */
+export interface Unrouted {
+  /** What there is to say of the address in place of the usual sentence; undefined: nothing. */
+  explain(request: ClientRequest): string | undefined;
+  /** Renders the error where no endpoint near the path does; undefined: as plain JSON. */
+  renderError(
+    error: GatewayError,
+    context: { readonly id: string; readonly request: ClientRequest },
+  ): Answer | undefined;
 }

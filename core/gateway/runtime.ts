@@ -179,6 +179,7 @@ export class GatewayRuntime {
       bodies,
       sockets: instances,
       errorShapes: instances.filter((instance) => instance.renderError !== undefined),
+      unrouted: instances.find((instance) => instance.unrouted !== undefined)?.unrouted,
       newId: uuidMaker(this.clock, this.#random),
       clock: this.clock,
       log: this.log,

@@ -1,8 +1,9 @@
 /** Answers of the core itself, and the rendering of errors. */
 
 import type { Endpoint, Exchange, PluginInstance } from '../contract/contract.ts';
-import { type GatewayError, toGatewayError } from '../contract/errors.ts';
+import { GatewayError, toGatewayError } from '../contract/errors.ts';
 import type { Answer } from '../contract/message.ts';
+import type { Unrouted } from '../contract/public-operation.ts';
 
 /** What a rendered error may contain of the exchange. */
 type ErrorContext = Pick<Exchange, 'id' | 'request'>;
@@ -38,8 +39,15 @@ export function renderUnrouted(
   endpoint: Endpoint | undefined,
   context: ErrorContext,
   shapes: readonly PluginInstance[],
+  unrouted: Unrouted | undefined,
 ): Answer {
-  return withErrorHeaders(ownShape(error, undefined, shapes) ?? renderInProtocol(error, endpoint, context), error);
+  const said = error.kind === 'not_found' ? unrouted?.explain(context.request) : undefined;
+  const shown = said === undefined ? error : new GatewayError(error.kind, said, { code: 'unknown_url' });
+  const answer =
+    ownShape(shown, undefined, shapes) ??
+    (endpoint === undefined ? unrouted?.renderError(shown, context) : undefined) ??
+    renderInProtocol(shown, endpoint, context);
+  return withErrorHeaders(answer, shown);
 }
 
 function ownShape(

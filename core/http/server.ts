@@ -7,6 +7,7 @@ import type { DirectAnswer, DirectRequest } from '../contract/direct-request.ts'
 import { GatewayError, toGatewayError } from '../contract/errors.ts';
 import type { Clock, Log } from '../contract/host-tools.ts';
 import type { Answer } from '../contract/message.ts';
+import type { Unrouted } from '../contract/public-operation.ts';
 import { renderUnrouted } from './answers.ts';
 import type { BodyReader } from './body.ts';
 import type { Run } from './chain.ts';
@@ -47,6 +48,7 @@ export interface ServerOptions {
   readonly sockets: readonly PluginInstance[];
   /** Plugins with the gateway's own error shape. */
   readonly errorShapes: readonly PluginInstance[];
+  readonly unrouted?: Unrouted | undefined;
   readonly newId: () => string;
   readonly clock: Clock;
   readonly log: Log;
@@ -284,7 +286,8 @@ export class GatewayServer {
   }
 
   #rendered(error: GatewayError, context: { readonly id: string; readonly request: IncomingRequest }): Answer {
-    return renderUnrouted(error, this.#router.nearest(context.request.path), context, this.#options.errorShapes);
+    const { errorShapes, unrouted } = this.#options;
+    return renderUnrouted(error, this.#router.nearest(context.request.path), context, errorShapes, unrouted);
   }
 
   #answerPlainly(outgoing: ServerResponse, answer: Answer): void {

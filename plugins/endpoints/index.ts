@@ -23,6 +23,7 @@ import { geminiEmbeddings } from './embeddings/embed-content.ts';
 import { openaiEmbeddings } from './embeddings/embeddings.ts';
 import { moderations } from './moderations.ts';
 import { rerankEndpoints } from './rerank/endpoints.ts';
+import { unrouted } from './unrouted.ts';
 import { wireEndpoints, wirePaths } from './wires.ts';
 
 /** Every endpoint of this plugin. */
@@ -91,6 +92,7 @@ export default definePlugin<Config>({
       pathPrefixes: ['/v1', '/v1beta', '/v1alpha'],
       applies: (endpoint) => own.has(endpoint),
       handle: (exchange, next) => makeCall(exchange, exchange.get(openedRequest), exchange.get(target), tools, next),
+      unrouted,
       reloads: ['inputs', 'documents', 'characters', 'file', 'default_models', 'spool'],
       prepare: (changed) => () => {
         [limits, spoolLimits] = [limitsOf(changed), spoolLimitsOf(changed)];

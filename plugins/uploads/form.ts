@@ -22,6 +22,7 @@ const mostMembers = 20;
 export async function readUploadForm(
   request: ClientRequest,
   receive: (body: AsyncIterable<Uint8Array>) => Promise<ReceivedFile>,
+  name = 'file',
 ): Promise<UploadForm> {
   const boundary = boundaryIn(request.headers['content-type']);
   if (boundary === undefined)
@@ -30,12 +31,12 @@ export async function readUploadForm(
   let file: Omit<UploadForm, 'members'> | undefined;
   try {
     for await (const part of readFormStream(request.openBody!(), boundary)) {
-      if (part.name === 'file') {
-        if (file !== undefined) throw wrong('The field "file" is there more than once.', 'file');
+      if (part.name === name) {
+        if (file !== undefined) throw wrong(`The field "${name}" is there more than once.`, name);
         file = await fileOf(part, receive);
       } else await readMember(part, members);
     }
-    if (file === undefined) throw wrong('The field "file" is missing.', 'file');
+    if (file === undefined) throw wrong(`The field "${name}" is missing.`, name);
     return { ...file, members };
   } catch (error) {
     await file?.received.discard();
@@ -50,7 +51,7 @@ async function readMember(part: StreamedPart, members: Map<string, string>): Pro
 }
 
 async function fileOf(part: StreamedPart, receive: (body: AsyncIterable<Uint8Array>) => Promise<ReceivedFile>) {
-  if (part.filename === undefined) throw wrong('The field "file" must be a file with a name.', 'file');
+  if (part.filename === undefined) throw wrong(`The field "${part.name}" must be a file with a name.`, part.name);
   const received = await receive(part.body);
   return { received, filename: nameOf(part.filename), mediaType: part.mediaType ?? 'application/octet-stream' };
 }

@@ -16,6 +16,8 @@ import { dialectOf, jsonAnswer, renderError } from '../common/kit/dialects.ts';
 import { readUploadForm } from './form.ts';
 import { uploadEndpoints, versions } from './google/endpoints.ts';
 import { UploadSessions } from './google/sessions.ts';
+import { partEndpoints } from './parts/endpoints.ts';
+import { PartUploads } from './parts/rows.ts';
 import { fileIdIn, shapeOf } from './shapes.ts';
 
 /** A large file on a slow line. */
@@ -31,11 +33,19 @@ export default definePlugin({
     const store = host.get(database);
     await store.migrate('uploads', new URL('./migrations/', import.meta.url));
     const sessions = new UploadSessions(store, host.clock, host.random);
+    const inParts = new PartUploads(store, host.clock, host.random);
     return {
-      endpoints: [...endpointsOf(host), ...uploadEndpoints(host, sessions, uploadTimeoutMs)],
+      endpoints: [
+        ...endpointsOf(host),
+        ...uploadEndpoints(host, sessions, uploadTimeoutMs),
+        ...partEndpoints(host, inParts, uploadTimeoutMs),
+      ],
       pathPrefixes: ['/v1', '/v1beta', '/v1alpha'],
       start() {
-        host.every(cleanIntervalMs, 'forget old uploads', () => sessions.deleteExpired());
+        host.every(cleanIntervalMs, 'forget old uploads', async () => {
+          await sessions.deleteExpired();
+          await inParts.deleteExpired();
+        });
       },
     };
   },

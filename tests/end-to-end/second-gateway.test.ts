@@ -367,6 +367,54 @@ test('of many images at once no more are admitted than the balance pays for', as
   assert.equal(await alt.balance(customer), perImage() / 2n);
 });
 
+test('an address that nobody answers is a 404 in the form of the client, which says what is not offered', async () => {
+  const call = async (desk: Desk, path: string, headers: Record<string, string> = {}) => {
+    const answer = await fetch(desk.origin + path, { method: 'POST', body: '{}', headers });
+    assert.equal(answer.status, 404, path);
+    // biome-ignore lint/suspicious/noExplicitAny: errors of three shapes are asserted on
+    return (await answer.json()) as Record<string, any>;
+  };
+  const google = { 'x-goog-api-key': 'k' };
+  const claude = { 'anthropic-version': '2023-06-01' };
+  const names = [
+    'vector_stores',
+    'containers',
+    'skills',
+    'evals',
+    'fine_tuning/jobs',
+    'prompts',
+    'vector_stores/vs_1/files',
+  ];
+  for (const name of names) {
+    const { error } = await call(main, `/v1/${name}`);
+    assert.deepEqual([error.type, error.code], ['invalid_request_error', 'unknown_url']);
+    assert.match(error.message, /not offered here/);
+    assert.deepEqual(Object.keys(await call(alt, `/v1/${name}`)).sort(), ['code', 'message']);
+    assert.match((await call(alt, `/v1/${name}`))['message'], /not offered here/);
+  }
+  for (const [path, headers, offered] of [
+    ['/v1beta/cachedContents', {}, false],
+    ['/v1beta/interactions', google, false],
+    ['/v1beta/nothing', {}, true],
+    ['/v1alpha/nothing/x', {}, true],
+    ['/v1/nothing', google, true],
+  ] as const) {
+    const { error } = await call(main, path, headers);
+    assert.deepEqual([error.code, error.status], [404, 'NOT_FOUND'], path);
+    assert.equal(/not offered here/.test(error.message), !offered);
+  }
+  for (const [path, offered] of [
+    ['/v1/skills', false],
+    ['/v1/agents', false],
+    ['/v1/nothing', true],
+  ] as const) {
+    const body = await call(main, path, claude);
+    assert.deepEqual([body['type'], body['error'].type], ['error', 'not_found_error']);
+    assert.equal(/not offered here/.test(body['error'].message), !offered);
+  }
+  assert.equal((await call(main, '/v1/nothing'))['error'].type, 'invalid_request_error');
+});
+
 test('what a socket itself refuses has the same shape as what the gateway refuses over HTTP', async () => {
   const customer = await alt.customer({ plan: 'payg' });
   const client = await talk(alt.origin, customer.key);

@@ -1,5 +1,6 @@
 /** The official OpenAI and Anthropic clients upload, list, read and delete files, before the demo gateway. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { request } from 'node:http';
 import { after, before, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
@@ -125,4 +126,65 @@ test('a client that leaves in the middle of its upload leaves nothing, and its c
     setTimeout(() => sending.destroy(new Error('left')), 100);
   });
   assert.equal((await openai().files.list()).data.length, 0);
+});
+
+test('a file comes in parts, joined in the order that is stated, once, and is kept as any other', async () => {
+  const { uploads, files } = openai();
+  const bytes = Buffer.from(text);
+  const order = { bytes: bytes.length, filename: 'parts.jsonl', mime_type: 'text/jsonl', purpose: 'batch' } as const;
+  const upload = await uploads.create({ ...order, expires_after: { anchor: 'created_at', seconds: 7200 } });
+  assert.deepEqual(
+    [
+      upload.object,
+      upload.status,
+      upload.bytes,
+      upload.filename,
+      upload.purpose,
+      upload.expires_at - upload.created_at,
+    ],
+    ['upload', 'pending', bytes.length, 'parts.jsonl', 'batch', 3600],
+  );
+  const send = async (from: number, to: number) =>
+    uploads.parts.create(upload.id, { data: await toFile(bytes.subarray(from, to), 'part') });
+  const last = await send(10, bytes.length);
+  const first = await send(0, 10);
+  assert.deepEqual([first.object, first.upload_id], ['upload.part', upload.id]);
+  await assert.rejects(send(0, 1), { status: 400 }, 'more bytes than were announced');
+  await assert.rejects(uploads.complete(upload.id, { part_ids: [first.id] }), { status: 400 });
+  await assert.rejects(uploads.complete(upload.id, { part_ids: [first.id, 'part_x'] }), { status: 400 });
+  const part_ids = [first.id, last.id];
+  await assert.rejects(uploads.complete(upload.id, { part_ids, md5: 'f'.repeat(32) }), { status: 400 });
+  const others = openai(demo.keys.narrow).uploads;
+  await assert.rejects(others.complete(upload.id, { part_ids }), { status: 404 });
+  await assert.rejects(others.cancel(upload.id), { status: 404 });
+  const md5 = createHash('md5').update(bytes).digest('hex');
+  const done = await uploads.complete(upload.id, { part_ids, md5 });
+  assert.deepEqual([done.status, done.file!.bytes, done.file!.filename], ['completed', bytes.length, 'parts.jsonl']);
+  assert.equal(done.file!.expires_at! - done.file!.created_at, 7200);
+  assert.equal(await (await files.content(done.file!.id)).text(), text);
+  assert.equal((await uploads.complete(upload.id, { part_ids })).file!.id, done.file!.id);
+  await assert.rejects(uploads.cancel(upload.id), { status: 400 });
+  await files.delete(done.file!.id);
+});
+
+test('a cancelled upload takes no part any more, and one beyond the limits is refused with the field', async () => {
+  const { uploads } = openai();
+  const order = { bytes: 3, filename: 'x', mime_type: 'text/plain', purpose: 'user_data' } as const;
+  const upload = await uploads.create(order);
+  const data = await toFile(Buffer.from('abc'), 'x');
+  const part = await uploads.parts.create(upload.id, { data });
+  assert.equal((await uploads.cancel(upload.id)).status, 'cancelled');
+  await assert.rejects(uploads.parts.create(upload.id, { data }), { status: 400 });
+  await assert.rejects(uploads.complete(upload.id, { part_ids: [part.id] }), { status: 400 });
+  const fields = shaped ? [] : ['bytes', 'bytes', 'purpose', 'filename'];
+  const wrong = [{ bytes: 0 }, { bytes: 1e15 }, { purpose: 'none' }, { filename: '' }];
+  for (const [index, over] of wrong.entries())
+    await assert.rejects(
+      uploads.create({ ...order, ...over } as never),
+      (error: { status: number; param?: string }) => {
+        assert.equal(error.status, index === 1 ? 413 : 400);
+        if (!shaped) assert.equal(error.param, fields[index]);
+        return true;
+      },
+    );
 });

@@ -1,0 +1,168 @@
+/** The rows of uploads in parts, and of the parts that have come; the bytes are kept by the plugin `files`. */
+import { type SQL, sql } from 'drizzle-orm';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { Clock, Random } from '../../../core/contract/host-tools.ts';
+import type { Database } from '../../common/domain/database.ts';
+
+/** Of an upload that is not completed, by OpenAI's rule. */
+export const lifetimeMs = 3_600_000;
+/** Of one account, within their lifetime. */
+const mostUploads = 1_000;
+const mostParts = 1_000;
+const idFormat = /^upload_[0-9a-f]{32}$/;
+
+export interface PartUpload {
+  readonly id: string;
+  readonly accountId: string;
+  /** Of the file that is made of the parts. */
+  readonly fileId: string;
+  readonly name: string;
+  readonly purpose: string;
+  readonly mediaType: string;
+  /** As announced. */
+  readonly bytes: number;
+  /** Of the file. */
+  readonly lifetimeMs?: number | undefined;
+  readonly status: 'pending' | 'completed' | 'cancelled';
+  readonly createdAt: number;
+  readonly expiresAt: number;
+}
+
+interface Row {
+  readonly id: string;
+  readonly account_id: string;
+  readonly file_id: string;
+  readonly name: string;
+  readonly purpose: string;
+  readonly media_type: string;
+  readonly bytes: string;
+  readonly lifetime_ms: string | null;
+  readonly status: PartUpload['status'];
+  readonly created_ms: string;
+}
+
+export class PartUploads {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #random: Random;
+
+  constructor(database: Database, clock: Clock, random: Random) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  async begin(order: Omit<PartUpload, 'id' | 'status' | 'createdAt' | 'expiresAt'>): Promise<PartUpload> {
+    const id = this.#newId('upload');
+    const createdAt = this.#clock.now();
+    const made = await this.#rows(sql`
+      insert into ${this.#uploads} (id, account_id, file_id, name, purpose, media_type, bytes, lifetime_ms, created_at)
+      select ${id}, ${order.accountId}, ${order.fileId}, ${order.name}, ${order.purpose}, ${order.mediaType},
+        ${order.bytes}::bigint, ${order.lifetimeMs ?? null}::bigint, ${instant(createdAt)}
+      where (select count(*) from ${this.#uploads} where account_id = ${order.accountId} and created_at > ${this.#oldest})
+        < ${mostUploads}::int
+      returning id`);
+    if (made.length === 0) throw tooMany(`At most ${mostUploads} uploads of an account are begun in an hour.`);
+    return { ...order, id, status: 'pending', createdAt, expiresAt: createdAt + lifetimeMs };
+  }
+
+  /** undefined: the account has none of this id, or it has expired. */
+  async find(accountId: string, id: string): Promise<PartUpload | undefined> {
+    if (!idFormat.test(id)) return undefined;
+    const [row] = await this.#rows<Row>(sql`
+      select id, account_id, file_id, name, purpose, media_type, bytes::text as bytes, lifetime_ms::text as lifetime_ms, status,
+        (extract(epoch from created_at) * 1000)::bigint::text as created_ms
+      from ${this.#uploads} where id = ${id} and account_id = ${accountId} and created_at > ${this.#oldest}`);
+    return row && uploadOf(row);
+  }
+
+  /** Makes room for a part of this many bytes, within what was announced. */
+  async addPart(
+    { id: uploadId, bytes: announced }: PartUpload,
+    bytes: number,
+  ): Promise<{ id: string; createdAt: number }> {
+    const id = this.#newId('part');
+    const createdAt = this.#clock.now();
+    // The lock lets parts that come at the same time be counted one after the other.
+    const made = await this.#database.orm.transaction(async (transaction) => {
+      await transaction.execute(sql`select id from ${this.#uploads} where id = ${uploadId} for update`);
+      return (await transaction.execute(sql`
+        insert into ${this.#parts} (id, upload_id, bytes)
+        select ${id}, ${uploadId}, ${bytes}::bigint
+        where exists (select from ${this.#uploads} where id = ${uploadId} and status = 'pending')
+          and (select count(*) < ${mostParts}::int and coalesce(sum(bytes), 0) + ${bytes}::bigint <= ${announced}::bigint
+            from ${this.#parts} where upload_id = ${uploadId})
+        returning id`)) as unknown as unknown[];
+    });
+    if (made.length > 0) return { id, createdAt };
+    throw new GatewayError(
+      'invalid_request',
+      `The upload has ended, or its parts would have more than the announced ${announced} bytes, or it has ${mostParts} parts.`,
+      { field: 'data', shouldRetry: false },
+    );
+  }
+
+  async removePart(id: string): Promise<void> {
+    await this.#rows(sql`delete from ${this.#parts} where id = ${id}`);
+  }
+
+  /** The bytes of each part, by its id. */
+  async parts({ id }: PartUpload): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.#rows<{ id: string; bytes: string }>(
+      sql`select id, bytes::text as bytes from ${this.#parts} where upload_id = ${id}`,
+    );
+    return new Map(rows.map((row) => [row.id, Number(row.bytes)]));
+  }
+
+  async end(upload: PartUpload, status: 'completed' | 'cancelled'): Promise<PartUpload> {
+    await this.#rows(sql`update ${this.#uploads} set status = ${status} where id = ${upload.id}`);
+    return { ...upload, status };
+  }
+
+  async deleteExpired(): Promise<void> {
+    await this.#rows(sql`delete from ${this.#uploads} where created_at <= ${this.#oldest}`);
+  }
+
+  #newId(kind: string): string {
+    return `${kind}_${this.#random.bytes(16).toString('hex')}`;
+  }
+
+  async #rows<T>(statement: SQL): Promise<T[]> {
+    return (await this.#database.orm.execute(statement)) as unknown as T[];
+  }
+
+  get #oldest(): SQL {
+    return instant(this.#clock.now() - lifetimeMs);
+  }
+
+  get #uploads(): SQL {
+    return sql`${sql.identifier(this.#database.schema)}.part_uploads`;
+  }
+
+  get #parts(): SQL {
+    return sql`${sql.identifier(this.#database.schema)}.upload_parts`;
+  }
+}
+
+function uploadOf(row: Row): PartUpload {
+  const createdAt = Number(row.created_ms);
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    fileId: row.file_id,
+    name: row.name,
+    purpose: row.purpose,
+    mediaType: row.media_type,
+    bytes: Number(row.bytes),
+    lifetimeMs: row.lifetime_ms === null ? undefined : Number(row.lifetime_ms),
+    status: row.status,
+    createdAt,
+    expiresAt: createdAt + lifetimeMs,
+  };
+}
+
+function tooMany(message: string): GatewayError {
+  return new GatewayError('rate_limited', message, { code: 'uploads', retryAfterMs: 60_000 });
+}
+
+const instant = (milliseconds: number) => sql`${new Date(milliseconds).toISOString()}::timestamptz`;
