@@ -9,7 +9,6 @@ import {
   type PluginInstance,
 } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
-import type { Clock } from '../../core/contract/host-tools.ts';
 import { renamed, renamedNotices } from '../../core/contract/renamed.ts';
 import { count, size, z } from '../../core/contract/schema.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
@@ -17,9 +16,9 @@ import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { requestSumsAudit } from '../common/domain/admin/requests.ts';
 import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
-import { attempts, call, type SpendGuard, spendGuard, usageReport, vendorBatch } from '../common/domain/calls.ts';
+import { attempts, call, spendGuard, usageReport, vendorBatch } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
-import { type Authorization, authorization, authorizations, ledger, pool, servedBy } from '../common/domain/ledger.ts';
+import { type Authorization, authorization, authorizations, ledger, pool } from '../common/domain/ledger.ts';
 import { catalog, model } from '../common/domain/models.ts';
 import { plan, plans, rateLimits } from '../common/domain/plans.ts';
 import { multipliers, priceRatio } from '../common/domain/price-ratio.ts';
@@ -40,11 +39,12 @@ import { openLedgerQueries } from './reports/ledger-queries.ts';
 import { admitByBalance } from './reservations/admission.ts';
 import { type HoldRules, termsOf } from './reservations/call-terms.ts';
 import { Caps } from './reservations/caps.ts';
-import { type Hold, sentAttempts } from './reservations/hold.ts';
+import type { Hold } from './reservations/hold.ts';
+import { reportImpossible } from './reservations/impossible.ts';
 import { holdWithin, keySpend } from './reservations/key-spend.ts';
-import { attemptNotes, judge, type Verdict } from './reservations/outcome.ts';
+import type { Verdict } from './reservations/outcome.ts';
 import type { Reservations } from './reservations/reservations.ts';
-import { share } from './reservations/written-off.ts';
+import { HoldGuard, settle } from './reservations/settle.ts';
 import { type BillingRuntime, journalDirectory, openBillingRuntime } from './runtime.ts';
 import { recordEnd, recordHeld } from './timeline.ts';
 
@@ -144,7 +144,7 @@ export async function setUpBilling(
         exchange.set(authorization, authorizationOf(exchange, authorizationStore, caps, host.clock.now()));
         return next();
       }
-      const opening = startHold(exchange, { reservations: runtime.reservations, caps, rules, clock: host.clock });
+      const opening = startHold(exchange, { reservations: runtime.reservations, caps, rules, host });
       // The account is normally in memory, and no wait is needed.
       return opening === undefined ? next() : opening.then(() => next());
     },
@@ -278,13 +278,13 @@ interface CallServices {
   readonly reservations: Reservations;
   readonly caps: Caps;
   readonly rules: HoldRules;
-  readonly clock: Clock;
+  readonly host: Host;
 }
 
 /** Holds the money, and ensures that the hold ends with the exchange. */
 function startHold(exchange: Exchange, services: CallServices): undefined | Promise<void> {
-  const { reservations, caps, rules, clock } = services;
-  const terms = termsOf(exchange, rules, clock.now());
+  const { reservations, caps, rules, host } = services;
+  const terms = termsOf(exchange, rules, host.clock.now());
   const { cap } = exchange.get(caller);
   const taken = cap === undefined ? reservations.create(terms) : holdWithin(caps, cap, terms, reservations);
   if (taken instanceof Promise) return taken.then((hold) => settleAtEnd(exchange, services, hold));
@@ -292,14 +292,16 @@ function startHold(exchange: Exchange, services: CallServices): undefined | Prom
   return undefined;
 }
 
-function settleAtEnd(exchange: Exchange, { reservations, caps, clock }: CallServices, hold: Hold): void {
+function settleAtEnd(exchange: Exchange, { reservations, caps, host }: CallServices, hold: Hold): void {
   let verdict: Verdict | undefined;
   const end = (outcome: Outcome['kind']) => {
     const judged = settle(exchange, reservations, hold, outcome);
     verdict = judged;
-    const at = clock.now();
+    const at = host.clock.now();
     if (hold.terms.cap === undefined && hold.spent !== undefined) caps.charged(hold.terms.keyId, hold.spent, at);
     recordEnd(exchange, at, hold, judged);
+    if (judged.kind === 'SETTLE' && judged.impossible !== undefined)
+      reportImpossible(host, exchange.find(attempts)?.at(-1));
   };
   // A crash after the client has the whole answer must not lose its charge, so the charge is in the journal first.
   exchange.beforeEnd((outcome) => {
@@ -315,35 +317,4 @@ function settleAtEnd(exchange: Exchange, { reservations, caps, clock }: CallServ
   exchange.set(spendGuard, new HoldGuard(reservations, hold));
   exchange.set(callRow, { complete: (facts) => hold.ended && reservations.complete(hold.terms, facts) });
   recordHeld(exchange, hold);
-}
-
-function settle(exchange: Exchange, reservations: Reservations, hold: Hold, outcome: Outcome['kind']): Verdict {
-  const list = exchange.find(attempts) ?? [];
-  const sent = sentAttempts(hold);
-  const report = exchange.find(usageReport);
-  const { seenOutput, unpaid, terms } = hold;
-  const { inputTokens, allowance } = terms;
-  const [counted, served] = [allowance.others, exchange.find(servedBy)];
-  const verdict = judge({ attempts: list, sent, report, outcome, served, inputTokens, seenOutput, counted, unpaid });
-  reservations.settle(hold, verdict, share(attemptNotes(list, sent), list, verdict, terms));
-  return verdict;
-}
-
-class HoldGuard implements SpendGuard {
-  readonly #reservations: Reservations;
-  readonly #hold: Hold;
-
-  constructor(reservations: Reservations, hold: Hold) {
-    this.#reservations = reservations;
-    this.#hold = hold;
-  }
-
-  observe(outputTokens: number): boolean {
-    return this.#reservations.observe(this.#hold, outputTokens);
-  }
-
-  charged(): ReturnType<NonNullable<SpendGuard['charged']>> {
-    const { spent, own } = this.#hold;
-    return spent === undefined ? undefined : { cost: spent, own };
-  }
 }

@@ -50,6 +50,11 @@ const endEvent = defineEvent('billing.end', (...[reason, spent, estimated, final
   return `${usd(spent)} USD charged${estimated ? ', estimated' : ''}${more}`;
 });
 
+const impossibleEvent = defineEvent(
+  'billing.impossible',
+  (reported: string) => `the call cannot have had the reported usage ${reported}: it is estimated`,
+);
+
 const servedEvent = defineEvent('billing.served', (by: string) => `answered by ${by}, without an attempt`);
 
 export function recordHeld(exchange: Exchange, { held, terms }: Hold): void {
@@ -59,6 +64,8 @@ export function recordHeld(exchange: Exchange, { held, terms }: Hold): void {
 export function recordEnd(exchange: Exchange, at: number, hold: Hold, verdict: Verdict): void {
   if (verdict.kind === 'SETTLE' && verdict.served !== undefined)
     recordEvent(exchange, at, servedEvent, [verdict.served.name]);
+  if (verdict.kind === 'SETTLE' && verdict.impossible !== undefined)
+    recordEvent(exchange, at, impossibleEvent, [JSON.stringify(verdict.impossible)]);
   recordEvent(exchange, at, endEvent, () => endValues(hold, verdict));
 }
 

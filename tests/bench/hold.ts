@@ -13,6 +13,7 @@ import type { Attempt, UsageReport } from '../../plugins/common/domain/calls.ts'
 import type { Model } from '../../plugins/common/domain/models.ts';
 import { money, one, oneTool, parseRatio, parseUsd, type Ratio } from '../../plugins/common/domain/money.ts';
 import { flatBook, type PriceBook, type PriceContext, PriceVersion } from '../../plugins/common/domain/prices.ts';
+import { unknownSize } from '../../plugins/common/wire/possible-usage.ts';
 
 const runs = 200_000;
 const rounds = 9;
@@ -99,7 +100,8 @@ async function measure(name: string, { funds = rich, book = flat, context = {}, 
     attempts[0]!.result = 'answered';
     const report = reportOf(index);
     const sent = sentAttempts(hold);
-    const seen = { inputTokens: size.inputTokens, seenOutput: hold.seenOutput, unpaid: hold.unpaid };
+    const asked = { inputTokens: size.inputTokens, maxOutputTokens: undefined, choices: 1 };
+    const seen = { asked, size: unknownSize, seenOutput: hold.seenOutput, unpaid: hold.unpaid };
     const verdict = judge({ attempts, sent, report, outcome: 'complete', ...seen });
     desk.settle(hold, verdict, share(attemptNotes(attempts, sent), attempts, verdict, terms));
     if (index % callsOfTurn === 0) turn();

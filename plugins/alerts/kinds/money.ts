@@ -49,6 +49,14 @@ export function moneyKinds(queries: Queries): AlertKind[] {
       defaults: { threshold: 0, clear: 0, windowMs: 24 * hour, forMs: 0, quietMs: 0, least: 0 },
     },
     {
+      name: 'usage_implausible',
+      title: 'A vendor reported a usage that its call cannot have had',
+      unit: 'count',
+      bad: 'above',
+      fields: { provider: 'text', model: 'text' },
+      defaults: { threshold: 0, clear: 0, windowMs: hour, forMs: 0, quietMs: 0, least: 0 },
+    },
+    {
       name: 'unpriced_model',
       title: 'A model without a price was asked for',
       unit: 'count',

@@ -2,6 +2,7 @@
 import { sql } from 'drizzle-orm';
 import type { RequestSumsAudit } from '../../common/domain/admin/requests.ts';
 import type { Orm } from '../../common/domain/database.ts';
+import { tokenClasses } from '../../common/domain/usage.ts';
 import { checkSums } from '../../common/kit/sums/check.ts';
 import { moneyColumns } from '../ledger/call-rows.ts';
 import { callSums } from '../ledger/call-sums.ts';
@@ -12,6 +13,9 @@ import { allocationRule, type Check, poolChecks, replayAllocations } from './gra
 
 /** At most this many violations of one kind are listed; the others are counted. */
 const listed = 20;
+
+/** Beyond what the prompt shows: far above the contexts and answers of all choices and runs of one call. */
+const mostTokens = 100_000_000;
 
 export interface Violation {
   /** The invariant's number: `M1` … */
@@ -130,6 +134,15 @@ const checks: readonly Check[] = [
       select id::text as subject from ${table('calls')}, lateral (
         select coalesce(sum(coalesce(attempt->>'absorbed', attempt->>10)::bigint), 0) as absorbed from json_array_elements(attempts) as attempt) as sums
       where calls.absorbed <> sums.absorbed`,
+  },
+  {
+    rule: 'M18',
+    what: 'more tokens were charged than a call can have consumed',
+    query: (table) => sql`
+      select id::text as subject from ${table('calls')} as calls, lateral (
+        select sum(count::numeric) as tokens from jsonb_each_text(classes) as counts (name, count)
+        where name in (${sql.raw(tokenClasses.map((name) => `'${name}'`).join(', '))})) as sums
+      where settled and reason is distinct from 'absurd' and sums.tokens > 64 * coalesce(estimated_input, 0) + ${sql.raw(String(mostTokens))}`,
   },
   {
     rule: 'M12',

@@ -9,12 +9,14 @@ import type {
 } from '../../common/domain/ledger.ts';
 import { catalog } from '../../common/domain/models.ts';
 import { type Money, money } from '../../common/domain/money.ts';
+import { type AskedUsage, unknownSize } from '../../common/wire/possible-usage.ts';
 import { bindingWindow, lockedAt } from '../grants/balances.ts';
 import type { EndRecord, SentAttempt, SettleRecord } from '../journal/records.ts';
 import type { AccountChanges } from '../ledger/account-changes.ts';
 import type { Entries } from '../ledger/entries.ts';
 import { boundOf, type Charge, chargeFor } from '../reservations/charge.ts';
 import { type Hold, newHold, settleRecord, voidRecord } from '../reservations/hold.ts';
+import { reportImpossible } from '../reservations/impossible.ts';
 import { attemptNotes, judge, type Verdict } from '../reservations/outcome.ts';
 import { absurdCost, notCovered } from '../reservations/reservations.ts';
 import type { Terms } from '../reservations/terms.ts';
@@ -101,9 +103,18 @@ export class AuthorizationStore implements Authorizations {
     const verdict: Verdict =
       report === undefined
         ? { kind: 'VOID', reason: 'refused' }
-        : judge({ attempts: list, sent, report, outcome: 'complete', inputTokens: terms.inputTokens, seenOutput: 0 });
+        : judge({
+            attempts: list,
+            sent,
+            report,
+            outcome: 'complete',
+            asked: askedBy(terms),
+            size: terms.entry ?? unknownSize,
+            seenOutput: 0,
+          });
     const shares = share(attemptNotes(list, sent), list, verdict, terms);
     if (verdict.kind === 'VOID') return voidRecord(hold, at, reason, shares);
+    if (verdict.impossible !== undefined) reportImpossible(this.#host, list.at(-1));
     const charge = chargeFor(terms, verdict.usage, verdict, shares.notes);
     if (charge.cost <= absurdCost) return settleRecord(hold, at, verdict, charge, shares);
     const fields = { id: terms.id, cost: charge.cost.toString(), usage: verdict.usage };
@@ -111,6 +122,13 @@ export class AuthorizationStore implements Authorizations {
     const held: Charge = { ...charge, cost: hold.held, own: undefined };
     return settleRecord(hold, at, { ...verdict, estimated: true }, held, shares);
   }
+}
+
+/** What was asked for, by the terms: all of it was held. */
+function askedBy({ inputTokens, outputTokens, allowance }: Terms): AskedUsage {
+  const { tools, images, seconds, others } = allowance;
+  const counted = others === undefined ? {} : { counted: others };
+  return { inputTokens, maxOutputTokens: outputTokens, choices: 1, toolCalls: tools, images, seconds, ...counted };
 }
 
 /** Throws 402 unless the account has the amount outside of leases, expired grants and used-up windows. */

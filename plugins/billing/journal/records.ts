@@ -122,7 +122,7 @@ export type AttemptNote = Readonly<Omit<Attempt, 'status' | 'durationMs' | 'erro
   /** Whole milliseconds. */
   readonly durationMs?: number | undefined;
   readonly error?: string | undefined;
-  /** The party that bears its cost; absent: no cost. For the operator: the amount and the usage. */
+  /** The party that bears its cost; absent: no cost. For the operator: the amount and the usage; for the client: a reported usage that was not possible. */
   readonly bearer?: 'client' | 'operator';
   readonly absorbed?: string;
   readonly usage?: Usage;

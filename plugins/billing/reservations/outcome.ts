@@ -4,6 +4,7 @@ import type { Attempt, UsageReport } from '../../common/domain/calls.ts';
 import { isDelivered, type ServedAnswer, type ServedBy } from '../../common/domain/ledger.ts';
 import type { Services } from '../../common/domain/prices.ts';
 import { readCount, type Usage, type UsageClass } from '../../common/domain/usage.ts';
+import { type AskedUsage, type ModelSize, possibleUsage } from '../../common/wire/possible-usage.ts';
 import type { AttemptNote, SentAttempt } from '../journal/records.ts';
 
 export interface Ending {
@@ -15,11 +16,11 @@ export interface Ending {
   readonly outcome: Outcome['kind'];
   /** A plugin gave the answer without an attempt. */
   readonly served?: ServedAnswer | undefined;
-  /** Estimated prompt tokens, and output tokens seen: charged when nothing better is known. */
-  readonly inputTokens: number;
+  /** What was asked for and the model's size, which bound the usage. Charged when nothing better is known. */
+  readonly asked: AskedUsage;
+  readonly size: ModelSize;
+  /** Output tokens seen: charged when nothing better is known. */
   readonly seenOutput: number;
-  /** What the request shows that it consumes beside tokens; charged with them. */
-  readonly counted?: Usage | undefined;
   /** The answer was stopped because it could not be paid further: the output seen is charged. */
   readonly unpaid?: boolean;
 }
@@ -40,6 +41,8 @@ export interface Settlement {
   /** Charged in place of attempts. */
   readonly served?: ServedBy | undefined;
   readonly usage: Usage;
+  /** The vendor's own counts where the call cannot have consumed them: estimates are charged. */
+  readonly impossible?: Usage | undefined;
   readonly estimated: boolean;
   readonly terminal: boolean;
   readonly finish?: string | undefined;
@@ -84,7 +87,7 @@ function judgeAttempts(ending: Ending): Verdict {
   return { kind: 'VOID', reason: 'unknown' };
 }
 
-function servedSettlement({ inputTokens, seenOutput, report }: Ending, served: ServedBy): Settlement {
+function servedSettlement({ asked: { inputTokens }, seenOutput, report }: Ending, served: ServedBy): Settlement {
   const usage = believable(served.usage, inputTokens, seenOutput);
   return {
     kind: 'SETTLE',
@@ -120,18 +123,22 @@ function numbered<Item extends { readonly number: number }>(items: readonly Item
 
 /** `reported`: the report's usage, if it has any count. */
 function settlement(ending: Ending, reported: Usage | undefined): Settlement {
-  const { report, outcome, inputTokens, seenOutput, counted } = ending;
+  const { report, outcome, seenOutput, asked, size } = ending;
+  const { inputTokens, counted } = asked;
   const reason = outcome === 'client_left' ? 'client_left' : outcome === 'failed' ? 'cut' : 'answered';
   if (report === undefined || reported === undefined) {
     const usage = { input: inputTokens, output: seenOutput, ...counted };
     const terminal = report?.terminal ?? false;
     return { kind: 'SETTLE', reason: reason === 'answered' ? 'no_usage' : reason, usage, estimated: true, terminal };
   }
-  const usage = believable(reported, inputTokens, seenOutput, counted);
+  const believed = believable(reported, inputTokens, seenOutput, counted);
+  const seen = report.seen ?? { bytes: 0, tokens: seenOutput };
+  const usage = possibleUsage(believed, asked, size, seen);
   return {
     kind: 'SETTLE',
     reason,
     usage,
+    ...(usage === reported ? {} : { impossible: reported }),
     estimated: usage !== reported || report.estimated,
     terminal: report.terminal,
     finish: report.finish,

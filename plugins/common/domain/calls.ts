@@ -1,6 +1,7 @@
 /** The call of one exchange: the client's request, the attempts at vendors, and the answer's usage. */
 
 import { defineContextKey, defineService } from '../../../core/contract/contract.ts';
+import type { SeenAnswer } from '../wire/possible-usage.ts';
 import type { Model } from './models.ts';
 import type { Money } from './money.ts';
 import type { Services } from './prices.ts';
@@ -120,6 +121,8 @@ export interface UsageReport {
   readonly services?: Services;
   /** The vendor's description of the produced media; overrides `Call.media`. */
   readonly media?: readonly string[];
+  /** The answer's text as it passed; absent: it has none. */
+  readonly seen?: SeenAnswer;
 }
 
 export const usageReport = defineContextKey<UsageReport>('usage');

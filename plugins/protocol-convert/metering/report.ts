@@ -5,20 +5,23 @@
 import type { Call, UsageReport } from '../../common/domain/calls.ts';
 import type { Services } from '../../common/domain/prices.ts';
 import type { Usage } from '../../common/domain/usage.ts';
+import { type ModelSize, mostOutput, type SeenAnswer } from '../../common/wire/possible-usage.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import { answerTokens } from './estimate.ts';
 
 export class LiveReport implements UsageReport {
   readonly #usageMeter: UsageMeter;
   readonly #call: Call;
+  readonly #size: ModelSize;
   /** The upstream failed or reported an error. */
   broken = false;
   #reportsRead = 0;
   #reportedOutput = 0;
 
-  constructor(usageMeter: UsageMeter, call: Call) {
+  constructor(usageMeter: UsageMeter, call: Call, size: ModelSize) {
     this.#usageMeter = usageMeter;
     this.#call = call;
+    this.#size = size;
   }
 
   get usage(): Usage {
@@ -40,7 +43,8 @@ export class LiveReport implements UsageReport {
     const { text } = this.#usageMeter;
     if (text.reports !== this.#reportsRead) {
       this.#reportsRead = text.reports;
-      this.#reportedOutput = outputOf(this.#usageMeter.reading.usage);
+      // An impossible count must not stop the answer.
+      this.#reportedOutput = Math.min(outputOf(this.#usageMeter.reading.usage), mostOutput(this.#call, this.#size));
     }
     return this.#reportedOutput + answerTokens(text.bytesUnreported, text.framesUnreported);
   }
@@ -56,6 +60,11 @@ export class LiveReport implements UsageReport {
 
   get upstreamId(): string | undefined {
     return storable(this.#usageMeter.upstreamId);
+  }
+
+  get seen(): SeenAnswer {
+    const { bytes, frames } = this.#usageMeter.text;
+    return { bytes, tokens: answerTokens(bytes, frames) };
   }
 
   get finish(): string | undefined {

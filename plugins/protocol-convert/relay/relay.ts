@@ -13,6 +13,7 @@ import type { Usage, UsageClass } from '../../common/domain/usage.ts';
 import { maxScrubbedBytes } from '../../common/kit/scrub.ts';
 import { classify, classifyBody, notAnAnswer } from '../../common/kit/upstream-errors.ts';
 import { asBytes, isWhole, wholeBody } from '../../common/wire/answer-body.ts';
+import { unknownSize } from '../../common/wire/possible-usage.ts';
 import type { AnsweringProtocol, Opened, Prepared } from '../../common/wire/protocols.ts';
 import type { CostOf } from '../../common/wire/readings.ts';
 import type { UsageMeter, UsageMeterOptions } from '../../common/wire/usage-meter.ts';
@@ -102,7 +103,7 @@ function setUsage(
   if (!isObject(json)) return;
   const usageMeter = protocol.createUsageMeter(call, usageMeterOptions(exchange, tools, call, {}, headers, false));
   usageMeter.whole(json);
-  exchange.set(usageReport, new LiveReport(usageMeter, call));
+  exchange.set(usageReport, new LiveReport(usageMeter, call, exchange.find(model) ?? unknownSize));
 }
 
 function relayWhole(
@@ -122,7 +123,7 @@ function relayWhole(
     usageMeterOptions(exchange, tools, call, hooks, answer.headers, false),
   );
   usageMeter.whole(json);
-  const report = new LiveReport(usageMeter, call);
+  const report = new LiveReport(usageMeter, call, exchange.find(model) ?? unknownSize);
   if (usageMeter.error !== undefined) {
     const { error } = usageMeter;
     const told = error === json ? body : Buffer.from(JSON.stringify(error));
@@ -156,7 +157,7 @@ async function relayStream(
   const withholdUsage = prepared.withholdUsage ?? false;
   const options = usageMeterOptions(exchange, tools, call, hooks, answer.headers, withholdUsage);
   const usageMeter = protocol.createUsageMeter(call, options);
-  const report = new LiveReport(usageMeter, call);
+  const report = new LiveReport(usageMeter, call, exchange.find(model) ?? unknownSize);
   // Set before the body is pulled: a client may disconnect at any time, and a body that is never pulled runs no code.
   exchange.set(usageReport, report);
   form?.begin?.(report);

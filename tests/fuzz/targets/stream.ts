@@ -1,4 +1,5 @@
 /** Upstream streams of each protocol: any bytes are read by tap and codec, and told to a client of any protocol. */
+
 import assert from 'node:assert/strict';
 import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
 import type { ReplyContext } from '../../../plugins/common/canonical/codec.ts';
@@ -7,6 +8,7 @@ import type { Call } from '../../../plugins/common/domain/calls.ts';
 import { maxCount, usageClasses } from '../../../plugins/common/domain/usage.ts';
 import { FrameReader, parseFrame } from '../../../plugins/common/kit/sse.ts';
 import { readFrame } from '../../../plugins/common/wire/frame.ts';
+import { unknownSize } from '../../../plugins/common/wire/possible-usage.ts';
 import type { Protocol, StreamReader } from '../../../plugins/common/wire/protocols.ts';
 import type { UsageMeter } from '../../../plugins/common/wire/usage-meter.ts';
 import { LiveReport } from '../../../plugins/protocol-convert/metering/report.ts';
@@ -101,7 +103,7 @@ interface Played {
 function play(upstream: Protocol, client: Protocol, chunks: readonly Buffer[]): Played {
   const call = callOf(upstream.name);
   const tap = upstream.createUsageMeter(call, { withholdUsage: false });
-  const report = new LiveReport(tap, call);
+  const report = new LiveReport(tap, call, unknownSize);
   const encoder = client.codec.createEncoder(contextFor(client, report));
   const rules = new EventRules();
   const verdicts: string[] = [];

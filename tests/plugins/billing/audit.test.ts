@@ -59,6 +59,16 @@ const damages: { name: string; rules: string[]; plant: (world: World) => Promise
     plant: (world) => plant(world, sql`update ${world.table('totals')} set funding = funding - 5`),
   },
   {
+    name: 'a charge for more tokens than a call can have',
+    rules: ['M17', 'M18', 'M9'],
+    plant: (world) =>
+      plant(
+        world,
+        sql`update ${world.table('calls')} set classes = '{"input": 1000, "output": 4000000000}'
+          where id = (select id from ${world.table('calls')} where settled order by id limit 1)`,
+      ),
+  },
+  {
     name: 'a balance after a row that does not follow',
     rules: ['M1', 'M1'],
     plant: (world) =>

@@ -6,7 +6,7 @@ import type { Outcome } from '../../../core/contract/contract.ts';
 import { judge } from '../../../plugins/billing/reservations/outcome.ts';
 import { type Attempt, type UsageReport, usageReport } from '../../../plugins/common/domain/calls.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
-import { attemptOf, enter, leaveWorlds, meterOf, newCall, newWorld, report, send } from './world.ts';
+import { attemptOf, enter, leaveWorlds, limits, meterOf, newCall, newWorld, report, send } from './world.ts';
 
 after(leaveWorlds);
 
@@ -173,7 +173,7 @@ test('every row of the outcome table costs what it says, and leaves one end, its
 test('an attempt that the router counts but that never reached the socket is not charged', () => {
   const first = attemptOf('refused', 1);
   const sent = [{ kind: 'SENT' as const, id: 'x', at: 0, ...first }];
-  const ending = { sent, report: undefined, outcome: 'client_left' as const, inputTokens: 10, seenOutput: 0 };
+  const ending = { sent, report: undefined, outcome: 'client_left' as const, ...limits(10) };
   const verdict = judge({ ...ending, attempts: [first, attemptOf('running', 2)] });
   assert.deepEqual(verdict, { kind: 'VOID', reason: 'not_sent' });
 });
@@ -186,8 +186,7 @@ test('a refusal that reports real usage is charged for it', () => {
     sent,
     report: report({ input: 12, output: 0 }),
     outcome: 'complete',
-    inputTokens: 10,
-    seenOutput: 0,
+    ...limits(10),
   });
   assert.equal(verdict.kind, 'SETTLE');
 });

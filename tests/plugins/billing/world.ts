@@ -30,6 +30,7 @@ import { catalog, type Model, model } from '../../../plugins/common/domain/model
 import { type Money, money, parseUsd } from '../../../plugins/common/domain/money.ts';
 import { flatBook } from '../../../plugins/common/domain/prices.ts';
 import type { Price } from '../../../plugins/common/domain/usage.ts';
+import { unknownSize } from '../../../plugins/common/wire/possible-usage.ts';
 import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, okAnswer } from '../../helpers/fakes.ts';
 import { KeptTables } from '../../helpers/kept-tables.ts';
 import { openInProcess } from '../../helpers/template.ts';
@@ -202,6 +203,11 @@ export async function send(exchange: FakeExchange): Promise<Attempt> {
   exchange.set(attempts, list);
   await exchange.send();
   return attempt;
+}
+
+/** What bounds the usage of a call with so many tokens of prompt. */
+export function limits(inputTokens: number) {
+  return { asked: { inputTokens, maxOutputTokens: undefined, choices: 1 }, size: unknownSize, seenOutput: 0 };
 }
 
 export function report(usage: UsageReport['usage'], options: Partial<UsageReport> = {}): UsageReport {

@@ -9,12 +9,19 @@ import { type Attempt, usageReport } from '../../../plugins/common/domain/calls.
 import { cost, parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
 import { flatBook, PriceVersion, versionAt } from '../../../plugins/common/domain/prices.ts';
 import { fc } from '../../helpers/properties.ts';
-import { attemptOf, enter, leaveWorlds, newCall, newWorld, price, report, send } from './world.ts';
+import { attemptOf, enter, leaveWorlds, limits, newCall, newWorld, price, report, send } from './world.ts';
 
 after(leaveWorlds);
 
 const allowance = { tools: 0, images: 0, seconds: 0 };
-const terms = { inputTokens: 1_000, allowance, prices: versionAt(flatBook(price, 'v1'), 0)!, at: 0, context: {} };
+const terms = {
+  inputTokens: 1_000,
+  allowance,
+  prices: versionAt(flatBook(price, 'v1'), 0)!,
+  at: 0,
+  context: {},
+  entry: undefined,
+};
 const results: Attempt['result'][] = ['running', 'not_sent', 'refused', 'unknown', 'answered'];
 
 const attemptsOf = fc
@@ -51,8 +58,7 @@ test('whatever the attempts came to, the client bears one at most, and the opera
         sent,
         report: usage === undefined ? undefined : report(usage),
         outcome: kind,
-        inputTokens: 1_000,
-        seenOutput: 0,
+        ...limits(1_000),
       });
       const { notes, writtenOff: absorbed } = share(attemptNotes(attempts, sent), attempts, verdict, terms);
       const clients = notes.filter(({ bearer }) => bearer === 'client');
@@ -76,7 +82,7 @@ test('of attempts that ran at the same time the client bears the one that counts
   const [first, second] = [attemptOf('answered', 1), { ...attemptOf('unknown', 2), provider: 'other' }];
   const sent = [first, second].map((attempt) => ({ at: 0, ...attempt }));
   const attempts = [second, first];
-  const ending = { attempts, sent, report: report({ input: 7, output: 3 }), inputTokens: 1_000, seenOutput: 0 };
+  const ending = { attempts, sent, report: report({ input: 7, output: 3 }), ...limits(1_000) };
   const verdict = judge({ ...ending, outcome: 'complete' });
   assert.deepEqual([verdict.kind, verdict.reason], ['SETTLE', 'answered']);
   const { notes, writtenOff: absorbed } = share(attemptNotes(attempts, sent), attempts, verdict, terms);
@@ -121,7 +127,7 @@ test('an attempt is written off at the price of its own length and of the reques
   const long = { ...attemptOf('unknown', 1), consumed: { usage: { input: 3_000 }, estimated: false } };
   const attempts = [long, attemptOf('unknown', 2)];
   const sent = attempts.map((attempt) => ({ at: 0, ...attempt }));
-  const asked = { inputTokens: 1_000, allowance, prices, at: 0, context: { services: { tier: 'flex' } } };
+  const asked = { ...terms, prices, context: { services: { tier: 'flex' } } };
   const { notes } = share(attemptNotes(attempts, sent), attempts, { kind: 'VOID', reason: 'unknown' }, asked);
   assert.deepEqual(
     notes.map(({ absorbed }) => absorbed),

@@ -76,18 +76,13 @@ const asEvents = { model: 'tokened', stream_format: 'sse' };
 
 test('events pass as they come, and the usage of the last one is charged whatever it is', async () => {
   await fc.assert(
-    fc.asyncProperty(
-      fc.integer({ min: 1, max: 1_000_000 }),
-      fc.nat(1_000_000),
-      fc.nat(200),
-      async (input, output, cut) => {
-        const body = delta + done(input, output);
-        house.first.play({ headers: events, body, cuts: [Math.min(cut, body.length - 1)] });
-        const charge = await charged(async () => assert.equal((await speak(asEvents)).text, body));
-        assert.deepEqual([charge.usage, charge.estimated], [{ input, output_audio: output }, false]);
-        assert.equal(charge.paid, BigInt(input) * 600n + BigInt(output) * 12_000n);
-      },
-    ),
+    fc.asyncProperty(fc.integer({ min: 1, max: 8_000 }), fc.nat(250), fc.nat(200), async (input, output, cut) => {
+      const body = delta + done(input, output);
+      house.first.play({ headers: events, body, cuts: [Math.min(cut, body.length - 1)] });
+      const charge = await charged(async () => assert.equal((await speak(asEvents)).text, body));
+      assert.deepEqual([charge.usage, charge.estimated], [{ input, output_audio: output }, false]);
+      assert.equal(charge.paid, BigInt(input) * 600n + BigInt(output) * 12_000n);
+    }),
     { numRuns: 10 },
   );
 });
@@ -179,9 +174,9 @@ test('without counters the length in the header of the file is charged, and mark
 test('whatever tokens a vendor reports are charged exactly, whole and at the end of a stream', async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.integer({ min: 1, max: 1e6 }),
-      fc.nat(1e6),
-      fc.nat(1e6),
+      fc.integer({ min: 1, max: 4_000 }),
+      fc.nat(4_000),
+      fc.nat(250),
       fc.boolean(),
       async (audio, text, output, stream) => {
         const usage = {

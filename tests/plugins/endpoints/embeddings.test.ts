@@ -77,9 +77,9 @@ test('a vendor that knows one form of vectors alone is answered in the form that
   }
 });
 
-test('whatever count a vendor reports is what is charged, in whole nano-USD', async () => {
+test('whatever possible count a vendor reports is charged, in whole nano-USD', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.integer({ min: 1, max: 5_000_000 }), fc.nat(3), async (tokens, more) => {
+    fc.asyncProperty(fc.integer({ min: 1, max: 8_000 }), fc.nat(3), async (tokens, more) => {
       const vectors = Array.from({ length: more + 1 }, () => [0.25, -1e-7]);
       house.first.play({ headers: json, body: openaiAnswer(vectors, tokens) });
       const [before, charges] = [await house.balance(), (await house.charges(0)).length];

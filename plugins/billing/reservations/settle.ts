@@ -1,0 +1,51 @@
+/** A call's hold while its answer runs, and its end with the exchange. */
+import type { Exchange, Outcome } from '../../../core/contract/contract.ts';
+import { attempts, call, type SpendGuard, usageReport } from '../../common/domain/calls.ts';
+import { servedBy } from '../../common/domain/ledger.ts';
+import { unknownSize } from '../../common/wire/possible-usage.ts';
+import { type Hold, sentAttempts } from './hold.ts';
+import { attemptNotes, judge, type Verdict } from './outcome.ts';
+import type { Reservations } from './reservations.ts';
+import { share } from './written-off.ts';
+
+export function settle(exchange: Exchange, reservations: Reservations, hold: Hold, outcome: Outcome['kind']): Verdict {
+  const list = exchange.find(attempts) ?? [];
+  const sent = sentAttempts(hold);
+  const report = exchange.find(usageReport);
+  const { seenOutput, unpaid, terms } = hold;
+  const served = exchange.find(servedBy);
+  const [asked, size] = [exchange.get(call), terms.entry ?? unknownSize];
+  const verdict = judge({
+    attempts: list,
+    sent,
+    report,
+    outcome,
+    served,
+    seenOutput,
+    unpaid,
+    asked,
+    size,
+  });
+  reservations.settle(hold, verdict, share(attemptNotes(list, sent), list, verdict, terms));
+  return verdict;
+}
+
+/** Compares a running answer with the hold. */
+export class HoldGuard implements SpendGuard {
+  readonly #reservations: Reservations;
+  readonly #hold: Hold;
+
+  constructor(reservations: Reservations, hold: Hold) {
+    this.#reservations = reservations;
+    this.#hold = hold;
+  }
+
+  observe(outputTokens: number): boolean {
+    return this.#reservations.observe(this.#hold, outputTokens);
+  }
+
+  charged(): ReturnType<NonNullable<SpendGuard['charged']>> {
+    const { spent, own } = this.#hold;
+    return spent === undefined ? undefined : { cost: spent, own };
+  }
+}

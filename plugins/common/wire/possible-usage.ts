@@ -1,0 +1,127 @@
+/**
+ * What a call can have consumed at most: by its request, its model and the bytes of its answer. Vendors' counts beyond it are not
+ * charged. Pure.
+ */
+import type { Call } from '../domain/calls.ts';
+import type { Model } from '../domain/models.ts';
+import { pieceClasses, type Usage, type UsageClass } from '../domain/usage.ts';
+
+/** The members of a call that bound its usage. */
+export type AskedUsage = Pick<
+  Call,
+  'inputTokens' | 'maxOutputTokens' | 'choices' | 'toolCalls' | 'images' | 'seconds' | 'counted' | 'kind'
+>;
+export type ModelSize = Pick<Model, 'contextTokens' | 'maxOutputTokens'>;
+
+/** A model that the catalogue does not have any more. */
+export const unknownSize: ModelSize = { contextTokens: undefined, maxOutputTokens: undefined };
+
+/** An answer's text that has passed: its size, and what it is estimated at. */
+export interface SeenAnswer {
+  readonly bytes: number;
+  readonly tokens: number;
+}
+
+/** The longest context on the market, for a model that the catalogue gives no size of. */
+const unknownContext = 2_000_000;
+/** An estimate below this includes no document, no kept conversation and no picture, so the prompt's size is known. */
+const smallPrompt = 5_000;
+/** Tokens that vendors add to a prompt: instructions of their own, templates. */
+const addedTokens = 8_192;
+/** A larger prompt may refer to content that the vendor knows: the estimate of a page or a document is at most so many times too low. */
+const unknownContent = 64;
+/** Calls of the vendor's own tools without a request for them: some models always search. */
+const usualCalls = 256;
+const usualPieces = 16;
+
+const promptClasses: readonly UsageClass[] = [
+  ...(['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'input_audio', 'input_image'] as const),
+  ...(['cache_read_audio', 'cache_read_image'] as const),
+];
+const answerClasses: readonly UsageClass[] = ['output', 'output_audio', 'output_image'];
+
+/** Vendors stop a few tokens late, and count their own. */
+const slack = (tokens: number): number => tokens + Math.ceil(tokens / 4) + 256;
+
+const contextOf = ({ contextTokens }: ModelSize): number => contextTokens ?? unknownContext;
+const longestAnswer = (size: ModelSize): number => size.maxOutputTokens ?? contextOf(size);
+/** The model runs again after each call of a tool that the vendor runs. */
+const runsOf = ({ toolCalls = 0 }: AskedUsage): number => 1 + toolCalls;
+
+/** Output tokens without reasoning, which some vendors do not count within the request's own bound. */
+function mostAnswer(asked: AskedUsage, size: ModelSize): number {
+  const longest = longestAnswer(size);
+  const bound = Math.min(asked.maxOutputTokens ?? longest, longest);
+  return slack(asked.choices * runsOf(asked) * bound);
+}
+
+/** All output tokens. */
+export function mostOutput(asked: AskedUsage, size: ModelSize): number {
+  return mostAnswer(asked, size) + slack(asked.choices * runsOf(asked) * longestAnswer(size));
+}
+
+function mostPrompt(asked: AskedUsage, size: ModelSize): number {
+  const estimate = asked.inputTokens + sumOf(asked.counted ?? {}, promptClasses);
+  // A reranker reads the query with each document.
+  if (asked.kind === 'rerank') return estimate * estimate + addedTokens;
+  const added = estimate < smallPrompt ? 2 * estimate + addedTokens : unknownContent * estimate;
+  // What the vendor's own tools find becomes part of the prompt.
+  const bySize = (asked.toolCalls ?? 0) > 0 ? Number.POSITIVE_INFINITY : added;
+  return Math.min(bySize, slack(runsOf(asked) * contextOf(size)) + 2 * estimate);
+}
+
+function mostPieces(name: UsageClass, { toolCalls = 0, images, seconds, counted }: AskedUsage): number {
+  if (name === 'request') return 1;
+  if (name === 'image') return usualPieces + 2 * (images ?? 0);
+  if (name === 'second') return 60 * usualPieces + 2 * (seconds ?? 0);
+  return usualCalls + 4 * (toolCalls + (counted?.[name] ?? 0));
+}
+
+/** Characters and seconds of audio: the request shows them. */
+const mostMeasured = (counted: number | undefined): number => 64 * ((counted ?? 0) + addedTokens);
+
+function sumOf(usage: Usage, names: readonly UsageClass[]): number {
+  let sum = 0;
+  for (const name of names) sum += usage[name] ?? 0;
+  return sum;
+}
+
+/**
+ * The usage itself where all of it is possible. Else with estimates in place of what is not: of the prompt by the request, of
+ * the answer by `seen`, of pieces by what was asked for.
+ */
+export function possibleUsage(usage: Usage, asked: AskedUsage, size: ModelSize, seen: SeenAnswer): Usage {
+  let possible: { [K in UsageClass]?: number } = usage;
+  const change = (names: readonly UsageClass[], estimates: Usage) => {
+    possible = { ...possible };
+    for (const name of names) delete possible[name];
+    for (const name of names) if (estimates[name] !== undefined) possible[name] = estimates[name];
+  };
+  const { counted = {} } = asked;
+  if (sumOf(usage, promptClasses) > mostPrompt(asked, size))
+    change(promptClasses, { ...counted, input: asked.inputTokens + (counted.input ?? 0) });
+  if (!isPossibleAnswer(usage, asked, size, seen))
+    change([...answerClasses, 'reasoning'], { output: seen.tokens + (counted.output ?? 0) });
+  for (const name of pieceClasses) {
+    const count = usage[name];
+    if (count !== undefined && count > mostPieces(name, asked)) change([name], { [name]: piecesAskedFor(name, asked) });
+  }
+  for (const name of ['character', 'audio'] as const)
+    if ((usage[name] ?? 0) > mostMeasured(counted[name])) change([name], { [name]: counted[name] ?? 0 });
+  return possible;
+}
+
+/** A token has at least one byte, so what has passed is proof; reasoning may be hidden. */
+function isPossibleAnswer(usage: Usage, asked: AskedUsage, size: ModelSize, { bytes }: SeenAnswer): boolean {
+  const answer = sumOf(usage, answerClasses);
+  const reasoning = usage.reasoning ?? 0;
+  if (answer + reasoning <= bytes) return true;
+  return answer <= Math.max(bytes, mostAnswer(asked, size)) && answer + reasoning <= mostOutput(asked, size);
+}
+
+function piecesAskedFor(name: UsageClass, { images, seconds, toolCalls, counted }: AskedUsage): number {
+  if (name === 'request') return 1;
+  if (name === 'image') return images ?? 1;
+  if (name === 'second') return seconds ?? 0;
+  return counted?.[name] ?? toolCalls ?? 1;
+}
