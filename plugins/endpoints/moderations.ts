@@ -1,9 +1,8 @@
 /** `POST /v1/moderations`: relayed; the model may be left out. */
 import { isObject } from '../../core/json/json.ts';
 import { invalid } from '../../core/json/request-body.ts';
-import { editBody } from '../common/kit/body-edits.ts';
 import { envelopeAnswer } from '../common/kit/error-envelope.ts';
-import { checkLength, isAbsent, modelOf, readJson } from './checks.ts';
+import { checkLength, isAbsent, modelOf, readJson, relayedBody } from './checks.ts';
 import type { EndpointDescription } from './description.ts';
 import { openaiUsage } from './embeddings/vectors.ts';
 import { heldTokens } from './estimate.ts';
@@ -39,7 +38,7 @@ export const moderations: EndpointDescription = {
       prepare: (target) => ({
         wire: bearer,
         path: '/moderations',
-        ...editBody(body, target, isNamed ? {} : { changes: named(json, target.model) }),
+        ...relayedBody(body, target, isNamed ? {} : { changes: named(json, target.model) }),
         converted: false,
         answer: {
           form: 'whole',

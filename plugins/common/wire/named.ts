@@ -34,6 +34,7 @@ const unread = new Set([
   ...['tools', 'tool_choice', 'toolConfig', 'tool_config', 'functions', 'function_call', 'metadata', 'labels', 'user'],
   ...['response_format', 'text', 'output_format', 'prediction', 'stop', 'thinking', 'reasoning', 'stream_options'],
   ...['include', 'safetySettings', 'safety_settings', 'context_management', 'client_metadata', 'prompt', 'audio'],
+  ...['documents', 'query', 'texts'],
 ]);
 /** The same, deeper. */
 const opaque = new Set(['schema', 'responseSchema', 'responseJsonSchema', 'response_schema', 'response_json_schema']);

@@ -4,11 +4,10 @@ import { invalid } from '../../../core/json/request-body.ts';
 import { AudioFrames } from '../../common/audio/frames.ts';
 import type { UsageReport } from '../../common/domain/calls.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
-import { editBody } from '../../common/kit/body-edits.ts';
 import { envelopeAnswer } from '../../common/kit/error-envelope.ts';
 import { refuseIds } from '../../common/wire/named.ts';
 import type { VendorId } from '../../common/wire/protocols.ts';
-import { isAbsent, modelOf, readJson, requiredText, wordOf } from '../checks.ts';
+import { isAbsent, modelOf, readJson, relayedBody, requiredText, wordOf } from '../checks.ts';
 import type { AnswerContext, EndpointDescription, Limits, StreamMeter } from '../description.ts';
 import { chargedTokens, heldTokens } from '../estimate.ts';
 import { EventMeter } from '../events.ts';
@@ -54,7 +53,7 @@ export const speech: EndpointDescription = {
         return {
           wire: bearer,
           path: '/audio/speech',
-          ...editBody(body, target),
+          ...relayedBody(body, target),
           accept: isEvents ? 'text/event-stream' : '*/*',
           converted: false,
           answer: {

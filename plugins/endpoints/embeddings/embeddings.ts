@@ -2,9 +2,17 @@
 import { asBuffer, isObject, type JsonObject, listOf } from '../../../core/json/json.ts';
 import { invalid, type RequestBody } from '../../../core/json/request-body.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
-import { editBody } from '../../common/kit/body-edits.ts';
 import { envelopeAnswer } from '../../common/kit/error-envelope.ts';
-import { checkLength, isAbsent, modelOf, positiveOf, readJson, unsupportedByModel, wordOf } from '../checks.ts';
+import {
+  checkLength,
+  isAbsent,
+  modelOf,
+  positiveOf,
+  readJson,
+  relayedBody,
+  unsupportedByModel,
+  wordOf,
+} from '../checks.ts';
 import type { EndpointDescription, Limits, Prepared } from '../description.ts';
 import { heldTokens } from '../estimate.ts';
 import { objectMember, parseAnswer } from '../whole-json.ts';
@@ -108,7 +116,7 @@ function relayed(body: RequestBody, { encoding, others }: ReadRequest, target: T
   return {
     wire: bearer,
     path: '/embeddings',
-    ...editBody(body, target),
+    ...relayedBody(body, target),
     converted: false,
     answer: {
       form: 'whole',

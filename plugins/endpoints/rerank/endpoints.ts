@@ -2,8 +2,7 @@
 import type { RequestBody } from '../../../core/json/request-body.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import type { Usage } from '../../common/domain/usage.ts';
-import { editBody } from '../../common/kit/body-edits.ts';
-import { isAbsent, readJson } from '../checks.ts';
+import { isAbsent, readJson, relayedBody } from '../checks.ts';
 import type { AnswerContext, EndpointDescription, Prepared } from '../description.ts';
 import { rerankError } from '../errors.ts';
 import { parseAnswer } from '../whole-json.ts';
@@ -71,7 +70,7 @@ function relayed(body: RequestBody, target: Target): Prepared {
   return {
     wire: bearer,
     path: '/rerank',
-    ...editBody(body, target),
+    ...relayedBody(body, target),
     converted: false,
     answer: {
       form: 'whole',

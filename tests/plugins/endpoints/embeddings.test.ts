@@ -152,6 +152,7 @@ test('bad requests are refused with the field, before anything is sent', async (
     [{ model: 'embed', input: 'x', dimensions: 0 }, 400, 'dimensions'],
     [{ model: 'embed', input: 'x', dimensions: '9' }, 400, 'dimensions'],
     [{ model: 'embed', input: 'x', encoding_format: 'hex' }, 400, 'encoding_format'],
+    [{ model: 'embed', input: 'x', fallbacks: [{ model: 'dear' }] }, 400, 'fallbacks[0].model'],
     [{ model: 'no-such-model', input: 'x' }, 404, 'model'],
     [{ model: 'talk', input: 'x' }, 400, 'model'],
   ];
