@@ -48,6 +48,7 @@ const names = ['input', 'output', 'cache_read', 'reasoning', 'call'] as const;
 
 /** Both together. */
 export function added(one: Counts, other: Counts): Counts {
-  const sums = names.map((name) => [name, (one[name] ?? 0) + (other[name] ?? 0)] as const);
-  return Object.fromEntries(sums.filter(([, count]) => count > 0));
+  // A reported zero stays one: a report without any count is none.
+  const reported = names.filter((name) => one[name] !== undefined || other[name] !== undefined);
+  return Object.fromEntries(reported.map((name) => [name, (one[name] ?? 0) + (other[name] ?? 0)]));
 }
