@@ -56,7 +56,7 @@ export async function startStage(): Promise<Stage> {
   };
 }
 
-async function post(origin: string, path: string, body: object): Promise<Response> {
+export async function post(origin: string, path: string, body: object): Promise<Response> {
   return fetch(`${origin}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: 'Bearer sk-test' },

@@ -1,7 +1,7 @@
 /** Answers of the responses protocol hold every member that Open Responses requires, whichever protocol the upstream speaks. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { compacted, families, type Json, kept, type Stage, startStage, streamed, whole } from './asking.ts';
+import { compacted, families, type Json, kept, post, type Stage, startStage, streamed, whole } from './asking.ts';
 
 let stage: Stage;
 before(async () => {
@@ -191,6 +191,13 @@ for (const place of places) {
     };
     const second = await whole(origin, body);
     assert.equal(second['previous_response_id'], first['id']);
+    const orphan = { type: 'function_call_output', call_id: 'call_unknown', output: 'Sunny.' };
+    for (const isStream of [false, true]) {
+      const refusal = await post(origin, '/v1/responses', { ...body, input: [orphan], stream: isStream });
+      const { error } = (await refusal.json()) as Json;
+      assert.deepEqual([refusal.status, error.type], [400, 'invalid_request_error']);
+      assert.match(error.param, /^input/);
+    }
     const events = await streamed(origin, body);
     assert.equal(events.at(-1)?.['response'].previous_response_id, first['id']);
     if (place !== 'vendor' && place !== 'responses') {

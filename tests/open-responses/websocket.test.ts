@@ -101,6 +101,15 @@ for (const place of places) {
     const output = { type: 'function_call_output', call_id: call.call_id, output: 'Sunny.' };
     const told = await answered(client, { ...base, tools, input: [output], previous_response_id: asked['id'] });
     assert.match(textOf(told), /Sunny/);
+    const stray = { ...output, call_id: 'call_unknown' };
+    const { status, error } = await refused(client, {
+      ...base,
+      tools,
+      input: [stray],
+      previous_response_id: told['id'],
+    });
+    assert.deepEqual([status, error.type], [400, 'invalid_request_error']);
+    assert.match(error.param, /^input/);
     await client.close();
   });
 

@@ -102,9 +102,12 @@ function decodeCall(modelRequest: ModelRequest, item: JsonObject, type: string, 
 }
 
 function decodeOutput(modelRequest: ModelRequest, item: JsonObject, names: Map<string, string>): void {
+  const callId = textOf(item['call_id']) ?? '';
+  if (!names.has(callId))
+    throw badRequest(`No tool call found for function call output with call_id ${callId}.`, 'input');
   const text = flatText(item['output']);
   addText(modelRequest, 'tool', text);
-  modelRequest.results.push({ name: names.get(textOf(item['call_id']) ?? '') ?? 'tool', text });
+  modelRequest.results.push({ name: names.get(callId) ?? 'tool', text });
 }
 
 function decodeReasoning(modelRequest: ModelRequest, item: JsonObject, index: number): void {

@@ -30,8 +30,9 @@ const stray: Record<ProtocolName, { body: Record<string, unknown>; name: string 
   responses: {
     body: {
       input: [
-        { role: 'user', content: 'Hi' },
         { type: 'function_call_output', call_id: 'a', output: 'x' },
+        { role: 'assistant', content: 'Hello' },
+        { role: 'user', content: 'Hi' },
       ],
     },
     name: 'function_call_output',
@@ -61,5 +62,28 @@ for (const pair of pairs) {
     const { body, name } = stray[pair.client];
     const { dropped } = await sent(pair, body);
     assert.ok(dropped?.split(', ').includes(name), String(dropped));
+  });
+}
+
+const outputs = {
+  function_call_output: { output: 'x' },
+  custom_tool_call_output: { output: 'x' },
+  local_shell_call_output: { output: 'x' },
+  shell_call_output: { output: [] },
+  apply_patch_call_output: { output: 'x' },
+  computer_call_output: { output: { type: 'computer_screenshot', image_url: 'data:image/png;base64,iVBORw0KGgo=' } },
+  tool_search_output: { tools: [] },
+};
+
+for (const pair of pairs.filter(({ client }) => client === 'responses')) {
+  test(`a new tool output without its call is refused by its field (${nameOf(pair)})`, async () => {
+    for (const [type, members] of Object.entries(outputs)) {
+      const input = [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: 'Hello' },
+        { type, call_id: 'unknown', ...members },
+      ];
+      await assert.rejects(sent(pair, { input }), { kind: 'invalid_request', field: 'input[2].call_id' }, type);
+    }
   });
 }

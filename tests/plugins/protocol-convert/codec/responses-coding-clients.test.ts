@@ -124,14 +124,19 @@ test('pitfall 069: a custom tool’s output that is a JSON text of parts is read
     { type: 'input_text', text: 'Shot:' },
     { type: 'input_image', image_url: dataUrl },
   ]);
-  const { prompt } = decode({ input: [{ type: 'custom_tool_call_output', call_id: 'c', output }] });
-  const [part] = prompt.turns[0]!.parts;
+  const read = (given: string) =>
+    decode({
+      input: [
+        { type: 'custom_tool_call', call_id: 'c', name: 'f', input: '' },
+        { type: 'custom_tool_call_output', call_id: 'c', output: given },
+      ],
+    }).prompt.turns[1]!.parts[0];
+  const part = read(output);
   assert.deepEqual(part?.kind === 'tool-result' && part.parts, [
     { kind: 'text', text: 'Shot:' },
     { kind: 'image', source: { form: 'bytes', mediaType: 'image/png', base64: png } },
   ]);
-  const plain = decode({ input: [{ type: 'custom_tool_call_output', call_id: 'c', output: '[1,2]' }] }).prompt.turns[0]!
-    .parts[0];
+  const plain = read('[1,2]');
   assert.deepEqual(plain?.kind === 'tool-result' && plain.parts, [{ kind: 'text', text: '[1,2]' }]);
 });
 

@@ -201,7 +201,12 @@ test('hints that only this protocol knows are named, and its defaults are not', 
 
 test('pitfall 067: a result that is an object or a list of anything is told as JSON', () => {
   const read = (output: unknown) =>
-    decode({ input: [{ type: 'function_call_output', call_id: 'c', output }] }).prompt.turns[0]!.parts[0];
+    decode({
+      input: [
+        { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'c', output },
+      ],
+    }).prompt.turns[1]!.parts[0];
   assert.deepEqual(read({ ok: true }), result('c', '{"ok":true}'));
   assert.deepEqual(read([1, 2]), result('c', '[1,2]'));
   assert.deepEqual(read([{ type: 'input_text', text: 'a' }]), result('c', 'a'));

@@ -46,6 +46,9 @@ export class InputDecoder {
   readonly updates: Record<string, JsonObject> = {};
   readonly #context: DecodeContext;
   readonly #outputs = new JsonTexts();
+  readonly #called = new Set<string>();
+  /** The first result, since the model's last item, of a call that there is not. */
+  #stray: { readonly callId: string; readonly field: string } | undefined;
 
   constructor(context: DecodeContext) {
     this.#context = context;
@@ -64,6 +67,13 @@ export class InputDecoder {
       if (typeof item === 'string') this.#turn(role).push({ kind: 'text', text: item });
       else this.#item(requireObject(item, name), name, role);
     }
+  }
+
+  /** Throws invalid_request for a new result of a call that there is not: the model would go on with its own answer. */
+  requireCalls(): void {
+    if (this.#stray === undefined) return;
+    const { callId, field } = this.#stray;
+    throw invalid(`No tool call found for the output with call_id ${callId.slice(0, 200)}.`, field);
   }
 
   #item(item: JsonObject, field: string, role: 'user' | 'system'): void {
@@ -147,20 +157,22 @@ export class InputDecoder {
     const input = item[member] ?? '';
     if (typeof input !== 'string')
       throw invalid(`The field "${field}.${member}" must be a string.`, `${field}.${member}`);
+    const id = callIdOf(item, field);
     this.#assistant().parts.push({
       kind: 'tool-call',
-      id: callIdOf(item, field),
+      id,
       name,
       ...(namespace === undefined ? {} : { namespace }),
       input: custom || input !== '' ? input : '{}',
       ...(custom ? { custom } : {}),
     });
+    this.#called.add(id);
   }
 
   #result(item: JsonObject, field: string, parts: (TextPart | MediaPart)[], custom: boolean): void {
     this.#results().push({
       kind: 'tool-result',
-      callId: callIdOf(item, field),
+      callId: this.#answered(callIdOf(item, field), field),
       parts,
       ...(custom ? { custom } : {}),
     });
@@ -217,7 +229,16 @@ export class InputDecoder {
     if (callId === undefined) return;
     const names = tools.flatMap((tool) => (tool.kind === 'hosted' ? [] : [tool.name]));
     const text = names.length === 0 ? 'No tools were found.' : `Tools loaded: ${names.join(', ')}`;
-    this.#results().push({ kind: 'tool-result', callId, parts: [{ kind: 'text', text }] });
+    this.#results().push({
+      kind: 'tool-result',
+      callId: this.#answered(callId, field),
+      parts: [{ kind: 'text', text }],
+    });
+  }
+
+  #answered(callId: string, field: string): string {
+    if (!this.#called.has(callId)) this.#stray ??= { callId, field: `${field}.call_id` };
+    return callId;
   }
 
   #update(item: JsonObject): void {
@@ -243,6 +264,7 @@ export class InputDecoder {
     const value = item[member];
     const input = typeof value === 'string' ? value : JSON.stringify(value ?? {});
     this.#assistant().parts.push({ kind: 'tool-call', id, name: type.slice(0, -'_call'.length), input });
+    this.#called.add(id);
   }
 
   #clientOutput(item: JsonObject, field: string): void {
@@ -253,7 +275,7 @@ export class InputDecoder {
     const parts = isPicture
       ? decodeOutput(output, `${field}.output`)
       : [{ kind: 'text' as const, text: typeof output === 'string' ? output : JSON.stringify(output ?? '') }];
-    this.#results().push({ kind: 'tool-result', callId, parts });
+    this.#results().push({ kind: 'tool-result', callId: this.#answered(callId, field), parts });
   }
 
   #turn(role: 'user' | 'system'): Part[] {
@@ -264,6 +286,7 @@ export class InputDecoder {
 
   /** The current assistant turn, or a new one if the phase differs. */
   #assistant(phase?: string): OpenTurn {
+    this.#stray = undefined;
     const last = this.turns.at(-1);
     const isOpen = last?.role === 'assistant';
     const fits = isOpen && (phase === undefined || phase === last.phase || !last.parts.some(isSaid));

@@ -38,6 +38,7 @@ export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt 
   const decoder = new InputDecoder(context);
   decoder.decode(json['instructions'], 'instructions', 'system');
   decoder.decode(json['input'], 'input', 'user');
+  decoder.requireCalls();
   const tools = [...decodeTools(json['tools'], 'tools'), ...decoder.tools];
   const text = updated(json, decoder, 'text');
   noteUnknown(json, context);
