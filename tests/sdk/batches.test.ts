@@ -159,6 +159,7 @@ test('the other client has its own form of batches, of any model', async () => {
       { custom_id: 'first', params: message('claude-opus-5') },
       { custom_id: 'second', params: message(model) },
       { custom_id: 'third', params: message('no-such-model') },
+      { custom_id: 'fourth', params: Object.assign(message('claude-opus-5'), { fallbacks: [{ model: 'dear' }] }) },
     ],
   });
   assert.deepEqual(
@@ -170,7 +171,7 @@ test('the other client has its own form of batches, of any model', async () => {
     await pause(100);
     batch = await batches.retrieve(placed.id);
   }
-  assert.deepEqual(batch.request_counts, { processing: 0, succeeded: 2, errored: 1, canceled: 0, expired: 0 });
+  assert.deepEqual(batch.request_counts, { processing: 0, succeeded: 2, errored: 2, canceled: 0, expired: 0 });
   const results = new Map<string, Anthropic.Messages.MessageBatchResult>();
   for await (const { custom_id, result } of await batches.results(placed.id)) results.set(custom_id, result);
   const first = results.get('first');
@@ -179,6 +180,8 @@ test('the other client has its own form of batches, of any model', async () => {
   const third = results.get('third');
   assert.ok(third?.type === 'errored');
   if (!shaped) assert.equal(third.error.error.type, 'not_found_error');
+  const fourth = results.get('fourth');
+  assert.ok(fourth?.type === 'errored' && JSON.stringify(fourth).includes('fallbacks[0].model'));
   const listed: string[] = [];
   for await (const { id } of batches.list()) listed.push(id);
   assert.deepEqual(listed, [placed.id]);
