@@ -19,6 +19,15 @@ export interface Counts {
   readonly expired: number;
 }
 
+/** Tokens, as OpenAI tells them of a batch. */
+export interface BatchUsage {
+  readonly input_tokens: number;
+  readonly input_tokens_details: { readonly cached_tokens: number };
+  readonly output_tokens: number;
+  readonly output_tokens_details: { readonly reasoning_tokens: number };
+  readonly total_tokens: number;
+}
+
 /** Times are wall-clock milliseconds. */
 export interface Batch {
   readonly id: string;
@@ -35,6 +44,8 @@ export interface Batch {
   readonly errors: readonly InputError[];
   readonly total: number;
   readonly counts: Counts;
+  /** Of an ended batch. */
+  readonly usage?: BatchUsage | undefined;
   /** Charges of the finished lines, in nano-USD; undefined: one of them is unknown. */
   readonly cost: Money | undefined;
   /** Set aside for lines that a vendor's batch makes, in nano-USD. */

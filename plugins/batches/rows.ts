@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { BatchFigures } from '../common/domain/admin/stored-work.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
 import { money } from '../common/domain/money.ts';
-import type { Batch, BatchDialect, Counts, InputError, Outcome } from './batch.ts';
+import type { Batch, BatchDialect, BatchUsage, Counts, InputError, Outcome } from './batch.ts';
 import { inMs, jsonOf, type Runner, rowsOf } from './sql.ts';
 import { type VendorChoice, vendorChoice } from './vendor/rows.ts';
 
@@ -37,6 +37,7 @@ interface Row {
   readonly errors: string | null;
   readonly total: number;
   readonly counts: string | null;
+  readonly usage: string | null;
   readonly cost: string | null;
   readonly held: string;
   readonly output_file: string | null;
@@ -210,12 +211,18 @@ export class BatchRows {
   async end(
     id: string,
     token: string,
-    ended: { readonly counts: Counts; readonly output: string | undefined; readonly error: string | undefined },
+    ended: {
+      readonly counts: Counts;
+      readonly usage: BatchUsage;
+      readonly output: string | undefined;
+      readonly error: string | undefined;
+    },
   ): Promise<void> {
     await this.#orm.transaction(async (transaction) => {
       const rows = await rowsOf(
         transaction,
         sql`update ${this.#batches} set state = 'ended', ended_at = now(), counts = ${jsonOf(ended.counts)},
+            usage = ${JSON.stringify(ended.usage)},
             cost = ${this.#costOfLines(sql`${id}`)},
             outcome = case when cancel_at is not null and ${ended.counts.cancelled}::int > 0 then 'cancelled'
               when ${ended.counts.expired}::int > 0 then 'expired' when cancel_at is not null then 'cancelled' else 'completed' end,
@@ -247,7 +254,7 @@ export class BatchRows {
     const rows = await rowsOf<Row>(
       this.#orm,
       sql`select id, account_id, key_id, remote_address, dialect, endpoint, headers::text as headers, input_file,
-          metadata::text as metadata, state, outcome, errors::text as errors, total, output_file, error_file,
+          metadata::text as metadata, state, outcome, errors::text as errors, total, usage, output_file, error_file,
           output_lifetime_ms::text as output_lifetime_ms,
           coalesce(counts::text, (select json_build_object(
             'succeeded', count(*) filter (where result = 'succeeded'), 'errored', count(*) filter (where result = 'errored'),
@@ -291,6 +298,7 @@ function batchOf(row: Row): Batch {
     cost: row.cost === null ? undefined : money(BigInt(row.cost)),
     held: money(BigInt(row.held)),
     counts: row.counts === null ? none : (JSON.parse(row.counts) as Counts),
+    usage: row.usage === null ? undefined : (JSON.parse(row.usage) as BatchUsage),
     outputFile: row.output_file ?? undefined,
     errorFile: row.error_file ?? undefined,
     outputLifetimeMs: row.output_lifetime_ms === null ? undefined : Number(row.output_lifetime_ms),

@@ -31,6 +31,7 @@ export function chatBatch(batch: Batch): object {
       completed: counts.succeeded,
       failed: counts.errored + (state === 'ended' ? counts.expired + counts.cancelled : 0),
     },
+    ...(batch.usage === undefined ? {} : { usage: batch.usage }),
     metadata: batch.metadata ?? null,
   };
 }

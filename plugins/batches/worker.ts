@@ -11,6 +11,7 @@ import type { LineRows } from './line-rows.ts';
 import { isError, outputLine } from './output.ts';
 import { performLine, unknownOutcome } from './perform.ts';
 import type { BatchRows, Renewed } from './rows.ts';
+import { LineUsage } from './usage.ts';
 import { chooseVendor } from './vendor/choice.ts';
 import { lost } from './vendor/rows.ts';
 import type { Lease } from './vendor/step.ts';
@@ -225,12 +226,15 @@ export class Worker {
   /** Writes the files under the ids that they got before, so that a second time changes nothing. */
   async #finish(batch: Batch, token: string): Promise<void> {
     const counts = { succeeded: 0, errored: 0, cancelled: 0, expired: 0 };
-    const count = ({ result }: DoneLine) => {
-      counts[result] += 1;
+    const used = new LineUsage();
+    const count = (line: DoneLine) => {
+      counts[line.result] += 1;
+      if (batch.dialect === 'chat') used.add(line);
     };
     const output = await this.#write(batch, token, batch.outputFile!, 'output', false, count);
     const error = await this.#write(batch, token, batch.errorFile!, 'error', true, count);
-    await this.#tools.rows.end(batch.id, token, { counts: counts satisfies Counts, output, error });
+    const usage = used.total();
+    await this.#tools.rows.end(batch.id, token, { counts: counts satisfies Counts, usage, output, error });
   }
 
   /** undefined: it would be empty. */

@@ -18,6 +18,7 @@ export interface NewFile {
     readonly chosenName: string | undefined;
     readonly purpose: string;
     readonly mostFiles: number;
+    readonly sha256: string | undefined;
   };
 }
 
@@ -148,10 +149,10 @@ export class FileRows {
       await transaction.execute(sql`${this.#markGone(now)} where ${same}`);
       await transaction.execute(
         sql`insert into ${this.#files}
-            (id, account_id, task_id, number, state, media_type, bytes, created_at, sweep_at, name, purpose, chosen_name)
+            (id, account_id, task_id, number, state, media_type, bytes, created_at, sweep_at, name, purpose, chosen_name, sha256)
           values (${file.id}, ${accountId}, ${taskId}, ${number}, 'writing', ${file.mediaType}, ${file.bytes},
             ${instant(now)}, ${instant(now + writingMs)}, ${file.named?.name ?? null}, ${file.named?.purpose ?? null},
-            ${file.named?.chosenName ?? null})`,
+            ${file.named?.chosenName ?? null}, ${file.named?.sha256 ?? null})`,
       );
       return undefined;
     });

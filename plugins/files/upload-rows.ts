@@ -11,6 +11,7 @@ interface Row {
   readonly name: string;
   readonly chosen_name: string | null;
   readonly purpose: string;
+  readonly sha256: string | null;
   readonly media_type: string;
   readonly bytes: string;
   readonly created_ms: string;
@@ -105,7 +106,7 @@ export class UploadRows {
   }
 
   #selection(which: SQL, now: number, ending: SQL): SQL {
-    return sql`select id, account_id, name, chosen_name, purpose, media_type, bytes::text as bytes,
+    return sql`select id, account_id, name, chosen_name, purpose, sha256, media_type, bytes::text as bytes,
         (extract(epoch from created_at) * 1000)::bigint::text as created_ms,
         (extract(epoch from sweep_at) * 1000)::bigint::text as sweep_ms
       from ${this.#files} where ${which} and purpose is not null and state = 'kept' and sweep_at > ${instant(now)}
@@ -124,6 +125,7 @@ function fileOf(row: Row): OwnedFile {
     name: row.name,
     chosenName: row.chosen_name ?? undefined,
     purpose: row.purpose,
+    sha256: row.sha256 ?? undefined,
     mediaType: row.media_type,
     bytes: Number(row.bytes),
     createdAt: Number(row.created_ms),

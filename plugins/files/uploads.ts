@@ -1,4 +1,5 @@
 /** Uploaded files: received to the disk within bounds, counted, then kept in the store under ids of their own. */
+import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -70,6 +71,7 @@ export class Uploads implements UploadedFiles {
     const relative = `incoming/${this.#tools.random.bytes(16).toString('hex')}`;
     const path = join(directory, relative);
     const discard = () => rm(path, { force: true });
+    const digest = createHash('sha256');
     let bytes = 0;
     try {
       await ensureDisk(directory, mostBytes, reserveBytes);
@@ -78,12 +80,13 @@ export class Uploads implements UploadedFiles {
           for await (const chunk of body) {
             bytes += chunk.length;
             if (bytes > mostBytes) throw tooLarge(mostBytes);
+            digest.update(chunk);
             yield chunk;
           }
         },
         createWriteStream(path, { flags: 'wx', mode: 0o600 }),
       );
-      return { bytes, path: relative, discard };
+      return { bytes, sha256: digest.digest('hex'), path: relative, discard };
     } catch (error) {
       await discard();
       throw isNoSpace(error) ? storageFull(error) : error;
@@ -107,10 +110,10 @@ export class Uploads implements UploadedFiles {
       const kept = await files.store(
         { mediaType, bytes: received.bytes, content: { path: received.path } },
         { accountId, taskId: id, number: 0 },
-        { id, named: { name, chosenName, purpose, mostFiles: this.#options.mostFiles } },
+        { id, named: { name, chosenName, purpose, mostFiles: this.#options.mostFiles, sha256: received.sha256 } },
         retentionMs,
       );
-      return { ...kept, name, chosenName, purpose, createdAt: kept.expiresAt - retentionMs };
+      return { ...kept, name, chosenName, purpose, sha256: received.sha256, createdAt: kept.expiresAt - retentionMs };
     } finally {
       await received.discard();
     }

@@ -118,7 +118,7 @@ export function googleShape(origin: string): FileShape {
         after: token === '' ? undefined : fileIdIn(token),
       };
     },
-    one: ({ id, bytes, createdAt, expiresAt, name, chosenName, mediaType, purpose }) => {
+    one: ({ id, bytes, createdAt, expiresAt, name, chosenName, mediaType, purpose, sha256 }) => {
       const ownName = `files/${chosenName ?? id.slice('file-'.length)}`;
       const created = new Date(createdAt).toISOString();
       return {
@@ -129,6 +129,8 @@ export function googleShape(origin: string): FileShape {
         createTime: created,
         updateTime: created,
         expirationTime: new Date(expiresAt).toISOString(),
+        // Google's base64 is of the hexadecimal digits.
+        ...(sha256 === undefined ? {} : { sha256Hash: Buffer.from(sha256).toString('base64') }),
         uri: `${origin}/v1beta/${ownName}`,
         state: 'ACTIVE',
         source: purpose === 'batch_output' ? 'GENERATED' : 'UPLOADED',

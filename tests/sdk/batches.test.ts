@@ -66,6 +66,8 @@ test('each line is answered once, in the files of results and errors, and is a c
   const batch = await ended(placed.id);
   assert.equal(batch.status, 'completed');
   assert.deepEqual(batch.request_counts, { total: 4, completed: 2, failed: 2 });
+  const { input_tokens, output_tokens, total_tokens } = batch.usage!;
+  assert.ok(input_tokens > 0 && output_tokens > 0 && total_tokens === input_tokens + output_tokens);
   const answers = await linesIn(batch.output_file_id!);
   assert.deepEqual(
     answers.map(({ custom_id }) => custom_id),

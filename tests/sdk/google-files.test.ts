@@ -1,5 +1,6 @@
 /** The official Google client uploads, lists, reads and deletes files, and names them in requests, before the demo gateway. */
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -54,6 +55,7 @@ for (const version of ['v1beta', 'v1', 'v1alpha']) {
       [file.displayName, file.mimeType, file.sizeBytes, file.state, file.source],
       ['a/grüße.txt', 'text/plain', String(text.length), 'ACTIVE', 'UPLOADED'],
     );
+    assert.equal(Buffer.from(file.sha256Hash!, 'base64').toString(), hash('sha256', text));
     assert.equal(file.uri, `${demo.origin}/v1beta/${file.name}`);
     assert.deepEqual(await files.get({ name: file.name! }), file);
     assert.deepEqual(await download(file), text);

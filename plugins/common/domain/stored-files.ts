@@ -84,12 +84,16 @@ export interface UploadedFile extends KeptFile {
   readonly chosenName?: string | undefined;
   /** `batch`, `batch_output`, `user_data` and others. */
   readonly purpose: string;
+  /** Of its bytes, in hexadecimal digits; absent: of a file that was kept before digests were. */
+  readonly sha256?: string | undefined;
   readonly createdAt: number;
 }
 
 /** Bytes that have come, on the disk; not a file yet. */
 export interface ReceivedFile {
   readonly bytes: number;
+  /** In hexadecimal digits. */
+  readonly sha256?: string;
   /** Its path on this machine's disk. */
   readonly path: string;
   /** Removes the bytes, if they are still there. */
