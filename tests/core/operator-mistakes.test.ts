@@ -151,7 +151,7 @@ testMistakes([
     'a line with too little indentation',
     '  slow:\n',
     ' slow:\n',
-    'gateway.yaml:25: this line is indented differently from the lines that it belongs to',
+    'gateway.yaml:26: this line is indented differently from the lines that it belongs to',
   ],
   [
     'a line with too much indentation',

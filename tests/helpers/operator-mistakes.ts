@@ -31,14 +31,14 @@ providers:
 models:
   fast:
     owned_by: acme
-    created: 2026-01-01
     targets: [acme/acme-fast]
     price: { input: 1, output: 2 }
+    created: 2026-01-01
   slow:
     owned_by: acme
-    created: 2026-01-01
     targets: [acme/acme-slow]
     price: { input: 1, output: 2 }
+    created: 2026-01-01
 `;
 
 /** The mistake in words, the text of the sound file that is replaced, the text in its place, and the lines that are printed. */
