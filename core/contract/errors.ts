@@ -98,7 +98,7 @@ export class UpstreamRefusal extends Error {
   readonly hasUsage: boolean;
   /** The upstream refused the gateway's key or account, not the request: 401, 402, 403 and equivalents. */
   readonly keyAtFault: boolean;
-  /** The upstream may have executed the request (500, 502, 504): a retry could be billed twice. */
+  /** The upstream may have executed the request (408, 500, 502, 504): a retry could be billed twice. */
   readonly mayRun: boolean;
   /** It refuses for a reason of its own: another target may accept the request. */
   readonly elsewhere: boolean;

@@ -70,7 +70,9 @@ export function replayAnswer({ status, headers, body, error }: StoredAnswer, req
   const marks = { [replayHeader]: 'true', [originHeader]: requestId };
   if (error === undefined) return { status, headers: { ...headers, ...marks }, body };
   const { kind, message, details, hasAnswer } = error;
-  const again = new GatewayError(kind, message, { ...details, headers: { ...details.headers, ...marks } });
+  // The same key gets the same answer whenever it is asked.
+  const replayed = { ...details, shouldRetry: false, headers: { ...details.headers, ...marks } };
+  const again = new GatewayError(kind, message, replayed);
   if (!hasAnswer) throw again;
   throw new UpstreamRefusal(again, { status, answer: { status, headers: { ...headers }, body } });
 }

@@ -101,5 +101,5 @@ function passOf(breaker: Breaker, forced: boolean, now: number): Pass | undefine
 /** An answer that a vendor gave earlier shows nothing of its health now, and no other target is tried. */
 export function unjudged(slot: AttemptSlot, { error }: Verdict): Failure {
   slot.dropped();
-  return { next: 'nowhere', error, isFault: false };
+  return { next: 'nowhere', error, isFault: false, isAmbiguous: false };
 }

@@ -1,9 +1,15 @@
 /** The order of the candidates: as listed, drawn by weight, fastest first, or the session's target first. */
+import type { Exchange } from '../../core/contract/contract.ts';
 import type { Random } from '../../core/contract/host-tools.ts';
-import type { TargetStrategy } from '../common/domain/upstreams.ts';
+import { call, type Pinned } from '../common/domain/calls.ts';
+import { model } from '../common/domain/models.ts';
+import { type TargetStrategy, translations } from '../common/domain/upstreams.ts';
 import { weightedAffinity } from '../common/kit/rendezvous.ts';
-import type { Session, SessionTarget } from './affinity.ts';
-import type { Candidate, Candidates } from './candidates.ts';
+import { type Session, type SessionTarget, sessionOf } from './affinity.ts';
+import { type Candidate, type Candidates, candidatesFor, checkPinned, endpointsOf } from './candidates.ts';
+import type { RouteConfig } from './config.ts';
+import type { Tools } from './dependencies.ts';
+import { hasSeveralKeys } from './health-feedback.ts';
 
 /** One request in this many goes to the slower of two targets, so that its figures stay current. */
 const exploreOneIn = 20;
@@ -117,4 +123,37 @@ function moveToFront(queue: Candidate[], { provider, model }: SessionTarget): bo
 
 function toFront(group: Candidate[], index: number): void {
   if (index > 0) group.unshift(group.splice(index, 1)[0]!);
+}
+
+export interface RequestOrder extends Order {
+  readonly session?: Session | undefined;
+  /** The target that served the session last. */
+  readonly sessionTarget?: SessionTarget | undefined;
+}
+
+export function orderOf(exchange: Exchange, tools: Tools, config: RouteConfig, pin: Pinned | undefined): RequestOrder {
+  const { host, providers, registry, sessions } = tools;
+  const wanted = exchange.get(model);
+  const { protocol, convertsTo, stream } = exchange.get(call);
+  if (pin !== undefined) checkPinned(pin, wanted, providers);
+  const asked = { protocol: pin?.protocol ?? protocol, convertsTo };
+  const found = candidatesFor(wanted, asked, providers, host.find(translations), registry, () => endpointsOf(host));
+  if (pin !== undefined) {
+    const own = found.native.concat(found.foreign).filter(({ provider }) => provider.name === pin.provider);
+    return { queue: own.slice(0, 1), reason: 'pinned' };
+  }
+  const { native, foreign } = found;
+  const only = native.length + foreign.length === 1 ? (native[0] ?? foreign[0]) : undefined;
+  // A single target with a single key needs no session.
+  if (only !== undefined && !hasSeveralKeys(only.provider)) return { queue: [only], reason: 'listed' };
+  const session = sessionOf(exchange, config.affinity);
+  const sessionTarget = session === undefined ? undefined : sessions.targetOf(session);
+  const order = orderCandidates(found, {
+    strategy: wanted.strategy ?? config.strategy,
+    streamed: stream,
+    session,
+    sessionTarget,
+    random: host.random,
+  });
+  return { ...order, session, sessionTarget };
 }

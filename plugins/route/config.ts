@@ -78,11 +78,24 @@ const settings = z.strictObject({
     .default(3)
     .describe('Most upstream attempts for one request, the first included; at most 8.'),
   retry_ambiguous: z
-    .boolean()
-    .default(false)
+    .union([z.enum(['pure', 'never', 'always']), z.boolean()])
+    .transform((given) => (given === true ? 'always' : given === false ? 'never' : given))
+    .default('pure')
     .describe(
-      'Try another target also when an attempt broke off without an answer and may have run (500, 502, 504, a reset, ' +
-        'silence). The client pays for one attempt at most; what the others may have cost is booked as absorbed.',
+      'What follows an attempt that broke off without an answer and may have run (408, 500, 502, 504, a reset, silence). ' +
+        'pure: another target, or once more the same one where there is no other, if the call has no effect beside its answer, ' +
+        'within `absorb`; always: for every call; never: the error. The client pays for one attempt at most; what the others ' +
+        'may have cost is booked as absorbed. true and false are former names of always and never.',
+    ),
+  absorb: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.05)
+    .describe(
+      'Share of what the calls of the last hour have cost, in each process, that attempts which may have run before another one ' +
+        'may cost at most, with `retry_ambiguous: pure`: 0.05 is a twentieth. An hour counts as 10 USD and as 200 calls at least: ' +
+        'by 0.05 ten attempts an hour may cost more than the share. 0: none.',
     ),
   strategy: z
     .enum(['ordered', 'fastest'])

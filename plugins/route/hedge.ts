@@ -2,8 +2,9 @@
 
 import type { Exchange } from '../../core/contract/contract.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
-import { call, conversation, pinned } from '../common/domain/calls.ts';
+import { call } from '../common/domain/calls.ts';
 import type { Model } from '../common/domain/models.ts';
+import { isPure } from './ambiguity.ts';
 import type { RouteConfig } from './config.ts';
 
 const slotMs = 30_000;
@@ -61,9 +62,5 @@ export function hedgeAfter(exchange: Exchange, wanted: Model, { hedge }: RouteCo
   const afterMs = wanted.hedgeAfterMs ?? hedge.after;
   if (afterMs === 0 || wanted.kind !== 'chat') return undefined;
   const { billable, kind = 'chat' } = exchange.get(call);
-  if (!billable || kind !== 'chat' || exchange.find(pinned) !== undefined) return undefined;
-  // Both attempts send the buffered body.
-  const { body, bodyBytes } = exchange.request;
-  if (body.length !== bodyBytes) return undefined;
-  return exchange.find(conversation)?.hasSideEffects?.() === false ? afterMs : undefined;
+  return billable && kind === 'chat' && isPure(exchange) ? afterMs : undefined;
 }

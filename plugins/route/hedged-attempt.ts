@@ -88,6 +88,10 @@ class DeferredSpendGuard implements SpendGuard {
     return true;
   }
 
+  writeOff(attempt: Attempt, share: number): boolean {
+    return this.#meter.writeOff?.(attempt, share) ?? true;
+  }
+
   charged(): ReturnType<NonNullable<SpendGuard['charged']>> {
     return this.#meter.charged?.();
   }

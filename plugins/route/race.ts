@@ -47,9 +47,10 @@ function isFinal(outcome: Answer | Failure): boolean {
   return !isAnswer(outcome) && outcome.next === 'nowhere' && !outcome.isFault;
 }
 
-/** The failure of both attempts: if one must not be followed by another attempt, neither is. */
+/** The failure of both attempts: if one must not be followed by another attempt, neither is, nor if one may only be so as allowed. */
 export function combineFailures(first: Failure, second: Failure): Failure {
-  return first.next !== 'nowhere' && second.next === 'nowhere' ? second : first;
+  if (first.next === 'nowhere') return first;
+  return second.next === 'nowhere' || (second.isAmbiguous && !first.isAmbiguous) ? second : first;
 }
 
 export interface LoserTools {

@@ -30,20 +30,23 @@ export function withWait(error: unknown, waitMs: number | undefined): unknown {
 /** Statuses that official SDKs retry by default. */
 const isRetriedBySdks = (status: number) => status === 408 || status === 409 || status === 429 || status >= 500;
 
-/** Something may have run and a retry could be billed twice, so the error asks official SDKs not to retry. */
-export function withoutRetry(error: unknown): unknown {
+/** The final error after an attempt that may have run: official SDKs are asked to retry unless the client pays for it. */
+export function withRetryAdvice(error: unknown, isCharged: boolean): unknown {
   const gatewayError = toGatewayError(error);
-  const { kind, status, shouldRetry } = gatewayError;
+  const { kind, status, retryAfterMs, shouldRetry } = gatewayError;
   // An internal error is left unchanged: the server logs it and marks it as not retryable.
-  if (shouldRetry === false || !isRetriedBySdks(status) || kind === 'internal') return error;
-  return changed(error, gatewayError, { retryAfterMs: undefined, shouldRetry: false });
+  if (!isRetriedBySdks(status) || kind === 'internal') return error;
+  // The vendor itself says that a repetition of this request cannot help.
+  if (error instanceof UpstreamRefusal && shouldRetry === false) return error;
+  const wait = isCharged ? undefined : retryAfterMs;
+  return changed(error, gatewayError, { retryAfterMs: wait, shouldRetry: !isCharged });
 }
 
 /** A copy of the error with other details, in the same class. */
 function changed(
   error: unknown,
   gatewayError: GatewayError,
-  details: { retryAfterMs: number | undefined; shouldRetry?: false },
+  details: { retryAfterMs: number | undefined; shouldRetry?: boolean },
 ): unknown {
   const { kind, message, field, code, headers, cause } = gatewayError;
   const { retryAfterMs } = details;

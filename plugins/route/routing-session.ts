@@ -13,20 +13,20 @@ import {
   vendorBatch,
 } from '../common/domain/calls.ts';
 import { model } from '../common/domain/models.ts';
-import { type Providers, target, translations, type UpstreamGate } from '../common/domain/upstreams.ts';
-import { type Session, type SessionTarget, sessionOf } from './affinity.ts';
+import { type Providers, target, type UpstreamGate } from '../common/domain/upstreams.ts';
+import type { Session, SessionTarget } from './affinity.ts';
+import { Repeats } from './ambiguity.ts';
 import { AttemptSlot, unjudged, waitForCapacity } from './attempt-slot.ts';
-import { type AcquiredKey, type Candidate, candidatesFor, endpointsOf, targetOf } from './candidates.ts';
-import { type Order, orderCandidates } from './choice.ts';
+import { type AcquiredKey, type Candidate, takePinned, targetOf } from './candidates.ts';
+import { orderOf } from './choice.ts';
 import type { RouteConfig } from './config.ts';
 import type { Tools } from './dependencies.ts';
 import { hasSeveralKeys, newAttempt, recordConsumed, recordDuration, recordFailure } from './health-feedback.ts';
 import { hedgeAfter } from './hedge.ts';
 import { HedgedAttempt } from './hedged-attempt.ts';
 import { Hedging } from './hedging.ts';
-import { checkPinned, takePinned } from './pinned.ts';
 import { isAnswer } from './race.ts';
-import { closedForMs, shortestWaitMs, withoutRetry, withWait } from './retry-advice.ts';
+import { closedForMs, shortestWaitMs, withRetryAdvice, withWait } from './retry-advice.ts';
 import { recordAttempt, recordCircuitOpen, recordCooldown, recordOrder } from './timeline.ts';
 import { type Failure, Failures, isBreak, isDeadline, judge, type Verdict } from './verdict.ts';
 
@@ -36,7 +36,6 @@ export class RoutingSession {
   readonly #exchange: Exchange;
   readonly #tools: Tools;
   readonly #config: RouteConfig;
-  readonly #protocol: string;
   readonly #streamed: boolean;
   readonly #pin: Pinned | undefined;
   readonly #attempts: Attempt[] = [];
@@ -55,6 +54,8 @@ export class RoutingSession {
   #candidates: readonly Candidate[] = [];
   /** Targets skipped because their circuits are open; created at the first. */
   #skipped: Candidate[] | undefined;
+  /** Set at the first failure. */
+  #repeats: Repeats | undefined;
   #slot = new AttemptSlot();
   /** Set if a second attempt may run beside one that is silent. */
   #hedging: Hedging | undefined;
@@ -65,15 +66,15 @@ export class RoutingSession {
     this.#config = config;
     this.#pin = exchange.find(pinned);
     this.#isForced = this.#pin !== undefined;
-    const { protocol, stream } = exchange.get(call);
-    this.#protocol = this.#pin?.protocol ?? protocol;
-    this.#streamed = stream;
+    this.#streamed = exchange.get(call).stream;
   }
 
   /** May throw in place of rejecting. */
   run(next: Next): Promise<Answer> {
     const exchange = this.#exchange;
-    const { queue, reason } = this.#order();
+    const { queue, reason, session, sessionTarget } = orderOf(exchange, this.#tools, this.#config, this.#pin);
+    this.#session = session;
+    this.#sessionTarget = sessionTarget;
     this.#queue = queue;
     this.#next = next;
     this.#candidates = [...queue];
@@ -87,32 +88,6 @@ export class RoutingSession {
     const hasChoice = afterMs !== undefined && (queue.length > 1 || hasSeveralKeys(queue[0]!.provider));
     if (hasChoice) this.#hedging = this.#openHedging(afterMs);
     return this.#tryNext();
-  }
-
-  #order(): Order {
-    const { host, providers, registry, sessions } = this.#tools;
-    const wanted = this.#exchange.get(model);
-    const pin = this.#pin;
-    if (pin !== undefined) checkPinned(pin, wanted, providers);
-    const asked = { protocol: this.#protocol, convertsTo: this.#exchange.get(call).convertsTo };
-    const found = candidatesFor(wanted, asked, providers, host.find(translations), registry, () => endpointsOf(host));
-    if (pin !== undefined) {
-      const own = found.native.concat(found.foreign).filter(({ provider }) => provider.name === pin.provider);
-      return { queue: own.slice(0, 1), reason: 'pinned' };
-    }
-    const { native, foreign } = found;
-    const only = native.length + foreign.length === 1 ? (native[0] ?? foreign[0]) : undefined;
-    // A single target with a single key needs no session.
-    if (only !== undefined && !hasSeveralKeys(only.provider)) return { queue: [only], reason: 'listed' };
-    this.#session = sessionOf(this.#exchange, this.#config.affinity);
-    this.#sessionTarget = this.#session === undefined ? undefined : sessions.targetOf(this.#session);
-    return orderCandidates(found, {
-      strategy: wanted.strategy ?? this.#config.strategy,
-      streamed: this.#streamed,
-      session: this.#session,
-      sessionTarget: this.#sessionTarget,
-      random: host.random,
-    });
   }
 
   /** Tries the candidates in order. A call that is answered at the first attempt costs one promise. */
@@ -157,16 +132,26 @@ export class RoutingSession {
 
   /** After an attempt that failed. */
   #goOn(outcome: Failure, candidate: Candidate, taken: AcquiredKey): Promise<Answer> {
-    if (outcome.next === 'nowhere') throw this.#reportedError(outcome.error);
+    this.#repeats ??= new Repeats(this.#exchange, this.#tools.host.clock, this.#config);
+    const mayGoOn = outcome.next !== 'nowhere' && (!outcome.isAmbiguous || this.#repeats.mayFollow(this.#attempts));
+    if (!mayGoOn) throw this.#reportedError(outcome.error);
     candidate.tried ??= new Set();
     candidate.tried.add(taken.credential);
+    this.#repeats.failed(candidate, outcome.isAmbiguous);
+    if (this.#repeats.isRepeat) this.#queue = [];
+    else if (outcome.isAmbiguous) this.#queue = this.#queue.filter((other) => other !== candidate);
     // A target that is out of reach with one key is so with all, so its other keys come last.
-    if (outcome.next === 'target') this.#queue.push(this.#queue.shift()!);
+    else if (outcome.next === 'target') this.#queue.push(this.#queue.shift()!);
     return this.#tryNext();
   }
 
   /** Throws the final error when nothing is left to try. */
   #tryLastResort(): Promise<Answer> {
+    const again = this.#repeats?.take();
+    if (again !== undefined) {
+      this.#queue = again;
+      return this.#tryNext();
+    }
     const last = this.#isForced ? undefined : this.#lastResort();
     if (last === undefined) throw this.#reportedError(this.#failures.finalError());
     this.#isForced = true;
@@ -320,7 +305,7 @@ export class RoutingSession {
     } else slot.dropped();
     if (signal.aborted) {
       const reported = signal.reason instanceof GatewayError ? signal.reason : verdict.error;
-      return { next: 'nowhere', error: reported, isFault: false };
+      return { next: 'nowhere', error: reported, isFault: false, isAmbiguous: false };
     }
     this.#failures.note(verdict);
     return verdict;
@@ -343,7 +328,10 @@ export class RoutingSession {
   }
 
   #reportedError(error: unknown): unknown {
-    const reported = this.#attempts.some(({ result }) => result === 'unknown') ? withoutRetry(error) : error;
+    const mayHaveRun = this.#attempts.some(({ result }) => result === 'unknown');
+    // A failed attempt is charged if it is the last one and its vendor has counted.
+    const isCharged = this.#attempts.at(-1)?.consumed?.estimated === false;
+    const reported = mayHaveRun ? withRetryAdvice(error, isCharged) : error;
     return withWait(reported, closedForMs(this.#candidates, this.#tools.host.clock.monotonic()));
   }
 }

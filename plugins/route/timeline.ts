@@ -2,6 +2,7 @@
 import type { Exchange } from '../../core/contract/contract.ts';
 import type { Attempt } from '../common/domain/calls.ts';
 import { defineEvent, defineOperatorEvent, recordEvent } from '../common/domain/timeline.ts';
+import type { Refused } from './ambiguity.ts';
 import type { Candidate } from './candidates.ts';
 import type { Order } from './choice.ts';
 
@@ -22,6 +23,28 @@ const targetsEvent = defineOperatorEvent('route.targets', (names: string, more: 
   const why = reason === null ? '' : `; ${reasons[reason]}`;
   return `targets in this order: ${names}${more > 0 ? ` and ${more} more` : ''}${why}`;
 });
+
+const againEvent = defineEvent(
+  'route.again',
+  (number: number) =>
+    `attempt ${number} broke off and may have run: another attempt follows, and what attempt ${number} may have cost is written off`,
+);
+const finalEvent = defineEvent('route.final', (number: number, why: string) => {
+  const reason = Object.hasOwn(refusedReasons, why) ? refusedReasons[why as Refused] : why;
+  return `no attempt follows attempt ${number}, which broke off and may have run: ${reason}`;
+});
+
+const refusedReasons: Readonly<Record<Refused, string>> = {
+  setting: 'the gateway is set up so',
+  effects: 'more than an answer may have come of this call',
+  share: 'what such attempts may cost in an hour is used up',
+};
+
+/** `refused` undefined: another attempt follows. */
+export function recordAmbiguous(exchange: Exchange, at: number, number: number, refused: Refused | undefined): void {
+  if (refused === undefined) recordEvent(exchange, at, againEvent, [number]);
+  else recordEvent(exchange, at, finalEvent, [number, refused]);
+}
 
 /** `queue` is consumed later, so its first entries are copied now. */
 export function recordOrder(exchange: Exchange, at: number, queue: readonly Candidate[], reason: Reason): void {

@@ -22,13 +22,15 @@ export interface Verdict {
   readonly errorPrecedence: number;
   /** The failure counts against the target, and usually concerns all of its keys. */
   readonly isFault: boolean;
+  /** It may have run: another attempt follows only where `ambiguity.ts` allows it. */
+  readonly isAmbiguous: boolean;
 }
 
 /** The members that routing continues with. */
-export type Failure = Pick<Verdict, 'next' | 'error' | 'isFault'>;
+export type Failure = Pick<Verdict, 'next' | 'error' | 'isFault' | 'isAmbiguous'>;
 
 /**
- * Follows the outcome table of the money rules: only an attempt that cannot have been executed is tried elsewhere.
+ * Follows the outcome table of the money rules.
  * `sent`: the attempt's request had been handed to a socket.
  */
 export function judge(error: unknown, sent: boolean, config: RouteConfig): Verdict {
@@ -44,7 +46,7 @@ export function judge(error: unknown, sent: boolean, config: RouteConfig): Verdi
   const mayHaveRun = sent || error instanceof UpstreamError;
   if (!mayHaveRun) return { ...nothing, result: 'not_sent', error };
   const isFault = isUpstreamFault(error);
-  return { ...nothing, result: 'unknown', next: isFault ? nextWhenAmbiguous(config) : 'nowhere', error, isFault };
+  return { ...nothing, result: 'unknown', next: isFault ? 'target' : 'nowhere', error, isFault, isAmbiguous: isFault };
 }
 
 /** The key rests, another may be usable; the target is not at fault. */
@@ -74,17 +76,13 @@ export function isDeadline(reason: unknown): boolean {
   return reason instanceof GatewayError && reason.kind === 'upstream_timeout';
 }
 
-/** What follows an attempt that may have run. */
-function nextWhenAmbiguous(config: RouteConfig): Verdict['next'] {
-  return config.retry_ambiguous ? 'target' : 'nowhere';
-}
-
 const nothing = {
   status: undefined,
   next: 'nowhere',
   cooldown: undefined,
   errorPrecedence: 0,
   isFault: false,
+  isAmbiguous: false,
 } as const;
 
 /** Where the next target may accept the request, and none does, this error is returned. */
@@ -97,11 +95,13 @@ const gaveUpWaiting = new Set([520, 524]);
 function judgeRefusal(refusal: UpstreamRefusal, config: RouteConfig): Verdict {
   const { status } = refusal;
   const { cooldown } = config;
-  const isClients = status >= 400 && status < 500 && status !== 429 && !refusal.keyAtFault;
+  // 408 is the vendor's own time limit, at any point of its work.
+  const isClients = status >= 400 && status < 500 && status !== 408 && status !== 429 && !refusal.keyAtFault;
   if (refusal.mayRun || refusal.hasUsage || gaveUpWaiting.has(status)) {
-    const unknown = { ...nothing, result: 'unknown', status, isFault: status >= 500 || status < 400 } as const;
+    const isFault = status >= 500 || status < 400 || status === 408;
+    const unknown = { ...nothing, result: 'unknown', status, isFault } as const;
     if (isClients) return { ...unknown, error: refusal };
-    return { ...unknown, next: nextWhenAmbiguous(config), error: failed(refusal) };
+    return { ...unknown, next: 'target', error: failed(refusal), isAmbiguous: true };
   }
   const refused = { ...nothing, result: 'refused', status } as const;
   if (isClients) return { ...refused, ...afterRefusal(refusal), error: refusal };
@@ -143,7 +143,7 @@ function clamp(milliseconds: number, longest: number): number {
   return Math.min(Math.max(milliseconds, minCooldownMs), longest);
 }
 
-/** The request may have run, or a retry cannot help. */
+/** The request may have run, or a retry cannot help; `retry-advice.ts` says which. */
 function failed(cause: unknown): GatewayError {
   return new GatewayError('upstream_failed', 'The model failed to answer this request.', { shouldRetry: false, cause });
 }

@@ -45,11 +45,19 @@ interface Asked {
   readonly replayed: number;
 }
 
-async function ask(model: string, dialect: DialectName, script: Script, stream = false): Promise<Asked> {
+async function ask(
+  model: string,
+  dialect: DialectName,
+  script: Script,
+  stream = false,
+  members?: object,
+): Promise<Asked> {
   house.replay.play(script);
   const before = house.replay.requests.length;
   const customer = await house.customer();
-  const told = await house.call(customer, dialect, { model, prompt: 'Hello [[sandbox: tokens=20]]', stream });
+  const more = dialect === 'chat' || dialect === 'responses' ? members : undefined;
+  const prompt = 'Hello [[sandbox: tokens=20]]';
+  const told = await house.call(customer, dialect, { model, prompt, stream, ...(more && { more }) });
   return { told, customer, replayed: house.replay.requests.length - before };
 }
 
@@ -122,13 +130,34 @@ test('an error in the first frame of a stream goes to the second vendor', async 
   assert.deepEqual([books.ends, books.charges.length, books.attempts.length], [['charged answered'], 1, 2]);
 });
 
-test('what may have run is not tried again: 500, 502, 504, a reset', async () => {
-  for (const script of [refusal(500), refusal(502), refusal(504), { dieAtOnce: true }]) {
-    for (const stream of [false, true]) {
-      const { told, customer, replayed } = await ask(`pair${nextCase()}`, 'chat', script, stream);
-      assert.deepEqual([told.status, told.headers.get('x-should-retry'), replayed], [502, 'false', 1]);
-      assert.deepEqual((await house.books(customer)).ends, ['free unknown']);
+const brokenOff: readonly Script[] = [
+  refusal(408),
+  refusal(500),
+  refusal(502),
+  refusal(504),
+  { dieAtOnce: true },
+  { headers: json, body: '{"id":"c1","choices":', dieAfter: 10 },
+];
+
+test('a call without effects whose attempt may have run goes to the second vendor, for one charge', async () => {
+  for (const script of brokenOff) {
+    for (const [index, dialect] of dialectNames.entries()) {
+      const stream = index % 2 === 0 && script.body === undefined;
+      const { told, customer, replayed } = await ask(`pair${nextCase()}`, dialect, script, stream, { store: false });
+      assert.deepEqual([told.status, replayed], [200, 1], `${dialect}: ${told.text}`);
+      const { ends, charges, attempts } = await house.books(customer);
+      assert.deepEqual([ends, charges.length, charges[0]!.provider], [['charged answered'], 1, 'sandbox']);
+      assert.deepEqual([attempts[0]!.result, attempts[1]!.result], ['unknown', 'answered']);
+      assert.ok(charges[0]!.absorbed > 0n, 'what the first may have cost is written off');
     }
+  }
+});
+
+test('a call with effects is not tried again: nothing is charged, and a repetition is advised', async () => {
+  for (const script of brokenOff.slice(0, 5)) {
+    const { told, customer, replayed } = await ask(`pair${nextCase()}`, 'chat', script, false, { store: true });
+    assert.deepEqual([told.status, told.headers.get('x-should-retry'), replayed], [502, 'true', 1]);
+    assert.deepEqual((await house.books(customer)).ends, ['free unknown']);
   }
 });
 

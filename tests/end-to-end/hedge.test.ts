@@ -149,11 +149,11 @@ test("the client's own fault ends both at once", async () => {
   await pair.second.requests.at(-1)!.closed;
 });
 
-test('both fail: nothing is charged, both are absorbed, and the client is told not to repeat it', async () => {
+test('both fail: nothing is charged, both are absorbed, and the client may repeat it', async () => {
   pair.first.play({ status: 500, after: nextAsked(pair.second) });
   pair.second.play({ dieAtOnce: true });
   const { customer, told } = await ask(pair, 'pair');
-  assert.deepEqual([told.status, told.headers.get('x-should-retry')], [502, 'false']);
+  assert.deepEqual([told.status, told.headers.get('x-should-retry')], [502, 'true']);
   assert.deepEqual((await pair.house.books(customer)).ends, ['free unknown']);
   const rows = await pair.borne(customer);
   assert.deepEqual(

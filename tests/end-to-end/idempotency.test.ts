@@ -200,7 +200,7 @@ test('no money leaves the key free too', async () => {
   assert.equal((await askAgain(customer, 'chat', question, key)).status, 200);
 });
 
-test('what may have run is not run again: the same 502, and the vendor is asked once', async () => {
+test('what may have run in vain is not run again under its key: the same 502, and the vendor is not asked', async () => {
   for (const script of [{ status: 500 }, { dieAtOnce: true }, { body: wholeAnswer, dieAfter: 20 }]) {
     const customer = await house.customer();
     const key = randomUUID();
@@ -208,13 +208,14 @@ test('what may have run is not run again: the same 502, and the vendor is asked 
     const before = house.replay.requests.length;
     const question = { model: 'replay', prompt: 'Hello' };
     const first = await ask(customer, 'chat', question, key);
+    const asked = house.replay.requests.length - before;
     const again = await askAgain(customer, 'chat', question, key);
     assert.deepEqual([first.status, again.status, again.text], [502, 502, first.text]);
     assert.deepEqual(
       [again.headers.get('x-should-retry'), again.headers.get('idempotent-replayed')],
       ['false', 'true'],
     );
-    assert.equal(house.replay.requests.length - before, 1);
+    assert.equal(house.replay.requests.length - before, asked);
     assert.deepEqual((await house.books(customer)).ends, ['free unknown']);
   }
 });

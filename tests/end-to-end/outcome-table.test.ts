@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
+import { upstreamHealth } from '../../plugins/common/domain/admin/upstreams.ts';
 import { catalog } from '../../plugins/common/domain/models.ts';
 import { costBound } from '../../plugins/common/domain/money.ts';
 import type { Script } from '../helpers/vendor.ts';
@@ -111,19 +112,27 @@ test('row "sent, upstream refused (4xx, 429, 503, 529) without usage": void; 429
   }
 });
 
-test('row "sent, 500/502/504 or reset before the head": void, attempt unknown, not retried, x-should-retry: false', async () => {
-  const scripts: Script[] = [{ status: 500 }, { status: 502 }, { status: 504 }, { dieAtOnce: true }];
+test('row "sent, 500/502/504/408 or reset before the head": void for the client, another attempt without effects, x-should-retry: true', async () => {
+  const scripts: Script[] = [{ status: 500 }, { status: 502 }, { status: 504 }, { status: 408 }, { dieAtOnce: true }];
   for (const [script, name] of scripts.flatMap((each) => dialectNames.map((dialect) => [each, dialect] as const))) {
-    house.replay.play(script);
-    const seen = house.replay.requests.length;
-    const customer = await house.customer();
-    const before = await house.balance(customer);
-    const told = await house.call(customer, name, { model: 'replay', prompt: 'Hello' });
-    assert.deepEqual([told.status, told.headers.get('x-should-retry')], [502, 'false']);
-    const books = await house.books(customer);
-    assert.deepEqual([books.ends, await paid(customer, before)], [['free unknown'], 0n]);
-    assert.deepEqual(attemptsOf(books), [`unknown ${script.status ?? null}`]);
-    assert.equal(house.replay.requests.length - seen, 1);
+    for (const store of [false, true]) {
+      // Its circuit would open, and what is passed over is not asked once more.
+      house.gateway.gateway.find(upstreamHealth)!.reset('replay');
+      const knowsStore = name === 'chat' || name === 'responses';
+      const isPure = !(store && knowsStore);
+      house.replay.play(...(isPure ? [script, script] : [script]));
+      const seen = house.replay.requests.length;
+      const customer = await house.customer();
+      const before = await house.balance(customer);
+      const more = knowsStore ? { store } : {};
+      const told = await house.call(customer, name, { model: 'replay', prompt: 'Hello', more });
+      assert.deepEqual([told.status, told.headers.get('x-should-retry')], [502, 'true'], name);
+      const books = await house.books(customer);
+      assert.deepEqual([books.ends, await paid(customer, before)], [['free unknown'], 0n]);
+      const attempt = `unknown ${script.status ?? null}`;
+      assert.deepEqual(attemptsOf(books), isPure ? [attempt, attempt] : [attempt], name);
+      assert.equal(house.replay.requests.length - seen, isPure ? 2 : 1);
+    }
   }
 });
 

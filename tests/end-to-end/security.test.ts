@@ -189,7 +189,7 @@ test('of the headers of a vendor only those of the answer itself come back', asy
     'www-authenticate': 'Bearer realm=vendor',
     'strict-transport-security': 'max-age=1',
     'alt-svc': 'h3=":443"',
-    'x-should-retry': 'true',
+    'x-should-retry': 'vendor',
     link: '<http://vendor.example>; rel=x',
   };
   const known =
@@ -207,7 +207,6 @@ test('of the headers of a vendor only those of the answer itself come back', asy
     assert.equal(answer.status, script.status === 500 ? 502 : (script.status ?? 200));
     const unknown = [...answer.headers].filter(([name, value]) => !known.test(name) || /vendor/.test(value));
     assert.deepEqual(unknown, []);
-    assert.notEqual(answer.headers.get('x-should-retry'), 'true');
   }
 });
 

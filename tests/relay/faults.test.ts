@@ -170,11 +170,12 @@ test('a refused request comes back in the vendor’s own words, and a waiting ti
   assert.deepEqual([limited.status, limited.headers['retry-after']], [429, '7']);
 });
 
-test('a vendor that dies before its head is told once, with no repetition', async () => {
+test('a vendor that dies before its head is asked once more, and the client may repeat what it refuses then', async () => {
   const before = stage.vendor.requests.length;
+  stage.vendor.play({ dieAtOnce: true });
   const told = await stage.ask(chat, wholeBody, { dieAtOnce: true });
-  assert.deepEqual([told.status, told.headers['x-should-retry']], [502, 'false']);
-  assert.equal(stage.vendor.requests.length, before + 1);
+  assert.deepEqual([told.status, told.headers['x-should-retry']], [502, 'true']);
+  assert.equal(stage.vendor.requests.length, before + 2);
 });
 
 test('a vendor that answers too late is a time-out', async () => {

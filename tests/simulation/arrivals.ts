@@ -116,6 +116,7 @@ export class Arrivals {
       inputTokens: ask.call.inputTokens,
       heldOutput: nonStreaming === 'estimate' || ask.call.stream ? Math.min(longest, stepTokens) : longest,
       hedgeAfterMs: hedgeAfterMsOf(ask, profile),
+      isPure: ask.leavesTraces === false,
       stream: ask.call.stream,
     });
     oracle.arrived(story, ask.call.maxOutputTokens ?? profile.vendors.longestOutput);

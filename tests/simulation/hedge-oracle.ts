@@ -9,6 +9,8 @@ export interface HedgeRules {
   readonly share: number;
   /** Calls that a process may have under way at one vendor; undefined: as many as come. */
   readonly places: number | undefined;
+  /** What tries that may have run may cost where another one follows; 0: none follows. */
+  readonly absorb: number;
 }
 
 /** Hedges are counted against the calls of the last minutes; no process of a world lives as long. */
@@ -64,9 +66,14 @@ export class HedgeOracle {
     const earlier = story.tries.filter((other) => other !== attempt);
     const running = earlier.filter(({ isRacing, over }) => isRacing && !over);
     const ended = earlier.filter((other) => !running.includes(other));
-    if (ended.some(({ state, billed }) => billed || state === 'broken' || state === 'answered'))
+    const mayHaveRun = ended.filter(({ state, billed }) => billed || state === 'broken' || state === 'answered');
+    const isAllowed = story.isPure && this.rules?.absorb !== 0 && mayHaveRun.every(({ state }) => state === 'broken');
+    if (mayHaveRun.length > 0 && !isAllowed)
       this.#violations.add('M10', story.id, 'tried again although an earlier try may have run');
-    if (earlier.some(({ credential }) => credential === attempt.credential))
+    const same = earlier.filter(({ credential }) => credential === attempt.credential);
+    // The vendor of the only one that broke off is tried once more where nothing else is left.
+    const isRepeat = same.length === 1 && mayHaveRun.length === 1 && mayHaveRun[0]!.provider === attempt.provider;
+    if (same.length > 0 && !isRepeat)
       this.#violations.add('route', story.id, `tried with ${attempt.credential} for the second time`);
     if (running.length > 1) this.#violations.add('M10', story.id, 'three tries run at once');
     if (running[0] !== undefined) this.#hedged(story, attempt, running[0]);
@@ -100,7 +107,8 @@ export class HedgeOracle {
   /** A vendor has it. */
   received(story: Story, attempt: Try): void {
     const most = this.#hedges.has(story) ? 2 : 1;
-    if (story.tries.filter(({ billed }) => billed).length > most)
+    const isBilled = ({ billed, state }: Try) => billed && !(story.isPure && state === 'broken');
+    if (story.tries.filter(isBilled).length > most)
       this.#violations.add('M10', story.id, `more than ${most} tries of one request stand on vendors’ bills`);
     const places = this.rules?.places;
     const atWork = this.#books.get(story.life)?.atWork;

@@ -123,6 +123,17 @@ export const hedgeMutants: Readonly<Record<string, Mutant>> = {
     summary: 'a second try is sent for a client that has left',
     exchange: onBranches((branch) => redefine(branch, 'clientDisconnected', { get: () => undefined, set: () => {} })),
   },
+  'losses-unbounded': {
+    summary: 'a try that may have run is followed by another one whatever it may have cost',
+    exchange: (exchange) => {
+      const set = exchange.set.bind(exchange);
+      exchange.set = (fact, value) => {
+        if ((fact as unknown) === spendGuard)
+          redefine(value as SpendGuard, 'writeOff', { value: () => true, configurable: true });
+        set(fact, value);
+      };
+    },
+  },
   'share-forgotten': {
     summary: 'a second try runs beside the first however many others have had one',
     route: hedging({ share: 1 }),

@@ -77,6 +77,8 @@ export interface HedgeProfile {
   readonly drains: ReadonlyMap<string, { readonly longestMs: number; readonly bytes: number }>;
   /** Calls that a process may have under way at one vendor; undefined: as many as come. */
   readonly places: number | undefined;
+  /** What tries that may have run before another one may cost, as a share of what the calls cost. */
+  readonly absorb: number;
 }
 
 export interface TaskProfile {
@@ -164,6 +166,7 @@ function drawHedge(chance: Chance): HedgeProfile {
     attempts: chance.pick([2, 3, 5]),
     drains: new Map(drained.map((name) => [name, bounds()])),
     places: chance.oneIn(2) ? chance.pick([3, 10, 40]) : undefined,
+    absorb: chance.oneIn(3) ? 0 : 0.05,
   };
 }
 
@@ -268,8 +271,8 @@ const cooldown = { rate_limited: '1s', max: '2s', unauthorized: '4s' };
 
 export function routeSectionOf(hedge: HedgeProfile | undefined): object {
   if (hedge === undefined) return { cooldown };
-  const { afterMs, share, strategy, attempts } = hedge;
-  return { cooldown, strategy, attempts, hedge: { after: `${afterMs}ms`, share } };
+  const { afterMs, share, strategy, attempts, absorb } = hedge;
+  return { cooldown, strategy, attempts, absorb, hedge: { after: `${afterMs}ms`, share } };
 }
 
 /** A catalogue entry, and the list that its price was made of. */

@@ -58,6 +58,8 @@ export interface Story {
   readonly heldOutput: number;
   /** After how much silence a second try may run beside the first; undefined: never. */
   readonly hedgeAfterMs: number | undefined;
+  /** Nothing but an answer comes of it, so it may be tried again where a try may have run. */
+  readonly isPure: boolean;
   /** Its answer comes as a stream. */
   readonly stream: boolean;
   readonly tries: Try[];
@@ -100,7 +102,17 @@ export interface Story {
 export function newStory(
   given: Pick<
     Story,
-    'id' | 'account' | 'life' | 'node' | 'list' | 'ratio' | 'inputTokens' | 'heldOutput' | 'hedgeAfterMs' | 'stream'
+    | 'id'
+    | 'account'
+    | 'life'
+    | 'node'
+    | 'list'
+    | 'ratio'
+    | 'inputTokens'
+    | 'heldOutput'
+    | 'hedgeAfterMs'
+    | 'isPure'
+    | 'stream'
   >,
 ): Story {
   return {

@@ -54,7 +54,7 @@ export function chargeFor(
     usage,
     priced,
     ratio,
-    own: ownCost(terms, usage, context, attempts),
+    own: ownCost(terms, usage, context, attempts.at(-1)),
   };
 }
 
@@ -112,18 +112,31 @@ function both(asked: Services, reported: Services): Services {
 
 /** Uses the price book of the target that served the call last. */
 function ownCost(
-  { entry, at }: Terms,
+  { entry, at }: Pick<Terms, 'entry' | 'at'>,
   usage: Usage,
   context: PriceContext,
-  attempts: readonly AttemptNote[],
+  attempt: SentTo | undefined,
 ): Money | undefined {
   if (entry === undefined) return undefined;
-  const book = targetOf(entry.targets, attempts.at(-1))?.cost ?? entry.cost;
+  const book = targetOf(entry.targets, attempt)?.cost ?? entry.cost;
   const priced = book === undefined ? undefined : priceFor(book, at, usage, context);
   return priced === undefined ? undefined : cost(usage, priced.price);
 }
 
-function targetOf(targets: readonly ModelTarget[], attempt: AttemptNote | undefined): ModelTarget | undefined {
+type SentTo = Pick<AttemptNote, 'provider' | 'model'>;
+
+/** What a usage costs the operator at this attempt's target; undefined: unknown, as for pieces of a kind that the vendor chose. */
+export function ownBound(
+  { entry, at, context }: Partial<Pick<Terms, 'entry'>> & Pick<Terms, 'at' | 'context'>,
+  usage: Usage,
+  attempt: SentTo,
+  estimated: boolean,
+): Money | undefined {
+  if (estimated && (usage.image !== undefined || usage.second !== undefined)) return undefined;
+  return ownCost({ entry, at }, usage, context, attempt);
+}
+
+function targetOf(targets: readonly ModelTarget[], attempt: SentTo | undefined): ModelTarget | undefined {
   if (attempt === undefined) return undefined;
   for (const target of targets) {
     if (target.provider === attempt.provider && target.model === attempt.model) return target;

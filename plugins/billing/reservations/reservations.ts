@@ -17,6 +17,7 @@ import type { SentAttempt } from '../journal/records.ts';
 import type { LeaseTopUp } from '../leases/top-up.ts';
 import type { Backlog } from '../ledger/backlog.ts';
 import type { Flusher } from '../ledger/flusher.ts';
+import { AbsorbBudget } from './absorb-budget.ts';
 import type { BalanceCache } from './balance-cache.ts';
 import type { CachedBalance } from './cached-balance.ts';
 import { boundOf, type Charge, chargeFor } from './charge.ts';
@@ -57,11 +58,13 @@ export interface ReservationsOptions {
 export class Reservations {
   readonly #options: ReservationsOptions;
   readonly #open = new OpenHolds();
+  readonly absorb: AbsorbBudget;
   /** Output tokens that an extension covers beyond what was seen; may change at any time. */
   stepTokens: number;
 
   constructor(options: ReservationsOptions) {
     this.#options = options;
+    this.absorb = new AbsorbBudget(options.clock);
     this.stepTokens = options.stepTokens;
   }
 
@@ -262,6 +265,7 @@ export class Reservations {
       spent = charge.cost;
       hold.spent = spent;
       hold.own = charge.own;
+      this.absorb.note(charge.own ?? spent);
       journal.append(settleRecord(hold, at, settlement, charge, shares));
     }
     this.#open.delete(hold);

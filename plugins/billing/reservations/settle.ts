@@ -1,12 +1,12 @@
 /** A call's hold while its answer runs, and its end with the exchange. */
 import type { Exchange, Outcome } from '../../../core/contract/contract.ts';
-import { attempts, call, type SpendGuard, usageReport } from '../../common/domain/calls.ts';
+import { type Attempt, attempts, call, type SpendGuard, usageReport } from '../../common/domain/calls.ts';
 import { servedBy } from '../../common/domain/ledger.ts';
 import { unknownSize } from '../../common/wire/possible-usage.ts';
 import { type Hold, sentAttempts } from './hold.ts';
 import { attemptNotes, judge, type Verdict } from './outcome.ts';
 import type { Reservations } from './reservations.ts';
-import { share } from './written-off.ts';
+import { possibleLoss, share } from './written-off.ts';
 
 export function settle(exchange: Exchange, reservations: Reservations, hold: Hold, outcome: Outcome['kind']): Verdict {
   const list = exchange.find(attempts) ?? [];
@@ -42,6 +42,10 @@ export class HoldGuard implements SpendGuard {
 
   observe(outputTokens: number): boolean {
     return this.#reservations.observe(this.#hold, outputTokens);
+  }
+
+  writeOff(attempt: Attempt, share: number): boolean {
+    return this.#reservations.absorb.take(possibleLoss(attempt, this.#hold.terms), share);
   }
 
   charged(): ReturnType<NonNullable<SpendGuard['charged']>> {

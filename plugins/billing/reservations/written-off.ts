@@ -5,16 +5,15 @@
 
 import type { Attempt } from '../../common/domain/calls.ts';
 import { type Money, money, zero } from '../../common/domain/money.ts';
-import type { Usage } from '../../common/domain/usage.ts';
 import { type AskedUsage, possibleUsage, unknownSize } from '../../common/wire/possible-usage.ts';
 import type { AttemptNote } from '../journal/records.ts';
-import { officialBound, officialCost } from './charge.ts';
+import { officialBound, officialCost, ownBound } from './charge.ts';
 import { believable, type Verdict } from './outcome.ts';
 import type { Terms } from './terms.ts';
 
 export interface Shares {
   readonly notes: readonly AttemptNote[];
-  /** The operator's share, at the model's official price without ratios. */
+  /** The operator's share: what the attempts' targets cost the operator, else the model's official price without ratios. */
   readonly writtenOff: Money;
 }
 
@@ -29,7 +28,7 @@ export function share(
   sent: readonly AttemptNote[],
   attempts: readonly Attempt[],
   verdict: Verdict,
-  terms: Pick<Terms, 'inputTokens' | 'allowance' | 'prices' | 'at' | 'context' | 'entry'>,
+  terms: LossTerms,
 ): Shares {
   const charged = verdict.kind === 'SETTLE' && verdict.served === undefined ? sent.at(-1) : undefined;
   // The normal case: one attempt, charged to the client.
@@ -39,11 +38,9 @@ export function share(
   let writtenOff = 0n;
   const notes = sent.map((note): AttemptNote => {
     if (note === charged) return paidBy(note, verdict);
-    const consumed = consumedBy(note, attempts, terms);
+    const consumed = consumedBy(note, consumedIn(attempts, note.number), terms);
     if (consumed === undefined) return note;
-    // A kind that the vendor chose may be the most expensive one.
-    const exact = (consumed.estimated ? officialBound : officialCost)(terms, consumed.usage);
-    const amount = exact < absurdCost ? exact : absurdCost;
+    const amount = lossOf(note, consumed, terms);
     writtenOff += amount;
     return { ...note, bearer: 'operator', absorbed: amount.toString(), ...consumed };
   });
@@ -56,12 +53,36 @@ function paidBy(note: AttemptNote, verdict: Verdict): AttemptNote {
   return { ...note, bearer: 'client', ...(usage === undefined ? {} : { usage }) };
 }
 
+type LossTerms = Pick<Terms, 'inputTokens' | 'allowance' | 'prices' | 'at' | 'context' | 'entry'>;
+type Consumed = NonNullable<Attempt['consumed']>;
+
+function consumedIn(attempts: readonly Attempt[], number: number): Consumed | undefined {
+  return attempts.find((attempt) => attempt.number === number)?.consumed;
+}
+
+/** What an attempt that no client pays may have cost; zero if it cannot have run. */
+export function possibleLoss(attempt: Attempt, terms: LossTerms): Money {
+  const consumed = consumedBy(attempt, attempt.consumed, terms);
+  return consumed === undefined ? zero : lossOf(attempt, consumed, terms);
+}
+
+/** A kind that the vendor chose may be the most expensive one. */
+function lossOf(
+  attempt: Pick<AttemptNote, 'provider' | 'model'>,
+  { usage, estimated }: Consumed,
+  terms: LossTerms,
+): Money {
+  const exact =
+    ownBound(terms, usage, attempt, estimated) ??
+    (estimated ? officialBound(terms, usage) : officialCost(terms, usage));
+  return exact < absurdCost ? exact : absurdCost;
+}
+
 function consumedBy(
-  { number, result }: AttemptNote,
-  attempts: readonly Attempt[],
+  { result }: Pick<AttemptNote, 'result'> | Pick<Attempt, 'result'>,
+  seen: Consumed | undefined,
   { inputTokens, allowance, entry }: Pick<Terms, 'inputTokens' | 'allowance' | 'entry'>,
-): { usage: Usage; estimated: boolean } | undefined {
-  const seen = attempts.find((attempt) => attempt.number === number)?.consumed;
+): Consumed | undefined {
   if (seen !== undefined) {
     const believed = believable(seen.usage, inputTokens, 0, allowance.others);
     const usage = possibleUsage(believed, askedIn(inputTokens, allowance), entry ?? unknownSize, nothingSeen);

@@ -134,6 +134,11 @@ export const dropped = defineContextKey<readonly string[]>('dropped');
 export interface SpendGuard {
   /** `outputTokens` seen so far, estimated. false: the hold is used up and the pool is empty; end the stream with an error. */
   observe(outputTokens: number): boolean;
+  /**
+   * Whether another attempt may follow this one, which may have run, so that its possible cost is written off: within this share
+   * of what the calls of the last hour have cost, and counted.
+   */
+  writeOff?(attempt: Attempt, share: number): boolean;
   /** What was charged, and what that cost the operator as far as it is known; undefined: nothing, or it runs still. */
   charged?(): { readonly cost: Money; readonly own: Money | undefined } | undefined;
 }

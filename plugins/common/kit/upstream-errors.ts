@@ -119,7 +119,7 @@ function withGatewayMessage(status: number, waitMs: number | undefined, hasUsage
     const error = new GatewayError('overloaded', 'The model is overloaded; try again later.', wait);
     return new UpstreamRefusal(error, details);
   }
-  const mayRun = status === 500 || status === 502 || status === 504;
+  const mayRun = status === 408 || status === 500 || status === 502 || status === 504;
   const error = new GatewayError('upstream_failed', 'The model failed to answer.', {
     ...(mayRun ? { shouldRetry: false } : {}),
     ...wait,

@@ -155,10 +155,10 @@ test('with all_open: refuse the client is told when the first time ends, and nob
   assert.deepEqual(credentials(await house.go(onlyA, [ok])), ['a#1']);
 });
 
-for (const [what, step, noRetry] of [
+for (const [what, step, retries] of [
   ['cannot be reached', unreachable, undefined],
-  ['resets', reset, false],
-  ['answers 500', refusal(500, { mayRun: true }), false],
+  ['resets', reset, true],
+  ['answers 500', refusal(500, { mayRun: true }), true],
   ['answers 503', refusal(503), undefined],
 ] as const) {
   test(`when every target ${what} and all circuits are open, the error says for how long`, async () => {
@@ -168,10 +168,10 @@ for (const [what, step, noRetry] of [
     const opening = told(await house.go(onlyA, [step]));
     const { opensForMs } = circuitOf(house);
     assert.ok(opensForMs > 0);
-    assert.deepEqual([opening.retryAfterMs, opening.shouldRetry], [opensForMs, noRetry]);
+    assert.deepEqual([opening.retryAfterMs, opening.shouldRetry], [opensForMs, retries]);
     // The last resort is asked, and fails too.
     const again = told(await house.go(onlyA, [step]));
-    assert.deepEqual([again.retryAfterMs, again.shouldRetry], [circuitOf(house).opensForMs, noRetry]);
+    assert.deepEqual([again.retryAfterMs, again.shouldRetry], [circuitOf(house).opensForMs, retries]);
   });
 }
 

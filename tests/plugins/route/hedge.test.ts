@@ -110,7 +110,12 @@ test('times and shares out of their bounds are refused', () => {
 });
 
 type Outcome = Answer | Failure;
-const fails = (next: Failure['next'], isFault: boolean): Failure => ({ next, isFault, error: `${next} ${isFault}` });
+const fails = (next: Failure['next'], isFault: boolean, isAmbiguous = false): Failure => ({
+  next,
+  isFault,
+  isAmbiguous,
+  error: `${next} ${isFault}`,
+});
 
 /** A racer that ends when it is told to, as the journey would have it. */
 function racer() {

@@ -12,11 +12,16 @@ import {
   conversation,
   type Pinned,
   pinned,
+  type SpendGuard,
+  spendGuard,
+  type UsageReport,
+  usageReport,
 } from '../../../plugins/common/domain/calls.ts';
 import { type Model, type ModelTarget, model } from '../../../plugins/common/domain/models.ts';
 import { flatBook } from '../../../plugins/common/domain/prices.ts';
 import { type TimelineEvent, timeline } from '../../../plugins/common/domain/timeline.ts';
 import { type Target, target, translations } from '../../../plugins/common/domain/upstreams.ts';
+import type { Usage } from '../../../plugins/common/domain/usage.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
 import routePlugin from '../../../plugins/route/index.ts';
 import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
@@ -27,6 +32,8 @@ export interface Step {
   readonly answer?: Answer;
   readonly error?: unknown;
   readonly takesMs?: number;
+  /** What its vendor has counted, although it fails. */
+  readonly usage?: Usage;
   /** It is answered only then. */
   readonly after?: Promise<void>;
   /** What is met instead where the attempt went to this provider. */
@@ -75,6 +82,10 @@ export interface Bench {
 
 export interface GoOptions {
   readonly protocol?: string;
+  /** Whether more than an answer comes of it; absent: not known. */
+  readonly effects?: boolean | undefined;
+  /** Its money. */
+  readonly guard?: SpendGuard;
   readonly leaveAt?: number;
   readonly reason?: unknown;
   readonly pinned?: Pinned;
@@ -122,7 +133,7 @@ export async function bench(section: unknown = {}, vendorSection: unknown = vend
     async go(entry, steps, options = {}) {
       const { protocol = 'chat', leaveAt, reason, stream = false, controller = new AbortController() } = options;
       const { session: name, opening, headers = {}, bodyBytes = 0, account = 'someone' } = options;
-      const wanted = { protocol, model: entry.id, stream } as Call;
+      const wanted = { protocol, model: entry.id, stream, billable: true } as Call;
       const base = fakeExchange({
         request: { headers, bodyBytes },
         facts: [
@@ -131,7 +142,8 @@ export async function bench(section: unknown = {}, vendorSection: unknown = vend
           [pinned, options.pinned],
           [timeline, options.story],
           [caller, { accountId: account } as Caller],
-          [conversation, { name, opening: () => opening }],
+          [conversation, { name, opening: () => opening, hasSideEffects: () => options.effects }],
+          [spendGuard, options.guard],
         ],
       });
       const exchange: FakeExchange & Exchange = Object.defineProperty(base, 'signal', { value: controller.signal });
@@ -148,6 +160,7 @@ export async function bench(section: unknown = {}, vendorSection: unknown = vend
         host.advance(step.takesMs ?? 0);
         if (targets.length === leaveAt) controller.abort(reason);
         if (step.answer !== undefined) return step.answer;
+        if (step.usage !== undefined) exchange.set(usageReport, { usage: step.usage, estimated: false } as UsageReport);
         throw step.error;
       };
       const made = () => ({ targets, attempts: exchange.find(attempts) ?? [], exchange });
