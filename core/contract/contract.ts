@@ -115,6 +115,11 @@ export interface Endpoint {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** find-my-way pattern: `/v1/tasks/:task_id`, `/v1beta/models/*`. */
   readonly path: string;
+  /**
+   * For some requests to its path alone, by the path's parameters; what no such endpoint takes goes to the one at this path without
+   * `takes`. Absent: all.
+   */
+  takes?(params: Readonly<Record<string, string | undefined>>): boolean;
   /** Its name in configuration: `chat`, `messages`, `models`, `tasks`. Several endpoints may share one. */
   readonly operation: string;
   /** Kind of the models that its requests name; absent: chat. */

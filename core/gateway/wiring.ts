@@ -215,7 +215,9 @@ function clashes(installed: readonly InstalledPlugin[]): string[] {
   const sentences: string[] = [];
   for (const { plugin, instance } of installed) {
     const addresses = [
-      ...(instance.endpoints ?? []).map(({ method, path }) => `${method} ${path}`),
+      ...(instance.endpoints ?? [])
+        .filter(({ takes }) => takes === undefined)
+        .map(({ method, path }) => `${method} ${path}`),
       ...(instance.sockets ?? []).map(({ path }) => `WebSockets at ${path}`),
     ];
     for (const address of addresses) {

@@ -36,16 +36,21 @@ const maxSegments = 12;
  */
 export function createRouter(routes: readonly Route[], pathPrefixes: readonly string[] = []): Router {
   const ways = findMyWay({ ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, maxParamLength: 512 });
-  for (const route of routes) ways.on(route.endpoint.method, route.endpoint.path, noHandler, route);
-  const at = (method: string, path: string) =>
-    ways.find(method as HTTPMethod, path) ?? (method === 'HEAD' ? ways.find('GET', path) : null);
+  for (const [, shared] of Map.groupBy(routes, ({ endpoint }) => `${endpoint.method} ${endpoint.path}`)) {
+    const { method, path } = shared[0]!.endpoint;
+    ways.on(method, path, noHandler, shared.toSorted(choosyFirst));
+  }
+  const at = (method: string, path: string) => {
+    const found = ways.find(method as HTTPMethod, path) ?? (method === 'HEAD' ? ways.find('GET', path) : null);
+    return found === null ? undefined : matchAmong(found.store as readonly Route[], found.params);
+  };
   const exact = exactMatches(routes);
   const find: Router['find'] = (method, path) => {
     const known = exact.get(method)?.get(path);
     if (known !== undefined) return known;
     const found = at(method, path);
-    if (found !== null) return { route: found.store as Route, params: found.params };
-    const allowed = methods.filter((other) => at(other, path) !== null);
+    if (found !== undefined) return found;
+    const allowed = methods.filter((other) => at(other, path) !== undefined);
     return allowed.length === 0 ? undefined : allowed;
   };
   return {
@@ -66,11 +71,20 @@ export function createRouter(routes: readonly Route[], pathPrefixes: readonly st
       for (const segments = path.split('/', maxSegments); segments.length > 1; segments.pop()) {
         const prefix = segments.join('/');
         const found = methods.flatMap((method) => ways.find(method, prefix) ?? [])[0];
-        if (found !== undefined) return (found.store as Route).endpoint;
+        if (found !== undefined) return (found.store as readonly Route[]).at(-1)?.endpoint;
       }
       return undefined;
     },
   };
+}
+
+const choosyFirst = (left: Route, right: Route) =>
+  Number(left.endpoint.takes === undefined) - Number(right.endpoint.takes === undefined);
+
+/** Of the routes at one path, those that take some requests alone come first. */
+function matchAmong(shared: readonly Route[], params: Match['params']): Match | undefined {
+  const route = shared.find(({ endpoint }) => endpoint.takes?.(params) ?? true);
+  return route === undefined ? undefined : { route, params };
 }
 
 const noParams: Match['params'] = Object.freeze(Object.create(null));
@@ -79,8 +93,8 @@ const noParams: Match['params'] = Object.freeze(Object.create(null));
 function exactMatches(routes: readonly Route[]): ReadonlyMap<string, ReadonlyMap<string, Match>> {
   const exact = new Map<string, Map<string, Match>>(methods.map((method) => [method, new Map()]));
   for (const route of routes) {
-    const { method, path } = route.endpoint;
-    if (!/[:*()?]/.test(path)) exact.get(method)?.set(path, { route, params: noParams });
+    const { method, path, takes } = route.endpoint;
+    if (takes === undefined && !/[:*()?]/.test(path)) exact.get(method)?.set(path, { route, params: noParams });
   }
   return exact;
 }

@@ -67,7 +67,8 @@ export default definePlugin<ProtocolConvertConfig>({
     host.provide(upstreamProbes, openProbes({ ...host, protocolNamed: known.named }));
     const state = openState(host, config.state, responses);
     const keptFiles = new KeptFiles(() => host.find(uploadedFiles), config.media);
-    const offered = once(() => offeredBy(known, config.expose, state, keptFiles));
+    const isPainter = (name: string) => host.find(catalog)?.find(name)?.kind === 'image';
+    const offered = once(() => offeredBy(known, config.expose, { state, keptFiles, isPainter }));
     const secret = config.seal_secret === '' ? undefined : config.seal_secret;
     const tools: Tools = {
       clock: host.clock,
@@ -166,21 +167,22 @@ function exposedTo(known: KnownProtocols, expose: readonly string[] | undefined)
   return [...known.all().values()].filter(hasClients).filter(({ name }) => expose?.includes(name) ?? true);
 }
 
+/** What the opening of requests needs. */
+interface OpeningTools {
+  readonly state: ResponseState;
+  readonly keptFiles: KeptFiles;
+  /** Whether a model makes images. */
+  readonly isPainter: (model: string) => boolean;
+}
+
 /** `answered`: those that this plugin's `handle` is for. */
-function offeredBy(
-  known: KnownProtocols,
-  expose: readonly string[] | undefined,
-  state: ResponseState,
-  keptFiles: KeptFiles,
-) {
+function offeredBy(known: KnownProtocols, expose: readonly string[] | undefined, tools: OpeningTools) {
   const exposed = exposedTo(known, expose);
   const answered = new Set(
-    exposed.flatMap((protocol) =>
-      protocol.endpoints.map((endpoint) => endpointOf(protocol, endpoint, state, keptFiles)),
-    ),
+    exposed.flatMap((protocol) => protocol.endpoints.map((endpoint) => endpointOf(protocol, endpoint, tools))),
   );
   const others = exposed.flatMap(({ ownEndpoints = [] }) => ownEndpoints);
-  const stored = exposed.some(({ name }) => name === responses.name) ? state.endpoints : [];
+  const stored = exposed.some(({ name }) => name === responses.name) ? tools.state.endpoints : [];
   return { answered, endpoints: [...answered, ...others, ...stored] };
 }
 
@@ -200,11 +202,15 @@ function unknownNames(known: KnownProtocols, expose: readonly string[] = []): Fa
 function endpointOf(
   protocol: Protocol,
   endpoint: ProtocolEndpoint,
-  state: ResponseState,
-  keptFiles: KeptFiles,
+  { state, keptFiles, isPainter }: OpeningTools,
 ): Endpoint {
+  const { imageCall } = protocol;
   const begin = (body: RequestBody, exchange: Exchange) => {
-    const request = endpoint.open(body, exchange);
+    const asked = endpoint.open(body, exchange);
+    const request =
+      imageCall !== undefined && isPainter(asked.call.model)
+        ? { ...asked, call: imageCall(asked.call, body.json) }
+        : asked;
     exchange.set(call, request.call);
     exchange.set(opened, request);
     exchange.set(conversation, new RequestConversation(exchange, request));

@@ -38,7 +38,7 @@ export async function serve(
     const body = call.protocol === 'responses' ? vendor.responses.continued(sent) : sent;
     if (wantsPainting(call, body)) {
       const modelRequest = decodeGeminiImages(body, call.pathModel ?? '');
-      const from = { origin: originOf(request), requestId: requestIdOf(request) };
+      const from = { origin: originOf(request), requestId: requestIdOf(request), isStream: call.pathStream === true };
       return await paint({ vendor, dialect: geminiPictures, params: modelRequest, id, ...from }, answer);
     }
     await answerCall(vendor, { call, body, bytes: bytes.length, id, requestId: requestIdOf(request) }, answer);
@@ -77,9 +77,9 @@ export async function answerCall(
   return turn;
 }
 
-/** A whole answer of this protocol may be a picture. */
-function wantsPainting({ protocol, operation, pathStream }: Call, body: JsonObject): boolean {
-  return protocol === 'gemini' && operation === 'answer' && !pathStream && wantsPicture(body);
+/** An answer of this protocol may be a picture. */
+function wantsPainting({ protocol, operation, pathModel }: Call, body: JsonObject): boolean {
+  return protocol === 'gemini' && operation === 'answer' && wantsPicture(body, pathModel);
 }
 
 /**

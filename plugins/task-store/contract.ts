@@ -53,6 +53,8 @@ export interface Shape {
   read(body: Uint8Array, headers: Readonly<Record<string, string | undefined>>): Submission;
   /** The answer to a submission. */
   submitted(task: Task): JsonObject;
+  /** The answer to a client that has waited for the result; absent: as to a query. */
+  waited?(task: Task): JsonObject;
   /** The answer to a query. */
   render(task: Task): JsonObject;
   /** The answer to the deletion of a final task. */

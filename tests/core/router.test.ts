@@ -36,6 +36,16 @@ test('of two path prefixes the second one counts', () => {
   }
 });
 
+test('of the endpoints at one path, one that takes a request by its parameters comes before the usual one', () => {
+  const special: Endpoint = { ...endpoint('POST', '/v1/models/*'), takes: ({ '*': name }) => name === 'paint' };
+  const usual = endpoint('POST', '/v1/models/*');
+  const both = createRouter([usual, special].map((given) => ({ endpoint: given, run })));
+  assert.equal(matchRoute(both, 'POST', '/v1/models/paint').route.endpoint, special);
+  assert.equal(matchRoute(both, 'POST', '/v1/models/talk').route.endpoint, usual);
+  const alone = createRouter([{ endpoint: special, run }]);
+  assert.throws(() => matchRoute(alone, 'POST', '/v1/models/talk'), { status: 404 });
+});
+
 test('a router without path prefixes drops and suggests none', () => {
   const plain = createRouter([{ endpoint: endpoint('POST', '/v1/messages'), run }]);
   assert.equal(plain.normalize('/v1/v1/messages'), '/v1/v1/messages');

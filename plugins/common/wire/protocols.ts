@@ -69,6 +69,8 @@ export interface Protocol extends WireProtocol {
    * line.
    */
   idleFrame?(lastFrame?: Buffer): Uint8Array;
+  /** The call as one of a model that makes images; absent: clients of this protocol call no such models. */
+  imageCall?(call: Call, json: JsonObject): Call;
   /** Encoder and decoder of the canonical format. */
   readonly codec: Codec;
 }

@@ -17,9 +17,10 @@ const pixels: Readonly<Record<string, number>> = table({
 const tokensPerImage = 1_120;
 const tokensPerImageOf4k = 2_000;
 
-/** Whether a request asks for an image; all others ask for text. */
-export function wantsPicture(body: JsonObject): boolean {
-  return listOf(objectOf(body['generationConfig'])['responseModalities']).includes('IMAGE');
+/** Whether a request asks for an image; all others ask for text. Models with this word in their name make images unasked. */
+export function wantsPicture(body: JsonObject, model = ''): boolean {
+  const modalities = listOf(objectOf(body['generationConfig'])['responseModalities']);
+  return modalities.length === 0 ? model.includes('-image') : modalities.includes('IMAGE');
 }
 
 export function decodeGeminiImages(body: JsonObject, model: string): ImageParams {

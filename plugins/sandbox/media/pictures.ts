@@ -77,6 +77,8 @@ export interface Painting {
   readonly id: string;
   readonly origin: string;
   readonly requestId: string | undefined;
+  /** The answer is the only event of a stream. */
+  readonly isStream?: boolean;
 }
 
 /** Painting costs the same after a disconnect. Throws directed faults. */
@@ -107,9 +109,11 @@ export async function paint(painting: Painting, answer: ServerResponse): Promise
   charge(painting, pictures, startedAt, answer);
   if (answer.destroyed) return;
   if (directives.error_after !== undefined) throw orderedFault(directives.error_after, directives.retry_after);
-  const body = jsonOf(dialect.encode(params, pictures, created));
-  if (directives.cut_after === undefined) return sendJson(answer, 200, headers, body);
-  answer.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
+  const made = dialect.encode(params, pictures, created);
+  const body = painting.isStream === true ? `data: ${JSON.stringify(made)}\r\n\r\n` : jsonOf(made);
+  const type = painting.isStream === true ? 'text/event-stream' : 'application/json';
+  answer.writeHead(200, { ...headers, 'content-type': type, 'content-length': Buffer.byteLength(body) });
+  if (directives.cut_after === undefined) return void answer.end(body);
   answer.write(body.slice(0, body.length >> 1));
   await cutOff(answer);
 }

@@ -12,6 +12,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { ListQueries } from './list-queries.ts';
 import type { Queries, Scope } from './queries.ts';
 import { imageEdit, imageTask, openaiVideos, videoTask } from './shapes/index.ts';
+import { contentEndpoints } from './content-endpoints.ts';
 import { callOf, takeOrder } from './submit.ts';
 import { submission } from './waiting.ts';
 
@@ -55,6 +56,7 @@ export function endpointsOf(rooms: Rooms): Endpoint[] {
       ? [
           order(rooms, '/v1/images/generations', 'images', imageTask),
           order(rooms, '/v1/images/edits', 'images', imageEdit),
+          ...contentEndpoints(rooms),
         ]
       : []),
     ...taskEndpoints(rooms, '/v1/tasks', 'tasks', any),

@@ -16,7 +16,6 @@ import type { Order } from '../../common/media/adapters.ts';
 import type { Submission } from '../contract.ts';
 import type { Tools } from '../engine/dependencies.ts';
 import type { NewTask, StoredTask } from '../engine/rows.ts';
-import { imageAnswer } from './shapes/index.ts';
 import { streamOrder } from './streaming.ts';
 import { boundsOf, type Candidate, candidatesFor, checkOrder } from './targets.ts';
 import { endAsError, viewOf } from './view.ts';
@@ -131,8 +130,8 @@ async function answer(
     const task = (await tryFindTask(tools, placed.id)) ?? ended ?? placed;
     return json(shape.submitted(viewOf(task, tools.files, host)), pending);
   }
-  const words = placed.kind === 'image' ? imageAnswer : shape;
-  return json(words.render(viewOf(ended, tools.files, host, bytes)), headers);
+  const view = viewOf(ended, tools.files, host, bytes);
+  return json(shape.waited?.(view) ?? shape.render(view), headers);
 }
 
 /** What was paid is answered with its task where its bytes cannot be read now. */

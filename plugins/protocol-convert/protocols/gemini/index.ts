@@ -4,6 +4,7 @@ import { geminiCodec } from './codec.ts';
 import { dialectOf } from './encode/client-frames.ts';
 import { JsonArrayReader } from './encode/json-array.ts';
 import { renderError, streamError } from './errors.ts';
+import { imageCall } from './image-call.ts';
 import { parsePath, preflightGemini } from './preflight.ts';
 import { arrayAsSse, relayRequest, reshapeFor } from './relay.ts';
 import { GeminiUsageMeter } from './usage-meter.ts';
@@ -68,5 +69,6 @@ export const gemini: Protocol = {
   streamError,
   // Google's clients in Python and Go fail on comments. That in Go cuts a stream at two line ends of one kind.
   idleFrame: (lastFrame) => (lastFrame?.at(-2) === carriageReturn ? blankLines.windows : blankLines.unix),
+  imageCall,
   codec: geminiCodec,
 };

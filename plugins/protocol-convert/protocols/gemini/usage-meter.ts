@@ -9,6 +9,7 @@ import { TextMeter, textBytesIn } from '../../../common/wire/text-meter.ts';
 import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wire/usage-meter.ts';
 import { grantedServices } from '../../metering/surcharges.ts';
 import { payloadOf } from './decode/payload.ts';
+import { imagesIn, unreportedImageTokens } from './image-call.ts';
 
 const textNames = new Set(['text', 'code', 'output']);
 const opaqueNames = new Set(['args']);
@@ -34,8 +35,11 @@ export class GeminiUsageMeter implements UsageMeter {
   /** Bytes of text of the last frame, if it has one candidate. */
   #last: number | undefined;
   #lastReports = false;
+  readonly #countsImages: boolean;
+  #images = 0;
 
   constructor(call: Call, options?: UsageMeterOptions) {
+    this.#countsImages = call.kind === 'image';
     this.#choices = call.choices;
     this.#issued = options?.issued;
   }
@@ -112,6 +116,7 @@ export class GeminiUsageMeter implements UsageMeter {
     if (chunks.some((chunk) => objectOf(chunk)?.['maps'] !== undefined)) this.#counts.take('maps', 1);
     this.#takeRuns(listOf(content?.['parts']));
     this.text.add(textBytesIn(content?.['parts'], textNames, opaqueNames));
+    if (this.#countsImages) this.#counts.take('images', (this.#images += imagesIn(content?.['parts'])));
     const reason = textOf(either(candidate, 'finishReason', 'finish_reason'));
     if (reason === undefined) return;
     this.finish = reason;
@@ -197,6 +202,7 @@ function readUsage(counts: Counts): Reading {
         ['output_image', counts.get('candidatesIMAGE')],
       ])
     : {};
+  const images = counts.get('images');
   const usage = {
     ...input,
     ...(input !== undefined && tools !== undefined ? { input: (input.input ?? 0) + tools } : {}),
@@ -205,6 +211,8 @@ function readUsage(counts: Counts): Reading {
     ...(searches === undefined ? {} : { web_search: searches }),
     ...(maps === undefined ? {} : { call: maps }),
     ...(files === undefined ? {} : { file_search: files }),
+    ...(images === undefined ? {} : { image: images }),
+    ...(images === undefined || hasOutput ? {} : { output_image: images * unreportedImageTokens }),
   };
   const isUncertain = thoughts !== counts.get('thoughts') && (counts.get('thoughts') ?? 0) > 0;
   return { usage, hasInput: prompt !== undefined, hasOutput, isUncertain };

@@ -17,7 +17,7 @@ import {
 import { readImage } from './references.ts';
 
 /** Sections 4.7 and 8 of the interface. */
-const mostImages = 10;
+export const mostImages = 10;
 export const mostReferences = 14;
 const mostPreviews = 3;
 const resolutions = ['1k', '2k', '4k'] as const;

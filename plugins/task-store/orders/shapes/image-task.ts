@@ -1,5 +1,6 @@
 /** The image task: `{code: 200, data: {…}}`, from submitted to completed or failed. Pure. */
 import type { Shape, Task } from '../../contract.ts';
+import { imageAnswer } from './image-answer.ts';
 import { readImageRequest } from './image-request.ts';
 import { reasonOf, type StateNames, secondsOf } from './states.ts';
 
@@ -19,6 +20,8 @@ export const imageTask: Shape = {
   read: readImageRequest,
 
   submitted: ({ id }) => ({ code: success, data: { id, status: stateNames.queued } }),
+
+  waited: imageAnswer.render,
 
   deleted: ({ id }) => ({ code: success, data: { id, deleted: true } }),
 

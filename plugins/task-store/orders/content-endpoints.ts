@@ -1,0 +1,75 @@
+/** `generateContent` for models that make images and whose vendors do not speak it: an order for which the client waits. */
+import { defineContextKey, type Endpoint, type Exchange } from '../../../core/contract/contract.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { call } from '../../common/domain/calls.ts';
+import { protocolsOf } from '../../common/domain/models.ts';
+import { translations } from '../../common/domain/upstreams.ts';
+import { renderError } from '../../common/kit/dialects.ts';
+import { formatFrame } from '../../common/kit/sse.ts';
+import type { Shape } from '../contract.ts';
+import type { Rooms } from './endpoints.ts';
+import { contentAnswer } from './shapes/content-answer.ts';
+import { readContentRequest } from './shapes/content-request.ts';
+import { imageTask } from './shapes/index.ts';
+import { callOf, takeOrder } from './submit.ts';
+import { submission } from './waiting.ts';
+
+const protocol = 'gemini';
+const paths = ['/v1beta/models/*', '/v1/models/*', '/v1alpha/models/*'];
+/** Added to the longest wait, for reading and answering. */
+const spareMs = 10_000;
+
+const isStreamed = defineContextKey<boolean>('streamed content');
+
+export function contentEndpoints({ host, config, tools, engine }: Rooms): Endpoint[] {
+  const shape: Shape = { ...imageTask, waited: contentAnswer.render, submitted: contentAnswer.submitted };
+  const limits = { waitMs: config.wait, mostStreams: config.streams };
+  const context = { tools, engine, host, shape, synchronous: true, tasksPath: '/v1/tasks', ...limits };
+  /** Of other models, and of those whose vendors have the protocol, the endpoint of the protocol takes care. */
+  const takes: Endpoint['takes'] = (params) => {
+    const entry = tools.catalog.find(asked(params)?.model ?? '');
+    if (entry?.kind !== 'image') return false;
+    const known = host.find(translations);
+    const speaks = (name: string) => name === protocol || known?.relays?.(protocol, name) === true;
+    return !entry.targets.some((target) => protocolsOf(target, tools.providers.find(target.provider)).some(speaks));
+  };
+  return paths.map((path) => ({
+    method: 'POST',
+    path,
+    takes,
+    operation: 'images',
+    modelKind: 'image',
+    body: 'json',
+    charges: true,
+    deferred: true,
+    timeoutMs: config.wait + spareMs,
+    setsOnOpen: [call, submission, isStreamed],
+    open(exchange) {
+      const { body, params } = exchange.request;
+      const { model, streams } = asked(params)!;
+      const read = readContentRequest(body, model);
+      exchange.set(submission, read);
+      exchange.set(isStreamed, streams || read.stream);
+      exchange.set(call, callOf(read, tools));
+    },
+    renderError: (error, exchange) => renderError(error, 'gemini', exchange.id),
+    handle: async (exchange) => inForm(exchange, await takeOrder(exchange, context)),
+  }));
+}
+
+/** undefined: another method. */
+function asked(
+  params: Exchange['request']['params'],
+): { readonly model: string; readonly streams: boolean } | undefined {
+  const match = /^(.+):(generateContent|streamGenerateContent)$/.exec(params['*'] ?? '');
+  return match === null ? undefined : { model: match[1]!, streams: match[2] === 'streamGenerateContent' };
+}
+
+/** A stream has one frame: an event, or a line. */
+function inForm(exchange: Exchange, answer: Answer): Answer {
+  if (!exchange.get(isStreamed)) return answer;
+  const isSse = exchange.request.query.get('alt') === 'sse';
+  const text = String(answer.body);
+  const headers = { ...answer.headers, 'content-type': isSse ? 'text/event-stream' : 'application/x-ndjson' };
+  return { ...answer, headers, body: isSse ? formatFrame(text) : `${text}\n` };
+}
