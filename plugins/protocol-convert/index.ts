@@ -29,6 +29,7 @@ import { hasClients, opened, type Protocol, type ProtocolEndpoint, wireProtocols
 import { configSchema, type ProtocolConvertConfig } from './config.ts';
 import type { Tools } from './dependencies.ts';
 import { openProbes } from './probe/probe.ts';
+import { completions } from './protocols/completions/index.ts';
 import { protocols, versionPrefixes } from './protocols/index.ts';
 import { responses } from './protocols/responses/index.ts';
 import { relayCall } from './relay/call.ts';
@@ -55,10 +56,14 @@ export default definePlugin<ProtocolConvertConfig>({
   optional: [spendGuard, caller, model],
   sets: [upstreamRequest, usageReport, dropped],
   async setup(host, config) {
-    for (const protocol of protocols) host.extend(wireProtocols, protocol);
+    for (const protocol of [...protocols, completions]) host.extend(wireProtocols, protocol);
     const known = knownProtocols(host);
     host.provide(translations, {
-      can: (from, to) => known.client(from) !== undefined && known.named(to) !== undefined,
+      can(from, to) {
+        const [client, upstream] = [known.client(from), known.named(to)];
+        if (client === undefined || upstream === undefined) return false;
+        return from === to || upstream.servesOwnClients !== true;
+      },
       relays: (from, to) => relays(known.named(to), from),
       paths: () => new Map([...known.all()].map(([name, { path }]) => [name, path])),
       endpoints: () =>

@@ -37,6 +37,7 @@ const usualEndpoints = [
   'compact',
   'messages',
   'generate-content',
+  'completions',
   'images',
   'tasks',
   'embeddings',

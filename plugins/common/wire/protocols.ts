@@ -34,6 +34,8 @@ export interface WireProtocol extends WireHeaders {
   readonly name: string;
   /** Path, below the base URL, of the endpoint that is called most: `/chat/completions`. */
   readonly path: string;
+  /** Its upstreams get requests of its own clients alone: those of other protocols are never translated for them. */
+  readonly servesOwnClients?: true;
   /** Encodes requests with their paths, and decodes answers. */
   readonly codec: UpstreamCodec;
   createUsageMeter(call: Call, options: UsageMeterOptions): UsageMeter;

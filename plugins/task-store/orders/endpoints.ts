@@ -9,10 +9,10 @@ import type { TaskConfig } from '../config.ts';
 import type { Shape } from '../contract.ts';
 import type { Tools } from '../engine/dependencies.ts';
 import type { Engine } from '../engine/engine.ts';
+import { contentEndpoints } from './content-endpoints.ts';
 import type { ListQueries } from './list-queries.ts';
 import type { Queries, Scope } from './queries.ts';
 import { imageEdit, imageTask, openaiVideos, videoTask } from './shapes/index.ts';
-import { contentEndpoints } from './content-endpoints.ts';
 import { callOf, takeOrder } from './submit.ts';
 import { submission } from './waiting.ts';
 

@@ -9,10 +9,16 @@ import { editBody, type MemberChanges, nestedEdits } from '../../../common/kit/b
 import type { Prepared, RequestBody } from '../../../common/wire/protocols.ts';
 import { relayedChoice } from '../../request/validated-choice.ts';
 
-export function relayRequest(body: RequestBody, stream: boolean, target: Target, members?: MemberChanges): Prepared {
+export function relayRequest(
+  body: RequestBody,
+  stream: boolean,
+  target: Target,
+  members?: MemberChanges,
+  protocol = 'chat',
+): Prepared {
   const asked = body.json['stream_options'];
   const clientWantsUsage = isObject(asked) && asked['include_usage'] === true;
-  const refused = target.upstream.dropFields['chat']?.includes('stream_options') ?? false;
+  const refused = target.upstream.dropFields[protocol]?.includes('stream_options') ?? false;
   const add = stream && target.upstream.streamUsageOption && !clientWantsUsage && !refused;
   const { body: edited, dropped } = editBody(body, target, {
     ...(add ? requestUsage(body) : {}),

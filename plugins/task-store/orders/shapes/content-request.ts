@@ -66,13 +66,10 @@ function conversationOf(json: JsonObject): { readonly prompt: string; readonly r
   const references: Reference[] = [];
   for (const [index, content] of oneOrMany(json['contents']).entries()) {
     if (!isObject(content)) throw invalid(`The field "contents[${index}]" must be an object.`, `contents[${index}]`);
-    for (const [place, part] of partsOf(content).entries()) {
-      const text = textOf(part['text']);
-      if (part['thought'] === true) continue;
-      if (text !== undefined && content['role'] !== 'model') texts.push(text);
-      const shown = text === undefined ? referenceOf(part, `contents[${index}].parts[${place}]`) : undefined;
-      if (shown !== undefined) references.push(shown);
-    }
+    const parts = partsOf(content).map((part, place) => ({ part, field: `contents[${index}].parts[${place}]` }));
+    const said = parts.filter(({ part }) => part['thought'] !== true);
+    if (content['role'] !== 'model') texts.push(...said.flatMap(({ part }) => textOf(part['text']) ?? []));
+    references.push(...said.flatMap(({ part, field }) => referenceOf(part, field) ?? []));
   }
   const prompt = texts.filter((text) => text.trim() !== '').join('\n\n');
   if (prompt === '') throw invalid('The field "contents" has no text that says what to make.', 'contents');
@@ -91,12 +88,19 @@ function referenceOf(part: JsonObject, field: string): Reference | undefined {
   const file = objectOf(either(part, 'fileData'));
   if (inline !== undefined) return readImage(inline['data'], `${field}.inlineData.data`);
   if (file !== undefined) return readImage(either(file, 'fileUri'), `${field}.fileData.fileUri`);
-  const [kind] = Object.keys(part).filter((name) => !signatures.has(name));
+  const [kind] = Object.keys(part).filter((name) => !beside.has(name));
   if (kind === undefined) return undefined;
   throw unsupported(`The model makes images of texts and images; it takes no "${kind}".`, `${field}.${kind}`);
 }
 
-const signatures = new Set(['thoughtSignature', 'thought_signature', 'thought', 'mediaResolution', 'media_resolution']);
+const beside = new Set([
+  'text',
+  'thoughtSignature',
+  'thought_signature',
+  'thought',
+  'mediaResolution',
+  'media_resolution',
+]);
 
 /** What would make another answer is refused. */
 function refuseOthers(json: JsonObject, config: JsonObject): void {

@@ -10,7 +10,7 @@ const fieldOf = (over: object) => refusal(() => read(imageTask, { ...body, ...ov
 
 test('a request of model and prompt alone is one image of 1k, answered with a task', () => {
   const { order, ...rest } = read(imageTask, body);
-  assert.deepEqual(rest, { waits: false, form: 'base64', callbackUrl: undefined });
+  assert.deepEqual(rest, { waits: undefined, form: 'base64', callbackUrl: undefined });
   const { fields, ...members } = order;
   assert.deepEqual(members, {
     kind: 'image',
@@ -108,10 +108,10 @@ test('every kind of image is known by its content', () => {
 test('who prefers to wait or names a form is answered with the images themselves', () => {
   const waits = (over: object, prefer?: string) =>
     read(imageTask, { ...body, ...over }, prefer === undefined ? {} : { prefer });
-  assert.equal(waits({}).waits, false);
+  assert.equal(waits({}).waits, undefined);
   assert.equal(waits({}, 'respond-async, wait=60').waits, true);
   assert.equal(waits({}, 'wait').waits, true);
-  assert.equal(waits({}, 'waiting').waits, false);
+  assert.equal(waits({}, 'waiting').waits, undefined);
   assert.deepEqual([waits({ response_format: 'url' }).waits, waits({ response_format: 'url' }).form], [true, 'url']);
   assert.equal(waits({ response_format: 'b64_json' }).form, 'base64');
   assert.equal(fieldOf({ response_format: 'png' }), 'response_format');
