@@ -109,9 +109,17 @@ export async function paint(painting: Painting, answer: ServerResponse): Promise
   charge(painting, pictures, startedAt, answer);
   if (answer.destroyed) return;
   if (directives.error_after !== undefined) throw orderedFault(directives.error_after, directives.retry_after);
-  const made = dialect.encode(params, pictures, created);
-  const body = painting.isStream === true ? `data: ${JSON.stringify(made)}\r\n\r\n` : jsonOf(made);
-  const type = painting.isStream === true ? 'text/event-stream' : 'application/json';
+  await sendPictures(painting, dialect.encode(params, pictures, created), headers, answer);
+}
+
+async function sendPictures(
+  { params: { directives }, isStream = false }: Painting,
+  made: object,
+  headers: Record<string, string>,
+  answer: ServerResponse,
+): Promise<void> {
+  const body = isStream ? `data: ${JSON.stringify(made)}\r\n\r\n` : jsonOf(made);
+  const type = isStream ? 'text/event-stream' : 'application/json';
   answer.writeHead(200, { ...headers, 'content-type': type, 'content-length': Buffer.byteLength(body) });
   if (directives.cut_after === undefined) return void answer.end(body);
   answer.write(body.slice(0, body.length >> 1));

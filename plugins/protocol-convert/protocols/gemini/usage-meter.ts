@@ -116,7 +116,10 @@ export class GeminiUsageMeter implements UsageMeter {
     if (chunks.some((chunk) => objectOf(chunk)?.['maps'] !== undefined)) this.#counts.take('maps', 1);
     this.#takeRuns(listOf(content?.['parts']));
     this.text.add(textBytesIn(content?.['parts'], textNames, opaqueNames));
-    if (this.#countsImages) this.#counts.take('images', (this.#images += imagesIn(content?.['parts'])));
+    if (this.#countsImages) {
+      this.#images += imagesIn(content?.['parts']);
+      this.#counts.take('images', this.#images);
+    }
     const reason = textOf(either(candidate, 'finishReason', 'finish_reason'));
     if (reason === undefined) return;
     this.finish = reason;
