@@ -1,4 +1,5 @@
 /** The completions protocol: one text goes on. Relayed to upstreams that have it, made by a conversation of one turn elsewhere. */
+import { keepAliveLine } from '../../../common/kit/sse.ts';
 import type { Protocol } from '../../../common/wire/protocols.ts';
 import { renderError, streamError } from '../chat/errors.ts';
 import { relayRequest } from '../chat/relay-request.ts';
@@ -42,5 +43,6 @@ export const completions: Protocol = {
   createUsageMeter: (call, options) => new ChatUsageMeter(call, options),
   renderError,
   streamError,
+  idleFrame: () => keepAliveLine,
   codec: completionsCodec,
 };
