@@ -96,10 +96,7 @@ export interface Exchange {
    * resolves: an attempt that fails to connect never comes to it. The request cannot be changed any more.
    */
   beforeFirstByte(work: SendHook): void;
-  /**
-   * When the client disconnects after a request was sent, the answer is still read to its end within these bounds, through
-   * every plugin: `signal` aborts only when they are used up.
-   */
+  /** After a disconnect, the answer to a sent request is read on, through every plugin, before `signal` aborts. */
   continueAfterDisconnect(bounds: DrainBounds): void;
   /** Marks a streamed answer as failed although its body ends normally (the error was sent inside the stream). */
   fail(error: GatewayError): void;
@@ -115,10 +112,7 @@ export interface Endpoint {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** find-my-way pattern: `/v1/tasks/:task_id`, `/v1beta/models/*`. */
   readonly path: string;
-  /**
-   * For some requests to its path alone, by the path's parameters; what no such endpoint takes goes to the one at this path without
-   * `takes`. Absent: all.
-   */
+  /** The requests to its path that it takes, before the endpoint there that has no such bound. Absent: all. */
   takes?(params: Readonly<Record<string, string | undefined>>): boolean;
   /** Its name in configuration: `chat`, `messages`, `models`, `tasks`. Several endpoints may share one. */
   readonly operation: string;

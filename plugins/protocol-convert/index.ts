@@ -29,7 +29,7 @@ import { hasClients, opened, type Protocol, type ProtocolEndpoint, wireProtocols
 import { configSchema, type ProtocolConvertConfig } from './config.ts';
 import type { Tools } from './dependencies.ts';
 import { openProbes } from './probe/probe.ts';
-import { completions } from './protocols/completions/index.ts';
+import { completions } from './protocols/completions.ts';
 import { protocols, versionPrefixes } from './protocols/index.ts';
 import { responses } from './protocols/responses/index.ts';
 import { relayCall } from './relay/call.ts';

@@ -3,6 +3,7 @@
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
 import type { Call } from '../../../common/domain/calls.ts';
 import type { Services } from '../../../common/domain/prices.ts';
+import type { Usage } from '../../../common/domain/usage.ts';
 import { readCount } from '../../../common/domain/usage.ts';
 import { Counts, type Reading, split } from '../../../common/wire/counts.ts';
 import { TextMeter, textBytesIn } from '../../../common/wire/text-meter.ts';
@@ -205,7 +206,6 @@ function readUsage(counts: Counts): Reading {
         ['output_image', counts.get('candidatesIMAGE')],
       ])
     : {};
-  const images = counts.get('images');
   const usage = {
     ...input,
     ...(input !== undefined && tools !== undefined ? { input: (input.input ?? 0) + tools } : {}),
@@ -214,11 +214,16 @@ function readUsage(counts: Counts): Reading {
     ...(searches === undefined ? {} : { web_search: searches }),
     ...(maps === undefined ? {} : { call: maps }),
     ...(files === undefined ? {} : { file_search: files }),
-    ...(images === undefined ? {} : { image: images }),
-    ...(images === undefined || hasOutput ? {} : { output_image: images * unreportedImageTokens }),
+    ...imagesOf(counts.get('images'), hasOutput),
   };
   const isUncertain = thoughts !== counts.get('thoughts') && (counts.get('thoughts') ?? 0) > 0;
   return { usage, hasInput: prompt !== undefined, hasOutput, isUncertain };
+}
+
+/** Images, and their tokens where the vendor reports none. */
+function imagesOf(images: number | undefined, isReported: boolean): Usage {
+  if (images === undefined) return {};
+  return { image: images, ...(isReported ? {} : { output_image: images * unreportedImageTokens }) };
 }
 
 /** The same runs are told in two places. */

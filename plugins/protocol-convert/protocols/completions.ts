@@ -1,11 +1,11 @@
 /** The completions protocol: one text goes on. Relayed to upstreams that have it, made by a conversation of one turn elsewhere. */
-import { keepAliveLine } from '../../../common/kit/sse.ts';
-import type { Protocol } from '../../../common/wire/protocols.ts';
-import { renderError, streamError } from '../chat/errors.ts';
-import { relayRequest } from '../chat/relay-request.ts';
-import { ChatUsageMeter } from '../chat/usage-meter.ts';
-import { completionsCodec } from './codec.ts';
-import { preflightCompletions } from './request.ts';
+import { keepAliveLine } from '../../common/kit/sse.ts';
+import type { Protocol } from '../../common/wire/protocols.ts';
+import { renderError, streamError } from './chat/errors.ts';
+import { relayRequest } from './chat/relay-request.ts';
+import { ChatUsageMeter } from './chat/usage-meter.ts';
+import { completionsCodec } from './completions-codec.ts';
+import { preflightCompletions } from './completions-request.ts';
 
 export const completions: Protocol = {
   name: 'completions',

@@ -1,10 +1,10 @@
 /** The codec of completions: that of the chat protocol, with texts in the place of messages. Pure. */
-import { GatewayError } from '../../../../core/contract/errors.ts';
-import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../../../core/json/json.ts';
-import type { Codec, ReplyEncoder } from '../../../common/canonical/codec.ts';
-import { formatFrame } from '../../../common/kit/sse.ts';
-import { chatCodec } from '../chat/codec.ts';
-import { asConversation } from './request.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../../core/json/json.ts';
+import type { Codec, ReplyEncoder } from '../../common/canonical/codec.ts';
+import { formatFrame } from '../../common/kit/sse.ts';
+import { chatCodec } from './chat/codec.ts';
+import { asConversation } from './completions-request.ts';
 
 export const completionsCodec: Codec = {
   spelling: { ...chatCodec.spelling, maxOutputTokens: 'max_tokens' },

@@ -1,13 +1,13 @@
 /** Requests for a completion: what the gateway must know of them, and the conversation of one turn that they are elsewhere. Pure. */
 
-import { GatewayError } from '../../../../core/contract/errors.ts';
-import { isObject, type JsonObject } from '../../../../core/json/json.ts';
-import { notTranslatableCode } from '../../../common/canonical/dropped-parameters.ts';
-import type { Call } from '../../../common/domain/calls.ts';
-import type { RequestBody } from '../../../common/wire/protocols.ts';
-import { promptTokens } from '../../metering/estimate.ts';
-import { surcharges } from '../../metering/surcharges.ts';
-import { countOf, invalid, largest, modelOf, streamOf } from '../../request/checks.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { isObject, type JsonObject } from '../../../core/json/json.ts';
+import { notTranslatableCode } from '../../common/canonical/dropped-parameters.ts';
+import type { Call } from '../../common/domain/calls.ts';
+import type { RequestBody } from '../../common/wire/protocols.ts';
+import { promptTokens } from '../metering/estimate.ts';
+import { surcharges } from '../metering/surcharges.ts';
+import { countOf, invalid, largest, modelOf, streamOf } from '../request/checks.ts';
 
 /** Throws invalid_request that names the field. */
 export function preflightCompletions({ json, bytes }: RequestBody): Call {
