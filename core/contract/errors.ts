@@ -139,10 +139,20 @@ export function markPassing<E extends Error>(error: E): E {
 }
 
 /** Whether this error, or what caused it, passes by itself. */
-export function isPassing(error: unknown): boolean {
+export const isPassing = (error: unknown): boolean => hasIn(passing, error);
+
+const unstorable = new WeakSet<Error>();
+
+/** Marks an error as the request's own fault: one of its texts has a character that no database keeps. */
+export function markUnstorable<E extends Error>(error: E): E {
+  unstorable.add(error);
+  return error;
+}
+
+function hasIn(marked: WeakSet<Error>, error: unknown): boolean {
   let at = error;
   for (let depth = 0; at instanceof Error && depth < mostCauses; depth += 1, at = at.cause)
-    if (passing.has(at)) return true;
+    if (marked.has(at)) return true;
   return false;
 }
 
@@ -162,6 +172,11 @@ export function toGatewayError(error: unknown): GatewayError {
   if (isPassing(error))
     return new GatewayError('overloaded', 'The gateway cannot handle this request now; please try again soon.', {
       retryAfterMs: passingRetryMs,
+      cause: error,
+    });
+  if (hasIn(unstorable, error))
+    return new GatewayError('invalid_request', 'A text of this request has the character U+0000.', {
+      code: 'invalid_text',
       cause: error,
     });
   return new GatewayError('internal', 'The gateway failed to handle this request.', { cause: error });

@@ -107,7 +107,8 @@ function beginsWith(path: string, prefix: string, index: number): boolean {
 
 /** Throws not_found, with the likely address if there is one, or method_not_allowed with the methods of the path. */
 export function matchRoute(router: Router, method: string, path: string): Match {
-  const found = router.find(method, path);
+  // No id has U+0000, and no database takes it.
+  const found = path.includes('%00') ? undefined : router.find(method, path);
   if (found === undefined) {
     const likely = router.suggest(method, path);
     const hint = likely === undefined ? '' : ` Did you mean ${likely}?`;

@@ -1,6 +1,7 @@
 /** Counts failed attempts per remote network, so that guessing is slow and barely loads the database. */
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../core/contract/host-tools.ts';
+import { networkOf } from '../common/kit/network-of.ts';
 
 const windowMs = 60_000;
 const maxNetworks = 10_000;
@@ -63,14 +64,4 @@ export class Failures {
     this.#tallies.delete(network);
     return undefined;
   }
-}
-
-/** An IPv4 address unchanged; of an IPv6 address the first 64 bits, as one customer holds the other 64. */
-export function networkOf(address: string): string {
-  if (!address.includes(':') || address.includes('.')) return address;
-  const [head = '', tail] = address.split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0');
-  return [...left, ...zeros, ...right].slice(0, 4).join(':');
 }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Log } from '../../core/contract/host-tools.ts';
 import { type DriverOptions, openLocalDriver } from './driver.ts';
-import { markedIfPassing } from './passing.ts';
+import { marked } from './passing.ts';
 import type { Driver } from './pool.ts';
 
 const closeTimeoutSeconds = 1;
@@ -77,7 +77,7 @@ export class Listener {
       // Reads what was announced before the LISTEN.
       onNotice();
     } catch (error) {
-      if (!this.#failed) log.warn({ error: markedIfPassing(error) }, 'changes cannot be listened to; they are polled');
+      if (!this.#failed) log.warn({ error: marked(error) }, 'changes cannot be listened to; they are polled');
       this.#failed = true;
       if (this.#driver === driver) this.#lose();
       await driver.end(0).catch(() => undefined);

@@ -1,5 +1,5 @@
 /** Which failures of a database pass by themselves: an outage, a server that is full, a statement that waited too long. */
-import { markPassing } from '../../core/contract/errors.ts';
+import { markPassing, markUnstorable } from '../../core/contract/errors.ts';
 
 /** What a network, or a server that starts, stops or is full, says; by Node's, the driver's and PostgreSQL's codes. */
 export const reasons = new Map([
@@ -30,9 +30,13 @@ export const reasons = new Map([
  */
 const passingStates = /^(08|53|57|40)...$|^(55P03|25P03|25006)$/;
 
-/** The driver's error, marked where it passes. */
-export function markedIfPassing(error: unknown): unknown {
+/** A text with U+0000, as it is and escaped in JSON. */
+const unstorableStates = new Set<unknown>(['22021', '22P05']);
+
+/** The driver's error, marked where it passes, or where a text of the request is its cause. */
+export function marked(error: unknown): unknown {
   const { code } = error as { code?: unknown };
+  if (unstorableStates.has(code) && error instanceof Error) return markUnstorable(error);
   const passes = typeof code === 'string' && (reasons.has(code) || passingStates.test(code));
   return passes && error instanceof Error ? markPassing(error) : error;
 }

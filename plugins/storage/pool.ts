@@ -6,7 +6,7 @@
  * (https://github.com/porsager/postgres/issues/1208, https://github.com/porsager/postgres/pull/1155).
  */
 import { markUndecided } from '../common/domain/database.ts';
-import { markedIfPassing, unavailable } from './passing.ts';
+import { marked, unavailable } from './passing.ts';
 
 const maxWaiting = 10_000;
 const closeTimeoutSeconds = 5;
@@ -239,7 +239,7 @@ class Connection implements Runner {
             this.#opened = true;
             resolve(rows);
           },
-          (error: unknown) => reject(markedIfPassing(error)),
+          (error: unknown) => reject(marked(error)),
         );
       });
     } finally {

@@ -263,3 +263,31 @@ test('HEAD on the model list answers as GET does, without the list', async () =>
   assert.deepEqual([head!.status, head!.headers.get('content-length')], [200, get!.headers.get('content-length')]);
   assert.equal(await head!.text(), '');
 });
+
+test('U+0000 in an id is a 404, in a query or a body that reaches the database a 400, and never a 500', async () => {
+  const headers = { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' };
+  const ask = async (method: string, path: string, body?: object) => {
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await fetch(house.origin + path, { method, headers, ...sent });
+    return { status: answer.status, text: await answer.text() };
+  };
+  for (const path of ['batches', 'files', 'responses', 'videos', 'messages/batches', 'models', 'tasks'])
+    for (const id of ['%00', 'a%00b']) assert.equal((await ask('GET', `/v1/${path}/${id}`)).status, 404, path);
+  for (const path of ['batches?after', 'files?after', 'files?purpose', 'messages/batches?after_id', 'tasks?after']) {
+    const { status, text } = await ask('GET', `/v1/${path}=a%00b`);
+    assert.ok(status < 500, `${path}: ${status} ${text}`);
+  }
+  const order = { input_file_id: 'file-a\0b', endpoint: '/v1/chat/completions', completion_window: '24h' };
+  const asked: readonly [string, object][] = [
+    ['batches', order],
+    ['batches', { ...order, input_file_id: 'file-x', metadata: { name: 'a\0b' } }],
+    ['chat/completions', { model: 'a\0b', messages: [{ role: 'user', content: 'x' }] }],
+    ['responses', { model: 'sandbox', input: 'x', previous_response_id: 'resp_a\0b' }],
+    ['responses', { model: 'sandbox', input: 'a\0b', user: 'a\0b', metadata: { name: 'a\0b' } }],
+    ['messages/batches', { requests: [{ custom_id: 'a\0b', params: {} }] }],
+  ];
+  for (const [path, body] of asked) {
+    const { status, text } = await ask('POST', `/v1/${path}`, body);
+    assert.ok(status < 500, `${path} ${JSON.stringify(body)}: ${status} ${text}`);
+  }
+});

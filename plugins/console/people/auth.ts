@@ -16,6 +16,7 @@ import { type Attempt, Devices, SignInAttempts } from './devices.ts';
 import { withHashedSessions } from './hashed-sessions.ts';
 import { type Links, resetPath } from './links.ts';
 import { type Mailer, words } from './mail.ts';
+import { useCode } from './once.ts';
 import { admitSignUp, removeHalfMade, type SignUpPolicy } from './sign-up.ts';
 import type { PeopleTables } from './tables.ts';
 import type { Throttle } from './throttle.ts';
@@ -117,7 +118,14 @@ export function createAuth(parts: AuthParts, origin: string): Auth {
       disableCSRFCheck: false,
     },
     databaseHooks: {
-      session: { create: { before: (session) => refuseBlocked(parts, session.userId) } },
+      session: {
+        create: {
+          async before(session, context) {
+            await refuseBlocked(parts, session.userId);
+            if (context?.path === '/two-factor/verify-totp') await useCode(parts, session.userId, context.body);
+          },
+        },
+      },
       user: {
         create: { before: (user, context) => admit(parts, user, context) },
         update: { before: async (user) => refuseLong(user) },

@@ -1,5 +1,6 @@
 /** Devices on which an account has signed in before, and how attempts to sign in are counted with and without one. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { networkOf } from '../../common/kit/network-of.ts';
 import { authPath } from './auth-names.ts';
 import { type CookieNames, cookieOf } from './cookies.ts';
 import type { Throttle } from './throttle.ts';
@@ -67,7 +68,7 @@ export class Devices {
 }
 
 /**
- * Attempts count by account and address together, and by the account alone from all unknown devices. A known device has a
+ * Attempts count by account and network together, and by the account alone from all unknown devices. A known device has a
  * count of its own, so that the attempts of others never lock the owner out there.
  */
 export class SignInAttempts {
@@ -95,7 +96,7 @@ export class SignInAttempts {
 }
 
 function pairOf({ email, address, isKnown }: Attempt): string {
-  return isKnown ? `device:${email}` : `account:${email} from ${address}`;
+  return isKnown ? `device:${email}` : `pair:${email} from ${networkOf(address)}`;
 }
 
 function accountOf({ email }: Attempt): string {

@@ -1,6 +1,6 @@
 /** What is answered under `/console/api/auth`: better-auth, behind the house's own checks and in its error shape. */
 import { setImmediate } from 'node:timers/promises';
-import { toGatewayError } from '../../../core/contract/errors.ts';
+import { GatewayError, toGatewayError } from '../../../core/contract/errors.ts';
 import { refuseForeign } from '../origin.ts';
 import type { People } from '../people.ts';
 import type { Auth, AuthParts } from './auth.ts';
@@ -38,6 +38,10 @@ export function createSignIn(parts: SignInParts): SignIn {
   };
   return async function signIn(request, origin) {
     try {
+      if (hasNul(request.url) || hasNul(await request.clone().text()))
+        throw new GatewayError('invalid_request', 'A text of this request has the character U+0000.', {
+          code: 'invalid_text',
+        });
       refuseForeign({ method: request.method, header: (name) => request.headers.get(name) ?? undefined }, origin);
       const path = new URL(request.url).pathname.slice(authPath.length);
       if (request.method === 'POST' && path === '/revoke-session') return await revokeSession(parts, request);
@@ -49,6 +53,8 @@ export function createSignIn(parts: SignInParts): SignIn {
     }
   };
 }
+
+const hasNul = (text: string) => /%00|\\u0000|\0/.test(text);
 
 /** What auth.ts imports of packages. */
 const packages = [

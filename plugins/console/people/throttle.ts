@@ -6,12 +6,19 @@ interface Window {
   readonly endsAt: number;
 }
 
+/** Of one kind, of those that may go on and of those that wait, each. */
 const mostWindows = 20_000;
+
+/** Windows of one kind, oldest first. What waits is kept apart: many single attempts of others must not end a wait. */
+interface Windows {
+  readonly open: Map<string, Window>;
+  readonly locked: Map<string, Window>;
+}
 
 export class Throttle {
   readonly #clock: Clock;
-  /** Oldest first. */
-  readonly #windows = new Map<string, Window>();
+  /** By what a key begins with: the attempts of one kind leave those of the others alone. */
+  readonly #kinds = new Map<string, Windows>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -19,34 +26,53 @@ export class Throttle {
 
   /** Windows that are kept. */
   get size(): number {
-    return this.#windows.size;
+    return [...this.#kinds.values()].reduce((sum, { open, locked }) => sum + open.size + locked.size, 0);
   }
 
-  /** Counts one attempt; resolves with how long to wait, 0: not at all. */
+  /** Counts one attempt; resolves with how long to wait, 0: not at all. `key`: its kind, a colon, and who it is. */
   take(key: string, most: number, windowMs: number): number {
     const now = this.#clock.monotonic();
-    const window = this.#windows.get(key);
+    const { open, locked } = this.#windowsOf(key);
+    const waiting = locked.get(key);
+    if (waiting !== undefined && now < waiting.endsAt) return waiting.endsAt - now;
+    locked.delete(key);
+    let window = open.get(key);
     if (window === undefined || now >= window.endsAt) {
-      this.#windows.delete(key);
-      this.#makeRoom(now);
-      this.#windows.set(key, { count: 1, endsAt: now + windowMs });
-      return 0;
+      open.delete(key);
+      makeRoom(open, now);
+      window = { count: 0, endsAt: now + windowMs };
+      open.set(key, window);
     }
-    if (window.count >= most) return window.endsAt - now;
     window.count++;
+    if (window.count < most) return 0;
+    open.delete(key);
+    makeRoom(locked, now);
+    locked.set(key, window);
     return 0;
   }
 
   /** An attempt that was right is forgotten with those before it. */
   forget(key: string): void {
-    this.#windows.delete(key);
+    const { open, locked } = this.#windowsOf(key);
+    open.delete(key);
+    locked.delete(key);
   }
 
-  #makeRoom(now: number): void {
-    if (this.#windows.size < mostWindows) return;
-    for (const [key, { endsAt }] of this.#windows) {
-      if (now < endsAt && this.#windows.size < mostWindows) break;
-      this.#windows.delete(key);
+  #windowsOf(key: string): Windows {
+    const kind = key.slice(0, key.indexOf(':') + 1);
+    let windows = this.#kinds.get(kind);
+    if (windows === undefined) {
+      windows = { open: new Map(), locked: new Map() };
+      this.#kinds.set(kind, windows);
     }
+    return windows;
+  }
+}
+
+function makeRoom(windows: Map<string, Window>, now: number): void {
+  if (windows.size < mostWindows) return;
+  for (const [key, { endsAt }] of windows) {
+    if (now < endsAt && windows.size < mostWindows) break;
+    windows.delete(key);
   }
 }

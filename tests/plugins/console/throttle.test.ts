@@ -84,3 +84,17 @@ test('a flood of names keeps no more than a bound of them', () => {
   assert.ok(throttle.size <= 20_000);
   assert.equal(throttle.take('name 49999', 1, 1_000) > 0, true);
 });
+
+test('a lock stays while others make many attempts, of its kind and of another, and holds for a network of IPv6', () => {
+  const host = fakeHost();
+  const throttle = new Throttle(host.clock);
+  const attempts = new SignInAttempts(throttle, 10, 60_000);
+  const from = (address: string) => attempts.take({ email: 'owner@example.test', address, isKnown: false });
+  for (let attempt = 0; attempt < 10; attempt++) assert.equal(from(`2001:db8:1:2::${attempt + 1}`), 0);
+  for (let other = 0; other < 25_000; other++) {
+    throttle.take(`address:${other}`, 20, 60_000);
+    attempts.take({ email: `${other}@example.test`, address: '192.0.2.1', isKnown: false });
+  }
+  assert.ok(from('2001:db8:1:2:3::1') > 0);
+  assert.equal(from('2001:db8:1:3::1'), 0);
+});
