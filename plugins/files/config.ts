@@ -36,6 +36,15 @@ export const configSchema = z
       .refine(...atLeast(1, '1'))
       .prefault(200)
       .describe('Files that are sent to clients at the same time.'),
+    answers_per_client: count()
+      .refine(...atLeast(1, '1'))
+      .optional()
+      .describe('Of these, those to one account, and to one network, at most. Default: a quarter.'),
+    slowest: size()
+      .prefault('4KB')
+      .describe(
+        'Bytes a second that a client takes of a file at least; after half a minute below it the answer is cut.',
+      ),
     uploads: z
       .strictObject({
         file_limit: size()

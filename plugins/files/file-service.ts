@@ -10,6 +10,7 @@ import type { ByteStore } from './bytes.ts';
 import { ensureDisk, isNoSpace } from './disk-space.ts';
 import type { Incoming, IncomingFile } from './incoming.ts';
 import { type FileRows, type NewFile, type RoomLimits, storageFull } from './rows.ts';
+import { Sending, type SendingLimits } from './sending.ts';
 import { dispositionOf, servingOf } from './serving.ts';
 
 export interface FileServiceOptions {
@@ -18,8 +19,7 @@ export interface FileServiceOptions {
   readonly fileBytes: number;
   readonly limits: RoomLimits;
   readonly reserveBytes: number;
-  /** Limit of concurrent downloads. */
-  readonly answers: number;
+  readonly sending: SendingLimits;
 }
 
 export interface FileServiceTools {
@@ -38,11 +38,12 @@ const sweepRounds = 50;
 export class FileService implements Omit<Files, 'address'> {
   readonly #options: FileServiceOptions;
   readonly #tools: FileServiceTools;
-  #sending = 0;
+  readonly #sending: Sending;
 
   constructor(options: FileServiceOptions, tools: FileServiceTools) {
     this.#options = options;
     this.#tools = tools;
+    this.#sending = new Sending(options.sending, tools.clock);
   }
 
   async ensureRoom(accountId: string): Promise<void> {
@@ -144,25 +145,14 @@ export class FileService implements Omit<Files, 'address'> {
     if (span === undefined) return { status, headers, body: status === 304 ? nothing() : '' };
     const bodyBytes = span.last - span.first + 1;
     if (request.method === 'HEAD') return { status, headers, body: nothing(), bodyBytes };
-    this.#admit(exchange);
+    this.#sending.admit(exchange);
     const opened = await store.open(file.id, span);
     if (opened === undefined) {
       log.error({ file: file.id }, 'a file is missing in the store');
       throw noSuchFile();
     }
     exchange.defer(() => opened.close());
-    return { status, headers, body: opened.body, bodyBytes };
-  }
-
-  /** Each answer holds a file or a connection while its client reads. */
-  #admit(exchange: Exchange): void {
-    if (this.#sending >= this.#options.answers) {
-      throw new GatewayError('overloaded', 'Too many files are being sent at the moment.', { retryAfterMs: 5_000 });
-    }
-    this.#sending += 1;
-    exchange.defer(() => {
-      this.#sending -= 1;
-    });
+    return { status, headers, body: this.#sending.paced(opened.body), bodyBytes };
   }
 
   async removeFilesOfTask(accountId: string, taskId: string): Promise<void> {

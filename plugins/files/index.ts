@@ -116,7 +116,11 @@ function keeperOf(
       fileBytes: config.file_limit,
       limits: { accountBytes: config.account_limit, totalBytes: config.total_limit },
       reserveBytes: config.disk_reserve,
-      answers: config.answers,
+      sending: {
+        answers: config.answers,
+        answersPerClient: config.answers_per_client,
+        slowest: config.slowest,
+      },
     },
     { ...rooms, clock, random, log },
   );

@@ -1,11 +1,12 @@
 /** better-auth, as this house wants it: one instance for each origin that browsers reach the gateway at. */
 
+import { createHmac } from 'node:crypto';
 import { passkey } from '@better-auth/passkey';
 import { type BetterAuthOptions, betterAuth } from 'better-auth';
 import { drizzleAdapter } from 'better-auth/adapters/drizzle';
 import { APIError, createAuthMiddleware } from 'better-auth/api';
 import { genericOAuth, twoFactor } from 'better-auth/plugins';
-import { eq } from 'drizzle-orm';
+import { eq, lte, sql } from 'drizzle-orm';
 import type { Clock, Log } from '../../../core/contract/host-tools.ts';
 import { table } from '../../../core/contract/table.ts';
 import type { Orm } from '../../common/domain/database.ts';
@@ -16,7 +17,6 @@ import { type Attempt, Devices, SignInAttempts } from './devices.ts';
 import { withHashedSessions } from './hashed-sessions.ts';
 import { type Links, resetPath } from './links.ts';
 import { type Mailer, words } from './mail.ts';
-import { useCode } from './once.ts';
 import { admitSignUp, removeHalfMade, type SignUpPolicy } from './sign-up.ts';
 import type { PeopleTables } from './tables.ts';
 import type { Throttle } from './throttle.ts';
@@ -118,14 +118,7 @@ export function createAuth(parts: AuthParts, origin: string): Auth {
       disableCSRFCheck: false,
     },
     databaseHooks: {
-      session: {
-        create: {
-          async before(session, context) {
-            await refuseBlocked(parts, session.userId);
-            if (context?.path === '/two-factor/verify-totp') await useCode(parts, session.userId, context.body);
-          },
-        },
-      },
+      session: { create: { before: (session, context) => admitSession(parts, session.userId, context) } },
       user: {
         create: { before: (user, context) => admit(parts, user, context) },
         update: { before: async (user) => refuseLong(user) },
@@ -264,6 +257,11 @@ async function refuseBlocked({ orm, tables: { user } }: AuthParts, personId: str
   throw new APIError('FORBIDDEN', { code: 'BLOCKED', message: 'This account is blocked. Ask the operator.' });
 }
 
+async function admitSession(parts: AuthParts, personId: string, context: HookContext): Promise<void> {
+  await refuseBlocked(parts, personId);
+  if (context?.path === '/two-factor/verify-totp') await useCode(parts, personId, context.body);
+}
+
 type HookContext = { path?: string; body?: unknown } | null;
 
 /** A provider may vouch for an address; a form does not. No sign-up sets a role. */
@@ -293,4 +291,27 @@ function logLine(log: Log, level: string, message: string): void {
   if (level === 'error') log.error({}, line);
   else if (level === 'warn') log.warn({}, line);
   else log.debug({}, line);
+}
+
+/** A code is accepted one period of 30 s before and after its own. */
+const acceptedMs = 2 * 60_000;
+
+/** Codes of second factors are good once, in all processes (RFC 6238, section 5.2). */
+export async function useCode({ orm, tables, clock, secret }: AuthParts, userId: string, body: unknown): Promise<void> {
+  const code = String((body as { code?: unknown }).code).replace(/\D/g, '');
+  const id = `code:${createHmac('sha256', secret).update(`${userId} ${code}`).digest('hex')}`;
+  const { verification } = tables;
+  const now = new Date(clock.now());
+  const expiresAt = new Date(clock.now() + acceptedMs);
+  const row = { id, identifier: id, value: '', expiresAt, createdAt: now, updatedAt: now };
+  const taken = await orm
+    .insert(verification)
+    .values(row)
+    .onConflictDoUpdate({
+      target: verification.id,
+      set: { expiresAt, updatedAt: now },
+      setWhere: lte(verification.expiresAt, now),
+    })
+    .returning({ id: sql`1` });
+  if (taken.length === 0) throw new APIError('UNAUTHORIZED', { code: 'INVALID_CODE', message: 'This code was used.' });
 }

@@ -1,6 +1,7 @@
 /** Finds secrets in a text: keys and tokens by their form, values by the name in front of them. Pure. */
 import { keyPatterns } from '../../common/kit/scrub.ts';
 import { markOf } from './media.ts';
+import { tokenForms } from './token-forms.ts';
 
 /** Start inclusive, end exclusive; the replacement, default `***`. */
 export type Range = readonly [start: number, end: number, words?: string | undefined];
@@ -39,6 +40,7 @@ const credentials: readonly RegExp[] = [
   // Passwords inside URLs.
   /(?<=:\/\/)[^\s:@/"']{0,200}:[^\s@/"']{1,500}(?=@)/g,
   /\bA[A-Z]IA[A-Z0-9]{16}\b/g,
+  ...tokenForms,
 ];
 const emailPattern = /[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}/g;
 /** Payment cards have 12 to 19 digits: https://www.iso.org/standard/70484.html */

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { createSecretKey, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import type { Random } from '../../../core/contract/host-tools.ts';
-import { networkOf } from '../../../plugins/common/kit/network-of.ts';
 import { displayPrefix, hashKey, isWellFormed, makeKey } from '../../../plugins/auth/key.ts';
+import { networkOf } from '../../../plugins/common/kit/network-of.ts';
 import { fc } from '../../helpers/properties.ts';
 
 const random: Random = { bytes: randomBytes, fraction: Math.random };

@@ -365,6 +365,8 @@ test('U+0000 is a 404 in ids and a 400 in queries and bodies, on each route that
   }
   await note([400], '/me', { method: 'PATCH', body: { name: 'a\0b' } });
   await note([400], '/auth/sign-in/email', { body: { email: 'a\0b@example.test', password: 'another long password' } });
-  await note([400], '/auth/sign-up/email', { body: { email: 'n@example.test', name: 'a\0b', password: 'a long password' } });
+  await note([400], '/auth/sign-up/email', {
+    body: { email: 'n@example.test', name: 'a\0b', password: 'a long password' },
+  });
   assert.deepEqual(wrong, []);
 });

@@ -61,7 +61,7 @@ export async function openRooms(settings: Settings = {}, changes: Partial<ByteSt
         fileBytes: config.file_limit,
         limits: { accountBytes: config.account_limit, totalBytes: config.total_limit },
         reserveBytes: config.disk_reserve,
-        answers: config.answers,
+        sending: { answers: config.answers, slowest: 4_096 },
       },
       { rows, store, incoming, clock: host.clock, random: host.random, log: host.log },
     );
