@@ -127,3 +127,77 @@ test('a stop reason incomplete is a stop for length', async () => {
     assert.deepEqual(clients[client].readStream((await readBody(answer.body)).toString()).meanings, ['length'], client);
   }
 });
+
+const others = protocolNames.filter((name) => name !== 'messages');
+
+test('a messages stream that ends after its stop reason is whole, and a relayed client gets its end', async () => {
+  const text = streamOf('messages').replace(/event: message_stop.*$/s, '');
+  for (const client of protocolNames) {
+    const { answer, exchange } = await relay(asked(client, 'messages', true), streamAnswer([text]));
+    const body = (await readBody(answer.body)).toString();
+    const seen = clients[client].readStream(body);
+    assert.equal(seen.text, hello.text, client);
+    assert.equal(seen.error, undefined, client);
+    assert.equal(exchange.failure, undefined, client);
+    if (client === 'messages') assert.match(body, /event: message_stop\n/);
+  }
+});
+
+test('a call whose input is a text of an object has that object for its arguments', async () => {
+  const content = [{ type: 'tool_use', id: 'toolu_1', name: 'read', input: '{"path":"a"}' }];
+  const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content, stop_reason: 'tool_use' };
+  const body = JSON.stringify({ ...message, usage: { input_tokens: 1, output_tokens: 1 } });
+  for (const client of others) {
+    const { answer } = await relay(asked(client, 'messages', false), wholeAnswer(body));
+    const [call] = clients[client].readWhole((await readBody(answer.body)).toString()).calls;
+    assert.deepEqual(call?.input, { path: 'a' }, client);
+  }
+});
+
+test('arguments that are an empty text or list are none', async () => {
+  for (const written of ['', '""', '[]'])
+    for (const client of ['messages', 'gemini'] as const) {
+      const calls = [{ id: 'call_1', type: 'function', function: { name: 'read', arguments: written } }];
+      const choice = {
+        index: 0,
+        message: { role: 'assistant', content: null, tool_calls: calls },
+        finish_reason: 'tool_calls',
+      };
+      const body = JSON.stringify(completion({ choices: [choice], usage: chatUsage }));
+      const { answer } = await relay(asked(client, 'chat', false), wholeAnswer(body));
+      const [call] = clients[client].readWhole((await readBody(answer.body)).toString()).calls;
+      assert.deepEqual(call?.input, {}, `${client}: ${written}`);
+    }
+});
+
+test('text whose deltas are numbered otherwise than in the item is said once, and a creation time is a whole number', async () => {
+  const item = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    status: 'completed',
+    content: [{ type: 'output_text', text: 'Hello', annotations: [] }],
+  };
+  const event = (type: string, members: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
+  const place = { output_index: 0, item_id: 'msg_1', content_index: 1 };
+  for (const [text, index] of [
+    ['Hello', 1],
+    ['Hello', 0],
+  ] as const) {
+    const frames = [
+      event('response.created', { response: response({ status: 'in_progress', created_at: 1.5 }) }),
+      event('response.output_item.added', { output_index: 0, item: { ...item, content: [] } }),
+      event('response.output_text.delta', { ...place, delta: 'Hel' }),
+      event('response.output_text.delta', { ...place, delta: 'lo' }),
+      event('response.output_text.done', { ...place, content_index: index, text }),
+      event('response.output_item.done', { output_index: 0, item }),
+      event('response.completed', { response: response({ status: 'completed', output: [item], usage }) }),
+    ];
+    for (const client of protocolNames.filter((name) => name !== 'responses')) {
+      const { answer } = await relay(asked(client, 'responses', true), streamAnswer([frames.join('')]));
+      const body = (await readBody(answer.body)).toString();
+      assert.equal(clients[client].readStream(body).text, 'Hello', client);
+      assert.doesNotMatch(body, /"created":\d+\.\d/, client);
+    }
+  }
+});

@@ -98,7 +98,8 @@ export class ReplyEvents {
   start(id?: string, createdAt?: number, serviceTier?: string): void {
     if (this.#started) return;
     this.#started = true;
-    this.#sink({ type: 'reply-start', id, createdAt, serviceTier });
+    const created = createdAt === undefined ? undefined : Math.floor(createdAt);
+    this.#sink({ type: 'reply-start', id, createdAt: created, serviceTier });
   }
 
   text(choice: number, text: string, logprobs?: readonly TokenLogprob[]): void {

@@ -60,6 +60,11 @@ export async function drainBody(source: Source, clock: Clock): Promise<void> {
   }
 }
 
+/** Gives the end of a relayed stream that its vendor leaves out. */
+export function endOf({ protocol: { streamEnd } }: RelayStreamOptions): Pick<Reshape, 'finish'> {
+  return { finish: () => (streamEnd === undefined ? undefined : Buffer.from(streamEnd)) };
+}
+
 /** The error that the client gets. A running stream must not be retried automatically. */
 export function streamBreakError(cause: unknown): GatewayError {
   const { kind, message, code } = toGatewayError(cause);

@@ -9,12 +9,10 @@ import { isComment, isWholeFrame, type ReadFrame } from '../../common/wire/frame
 import type { Reshape, StreamReader } from '../../common/wire/protocols.ts';
 import type { UsageMeter, Verdict } from '../../common/wire/usage-meter.ts';
 import { Outbox } from './outbox.ts';
-import { drainBody, type RelayStreamOptions, readStart, renderedError, streamBreakError } from './stream-end.ts';
+import { drainBody, endOf, type RelayStreamOptions, readStart, renderedError, streamBreakError } from './stream-end.ts';
 
 /** How long comments alone may delay the head of an answer that may still turn out to be an error. */
 const maxCommentWaitMs = 5_000;
-
-const blankLine = Buffer.from('\n\n');
 
 /** The body of a streamed answer. One object and one promise for each chunk: this is the hottest path of the gateway. */
 export class RelayStream implements AsyncIterableIterator<Uint8Array> {
@@ -139,7 +137,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   fail(cause: GatewayError): Uint8Array | undefined {
     this.#ended = true;
     const frames = this.#errorFrames(streamBreakError(cause));
-    return frames && (this.#reshape === undefined ? Buffer.concat([blankLine, frames]) : frames);
+    return frames && (this.#reshape === undefined ? Buffer.concat([Buffer.from('\n\n'), frames]) : frames);
   }
 
   /** Examines the stream's first byte: SSE, the protocol's own framing, or no stream. */
@@ -258,7 +256,8 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   /** The answer was complete, although its last event did not come. */
   #complete(): void {
-    const rest = this.#usageMeter.error === undefined ? this.#reshape?.finish?.() : undefined;
+    const end = this.#reshape ?? endOf(this.#options);
+    const rest = this.#usageMeter.error === undefined ? end.finish?.() : undefined;
     if (rest !== undefined) this.#held.push(rest);
     this.#ended = true;
     this.#options.ended();

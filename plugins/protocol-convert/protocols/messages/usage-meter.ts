@@ -23,7 +23,7 @@ const pingsOfPatience = 2;
 
 export class MessagesUsageMeter implements UsageMeter {
   readonly text = new TextMeter();
-  complete = false;
+  #isStopped = false;
   error: JsonObject | undefined;
   upstreamId: string | undefined;
   finish: string | undefined;
@@ -38,6 +38,11 @@ export class MessagesUsageMeter implements UsageMeter {
 
   constructor(options?: UsageMeterOptions) {
     this.#issued = options?.issued;
+  }
+
+  /** `message_stop`, or the stop reason, behind which nothing but the end is to come. */
+  get complete(): boolean {
+    return this.#isStopped || this.#pingsAfterReason !== undefined;
   }
 
   get reading(): Reading {
@@ -79,7 +84,7 @@ export class MessagesUsageMeter implements UsageMeter {
     );
     this.text.add(textBytesIn(written, textNames, opaqueNames));
     if (isObject(json['usage'])) this.text.reported();
-    this.complete = true;
+    this.#isStopped = true;
   }
 
   payload(payload: JsonObject, event: string | undefined): Verdict {
@@ -90,7 +95,7 @@ export class MessagesUsageMeter implements UsageMeter {
     else if (type === 'ping') return this.#ping();
     else if (type === 'message_delta') this.#delta(payload);
     else if (type === 'message_stop') {
-      this.complete = true;
+      this.#isStopped = true;
       return 'last';
     } else if (type === 'error') {
       this.error = payload;
@@ -102,7 +107,7 @@ export class MessagesUsageMeter implements UsageMeter {
   /** Some upstreams keep a stream open after everything but its end. */
   #ping(): Verdict {
     if (this.#pingsAfterReason === undefined || ++this.#pingsAfterReason < pingsOfPatience) return 'pass';
-    this.complete = true;
+    this.#isStopped = true;
     return 'overdue';
   }
 

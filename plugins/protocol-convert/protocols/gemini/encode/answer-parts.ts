@@ -18,6 +18,7 @@ export function wantsThoughts(request: JsonObject): boolean {
 export function argsOf(input: string): JsonObject {
   const args = input.trim() === '' ? {} : tryParse(input, parseExact);
   if (isObject(args)) return args;
+  if (args === '' || (Array.isArray(args) && args.length === 0)) return {};
   return args === undefined ? { _raw: input } : { value: args };
 }
 

@@ -227,6 +227,8 @@ export class MessagesDecoder implements ReplyDecoder {
 
 /** Streams start with an empty input and send it in deltas; whole answers contain all of it. */
 function inputJson(input: unknown): string {
+  // Some vendors write the object as a text.
+  if (typeof input === 'string') return input;
   return isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : '';
 }
 

@@ -37,7 +37,13 @@ export function inputObjectJson(input: string, isCustom: boolean): string {
   if (isCustom) return JSON.stringify({ input });
   if (input.trim() === '') return '{}';
   const value = tryParse(input);
+  if (isNothing(value)) return '{}';
   return isObject(value) ? input : JSON.stringify({ _raw: value ?? input });
+}
+
+/** How some models write that there are no arguments. */
+function isNothing(value: unknown): boolean {
+  return value === '' || (Array.isArray(value) && value.length === 0);
 }
 
 /** As `inputObjectJson`, parsed without loss of digits. */
@@ -45,6 +51,7 @@ export function inputObject(input: string, isCustom: boolean): JsonObject {
   if (isCustom) return { input };
   if (input.trim() === '') return {};
   const value = tryParse(input, parseExact);
+  if (isNothing(value)) return {};
   return isObject(value) && !isRawJSON(value) ? value : { _raw: value ?? input };
 }
 

@@ -82,13 +82,20 @@ abstract class BaseItemDecoder implements ItemDecoder {
   protected abstract decode(item: JsonObject): void;
 }
 
+interface EmittedPart {
+  text: string;
+  annotations: number;
+  /** The item has repeated it. */
+  isWhole: boolean;
+}
+
 class MessageDecoder extends BaseItemDecoder {
   /** Characters and annotations that were emitted of each part. */
-  readonly #emitted: { length: number; annotations: number }[] = [];
+  readonly #emitted: EmittedPart[] = [];
   #current = 0;
 
   override delta(type: string, text: string, part: number, logprobs: readonly TokenLogprob[] | undefined): void {
-    this.#part(part).length += text.length;
+    this.#part(part).text += text;
     if (type === 'response.output_text.delta') this.events.text(0, text, logprobs);
     else this.#refuse(text);
   }
@@ -110,6 +117,7 @@ class MessageDecoder extends BaseItemDecoder {
       const isText = part['type'] === 'output_text' || part['type'] === 'text';
       const text = isText ? part['text'] : part['refusal'];
       if (typeof text === 'string') this.#emit(isText, text, index, logprobsOf(part['logprobs']));
+      this.#part(index).isWhole = true;
       for (const annotation of listOf(part['annotations']).slice(this.#part(index).annotations)) {
         this.annotation(annotation, index);
       }
@@ -118,14 +126,26 @@ class MessageDecoder extends BaseItemDecoder {
   }
 
   #emit(isText: boolean, text: string, index: number, logprobs: readonly TokenLogprob[] | undefined): void {
+    this.#recognise(text, index);
     const part = this.#part(index);
-    if (text.length <= part.length) return;
-    const rest = part.length === 0 ? text : text.slice(part.length);
+    if (text.length <= part.text.length) return;
+    const rest = text.slice(part.text.length);
     // Log probabilities belong to the whole text: if a part of it was emitted, so were they.
-    const partLogprobs = part.length === 0 ? logprobs : undefined;
-    part.length = text.length;
+    const partLogprobs = part.text === '' ? logprobs : undefined;
+    part.text = text;
     if (isText) this.events.text(0, rest, partLogprobs);
     else this.#refuse(rest);
+  }
+
+  /** Some vendors number a part otherwise in its deltas than in its item: it is the one whose text was said. */
+  #recognise(text: string, index: number): void {
+    if ((this.#emitted[index]?.text ?? '') !== '') return;
+    const said = this.#emitted.find(
+      (part) => part !== undefined && !part.isWhole && part.text !== '' && text.startsWith(part.text),
+    );
+    if (said === undefined) return;
+    if (this.#emitted[this.#current] === said) this.#current = index;
+    this.#emitted[index] = said;
   }
 
   #refuse(text: string): void {
@@ -134,14 +154,14 @@ class MessageDecoder extends BaseItemDecoder {
   }
 
   /** Each part is a block of its own: citation offsets are relative to it. */
-  #part(index: number): { length: number; annotations: number } {
+  #part(index: number): EmittedPart {
     if (index !== this.#current) {
       if (this.isLastEmitter) this.events.close(0);
       this.#current = index;
     }
     const known = this.#emitted[index];
     if (known !== undefined) return known;
-    const fresh = { length: 0, annotations: 0 };
+    const fresh = { text: '', annotations: 0, isWhole: false };
     this.#emitted[index] = fresh;
     return fresh;
   }

@@ -99,7 +99,8 @@ export class CallWriter {
     return this.#frames.delta(this.#deltaHead, text);
   }
 
-  end(): string {
+  /** A call that the answer's end cut off is `incomplete`: clients run those alone that are `completed`. */
+  end(status: 'completed' | 'incomplete' = 'completed'): string {
     const input = JSON.stringify(this.#input);
     const done = this.#head.custom
       ? this.#frames.frame('response.custom_tool_call_input.done', `${this.#members},"input":${input}`)
@@ -107,12 +108,7 @@ export class CallWriter {
           'response.function_call_arguments.done',
           `${this.#members},"name":${JSON.stringify(this.#head.name)},"arguments":${input}`,
         );
-    return done + endItem(this.#frames, this.#output, this.#index, callItem(this.#head, this.#input, 'completed'));
-  }
-
-  /** The answer ended inside the arguments: no `done` may follow, as clients run a call when they receive it. */
-  cut(): void {
-    this.#output.set(this.#index, JSON.stringify(callItem(this.#head, this.#input, 'incomplete')));
+    return done + endItem(this.#frames, this.#output, this.#index, callItem(this.#head, this.#input, status));
   }
 }
 

@@ -86,8 +86,8 @@ export class ResponsesEncoder implements ReplyEncoder {
   finish(): string {
     const ending = endingOf(this.#stop, this.#hasRefusal);
     const begun = this.#start();
-    const open = this.#endOpen(ending);
-    for (const call of this.#calls.values()) call.cut();
+    let open = this.#endOpen(ending);
+    for (const call of this.#calls.values()) open += call.end('incomplete');
     const members = this.#endingJson(ending);
     this.#context.onResponse?.(`${this.#base},${members}}`);
     return begun + open + this.#lifecycle(`response.${ending.status}`, members);
@@ -160,7 +160,7 @@ export class ResponsesEncoder implements ReplyEncoder {
 
   #endCall({ block, opaqueState, isCut }: EventOf<'tool-end'>): string {
     const call = this.#calls.get(block);
-    // A call that was cut off stays open: `finish` marks it as incomplete.
+    // `finish` ends a call that was cut off, as incomplete.
     if (call === undefined || isCut) return '';
     this.#calls.delete(block);
     return call.end() + (opaqueState === undefined ? '' : this.#bare(opaqueStateOfCall(call.callId, opaqueState)));
