@@ -5,7 +5,7 @@ import { linesOf, soundFile, testMistakes } from '../../helpers/operator-mistake
 
 const beside = 'files, task-store, endpoints, websockets';
 const known =
-  'chat, responses, messages, gemini, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos, openai-embeddings, gemini-embeddings, cohere-rerank, jina-rerank, voyage-rerank, openai-moderations, openai-speech, openai-transcriptions, openai-realtime, gemini-live';
+  'chat, responses, messages, gemini, completions, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos, openai-embeddings, gemini-embeddings, cohere-rerank, jina-rerank, voyage-rerank, openai-moderations, openai-speech, openai-transcriptions, openai-realtime, gemini-live';
 
 /** What `check` says of a gateway that has the plugins of images and of endpoints, too. */
 async function linesBeside(protocol: string, plugins = beside): Promise<string[]> {
@@ -86,7 +86,7 @@ testMistakes([
     'a protocol that does not exist',
     'chat: https://api',
     'openai: https://api',
-    'gateway.yaml:17: providers.acme.speaks.openai: there is no protocol "openai"; known are chat, responses, messages, gemini',
+    'gateway.yaml:17: providers.acme.speaks.openai: there is no protocol "openai"; known are chat, responses, messages, gemini, completions',
   ],
   [
     'a scheme of credentials that does not exist',
@@ -152,7 +152,7 @@ testMistakes([
     'a target in a protocol that does not exist, beside one that its provider speaks',
     'targets: [acme/acme-fast]',
     'targets: [{ provider: acme, speaks: [chat, openai] }]',
-    'gateway.yaml:23: models.fast.targets.0.speaks: there is no protocol "openai"; known are chat, responses, messages, gemini',
+    'gateway.yaml:23: models.fast.targets.0.speaks: there is no protocol "openai"; known are chat, responses, messages, gemini, completions',
   ],
   [
     'a target in a misspelt protocol',
@@ -376,7 +376,7 @@ testMistakes([
     'a dialect of an unknown protocol',
     '    keys:',
     '    dialect: { openai: { inputs: [] } }\n    keys:',
-    'gateway.yaml:15: providers.acme.dialect.openai: there is no protocol "openai"; known are chat, responses, messages, gemini',
+    'gateway.yaml:15: providers.acme.dialect.openai: there is no protocol "openai"; known are chat, responses, messages, gemini, completions',
   ],
   [
     'a dialect of a protocol that is not spoken',
