@@ -113,7 +113,7 @@ export async function encodeRequest(
   const named = mine.turns === read.turns ? read : { ...read, turns: mine.turns };
   const asked = opened.compaction === undefined ? named : compactionPrompt(named);
   const digest = new ConversationDigest(asked.turns);
-  const whole = { ...asked, turns: tools.signatureCache.recall(account, asked.turns, digest) };
+  const whole = { ...asked, turns: tools.signatureCache.recall(account, makerOf(target), asked.turns, digest) };
   const mayCall = opened.compaction === undefined && opened.call.billable && asked.tools.length > 0;
   const precedent = mayCall ? digest.end() : undefined;
   if (whole.turns.some(({ parts }) => dropsReasoning(parts, target))) droppedParameters.drop('reasoningHistory');

@@ -1,13 +1,15 @@
 /** Digests of what precedes each answer of a conversation, as the client sends it: the same in every later request. */
 import { createHash } from 'node:crypto';
+import { tryParse } from '../../../core/json/json.ts';
 import type { MediaPart, Part, Turn } from '../../common/canonical/prompt.ts';
+import { valuesIn } from '../../common/encoding/json-text.ts';
 
 /** Characters of a medium that count at each of its ends, beside its length. */
 const mediaSample = 512;
 
 /**
- * Everything counts but what clients leave out or rename between requests: reasoning, the vendor's searches, cache marks, and
- * the ids of calls. Turns may be split or joined, but not reordered.
+ * Everything counts but what clients leave out or rename between requests: reasoning, the vendor's searches, cache marks,
+ * the ids of calls, and the form of their arguments. Turns may be split or joined, but not reordered.
  */
 export class ConversationDigest {
   readonly #turns: readonly Turn[];
@@ -46,7 +48,7 @@ export class ConversationDigest {
         if (part.text !== '') this.#add(role, part.kind, part.text);
         return;
       case 'tool-call':
-        this.#add(role, part.kind, part.namespace ?? '', part.name, part.input);
+        this.#add(role, part.kind, part.namespace ?? '', part.name, plainInput(part.input));
         return;
       case 'tool-result':
         this.#add(role, part.kind, part.isError === true ? 'error' : '');
@@ -65,6 +67,22 @@ export class ConversationDigest {
     this.#hash.update(`${texts.map(({ length }) => length).join(' ')}\n`);
     for (const text of texts) this.#hash.update(text);
   }
+}
+
+/** Arguments with more values, or nested deeper, count as they are written: sorting them takes too long. */
+const mostValues = 25_000;
+
+/** The arguments of a call in one form, whatever JSON writer a client sends them back with. */
+export function plainInput(input: string): string {
+  if (valuesIn(input, mostValues) > mostValues) return input;
+  return JSON.stringify(sorted(tryParse(input))) ?? input;
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
 }
 
 function sampleOf({ source }: MediaPart): string[] {

@@ -5,20 +5,21 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../../core/contract/host-tools.ts';
-import { tryParse } from '../../../core/json/json.ts';
 import type { OpaqueState, Part, ReasoningPart, ToolCallPart, Turn } from '../../common/canonical/prompt.ts';
 import type { Event } from '../../common/canonical/reply.ts';
 import { legalCallId } from '../../common/encoding/tool-ids.ts';
-import type { ConversationDigest } from './conversation-digest.ts';
+import { type ConversationDigest, plainInput } from './conversation-digest.ts';
 
 /** The cached parts of an answer, shared by its calls. */
 interface Kept {
   readonly reasoning: readonly ReasoningPart[];
 }
 interface Entry {
-  /** undefined: two answers to the same conversation made this call, so that it does not say which of them goes on. */
+  readonly maker: string;
+  /** undefined: two of its answers to the same conversation made this call, so that it does not say which of them goes on. */
   readonly kept: Kept | undefined;
   readonly opaqueState: OpaqueState | undefined;
+  readonly size: number;
 }
 
 export interface SignatureCacheOptions {
@@ -39,7 +40,8 @@ const entryBytes = 300;
  * An account gets back only what it was answered, in the conversation that it belongs to.
  */
 export class SignatureCache {
-  readonly #entries: LRUCache<string, Entry>;
+  /** What each maker answered to one conversation with the same call. */
+  readonly #entries: LRUCache<string, readonly Entry[]>;
 
   constructor(clock: Clock, options: SignatureCacheOptions = {}) {
     const { maxBytes = 64 * 2 ** 20, lifetimeMs = 3_600_000 } = options;
@@ -74,16 +76,20 @@ export class SignatureCache {
       const key = keyOf(accountId, precedent, call);
       const ownLength = key.length + (opaqueState?.value.length ?? 0);
       const size = entryBytes + 2 * Math.ceil(ownLength + (isKept ? length : 0) / calls.length);
-      this.#set(key, { kept, opaqueState }, size);
+      this.#set(key, { maker, kept, opaqueState, size });
     }
   }
 
-  #set(key: string, entry: Entry, size: number): void {
-    const earlier = this.#entries.get(key);
-    if (earlier !== undefined && JSON.stringify(earlier) !== JSON.stringify(entry))
-      this.#entries.set(key, { kept: undefined, opaqueState: undefined }, { size: entryBytes + 2 * key.length });
-    else if (entry.opaqueState !== undefined || entry.kept!.reasoning.length > 0)
-      this.#entries.set(key, entry, { size });
+  #set(key: string, entry: Entry): void {
+    const earlier = this.#entries.get(key) ?? [];
+    const own = earlier.find(({ maker }) => maker === entry.maker);
+    const isEmpty = entry.opaqueState === undefined && entry.kept!.reasoning.length === 0;
+    if (isEmpty && earlier.length === 0) return;
+    const others = earlier.filter((other) => other !== own);
+    const isSame = own === undefined || JSON.stringify(own) === JSON.stringify(entry);
+    const ambiguous = { ...entry, kept: undefined, opaqueState: undefined, size: entryBytes + 2 * key.length };
+    const all = [...others, isSame ? entry : ambiguous];
+    this.#entries.set(key, all, { size: all.reduce((sum, { size }) => sum + size, 0) });
   }
 
   /** Collects from the events of an answer as they pass; stores each choice when it stops. */
@@ -93,25 +99,26 @@ export class SignatureCache {
 
   /**
    * Restores assistant turns that have calls but no opaque state: adds their reasoning (before the parts it led to,
-   * replacing reasoning without opaque state) and the opaque state of their calls. Other turns stay as they are.
+   * replacing reasoning without opaque state) and the opaque state of their calls. Other turns stay as they are. Where
+   * several makers answered the same, each gets its own, and none gets that of others.
    */
-  recall(accountId: string, turns: readonly Turn[], digest: ConversationDigest): readonly Turn[] {
+  recall(accountId: string, maker: string, turns: readonly Turn[], digest: ConversationDigest): readonly Turn[] {
     if (this.#entries.size === 0) return turns;
     return turns.map((turn, index) =>
-      turn.role === 'assistant' && isBare(turn) ? this.#recalled(accountId, digest.before(index), turn) : turn,
+      turn.role === 'assistant' && isBare(turn) ? this.#recalled(accountId, maker, digest.before(index), turn) : turn,
     );
   }
 
-  #recalled(accountId: string, precedent: string, turn: Turn): Turn {
+  #recalled(accountId: string, maker: string, precedent: string, turn: Turn): Turn {
     const given = new Set<Kept>();
     const parts: Part[] = [];
     for (const part of turn.parts) {
-      const { kept, opaqueState } =
-        part.kind === 'tool-call' ? this.#entry(keyOf(accountId, precedent, part)) : unknown;
-      if (kept === undefined) {
+      const entry = part.kind === 'tool-call' ? this.#entry(keyOf(accountId, precedent, part), maker) : undefined;
+      if (entry?.kept === undefined) {
         parts.push(part);
         continue;
       }
+      const { kept, opaqueState } = entry;
       if (!given.has(kept)) {
         // The first reasoning belongs to the whole turn, a later one (of joined answers) to its call.
         if (given.size === 0) parts.unshift(...kept.reasoning);
@@ -127,12 +134,11 @@ export class SignatureCache {
     return { ...turn, parts: kept };
   }
 
-  #entry(key: string): Entry {
-    return this.#entries.get(key) ?? unknown;
+  #entry(key: string, maker: string): Entry | undefined {
+    const entries = this.#entries.get(key);
+    return entries?.find((entry) => entry.maker === maker) ?? (entries?.length === 1 ? entries[0] : undefined);
   }
 }
-
-const unknown: Entry = { kept: undefined, opaqueState: undefined };
 
 function by(maker: string, opaqueState: OpaqueState | undefined): { opaqueState?: OpaqueState } {
   return opaqueState === undefined ? {} : { opaqueState: { maker, value: opaqueState.value } };
@@ -151,16 +157,8 @@ function isBare({ parts }: Turn): boolean {
  * The call in the form that every client sends back: its id possibly made legal, its arguments possibly reformatted.
  */
 function keyOf(accountId: string, precedent: string, { id, name, input }: ToolCallPart): string {
-  const plain = JSON.stringify(sorted(tryParse(input))) ?? input;
-  const digest = createHash('sha256').update(plain).digest('base64');
+  const digest = createHash('sha256').update(plainInput(input)).digest('base64');
   return [accountId, precedent, legalCallId(id, 'messages'), name, digest].join('\0');
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
 }
 
 interface OpenBlock {

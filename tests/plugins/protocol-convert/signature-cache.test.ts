@@ -30,7 +30,8 @@ const memoryOf = (options = {}) => {
   const memory = {
     remember: (account: string, maker: string, parts: readonly Part[], before: readonly Turn[] = []) =>
       cache.remember(account, maker, new ConversationDigest(before).end(), parts),
-    recall: (account: string, turns: readonly Turn[]) => cache.recall(account, turns, new ConversationDigest(turns)),
+    recall: (account: string, turns: readonly Turn[], maker = 'maker') =>
+      cache.recall(account, maker, turns, new ConversationDigest(turns)),
     collector: (account: string, maker: string) => cache.collector(account, maker, new ConversationDigest([]).end()),
   };
   return { host, memory };
@@ -185,6 +186,37 @@ test('an answer without reasoning also makes such a call ambiguous', () => {
   memory.remember('anna', 'maker', [thought('one', 'one'), call(counted)], [user('Go')]);
   memory.remember('anna', 'maker', [call(counted)], [user('Go')]);
   assert.deepEqual(memory.recall('anna', turns), turns);
+});
+
+test('makers that answered the same with the same call get their own reasoning each, and none that of another', () => {
+  const { memory } = memoryOf();
+  const turns = [user('Go'), assistant(call(counted))];
+  const recall = (maker: string) => thoughtIn(memory.recall('anna', turns, maker)[1]);
+  memory.remember('anna', 'one', [thought('of one', 's1'), call(counted)], [user('Go')]);
+  assert.equal(recall('other'), 'of one', 'a failover goes on with the only answer that there was');
+  memory.remember('anna', 'two', [thought('of two', 's2'), call(counted)], [user('Go')]);
+  assert.deepEqual([recall('one'), recall('two'), recall('other')], ['of one', 'of two', '']);
+  memory.remember('anna', 'two', [thought('again', 's3'), call(counted)], [user('Go')]);
+  assert.deepEqual([recall('one'), recall('two')], ['of one', '']);
+});
+
+test('an answer of one maker without reasoning leaves the other makers none of what a third answered', () => {
+  const { memory } = memoryOf();
+  const turns = [user('Go'), assistant(call(counted))];
+  memory.remember('anna', 'one', [thought('of one', 's1'), call(counted)], [user('Go')]);
+  memory.remember('anna', 'two', [call(counted)], [user('Go')]);
+  const recall = (maker: string) => thoughtIn(memory.recall('anna', turns, maker)[1]);
+  assert.deepEqual([recall('one'), recall('two'), recall('other')], ['of one', '', '']);
+});
+
+test('arguments of earlier calls that a client writes in another form keep the conversation the same', () => {
+  const { memory } = memoryOf();
+  const past = (input: string): Turn[] => [user('Go'), assistant(call('one', undefined, input)), result('one', 'x')];
+  memory.remember('anna', 'maker', [thought('hm', 's1'), call(counted)], past('{"a":1,"b":{"c":"é","d":[1.0]}}'));
+  const recall = (input: string) => thoughtIn(memory.recall('anna', [...past(input), assistant(call(counted))]).at(-1));
+  assert.equal(recall('{ "b": {"d": [1], "c": "\\u00e9"}, "a": 1 }'), 'hm');
+  assert.equal(recall('{"a":1,"b":{"c":"é","d":["1"]}}'), '');
+  assert.equal(recall('['.repeat(200_000)), '', 'however deep they are');
 });
 
 test('what clients leave out, rename or split between requests changes nothing', () => {
