@@ -145,7 +145,7 @@ test('what tools of the vendor did is counted, in the places where vendors say i
   assert.deepEqual([grok.image, grok.call, grok.file_search], [2, 4, 4]);
 
   const chat = (more: object, asked: object = {}) =>
-    counted('/v1/chat/completions', { messages: [], ...asked }, { choices: [], ...more });
+    counted('/v1/chat/completions', { messages: [], ...asked }, { choices: [{}], ...more });
   const tokens = { prompt_tokens: 10, completion_tokens: 5 };
   assert.equal((await chat({ usage: { ...tokens, num_search_queries: 3 } })).web_search, 3);
   assert.equal((await chat({ usage: { ...tokens, plugins: { search: { count: 2 } } } })).web_search, 2);

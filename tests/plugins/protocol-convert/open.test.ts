@@ -37,6 +37,7 @@ test('each address has the operation name that limits use', () => {
       'POST /v1beta/models/* generate-content',
       'POST /v1/models/* generate-content',
       'POST /v1alpha/models/* generate-content',
+      'POST /v1/completions completions',
       'GET /v1/chat/completions chat',
       'GET /v1/chat/completions/:completion_id chat',
       'POST /v1/chat/completions/:completion_id chat',

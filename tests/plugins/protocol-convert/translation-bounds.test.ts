@@ -158,7 +158,12 @@ const hostile: Record<string, [protocol: string, json: object]> = {
   ],
   'results behind one another': [
     'responses',
-    { input: times(50_000, (at) => ({ type: 'function_call_output', call_id: `c${at}`, output: 'r' })) },
+    {
+      input: [
+        ...times(50_000, (at) => ({ type: 'function_call_output', call_id: `c${at}`, output: 'r' })),
+        { role: 'assistant', content: 'an answer' },
+      ],
+    },
   ],
 };
 for (const [name, [protocol, json]] of Object.entries(hostile)) {
