@@ -15,6 +15,7 @@ import { ConverseUsageMeter } from './usage-meter.ts';
 const converse: WireProtocol = {
   name: 'bedrock',
   path: '/model/{model}/converse',
+  answersOnce: true,
   // Of long-lived API keys; signed requests have the scheme of AWS.
   auth: { header: 'authorization', value: 'Bearer {key}' },
   passedHeaders: [],

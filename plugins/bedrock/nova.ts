@@ -15,6 +15,7 @@ import { ConverseUsageMeter } from './usage-meter.ts';
 export const nova: WireProtocol = {
   name: 'bedrock-nova',
   path: '/model/{model}/invoke',
+  answersOnce: true,
   ...invokeHeaders,
   codec: {
     needsBytes: ['image', 'document'],

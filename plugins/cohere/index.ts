@@ -9,6 +9,7 @@ import { CohereUsageMeter } from './usage-meter.ts';
 const protocol: WireProtocol = {
   name: 'cohere',
   path,
+  answersOnce: true,
   auth: { header: 'authorization', value: 'Bearer {key}' },
   passedHeaders: [],
   defaultHeaders: {},

@@ -10,6 +10,7 @@ import { OllamaUsageMeter } from './usage-meter.ts';
 const protocol: WireProtocol = {
   name: 'ollama',
   path,
+  answersOnce: true,
   // A server of one's own asks for no key and ignores it.
   auth: { header: 'authorization', value: 'Bearer {key}' },
   passedHeaders: [],

@@ -65,6 +65,7 @@ export default definePlugin<ProtocolConvertConfig>({
         return from === to || upstream.servesOwnClients !== true;
       },
       relays: (from, to) => relays(known.named(to), from),
+      answersOnce: (to) => known.named(to)?.answersOnce === true,
       paths: () => new Map([...known.all()].map(([name, { path }]) => [name, path])),
       endpoints: () =>
         new Map(exposedTo(known, config.expose).map(({ name, address }) => [name, address.replace('POST ', '')])),

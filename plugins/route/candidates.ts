@@ -61,7 +61,7 @@ export function targetOf(
 export interface Candidates {
   /** Those that speak the client's protocol, or a variant of it. */
   readonly native: Candidate[];
-  /** Those that need a translation, with the first protocol of their list that can be translated to. */
+  /** Those that need a translation, with the first protocol of their list that can be translated to and gives as many answers as are asked for. */
   readonly foreign: Candidate[];
 }
 
@@ -71,13 +71,14 @@ export interface Candidates {
  */
 export function candidatesFor(
   model: Model,
-  { protocol, convertsTo }: Pick<Call, 'protocol' | 'convertsTo'>,
+  { protocol, convertsTo, choices }: Pick<Call, 'protocol' | 'convertsTo' | 'choices'>,
   providers: Providers,
   known: Translations | undefined,
   registry: HealthRegistry,
   endpoints: () => readonly (readonly [string, string])[],
 ): Candidates {
   const can = (name: string) => convertsTo?.includes(name) ?? known?.can(protocol, name) === true;
+  const tooFew = (name: string) => choices > 1 && known?.answersOnce?.(name) === true;
   const native: Candidate[] = [];
   const foreign: Candidate[] = [];
   for (const target of model.targets) {
@@ -93,7 +94,8 @@ export function candidatesFor(
       native.push(candidate(model, target, provider, variant, registry));
       continue;
     }
-    const spoken = names.find(can);
+    const usable = names.filter(can);
+    const spoken = usable.find((name) => !tooFew(name)) ?? usable[0];
     if (spoken !== undefined) foreign.push(candidate(model, target, provider, spoken, registry));
   }
   if (native.length + foreign.length === 0) {

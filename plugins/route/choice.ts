@@ -134,9 +134,9 @@ export interface RequestOrder extends Order {
 export function orderOf(exchange: Exchange, tools: Tools, config: RouteConfig, pin: Pinned | undefined): RequestOrder {
   const { host, providers, registry, sessions } = tools;
   const wanted = exchange.get(model);
-  const { protocol, convertsTo, stream } = exchange.get(call);
+  const { protocol, convertsTo, choices, stream } = exchange.get(call);
   if (pin !== undefined) checkPinned(pin, wanted, providers);
-  const asked = { protocol: pin?.protocol ?? protocol, convertsTo };
+  const asked = { protocol: pin?.protocol ?? protocol, convertsTo, choices };
   const found = candidatesFor(wanted, asked, providers, host.find(translations), registry, () => endpointsOf(host));
   if (pin !== undefined) {
     const own = found.native.concat(found.foreign).filter(({ provider }) => provider.name === pin.provider);

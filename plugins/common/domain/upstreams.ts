@@ -154,6 +154,8 @@ export interface Translations extends SpokenProtocols {
   can(from: string, to: string): boolean;
   /** Whether such a call needs no translation: `to` is `from`, or `from` at addresses of its own. */
   relays?(from: string, to: string): boolean;
+  /** Whether a request in this protocol gets one answer, and cannot ask for several. */
+  answersOnce?(to: string): boolean;
 }
 
 export const translations = defineService<Translations>('translations');

@@ -36,6 +36,8 @@ export interface WireProtocol extends WireHeaders {
   readonly path: string;
   /** Its upstreams get requests of its own clients alone: those of other protocols are never translated for them. */
   readonly servesOwnClients?: true;
+  /** A request gets one answer: there is no member for several. */
+  readonly answersOnce?: true;
   /** Encodes requests with their paths, and decodes answers. */
   readonly codec: UpstreamCodec;
   createUsageMeter(call: Call, options: UsageMeterOptions): UsageMeter;

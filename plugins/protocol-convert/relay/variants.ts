@@ -56,6 +56,7 @@ function spoken(variant: VariantProtocol, base: WireProtocol | Protocol): Spoken
   const reading = readError === undefined ? {} : { readError };
   return {
     ...{ name, path, auth, passedHeaders, defaultHeaders, ...reading, createUsageMeter },
+    ...(base.answersOnce === undefined ? {} : { answersOnce: base.answersOnce }),
     ...(framing === undefined ? {} : { framing }),
     ...(fixedHeaders === undefined ? {} : { fixedHeaders }),
     codec: {

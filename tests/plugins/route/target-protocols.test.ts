@@ -40,7 +40,7 @@ test('the client’s own protocol is spoken where the target has it, else the fi
   let seen = 0;
   for (const speaks of [undefined, ...orders(protocols)])
     for (const protocol of protocols) {
-      const wanted = { protocol, convertsTo: undefined };
+      const wanted = { protocol, convertsTo: undefined, choices: 1 };
       const entry = modelWith(at('one', speaks));
       const { native, foreign } = candidatesFor(entry, wanted, host.get(providers), translations, registry, () => []);
       const isNative = speaks === undefined || speaks.includes(protocol);
@@ -51,12 +51,36 @@ test('the client’s own protocol is spoken where the target has it, else the fi
   assert.equal(seen, 4 * 65);
 });
 
+test('several answers are asked for in the first protocol that gives several, and in the first where none does', async () => {
+  const { host } = await bench({}, vendors);
+  const registry = new HealthRegistry(host.clock);
+  const known: Translations = { ...translations, answersOnce: (to) => to === 'responses' || to === 'messages' };
+  const chosen = (speaks: readonly string[], choices: number, convertsTo?: readonly string[]) => {
+    const wanted = { protocol: 'gemini', convertsTo, choices };
+    const { native, foreign } = candidatesFor(
+      modelWith(at('one', speaks)),
+      wanted,
+      host.get(providers),
+      known,
+      registry,
+      () => [],
+    );
+    return [...native, ...foreign].map(({ protocol }) => protocol);
+  };
+  for (const speaks of orders(['responses', 'chat', 'messages'])) {
+    assert.deepEqual(chosen(speaks, 1), [speaks[0]]);
+    assert.deepEqual(chosen(speaks, 2), [speaks.includes('chat') ? 'chat' : speaks[0]], speaks.join());
+    assert.deepEqual(chosen([...speaks, 'gemini'], 2), ['gemini']);
+  }
+  assert.deepEqual(chosen(['responses', 'chat'], 2, ['responses']), ['responses']);
+});
+
 test('two models of one provider are each relayed to the clients of their own protocol', async () => {
   const { host } = await bench({}, vendors);
   const registry = new HealthRegistry(host.clock);
   const entry = modelWith(at('clouds', ['vertex-claude']));
   const found = (protocol: string) => {
-    const wanted = { protocol, convertsTo: undefined };
+    const wanted = { protocol, convertsTo: undefined, choices: 1 };
     const { native, foreign } = candidatesFor(entry, wanted, host.get(providers), translations, registry, () => []);
     return [native.map((one) => one.protocol), foreign.map((one) => one.protocol)];
   };
@@ -103,7 +127,7 @@ test('the error names the endpoint of a protocol that a plugin has added, and th
       ['messages', '/v1/messages'],
       ['own', '/v1/own'],
     ] as const;
-  const wanted = { protocol: 'openai-embeddings', convertsTo: undefined };
+  const wanted = { protocol: 'openai-embeddings', convertsTo: undefined, choices: 1 };
   const registry = new HealthRegistry(host.clock);
   assert.throws(
     () => candidatesFor(modelWith(at('mine')), wanted, host.get(providers), known, registry, endpoints),

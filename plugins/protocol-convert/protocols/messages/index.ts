@@ -44,6 +44,7 @@ export const messages: Protocol = {
   auth: { header: 'x-api-key', value: '{key}' },
   passedHeaders: ['anthropic-version', 'anthropic-beta'],
   defaultHeaders: { 'anthropic-version': '2023-06-01' },
+  answersOnce: true,
   endpoints: [
     {
       path: '/v1/messages',

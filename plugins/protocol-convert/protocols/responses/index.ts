@@ -26,6 +26,7 @@ export const responses: Protocol = {
   auth: { header: 'authorization', value: 'Bearer {key}' },
   passedHeaders: ['openai-beta'],
   defaultHeaders: {},
+  answersOnce: true,
   endpoints: [
     {
       path: '/v1/responses',
