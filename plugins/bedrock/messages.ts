@@ -2,8 +2,9 @@
 import { isObject, type JsonObject, tryParse } from '../../core/json/json.ts';
 import type { EncodeContext } from '../common/canonical/codec.ts';
 import type { CacheMark, MediaPart, Part, ReasoningPart, ToolResultPart, Turn } from '../common/canonical/prompt.ts';
-import { mergedTurns, noOutputText, pairedTurns, unshownText, withoutEmpty } from '../common/encoding/history.ts';
-import { documentTitle, fieldOf, isMedia, plainText } from '../common/encoding/media.ts';
+import { mergedTurns, noOutputText, pairedTurns, withoutEmpty } from '../common/encoding/history.ts';
+import { documentTitle, isMedia, plainText } from '../common/encoding/media.ts';
+import { readableTurns } from '../common/encoding/readable-media.ts';
 import { legalCallId } from '../common/encoding/tool-ids.ts';
 import type { ToolNamer } from '../common/encoding/tool-names.ts';
 
@@ -18,9 +19,10 @@ export interface Messages {
 }
 
 export function encodeTurns(turns: readonly Turn[], context: EncodeContext, namer: ToolNamer): Messages {
-  const first = turns.findIndex(({ role }) => role !== 'system');
-  const leading = first === -1 ? turns : turns.slice(0, first);
-  const rest = turns.slice(leading.length).map(asUserTurn);
+  const readable = readableTurns(turns, (part) => problemOf(part, context), context.dropped);
+  const first = readable.findIndex(({ role }) => role !== 'system');
+  const leading = first === -1 ? readable : readable.slice(0, first);
+  const rest = readable.slice(leading.length).map(asUserTurn);
   const ordered = mergedTurns(pairedTurns(mergedTurns(withoutEmpty(rest, { blanks: true }))));
   const encoder = new Encoder(ordered, context, namer);
   const system = withoutEmpty(leading, { blanks: true }).flatMap(({ parts }) => encoder.content(parts));
@@ -89,7 +91,7 @@ class Encoder {
   }
 
   #blocks(part: Part): JsonObject[] {
-    if (isMedia(part)) return [this.#media(part)];
+    if (isMedia(part)) return [mediaBlock(part)];
     switch (part.kind) {
       case 'text':
       case 'refusal':
@@ -111,45 +113,35 @@ class Encoder {
   }
 
   #result({ callId, parts, isError }: ToolResultPart): JsonObject {
-    const content = parts.flatMap((part): JsonObject[] => {
-      if (part.kind === 'text') return [{ text: part.text }];
-      if (this.#problemOf(part) === undefined) return [this.#media(part)];
-      this.#context.dropped.drop(part.source.form === 'file' ? 'file' : part.kind);
-      return [{ text: unshownText(part.kind) }];
-    });
+    const content = parts.map((part) => (part.kind === 'text' ? { text: part.text } : mediaBlock(part)));
     return {
       toolUseId: legalCallId(callId, 'messages', this.#context.ownCallIds),
       content: content.length === 0 ? [{ text: noOutputText }] : content,
       ...(isError === true ? { status: 'error' } : {}),
     };
   }
+}
 
-  #media(part: MediaPart): JsonObject {
-    const problem = this.#problemOf(part);
-    if (problem !== undefined) this.#context.dropped.refuse(part.kind, problem, fieldOf(part.source));
-    const { kind, source, name } = part;
-    const text = plainText(source);
-    const bytes =
-      text === undefined && source.form === 'bytes' ? source.base64 : Buffer.from(text ?? '').toString('base64');
-    if (kind === 'image' && source.form === 'bytes')
-      return { image: { format: imageFormats.get(source.mediaType), source: { bytes } } };
-    const title = documentTitle(name ?? 'document').replace(/[^\x20-\x7e]+/g, '-');
-    return { document: { format: text === undefined ? 'pdf' : 'txt', name: title, source: { bytes } } };
-  }
+function mediaBlock({ kind, source, name }: MediaPart): JsonObject {
+  const text = plainText(source);
+  const bytes =
+    text === undefined && source.form === 'bytes' ? source.base64 : Buffer.from(text ?? '').toString('base64');
+  if (kind === 'image' && source.form === 'bytes')
+    return { image: { format: imageFormats.get(source.mediaType), source: { bytes } } };
+  const title = documentTitle(name ?? 'document').replace(/[^\x20-\x7e]+/g, '-');
+  return { document: { format: text === undefined ? 'pdf' : 'txt', name: title, source: { bytes } } };
+}
 
-  /** Why it cannot be sent; completes "This model …". */
-  #problemOf({ kind, source }: MediaPart): string | undefined {
-    const { inputs } = this.#context.traits;
-    if (kind === 'audio' || kind === 'video') return `takes no ${kind}`;
-    if (source.form === 'file') return 'cannot read files that another vendor keeps';
-    if (kind === 'document' && plainText(source) !== undefined) return undefined;
-    if (inputs !== undefined && !inputs.includes(kind)) return `takes no ${kind}s`;
-    const isKnown =
-      source.form === 'bytes' &&
-      (kind === 'image' ? imageFormats.has(source.mediaType) : source.mediaType === 'application/pdf');
-    if (isKnown) return undefined;
-    return kind === 'image' ? 'takes JPEG, PNG, GIF and WebP images alone' : 'reads PDF and plain text documents alone';
-  }
+function problemOf({ kind, source }: MediaPart, { traits: { inputs } }: EncodeContext): string | undefined {
+  if (kind === 'audio' || kind === 'video') return `takes no ${kind}`;
+  if (source.form === 'file') return 'cannot read files that another vendor keeps';
+  if (kind === 'document' && plainText(source) !== undefined) return undefined;
+  if (inputs !== undefined && !inputs.includes(kind)) return `takes no ${kind}s`;
+  const isKnown =
+    source.form === 'bytes' &&
+    (kind === 'image' ? imageFormats.has(source.mediaType) : source.mediaType === 'application/pdf');
+  if (isKnown) return undefined;
+  return kind === 'image' ? 'takes JPEG, PNG, GIF and WebP images alone' : 'reads PDF and plain text documents alone';
 }
 
 function reasoningOf({ text, redacted, opaqueState }: ReasoningPart): JsonObject {

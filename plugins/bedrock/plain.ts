@@ -3,7 +3,7 @@ import { type JsonObject, listOf, objectOf, textOf } from '../../core/json/json.
 import type { EncodeContext, ResponseMapping } from '../common/canonical/codec.ts';
 import type { Prompt } from '../common/canonical/prompt.ts';
 import type { Traits } from '../common/domain/traits.ts';
-import { unshownText } from '../common/encoding/history.ts';
+import { unshownText } from '../common/encoding/readable-media.ts';
 import { encodeRequest } from './encode.ts';
 
 interface PlainRequest {

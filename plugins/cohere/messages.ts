@@ -2,8 +2,9 @@
 import type { JsonObject } from '../../core/json/json.ts';
 import type { EncodeContext } from '../common/canonical/codec.ts';
 import type { MediaPart, Part, ToolCallPart, ToolResultPart, Turn } from '../common/canonical/prompt.ts';
-import { messagesWith, pairedTurns, unshownText, withoutEmpty } from '../common/encoding/history.ts';
-import { dataUrl, fieldOf, isMedia, plainText } from '../common/encoding/media.ts';
+import { messagesWith, pairedTurns, withoutEmpty } from '../common/encoding/history.ts';
+import { dataUrl, isMedia, plainText } from '../common/encoding/media.ts';
+import { readableTurns } from '../common/encoding/readable-media.ts';
 import { legalCallId } from '../common/encoding/tool-ids.ts';
 import type { ToolNamer } from '../common/encoding/tool-names.ts';
 
@@ -14,7 +15,8 @@ export function encodeMessages(
   context: EncodeContext,
   namer: ToolNamer,
 ): JsonObject[] {
-  const shaped = withoutEmpty(pairedTurns(turns));
+  const readable = readableTurns(turns, (part, isInResult) => problemOf(part, isInResult, context), context.dropped);
+  const shaped = withoutEmpty(pairedTurns(readable));
   return messagesWith(shaped, instructions, (turn) => messagesOfTurn(turn, context, namer));
 }
 
@@ -58,11 +60,7 @@ function callOf(
 }
 
 function resultMessage(result: ToolResultPart, context: EncodeContext): JsonObject {
-  const texts = result.parts.map((part) => {
-    const text = part.kind === 'text' ? part.text : plainText(part.source);
-    if (text === undefined) context.dropped.drop(part.kind as MediaPart['kind']);
-    return text ?? unshownText(part.kind as MediaPart['kind']);
-  });
+  const texts = result.parts.map((part) => (part.kind === 'text' ? part.text : (plainText(part.source) ?? '')));
   const content = `${result.isError === true ? 'Error: ' : ''}${texts.join('\n')}`;
   return { role: 'tool', tool_call_id: legalCallId(result.callId, 'any', context.ownCallIds), content };
 }
@@ -70,22 +68,26 @@ function resultMessage(result: ToolResultPart, context: EncodeContext): JsonObje
 function contentParts(part: Part, context: EncodeContext): JsonObject[] {
   if (part.kind === 'text' || part.kind === 'refusal') return [{ type: 'text', text: part.text }];
   if (!isMedia(part)) return [];
-  return [part.kind === 'image' ? imagePart(part, context) : { type: 'text', text: documentText(part, context) }];
+  return [part.kind === 'image' ? imagePart(part, context) : { type: 'text', text: documentText(part) }];
 }
 
-function imagePart({ source, detail }: MediaPart, { traits, dropped }: EncodeContext): JsonObject {
-  if (traits.inputs !== undefined && !traits.inputs.includes('image'))
-    dropped.refuse('image', 'takes no images', fieldOf(source));
-  if (source.form === 'file')
-    return dropped.refuse('file', 'cannot read files that another service keeps', fieldOf(source));
+/** Why the model does not accept the medium; results are texts. */
+function problemOf({ kind, source }: MediaPart, isInResult: boolean, { traits }: EncodeContext): string | undefined {
+  if (kind !== 'image' || isInResult)
+    return plainText(source) === undefined ? `takes no ${kind}s but images and texts` : undefined;
+  if (traits.inputs !== undefined && !traits.inputs.includes('image')) return 'takes no images';
+  return source.form === 'file' ? 'cannot read files that another service keeps' : undefined;
+}
+
+function imagePart({ source, detail }: MediaPart, { dropped }: EncodeContext): JsonObject {
+  if (source.form === 'file') return {};
   const knows = detail === 'auto' || detail === 'low' || detail === 'high';
   if (detail !== undefined && !knows) dropped.drop('detail');
   return { type: 'image_url', image_url: { url: dataUrl(source), ...(knows ? { detail } : {}) } };
 }
 
-function documentText({ kind, source, name, context: about }: MediaPart, { dropped }: EncodeContext): string {
-  const text = plainText(source);
-  if (text === undefined) return dropped.refuse(kind, `takes no ${kind}s but images and texts`, fieldOf(source));
+function documentText({ source, name, context: about }: MediaPart): string {
+  const text = plainText(source) ?? '';
   return [...(about === undefined ? [] : [about]), name === undefined ? text : `${name}:\n\n${text}`].join('\n\n');
 }
 

@@ -4,8 +4,9 @@ import type { EncodeContext, EncodedRequest } from '../common/canonical/codec.ts
 import { dropMarks, dropOthers } from '../common/canonical/dropped-parameters.ts';
 import type { MediaPart, Part, Prompt, ToolCallPart, ToolResultPart, Turn } from '../common/canonical/prompt.ts';
 import { functionTools } from '../common/encoding/function-tools.ts';
-import { messagesWith, pairedTurns, unshownText, withoutEmpty } from '../common/encoding/history.ts';
-import { fieldOf, isMedia, plainText } from '../common/encoding/media.ts';
+import { messagesWith, pairedTurns, withoutEmpty } from '../common/encoding/history.ts';
+import { isMedia, plainText } from '../common/encoding/media.ts';
+import { readableTurns } from '../common/encoding/readable-media.ts';
 import { effortOf, nearestEffort } from '../common/encoding/reasoning.ts';
 import { legalCallId } from '../common/encoding/tool-ids.ts';
 import { ToolNamer } from '../common/encoding/tool-names.ts';
@@ -81,7 +82,8 @@ function messagesOf(
   context: EncodeContext,
   namer: ToolNamer,
 ): JsonObject[] {
-  const shaped = withoutEmpty(pairedTurns(turns));
+  const readable = readableTurns(turns, (part, isInResult) => problemOf(part, isInResult, context), context.dropped);
+  const shaped = withoutEmpty(pairedTurns(readable));
   return messagesWith(shaped, instructions, (turn) => messagesOfTurn(turn, context, namer));
 }
 
@@ -121,11 +123,7 @@ function callOf(
 }
 
 function resultMessage(result: ToolResultPart, context: EncodeContext, namer: ToolNamer): JsonObject {
-  const texts = result.parts.map((part) => {
-    const text = part.kind === 'text' ? part.text : plainText(part.source);
-    if (text === undefined) context.dropped.drop(part.kind as MediaPart['kind']);
-    return text ?? unshownText(part.kind as MediaPart['kind']);
-  });
+  const texts = result.parts.map((part) => (part.kind === 'text' ? part.text : (plainText(part.source) ?? '')));
   return {
     role: 'tool',
     content: `${result.isError === true ? 'Error: ' : ''}${texts.join('\n')}`,
@@ -138,23 +136,26 @@ function contentOf(parts: readonly Part[], context: EncodeContext): JsonObject {
   const images = parts.flatMap((part) => (part.kind === 'image' ? imageOf(part, context) : []));
   const texts = parts.flatMap((part) => {
     if (part.kind === 'text' || part.kind === 'refusal') return part.text;
-    return isMedia(part) && part.kind !== 'image' ? documentText(part, context) : [];
+    return isMedia(part) && part.kind !== 'image' ? documentText(part) : [];
   });
   return { content: texts.join('\n\n'), ...(images.length === 0 ? {} : { images }) };
 }
 
 /** The bytes alone, as base64 without a type. */
-function imageOf({ source, detail }: MediaPart, { traits, dropped }: EncodeContext): string {
+function imageOf({ source, detail }: MediaPart, { dropped }: EncodeContext): string {
   if (detail !== undefined) dropped.drop('detail');
-  if (traits.inputs !== undefined && !traits.inputs.includes('image'))
-    dropped.refuse('image', 'takes no images', fieldOf(source));
-  if (source.form !== 'bytes')
-    return dropped.refuse(source.form === 'file' ? 'file' : 'image', 'takes images by content alone', fieldOf(source));
-  return source.base64;
+  return source.form === 'bytes' ? source.base64 : '';
 }
 
-function documentText({ kind, source, name, context: about }: MediaPart, { dropped }: EncodeContext): string {
-  const text = plainText(source);
-  if (text === undefined) return dropped.refuse(kind, `takes no ${kind}s but images and texts`, fieldOf(source));
+/** Why the model does not accept the medium; results are texts. */
+function problemOf({ kind, source }: MediaPart, isInResult: boolean, { traits }: EncodeContext): string | undefined {
+  if (kind !== 'image' || isInResult)
+    return plainText(source) === undefined ? `takes no ${kind}s but images and texts` : undefined;
+  if (traits.inputs !== undefined && !traits.inputs.includes('image')) return 'takes no images';
+  return source.form === 'bytes' ? undefined : 'takes images by content alone';
+}
+
+function documentText({ source, name, context: about }: MediaPart): string {
+  const text = plainText(source) ?? '';
   return [...(about === undefined ? [] : [about]), name === undefined ? text : `${name}:\n\n${text}`].join('\n\n');
 }

@@ -10,6 +10,7 @@ import { caller } from '../common/domain/accounts.ts';
 import { dropped } from '../common/domain/calls.ts';
 import type { ErrorShape } from '../common/domain/error-shape.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
+import type { Traits } from '../common/domain/traits.ts';
 import type { CallTransform } from '../common/wire/call-transforms.ts';
 import type { ProtocolConvertConfig } from './config.ts';
 import type { SpokenProtocol } from './relay/variants.ts';
@@ -43,14 +44,17 @@ export function shapeFor({ id }: Exchange, tools: Pick<Tools, 'shape'>): ReplyCo
   return own === undefined ? undefined : (error) => own.members(error, id);
 }
 
-/** Replaces media given by URL with their bytes. Throws invalid_request with the URL. */
+/** Replaces media given by URL with their bytes, if the model takes such media. Throws invalid_request with the URL. */
 export function withBytes(
   prompt: Prompt,
-  kinds: Codec['needsBytes'],
+  needed: Codec['needsBytes'],
+  { inputs }: Traits,
   { media }: ProtocolConvertConfig,
   signal: AbortSignal,
 ): Promise<Prompt> {
   if (!media.fetch) return Promise.resolve(prompt);
+  // A document may turn out to be plain text, which every model takes.
+  const kinds = inputs === undefined ? needed : needed.filter((kind) => kind === 'document' || inputs.includes(kind));
   const { allow_private: allowPrivate, max_bytes: maxBytes, timeout: timeoutMs, per_request: maxFiles } = media;
   const maxTotalBytes = Math.max(maxBytes, defaultFetchOptions.maxTotalBytes);
   const options = { ...defaultFetchOptions, allowPrivate, maxBytes, maxTotalBytes, timeoutMs, maxFiles };

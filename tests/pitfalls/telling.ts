@@ -102,6 +102,7 @@ export async function turn(pair: Pair, ask: Ask, play: Play, telling: Telling = 
   return {
     body: Buffer.from(request.body as Uint8Array).toString(),
     seen: isStream ? client.readStream(text) : client.readWhole(text),
+    dropped: answer.headers['x-gateway-dropped'],
   };
 }
 

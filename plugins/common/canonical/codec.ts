@@ -80,6 +80,8 @@ export interface DecodeContext {
   readonly open: OpenSeal;
   /** Called for opaque reasoning that was not sealed here and is dropped. */
   readonly onForeignReasoning?: () => void;
+  /** How many items at the beginning of the input the client has not sent with this request. */
+  readonly keptItems?: number | undefined;
 }
 
 export interface EncodeContext {

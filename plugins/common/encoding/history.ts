@@ -13,11 +13,6 @@ export const noResultText = '(no result)';
 /** The text of an empty result: many upstreams refuse empty ones. */
 export const noOutputText = '(no output)';
 
-/** Replaces media in a tool's result that the model cannot read: a refusal would end the conversation for good. */
-export function unshownText(kind: MediaPart['kind']): string {
-  return `(${kind} that cannot be shown)`;
-}
-
 /** The calls of a conversation by their id; of several with one id, the last. */
 export function callsById(turns: readonly Turn[]): ReadonlyMap<string, ToolCallPart> {
   const calls = new Map<string, ToolCallPart>();

@@ -178,6 +178,8 @@ export interface Opened {
   readonly json: JsonObject;
   /** The client's own request, which answers echo, where `json` differs from it because references were expanded. */
   readonly clientJson?: JsonObject;
+  /** How many items at the beginning of the input come from earlier answers, and not from the client's own request. */
+  readonly keptItems?: number;
   /** The prompt as transforms have changed it, which is sent in place of `json`; absent: they changed nothing, or have not run yet. */
   readonly transformed?: Prompt;
   /** The protocol that decodes the request, where that is not the client's: such a request is never relayed. */

@@ -117,7 +117,7 @@ export async function encodeRequest(
   const mayCall = opened.compaction === undefined && opened.call.billable && asked.tools.length > 0;
   const precedent = mayCall ? digest.end() : undefined;
   if (whole.turns.some(({ parts }) => dropsReasoning(parts, target))) droppedParameters.drop('reasoningHistory');
-  const prompt = await withBytes(whole, upstream.codec.needsBytes, tools.config, exchange.signal);
+  const prompt = await withBytes(whole, upstream.codec.needsBytes, target.traits, tools.config, exchange.signal);
   if (large) await pause(exchange);
   const encoded = upstream.codec.encodeRequest(prompt, {
     target,
@@ -143,6 +143,7 @@ function decodePrompt(exchange: Exchange, opened: Opened, tools: Tools, droppedP
     dropped: droppedParameters,
     open: (text) => tools.sealer.open(text, account),
     onForeignReasoning: () => droppedParameters.drop('reasoningHistory'),
+    keptItems: opened.keptItems,
   });
   bounds?.prompt(prompt, codec.conversation);
   return prompt;

@@ -21,6 +21,8 @@ export interface Asked {
   observe?: (outputTokens: number) => boolean;
   /** The catalogue's entry of the model; absent: none is known. */
   sold?: Model;
+  /** Of the exchange. */
+  id?: string;
 }
 
 /** The endpoint of a path, with its wildcard. */
@@ -57,13 +59,13 @@ export function targetFor(protocol: string, model: string, changes: Asked['targe
   };
 }
 
-/** Opens the request; throws what the endpoint throws. */
-export function open(asked: Asked): { exchange: FakeExchange; endpoint: Endpoint } {
+/** Opens the request; throws what the endpoint throws. `opening`: until what it builds on is found. */
+export function open(asked: Asked): { exchange: FakeExchange; endpoint: Endpoint; opening?: void | Promise<void> } {
   const [path, query] = asked.path.split('?') as [string, string | undefined];
   const { endpoint, wildcard } = endpointFor(path);
   const body = asked.body;
   const exchange = fakeExchange({
-    id: '01890000-0000-7000-8000-000000000001',
+    id: asked.id ?? '01890000-0000-7000-8000-000000000001',
     endpoint,
     request: {
       path,
@@ -74,8 +76,7 @@ export function open(asked: Asked): { exchange: FakeExchange; endpoint: Endpoint
         typeof body === 'string' || body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(JSON.stringify(body)),
     },
   });
-  endpoint.open!(exchange);
-  return { exchange, endpoint };
+  return { exchange, endpoint, opening: endpoint.open!(exchange) };
 }
 
 export interface Relayed {

@@ -11,6 +11,7 @@ import {
   endsWithTrigger,
   expandedInput,
   foreignItems,
+  inputItems,
   type References,
   referencesIn,
   withoutTriggers,
@@ -71,6 +72,7 @@ function builtOn(body: RequestBody, address: Address, references: References): B
         json: whole.json,
         ...compactionOf(whole.json, address),
         clientJson: body.json,
+        keptItems: input.length - inputItems(body.json).length,
       };
     },
     continued(tokens) {

@@ -14,12 +14,13 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../../../common/canonical/prompt.ts';
-import { pairedTurns, unshownText, withoutEmpty } from '../../../../common/encoding/history.ts';
+import { pairedTurns, withoutEmpty } from '../../../../common/encoding/history.ts';
 import { isMedia } from '../../../../common/encoding/media.ts';
+import { readableTurns } from '../../../../common/encoding/readable-media.ts';
 import { legalCallId } from '../../../../common/encoding/tool-ids.ts';
 import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 import { detailMembers } from '../opaque-state.ts';
-import { cacheMember, canTake, mediaParts, textPart } from './parts.ts';
+import { cacheMember, mediaParts, problemOf, textPart } from './parts.ts';
 
 /** `instructions`: system texts that the gateway adds. */
 export function encodeMessages(
@@ -30,9 +31,10 @@ export function encodeMessages(
 ): JsonObject[] {
   const instructionTurns: Turn[] =
     instructions.length === 0 ? [] : [{ role: 'system', parts: instructions.map(plain) }];
-  const leading = turns.findIndex(({ role }) => role !== 'system');
-  const first = leading === -1 ? turns.length : leading;
-  const all = [...turns.slice(0, first), ...instructionTurns, ...turns.slice(first)];
+  const readable = readableTurns(turns, (part) => problemOf(part, context), context.dropped);
+  const leading = readable.findIndex(({ role }) => role !== 'system');
+  const first = leading === -1 ? readable.length : leading;
+  const all = [...readable.slice(0, first), ...instructionTurns, ...readable.slice(first)];
   const shaped = withoutEmpty(pairedTurns(mergedSteps(all)));
   const writer = new MessageWriter(context, namer);
   for (const turn of context.traits.system_anywhere === false ? systemFirst(shaped) : shaped) writer.add(turn);
@@ -129,11 +131,7 @@ class MessageWriter {
     const content: JsonObject[] = [];
     for (const part of result.parts) {
       if (part.kind === 'text') content.push(textPart(part, this.#context));
-      else if (canTake(part, this.#context)) content.push(...this.#resultMedia(part, result));
-      else {
-        this.#context.dropped.drop(part.source.form === 'file' ? 'file' : part.kind);
-        content.push({ type: 'text', text: unshownText(part.kind) });
-      }
+      else content.push(...this.#resultMedia(part, result));
     }
     if (result.isError === true) content.unshift({ type: 'text', text: 'Error:' });
     this.#messages.push({
@@ -181,10 +179,8 @@ class MessageWriter {
 
   /** An assistant message cannot hold generated images or audio. */
   #made(part: MediaPart): void {
-    if (canTake(part, this.#context)) {
-      const content = mediaParts(part, this.#context);
-      this.#shown.push({ type: 'text', text: `(${part.kind} of your answer before:)` }, ...content);
-    } else this.#context.dropped.drop(part.source.form === 'file' ? 'file' : part.kind);
+    const content = mediaParts(part, this.#context);
+    this.#shown.push({ type: 'text', text: `(${part.kind} of your answer before:)` }, ...content);
   }
 
   #call({ id, name, namespace, input, custom, opaqueState }: ToolCallPart): JsonObject {

@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../../../../core/json/json.ts';
 import type { EncodeContext } from '../../../../common/canonical/codec.ts';
 import type { CacheMark, MediaPart, TextPart } from '../../../../common/canonical/prompt.ts';
-import { audioFormat, dataUrl, fieldOf, plainText, storeScheme } from '../../../../common/encoding/media.ts';
+import { audioFormat, dataUrl, plainText, storeScheme } from '../../../../common/encoding/media.ts';
 
 const kindNames = { image: 'images', document: 'documents', audio: 'sounds', video: 'films' } as const;
 /** Media types that the official protocol carries. */
@@ -26,23 +26,23 @@ export function textPart({ text, cache }: Pick<TextPart, 'text' | 'cache'>, cont
   return { type: 'text', text, ...cacheMember(cache, context) };
 }
 
-/** Whether the model accepts the medium; text documents are sent as text. */
-export function canTake(part: MediaPart, { traits }: EncodeContext): boolean {
-  if (part.source.form === 'file' && !isInReach(part.source.id, traits)) return false;
-  if (part.kind === 'document' && plainText(part.source) !== undefined) return true;
-  return (traits.inputs ?? officialKinds).includes(part.kind);
-}
-
-/** Refuses media that the model does not accept: ignoring them would change the answer. */
-export function mediaParts(part: MediaPart, context: EncodeContext): JsonObject[] {
-  const { dropped } = context;
+/** Why the model does not accept the medium; text documents are sent as text. */
+export function problemOf(part: MediaPart, context: EncodeContext): string | undefined {
   const { kind } = part;
   const source = inReach(part.source, context);
-  if (source.form === 'file') dropped.refuse('file', 'cannot read files that another service keeps', fieldOf(source));
-  if (!canTake(part, context)) dropped.refuse(kind, `takes no ${kindNames[kind]}`, fieldOf(source));
-  if (part.citations === true) dropped.drop('documentCitations');
+  if (source.form === 'file') return 'cannot read files that another service keeps';
+  if (kind === 'document' && plainText(source) !== undefined) return undefined;
+  if (!(context.traits.inputs ?? officialKinds).includes(kind)) return `takes no ${kindNames[kind]}`;
+  if (kind === 'audio' && formatOf(source) === undefined) return 'takes sounds as wav and mp3 alone';
+  return kind === 'document' && source.form !== 'bytes' ? 'takes documents by content alone' : undefined;
+}
+
+/** Of a medium that the model accepts. */
+export function mediaParts(part: MediaPart, context: EncodeContext): JsonObject[] {
+  if (part.citations === true) context.dropped.drop('documentCitations');
   const about = part.context === undefined ? [] : [textPart({ text: part.context }, context)];
-  return [...about, { ...mediaPart({ ...part, source }, context), ...cacheMember(part.cache, context) }];
+  const source = inReach(part.source, context);
+  return [...about, { ...mediaPart({ ...part, source }), ...cacheMember(part.cache, context) }];
 }
 
 /** Whether the vendor can read the file store of this URL. */
@@ -56,7 +56,7 @@ function inReach(source: MediaPart['source'], { traits }: EncodeContext): MediaP
   return source.form === 'file' && isInReach(source.id, traits) ? { form: 'url', url: source.id } : source;
 }
 
-function mediaPart(part: MediaPart, context: EncodeContext): JsonObject {
+function mediaPart(part: MediaPart): JsonObject {
   const { kind, source, detail } = part;
   if (source.form === 'file') return {};
   switch (kind) {
@@ -68,23 +68,24 @@ function mediaPart(part: MediaPart, context: EncodeContext): JsonObject {
     case 'video':
       return { type: 'video_url', video_url: { url: dataUrl(source) } };
     case 'audio':
-      return audioPart(part, context);
+      return { type: 'input_audio', input_audio: { data: base64Of(source), format: formatOf(source) } };
     case 'document':
-      return documentPart(part, context);
+      return documentPart(part);
   }
 }
 
-function audioPart({ source }: MediaPart, { dropped }: EncodeContext): JsonObject {
-  const format = source.form === 'bytes' ? audioFormat(source.mediaType) : undefined;
-  if (source.form !== 'bytes' || format === undefined)
-    return dropped.refuse('audio', 'takes sounds as wav and mp3 alone', fieldOf(source));
-  return { type: 'input_audio', input_audio: { data: source.base64, format } };
+function formatOf(source: MediaPart['source']): string | undefined {
+  return source.form === 'bytes' ? audioFormat(source.mediaType) : undefined;
 }
 
-function documentPart({ source, name }: MediaPart, { dropped }: EncodeContext): JsonObject {
+function base64Of(source: MediaPart['source']): string {
+  return source.form === 'bytes' ? source.base64 : '';
+}
+
+function documentPart({ source, name }: MediaPart): JsonObject {
   const text = plainText(source);
   if (text !== undefined) return { type: 'text', text: name === undefined ? text : `${name}:\n\n${text}` };
-  if (source.form !== 'bytes') return dropped.refuse('document', 'takes documents by content alone', fieldOf(source));
+  if (source.form !== 'bytes') return {};
   const type = source.mediaType.split('/')[1] ?? 'pdf';
   const filename = name === undefined ? `document.${type}` : name.includes('.') ? name : `${name}.${type}`;
   return { type: 'file', file: { filename, file_data: dataUrl(source) } };

@@ -14,9 +14,9 @@ import type {
   Turn,
 } from '../../../../common/canonical/prompt.ts';
 import { lostSignature } from '../../../../common/canonical/sealed-text.ts';
-import { mergedTurns, pairedTurns, unshownText, withoutEmpty } from '../../../../common/encoding/history.ts';
+import { mergedTurns, pairedTurns, withoutEmpty } from '../../../../common/encoding/history.ts';
 import { JsonTexts } from '../../../../common/encoding/json-text.ts';
-import { fieldOf } from '../../../../common/encoding/media.ts';
+import { readableTurns } from '../../../../common/encoding/readable-media.ts';
 import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 import { argsOf } from './answer-parts.ts';
 
@@ -27,11 +27,12 @@ export interface Conversation {
 }
 
 export function encodeConversation(turns: readonly Turn[], namer: ToolNamer, context: EncodeContext): Conversation {
-  const first = turns.findIndex((turn) => turn.role !== 'system');
-  const leading = first === -1 ? turns : turns.slice(0, first);
+  const readable = readableTurns(turns, (part) => problemOf(part, context), context.dropped);
+  const first = readable.findIndex((turn) => turn.role !== 'system');
+  const leading = first === -1 ? readable : readable.slice(0, first);
   const system = leading.flatMap((turn) => turn.parts.flatMap((part) => (part.kind === 'text' ? [part] : [])));
   for (const part of system) noteCache(part, context);
-  const rest = (first === -1 ? [] : turns.slice(first)).map(systemAsUser);
+  const rest = (first === -1 ? [] : readable.slice(first)).map(systemAsUser);
   const writer = new ContentsWriter(namer, context);
   return {
     contents: writer.write(mergedTurns(pairedTurns(withoutEmpty(rest)))),
@@ -163,11 +164,7 @@ class ContentsWriter {
     for (const part of parts) {
       noteCache(part, this.#context);
       if (part.kind === 'text') texts.push(part.text);
-      else if (this.#takes(part)) shown.push(...this.#media(part));
-      else {
-        this.#context.dropped.drop(part.source.form === 'file' ? 'file' : part.kind);
-        texts.push(unshownText(part.kind));
-      }
+      else shown.push(...this.#media(part));
     }
     for (const part of shown) if (typeof part['text'] === 'string') texts.push(part['text']);
     return { texts, media: shown.filter((part) => part['text'] === undefined) };
@@ -194,14 +191,6 @@ class ContentsWriter {
     }
   }
 
-  /** Whether the model accepts the medium; text is always accepted. */
-  #takes({ kind, source }: MediaPart): boolean {
-    const { inputs } = this.#context.traits;
-    if (source.form === 'text') return true;
-    if (source.form === 'url' || (source.form === 'file' && !source.id.includes('://'))) return false;
-    return inputs === undefined || inputs.includes(kind);
-  }
-
   /**
    * An object as it is; anything else as the `output` or the `error` member. So are objects with `$` members: the upstream
    * reads `$ref` in an object as the name of one of the result's media, and refuses one that it does not find.
@@ -213,30 +202,39 @@ class ContentsWriter {
   }
 
   #media(part: MediaPart): JsonObject[] {
-    const { dropped, traits } = this.#context;
-    const { kind, source } = part;
+    const { dropped } = this.#context;
+    const { source } = part;
     if (part.detail !== undefined && part.detail !== 'auto') dropped.drop('detail');
     if (part.citations === true) dropped.drop('documentCitations');
     if (source.form === 'text') return withContext(part, { text: titled(part, source.text) });
     // One of the protocol's hosts refuses the protocol's own members for names.
     if (part.name !== undefined) dropped.drop('documentNames');
-    if (source.form === 'bytes' && source.base64 === '' && part.transcript !== undefined)
-      return [{ text: part.transcript }];
-    if (traits.inputs !== undefined && !traits.inputs.includes(kind))
-      dropped.refuse(kind, `does not take ${kind} input`, fieldOf(source));
-    if (source.form === 'file') return withContext(part, { fileData: this.#fileData(source) });
-    if (source.form === 'url') return dropped.refuse(kind, `takes ${kind} input only as bytes`, fieldOf(source));
+    if (isTranscript(part)) return [{ text: part.transcript }];
+    if (source.form === 'file') return withContext(part, { fileData: fileData(source) });
+    if (source.form === 'url') return [];
     return withContext(part, { inlineData: { mimeType: source.mediaType, data: source.base64 } });
   }
+}
 
-  #fileData(source: Extract<MediaPart['source'], { form: 'file' }>): JsonObject {
-    // A URI in the vendor's own storage; ids of other vendors have no scheme.
-    if (!source.id.includes('://'))
-      this.#context.dropped.refuse('file', 'cannot read a file that is kept elsewhere', fieldOf(source));
-    // Without a media type, the upstream determines the type of a linked video itself.
-    const mimeType = source.mediaType?.endsWith('/*') ? undefined : source.mediaType;
-    return { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.id };
-  }
+/** Why the model does not accept the medium; text is always accepted. */
+function problemOf(part: MediaPart, { traits }: EncodeContext): string | undefined {
+  const { kind, source } = part;
+  if (source.form === 'text' || isTranscript(part)) return undefined;
+  if (traits.inputs !== undefined && !traits.inputs.includes(kind)) return `does not take ${kind} input`;
+  // A URI in the vendor's own storage; ids of other vendors have no scheme.
+  if (source.form === 'file' && !source.id.includes('://')) return 'cannot read a file that is kept elsewhere';
+  return source.form === 'url' ? `takes ${kind} input only as bytes` : undefined;
+}
+
+/** Audio of an answer that has come back without its bytes. */
+function isTranscript(part: MediaPart): part is MediaPart & { readonly transcript: string } {
+  return part.source.form === 'bytes' && part.source.base64 === '' && part.transcript !== undefined;
+}
+
+function fileData(source: Extract<MediaPart['source'], { form: 'file' }>): JsonObject {
+  // Without a media type, the upstream determines the type of a linked video itself.
+  const mimeType = source.mediaType?.endsWith('/*') ? undefined : source.mediaType;
+  return { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.id };
 }
 
 /** A dollar sign may be escaped. */

@@ -12,8 +12,8 @@ import type {
   TextPart,
   ToolResultPart,
 } from '../../../../common/canonical/prompt.ts';
-import { noOutputText, unshownText } from '../../../../common/encoding/history.ts';
-import { documentTitle, fieldOf, plainText } from '../../../../common/encoding/media.ts';
+import { noOutputText } from '../../../../common/encoding/history.ts';
+import { documentTitle, plainText } from '../../../../common/encoding/media.ts';
 import { legalCallId } from '../../../../common/encoding/tool-ids.ts';
 import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 import { inputObject, searchBlocks } from './answer-blocks.ts';
@@ -89,8 +89,7 @@ function encodeSearch(part: SearchPart, { target }: BlockContext): JsonObject[] 
 
 /** Media that this model does not accept inside results follow the results: `resultMedia`. */
 function encodeResult(part: ToolResultPart, context: BlockContext): JsonObject[] {
-  const shown = part.parts.map((inner) => visible(inner, context));
-  const inline = shown.filter((inner) => inner.kind === 'text' || takesResultMedia(context));
+  const inline = part.parts.filter((inner) => inner.kind === 'text' || takesResultMedia(context));
   const blocks = inline.flatMap((inner) => encodePart(inner, context));
   const [only] = blocks;
   const isPlain = blocks.length === 1 && only?.['type'] === 'text' && only['cache_control'] === undefined;
@@ -106,20 +105,16 @@ function encodeResult(part: ToolResultPart, context: BlockContext): JsonObject[]
   ];
 }
 
-/** A tool's media, or a text in their place if this model does not accept them. */
-function visible(part: TextPart | MediaPart, { target }: BlockContext): TextPart | MediaPart {
-  if (part.kind === 'text' || takesMedia(part, target)) return part;
-  target.dropped.drop(part.source.form === 'file' ? 'file' : part.kind);
-  return { kind: 'text', text: unshownText(part.kind), ...(part.cache === undefined ? {} : { cache: part.cache }) };
-}
-
-/** Whether this model accepts a medium of this kind and form. */
-export function takesMedia({ kind, source }: MediaPart, { traits }: EncodeContext): boolean {
-  if (kind === 'document' && plainText(source) !== undefined) return true;
-  if (kind === 'audio' || kind === 'video' || source.form === 'file') return false;
-  if (traits.inputs !== undefined && !traits.inputs.includes(kind)) return false;
-  if (source.form !== 'bytes') return source.form === 'url';
-  return kind === 'image' ? imageTypes.has(source.mediaType) : source.mediaType === 'application/pdf';
+/** Why this model does not accept a medium of this kind and form. */
+export function problemOf({ kind, source }: MediaPart, { traits }: EncodeContext): string | undefined {
+  if (kind === 'document' && plainText(source) !== undefined) return undefined;
+  if (kind === 'audio' || kind === 'video') return `takes no ${kind === 'audio' ? 'sound' : 'films'}`;
+  if (source.form === 'file') return 'cannot read files that another vendor keeps';
+  if (traits.inputs !== undefined && !traits.inputs.includes(kind)) return `takes no ${kind}s`;
+  if (source.form === 'url') return undefined;
+  const { mediaType } = source.form === 'bytes' ? source : { mediaType: 'text/plain' };
+  if (kind === 'image') return imageTypes.has(mediaType) ? undefined : 'takes JPEG, PNG, GIF and WebP images alone';
+  return mediaType === 'application/pdf' ? undefined : 'reads PDF and plain text documents alone';
 }
 
 function takesResultMedia({ target }: BlockContext): boolean {
@@ -129,46 +124,32 @@ function takesResultMedia({ target }: BlockContext): boolean {
 /** Media of results that are sent beside the results. */
 export function resultMedia(part: Part, context: BlockContext): JsonObject[] {
   if (part.kind !== 'tool-result' || takesResultMedia(context)) return [];
-  const media = part.parts.filter((inner) => inner.kind !== 'text' && takesMedia(inner, context.target));
+  const media = part.parts.filter((inner) => inner.kind !== 'text');
   return media.flatMap((inner) => encodePart(inner, context));
 }
 
 function encodeMedia(part: MediaPart, { target }: BlockContext): JsonObject {
-  const { dropped, traits } = target;
-  const { kind, source } = part;
-  const at = fieldOf(source);
-  if (kind === 'audio' || kind === 'video')
-    dropped.refuse(kind, `takes no ${kind === 'audio' ? 'sound' : 'films'}`, at);
-  if (source.form === 'file') dropped.refuse('file', 'cannot read files that another vendor keeps', at);
-  const isText = kind === 'document' && plainText(source) !== undefined;
-  if (!isText && traits.inputs !== undefined && !traits.inputs.includes(kind))
-    dropped.refuse(kind, `takes no ${kind}s`, at);
-  return kind === 'image' ? encodeImage(part, target) : encodeDocument(part, target);
+  return part.kind === 'image' ? encodeImage(part, target) : encodeDocument(part);
 }
 
 function encodeImage({ source, detail, cache }: MediaPart, { dropped }: EncodeContext): JsonObject {
   if (detail !== undefined && detail !== 'auto') dropped.drop('detail');
-  if (source.form === 'url') return { type: 'image', source: { type: 'url', url: source.url }, ...marked(cache) };
-  if (source.form !== 'bytes' || !imageTypes.has(source.mediaType))
-    return dropped.refuse('image', 'takes JPEG, PNG, GIF and WebP images alone', fieldOf(source));
-  const { mediaType, base64 } = source;
-  return { type: 'image', source: { type: 'base64', media_type: mediaType, data: base64 }, ...marked(cache) };
+  return { type: 'image', source: encodeSource(source), ...marked(cache) };
 }
 
-function encodeDocument(part: MediaPart, { dropped }: EncodeContext): JsonObject {
-  const { source, name, context, citations, cache } = part;
+function encodeDocument({ source, name, context, citations, cache }: MediaPart): JsonObject {
   const details = {
     ...(name === undefined ? {} : { title: documentTitle(name) }),
     ...(context === undefined ? {} : { context }),
     ...(citations === true ? { citations: { enabled: true } } : {}),
     ...marked(cache),
   };
-  if (source.form === 'url') return { type: 'document', source: { type: 'url', url: source.url }, ...details };
   const text = plainText(source);
-  if (text !== undefined)
-    return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text }, ...details };
-  if (source.form !== 'bytes' || source.mediaType !== 'application/pdf')
-    return dropped.refuse('document', 'reads PDF and plain text documents alone', fieldOf(source));
-  const { mediaType, base64 } = source;
-  return { type: 'document', source: { type: 'base64', media_type: mediaType, data: base64 }, ...details };
+  const encoded = text === undefined ? encodeSource(source) : { type: 'text', media_type: 'text/plain', data: text };
+  return { type: 'document', source: encoded, ...details };
+}
+
+function encodeSource(source: MediaPart['source']): JsonObject {
+  if (source.form === 'url') return { type: 'url', url: source.url };
+  return source.form === 'bytes' ? { type: 'base64', media_type: source.mediaType, data: source.base64 } : {};
 }

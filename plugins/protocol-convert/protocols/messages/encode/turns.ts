@@ -2,9 +2,11 @@
 
 import type { JsonObject } from '../../../../../core/json/json.ts';
 import type { EncodeContext } from '../../../../common/canonical/codec.ts';
-import type { MediaPart, Part, ReasoningPart, Turn } from '../../../../common/canonical/prompt.ts';
+import type { Part, ReasoningPart, Turn } from '../../../../common/canonical/prompt.ts';
 import { mergedTurns, pairedTurns, withoutEmpty } from '../../../../common/encoding/history.ts';
-import { type BlockContext, encodePart, ownValue, resultMedia, takesMedia } from './blocks.ts';
+import { isMedia } from '../../../../common/encoding/media.ts';
+import { readableTurns } from '../../../../common/encoding/readable-media.ts';
+import { type BlockContext, encodePart, ownValue, problemOf, resultMedia } from './blocks.ts';
 
 /** Content of a turn that the protocol requires and the conversation does not have. */
 const placeholder = { type: 'text', text: '.' };
@@ -19,9 +21,10 @@ export interface Messages {
  * Throws what `DroppedParameters.refuse` throws. `mayPrefill`: the upstream continues an answer that the client has started.
  */
 export function encodeTurns(turns: readonly Turn[], context: BlockContext, mayPrefill: boolean): Messages {
-  const { leading, rest } = splitLeading(turns);
+  const { dropped } = context.target;
+  const { leading, rest } = splitLeading(readableTurns(turns, (part) => problemOf(part, context.target), dropped));
   const placed = (context.target.traits.system_anywhere ?? true) ? rest : rest.map(asUserTurn);
-  const shown = placed.flatMap((turn) => withMediaShown(turn, context));
+  const shown = placed.flatMap(withMediaShown);
   const ordered = mergedTurns(pairedTurns(mergedTurns(withoutEmpty(shown, { blanks: true }))));
   const given = givenReasoning(ordered, context.target.maker);
   const messages = ordered.map((turn) => encodeTurn(turn, given, context));
@@ -44,19 +47,15 @@ function asUserTurn(turn: Turn): Turn {
 }
 
 /** Media that the model generated, in a user turn after its own: upstreams accept no media in an assistant turn. */
-function withMediaShown(turn: Turn, { target }: BlockContext): Turn[] {
+function withMediaShown(turn: Turn): Turn[] {
   if (turn.role !== 'assistant' || !turn.parts.some(isMedia)) return [turn];
-  const shown = turn.parts.filter(isMedia).flatMap((part): Part[] => {
-    if (takesMedia(part, target)) return [{ kind: 'text', text: `(${part.kind} of your answer before:)` }, part];
-    target.dropped.drop(part.source.form === 'file' ? 'file' : part.kind);
-    return [];
-  });
-  const remaining: Turn = { ...turn, parts: turn.parts.filter((part) => !isMedia(part)) };
-  return shown.length === 0 ? [remaining] : [remaining, { role: 'user', parts: shown }];
-}
-
-function isMedia(part: Part): part is MediaPart {
-  return part.kind === 'image' || part.kind === 'document' || part.kind === 'audio' || part.kind === 'video';
+  const shown = turn.parts
+    .filter(isMedia)
+    .flatMap((part): Part[] => [{ kind: 'text', text: `(${part.kind} of your answer before:)` }, part]);
+  return [
+    { ...turn, parts: turn.parts.filter((part) => !isMedia(part)) },
+    { role: 'user', parts: shown },
+  ];
 }
 
 /**

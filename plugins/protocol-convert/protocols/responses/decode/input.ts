@@ -38,6 +38,8 @@ const clientOutputs = new Set([
   'computer_call_output',
 ]);
 
+const looseTypes = new Set(['input_text', 'input_image', 'input_file']);
+
 export class InputDecoder {
   readonly turns: OpenTurn[] = [];
   /** Tools that input items declare. */
@@ -47,6 +49,8 @@ export class InputDecoder {
   readonly #context: DecodeContext;
   readonly #outputs = new JsonTexts();
   readonly #called = new Set<string>();
+  /** The turn of the content just before that has no message around it. */
+  #loose: Part[] | undefined;
   /** The first result, since the model's last item, of a call that there is not. */
   #stray: { readonly callId: string; readonly field: string } | undefined;
 
@@ -62,8 +66,9 @@ export class InputDecoder {
       return;
     }
     if (!Array.isArray(value)) throw invalid(`The field "${field}" must be a string or a list.`, field);
+    const kept = field === 'input' ? (this.#context.keptItems ?? 0) : 0;
     for (const [index, item] of (value as readonly unknown[]).entries()) {
-      const name = `${field}[${index}]`;
+      const name = index < kept ? 'previous_response_id' : `${field}[${index - kept}]`;
       if (typeof item === 'string') this.#turn(role).push({ kind: 'text', text: item });
       else this.#item(requireObject(item, name), name, role);
     }
@@ -78,13 +83,15 @@ export class InputDecoder {
 
   #item(item: JsonObject, field: string, role: 'user' | 'system'): void {
     const type = textOf(item['type']) ?? 'message';
+    if (!looseTypes.has(type)) this.#loose = undefined;
     switch (type) {
       case 'message':
         return void this.#message(item, field);
       case 'input_text':
       case 'input_image':
       case 'input_file':
-        return void this.#turn(role).push(...decodeContent([item], field));
+        this.#loose ??= this.#turn(role);
+        return void this.#loose.push(...decodeContent([item], field));
       case 'function_call':
       case 'custom_tool_call':
         return void this.#call(item, field, type === 'custom_tool_call');

@@ -6,8 +6,7 @@
 import type { JsonObject } from '../../../../../core/json/json.ts';
 import type { EncodeContext } from '../../../../common/canonical/codec.ts';
 import type { CacheMark, MediaPart, Part, TextPart, ToolResultPart } from '../../../../common/canonical/prompt.ts';
-import { unshownText } from '../../../../common/encoding/history.ts';
-import { dataUrl, fieldOf } from '../../../../common/encoding/media.ts';
+import { dataUrl, isMedia } from '../../../../common/encoding/media.ts';
 
 /** A tool's output, and the media that are sent separately. */
 export interface EncodedOutput {
@@ -37,8 +36,7 @@ export class ContentWriter {
   }
 
   /** A string if all of it is text. */
-  output({ parts: given, isError = false }: ToolResultPart): EncodedOutput {
-    const parts = given.map((part) => this.#visible(part));
+  output({ parts, isError = false }: ToolResultPart): EncodedOutput {
     const mark = isError ? errorMark : '';
     const texts = parts.filter((part) => part.kind === 'text');
     const media = parts.filter(isMedia);
@@ -60,34 +58,11 @@ export class ContentWriter {
   }
 
   #media(media: MediaPart): JsonObject[] {
-    this.#check(media);
     if (media.citations === true) this.#context.dropped.drop('documentCitations');
     if (media.source.form === 'url' && media.name !== undefined) this.#context.dropped.drop('documentNames');
     const context = media.context === undefined ? [] : [inputText(media.context)];
     const mark = this.#mark(media.cache);
     return [...context, { ...(media.kind === 'image' ? this.#image(media) : this.#file(media)), ...mark }];
-  }
-
-  /** A tool's media, or a text in their place if this model does not accept them. */
-  #visible(part: TextPart | MediaPart): TextPart | MediaPart {
-    if (part.kind === 'text') return part;
-    const { kind, source } = part;
-    const { dropped, traits } = this.#context;
-    const isTaken = kind !== 'audio' && kind !== 'video' && source.form !== 'file';
-    if (source.form === 'text' || (isTaken && (traits.inputs ?? [kind]).includes(kind))) return part;
-    dropped.drop(source.form === 'file' ? 'file' : kind);
-    return { kind: 'text', text: unshownText(kind) };
-  }
-
-  #check({ kind, source }: MediaPart): void {
-    const { dropped, traits } = this.#context;
-    const at = fieldOf(source);
-    if (kind === 'audio') dropped.refuse('audio', 'does not hear', at);
-    if (kind === 'video') dropped.refuse('video', 'does not see films', at);
-    if (source.form === 'file') dropped.refuse('file', 'cannot read files that are kept elsewhere', at);
-    if (source.form !== 'text' && traits.inputs !== undefined && !traits.inputs.includes(kind)) {
-      dropped.refuse(kind, kind === 'image' ? 'does not see images' : 'does not read files', at);
-    }
   }
 
   /** The official schema requires `detail`. */
@@ -122,8 +97,13 @@ function inputText(text: string): JsonObject {
   return { type: 'input_text', text };
 }
 
-function isMedia(part: Part): part is MediaPart {
-  return part.kind === 'image' || part.kind === 'document' || part.kind === 'audio' || part.kind === 'video';
+/** Why the model does not accept the medium; text is always accepted. */
+export function problemOf({ kind, source }: MediaPart, { traits }: EncodeContext): string | undefined {
+  if (kind === 'audio') return 'does not hear';
+  if (kind === 'video') return 'does not see films';
+  if (source.form === 'file') return 'cannot read files that are kept elsewhere';
+  if (source.form === 'text' || (traits.inputs ?? [kind]).includes(kind)) return undefined;
+  return kind === 'image' ? 'does not see images' : 'does not read files';
 }
 
 /** Upstreams require a file name with an extension. */

@@ -15,9 +15,10 @@ import type {
 import { shortHash } from '../../../../common/encoding/hash.ts';
 import { callsById, pairedTurns, withoutEmpty } from '../../../../common/encoding/history.ts';
 import { isMedia } from '../../../../common/encoding/media.ts';
+import { readableTurns } from '../../../../common/encoding/readable-media.ts';
 import { legalCallId } from '../../../../common/encoding/tool-ids.ts';
 import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
-import { ContentWriter } from './content.ts';
+import { ContentWriter, problemOf } from './content.ts';
 import { annotationOf, searchItem } from './output-items.ts';
 
 export interface EncodedInput {
@@ -27,7 +28,7 @@ export interface EncodedInput {
 
 /** Leading system turns become `instructions`; later ones keep their position. */
 export function encodeInput(turns: readonly Turn[], namer: ToolNamer, context: EncodeContext): EncodedInput {
-  const whole = withoutEmpty(turns);
+  const whole = withoutEmpty(readableTurns(turns, (part) => problemOf(part, context), context.dropped));
   const content = new ContentWriter(context);
   const { leading, rest } = splitLeading(whole, content);
   const writer = new InputWriter(namer, context, content, rest);
