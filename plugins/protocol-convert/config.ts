@@ -15,6 +15,12 @@ export const configSchema = z.strictObject({
     .describe(
       'What happens to request fields that the target does not take: "report" leaves them out and names them in the header x-gateway-dropped, "refuse" answers with an error.',
     ),
+  answer_model: z
+    .enum(['vendor', 'asked'])
+    .default('vendor')
+    .describe(
+      'The model\'s name in answers of a vendor that speaks the client\'s protocol: "vendor" keeps the vendor\'s bytes, "asked" writes the name that the client has asked for.',
+    ),
   translated_values: count()
     .refine((value) => value >= 1_000, 'must be at least 1000')
     .prefault(25_000)

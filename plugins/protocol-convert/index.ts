@@ -105,7 +105,7 @@ export default definePlugin<ProtocolConvertConfig>({
       handle: converting(tools),
       start: () => state.start(),
       stop: () => state.stop(),
-      reloads: ['on_loss', 'media', 'translated_values'],
+      reloads: ['on_loss', 'answer_model', 'media', 'translated_values'],
       prepare: (changed) => () => {
         keptFiles.applyConfig(changed.media);
         instance.handle = converting({ ...tools, config: changed });

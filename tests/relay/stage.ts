@@ -22,7 +22,10 @@ export interface Stage {
 }
 
 /** Every model of the recordings, and `alias`, which the vendor knows as `real/model`. */
-export async function startStage(provider: Record<string, unknown> = {}): Promise<Stage> {
+export async function startStage(
+  provider: Record<string, unknown> = {},
+  convert: Record<string, unknown> = {},
+): Promise<Stage> {
   const vendor = await startVendor();
   const models = new Set(families.flatMap((family) => recordings(family).map(({ model }) => model)));
   const gateway = await startGateway(
@@ -31,6 +34,7 @@ export async function startStage(provider: Record<string, unknown> = {}): Promis
       listen: 0,
       server: { idle_frame: '60s' },
       plugins: [join(import.meta.dirname, 'probe.ts'), 'providers', 'models', 'route', 'protocol-convert'],
+      'protocol-convert': convert,
       providers: {
         vendor: {
           keys: 'vendor-key',

@@ -73,6 +73,8 @@ export interface Protocol extends WireProtocol {
    * line.
    */
   idleFrame?(lastFrame?: Buffer): Uint8Array;
+  /** Paths of the member that names the model in whole answers and in frames of streams; absent: answers name none. */
+  readonly modelPlaces?: readonly (readonly string[])[];
   /** The call as one of a model that makes images; absent: clients of this protocol call no such models. */
   imageCall?(call: Call, json: JsonObject): Call;
   /** Encoder and decoder of the canonical format. */
@@ -80,7 +82,8 @@ export interface Protocol extends WireProtocol {
 }
 
 /** The protocol of an answer; errors of a running stream are rendered by its client's protocol where that is another. */
-export type AnsweringProtocol = WireProtocol & Partial<Pick<Protocol, 'streamError' | 'streamEnd' | 'idleFrame'>>;
+export type AnsweringProtocol = WireProtocol &
+  Partial<Pick<Protocol, 'streamError' | 'streamEnd' | 'idleFrame' | 'modelPlaces'>>;
 
 /**
  * Another protocol as a vendor speaks it at addresses of its own: the same bodies but for `members`, and the same streams but for
@@ -226,7 +229,7 @@ export interface Prepared {
 export interface Reshape {
   readonly streamType: string;
   /** Content type of a whole body; absent: the upstream's. */
-  readonly wholeType?: string;
+  readonly wholeType?: string | undefined;
   /** `body`: the bytes of `json`. */
   whole(json: JsonObject, body: Uint8Array): Uint8Array | Promise<Uint8Array>;
   /** Parses a frame, for `frame` and for the usage meter; absent: `frame` needs none. */

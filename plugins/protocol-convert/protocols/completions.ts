@@ -44,5 +44,6 @@ export const completions: Protocol = {
   renderError,
   streamError,
   idleFrame: () => keepAliveLine,
+  modelPlaces: [['model']],
   codec: completionsCodec,
 };

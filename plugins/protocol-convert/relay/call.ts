@@ -10,13 +10,14 @@ import { model } from '../../common/domain/models.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
 import { refuseUnmetered } from '../../common/wire/named.ts';
-import type { Opened, Prepared } from '../../common/wire/protocols.ts';
+import type { Opened, Prepared, Reshape } from '../../common/wire/protocols.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import { accountOf, checkDropped, recordConversion, shapeFor, type Tools } from '../dependencies.ts';
 import { answerTransforms } from '../transforms/chain.ts';
 import { RelayedAnswer } from '../transforms/relayed-answer.ts';
 import { makerOf, withoutConversation } from '../translate/call.ts';
 import { foreignRefusal } from '../translate/upstream-error.ts';
+import { AskedModel } from './asked-model.ts';
 import { type RelayHooks, relayAnswer } from './relay.ts';
 import { changedMembers, type SpokenProtocol } from './variants.ts';
 
@@ -47,12 +48,19 @@ export function relayCall(
       transforms === undefined ? record : (meter: UsageMeter) => (transforms.isChanged ? undefined : record?.(meter)),
     issued: tools.ids.recording(exchange, opened, target),
   };
-  const answered = transforms === undefined ? opened : { ...opened, reshape: transforms };
+  const reshape = named(opened, transforms ?? opened.reshape, tools);
+  const answered = reshape === undefined ? opened : { ...opened, reshape };
   if (variant !== undefined) return relayVariant(exchange, answered, variant, prepared, tools, next, hooks).then(give);
   return next().then((answer) => {
     const relayed = relayAnswer(exchange, answered, prepared, answer, tools, hooks);
     return relayed instanceof Promise ? relayed.then(give) : give(relayed);
   });
+}
+
+/** Over the answer's conversion, if the client is to read the name that it has asked for. */
+function named({ protocol, call }: Opened, reshape: Reshape | undefined, { config }: Tools): Reshape | undefined {
+  if (config.answer_model === 'vendor' || !call.billable) return reshape;
+  return new AskedModel(protocol, call.model, reshape);
 }
 
 function ownNames(exchange: Exchange, { model: name }: Call, target: Target): ReadonlySet<string> {

@@ -66,5 +66,6 @@ export const chat: Protocol = {
   renderError,
   streamError,
   idleFrame: () => keepAliveLine,
+  modelPlaces: [['model']],
   codec: chatCodec,
 };

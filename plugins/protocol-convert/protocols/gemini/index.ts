@@ -69,6 +69,7 @@ export const gemini: Protocol = {
   streamError,
   // Google's clients in Python and Go fail on comments. That in Go cuts a stream at two line ends of one kind.
   idleFrame: (lastFrame) => (lastFrame?.at(-2) === carriageReturn ? blankLines.windows : blankLines.unix),
+  modelPlaces: [['modelVersion']],
   imageCall,
   codec: geminiCodec,
 };

@@ -82,5 +82,6 @@ export const messages: Protocol = {
   renderError,
   streamError,
   streamEnd: formatFrame(JSON.stringify({ type: 'message_stop' }), 'message_stop'),
+  modelPlaces: [['message', 'model'], ['model']],
   codec: messagesCodec,
 };

@@ -54,5 +54,6 @@ export const responses: Protocol = {
   renderError,
   streamError,
   idleFrame: () => keepAliveLine,
+  modelPlaces: [['response', 'model'], ['model']],
   codec: responsesCodec,
 };
