@@ -132,7 +132,7 @@ function settlement(ending: Ending, reported: Usage | undefined): Settlement {
     return { kind: 'SETTLE', reason: reason === 'answered' ? 'no_usage' : reason, usage, estimated: true, terminal };
   }
   const believed = believable(reported, inputTokens, seenOutput, counted);
-  const seen = report.seen ?? { bytes: 0, tokens: seenOutput };
+  const seen = report.seen ?? { bytes: seenOutput, tokens: seenOutput };
   const usage = possibleUsage(believed, asked, size, seen);
   return {
     kind: 'SETTLE',

@@ -95,11 +95,11 @@ test('an answer that outgrows its window is ended, and paid in full', async () =
   assert.equal(meterOf(exchange).observe(801), false);
   const other = onPlan();
   await refusalOf(world, other);
-  await answer(exchange, { input: 1_000, output: 2_000 });
+  await answer(exchange, { input: 1_000, output: 801 });
   await world.tick('write the ledger');
-  assert.equal(await world.balance(), usd('0.978'));
+  assert.equal(await world.balance(), usd('0.98999'));
   const { windows, spendable } = await till(world).view('alice');
-  assert.deepEqual([windows.map(({ spent }) => spent), spendable], [[usd('0.022'), usd('0.022')], 0n]);
+  assert.deepEqual([windows.map(({ spent }) => spent), spendable], [[usd('0.01001'), usd('0.01001')], 0n]);
   await world.stop();
   assert.deepEqual((await world.audit()).violations, []);
 });
