@@ -217,14 +217,15 @@ test('a vendor that breaks off in the middle is charged by what was seen, and th
   await house.audit();
 });
 
-test('a vendor that is silent from the start, or dies at once, may have run: no other target is tried', async () => {
+test('a vendor that is silent from the start, or dies at once, may have run: a turn that is stored there is tried nowhere else', async () => {
   const customer = await house.customer();
   const client = await talk(house.origin, customer.key);
   for (const kind of ['silent', 'die'] as const) {
     vendor.fates.push({ kind, after: 0 });
-    const failed = last(await client.turn({ ...base, model: 'second', input: 'x' }));
+    const failed = last(await client.turn({ ...base, model: 'second', input: 'x', store: true }));
     assert.equal(failed.type, 'error');
-    assert.equal(failed.headers['x-should-retry'], 'false');
+    // It was not charged.
+    assert.equal(failed.headers['x-should-retry'], 'true');
   }
   await client.close();
   assert.deepEqual(sent(), [
