@@ -23,6 +23,7 @@ async function* body(sent) {
 async function* parts(sizes) {
   for (const [index, size] of sizes.entries()) yield Buffer.alloc(size, 97 + index);
 }
+const kept = { status: 200, headers: { 'x-own': 'stays' }, body: '{}' };
 export default definePlugin({
   name: 'lengths',
   config: z.strictObject({}),
@@ -32,6 +33,11 @@ export default definePlugin({
       handle: ({ request: { params } }) => ({
         status: 200, headers: {}, body: Uint8Array.from({ length: Number(params.bytes) }, (_, index) => index % 256),
       }),
+    }, {
+      method, path: '/kept', operation: 'kept', body: 'none', handle: () => kept,
+    }, {
+      method, path: '/kept-headers', operation: 'kept', body: 'none',
+      handle: () => ({ status: 200, headers: {}, body: JSON.stringify(kept) }),
     }, {
       method, path: '/parts/:sizes', operation: 'parts', body: 'none',
       handle: ({ request: { params } }) => ({ status: 200, headers: {}, body: parts(params.sizes.split('-').map(Number)) }),
@@ -52,6 +58,21 @@ before(async () => {
 after(async () => {
   await gateway.stop();
   await rm(directory, { recursive: true, force: true });
+});
+
+test('an answer that a plugin keeps and gives again has the ids of each request, and is never written into', async () => {
+  const idsOf = ({ headers }: Response) => [headers.get('request-id'), headers.get('x-request-id')];
+  const seen = new Set<string | null>();
+  for (let round = 0; round < 3; round++) {
+    const answer = await fetch(`${gateway.origin}/kept`);
+    const [id, same] = idsOf(answer);
+    assert.equal(id, same);
+    assert.deepEqual([answer.headers.get('x-own'), await answer.text()], ['stays', '{}']);
+    seen.add(id!);
+  }
+  assert.equal(seen.size, 3);
+  const left = await fetch(`${gateway.origin}/kept-headers`);
+  assert.deepEqual(await left.json(), { status: 200, headers: { 'x-own': 'stays' }, body: '{}' });
 });
 
 test('a body as long as was said goes out under its length, and the connection lives on', async () => {

@@ -115,6 +115,16 @@ test('a whole answer says what the stream says', () => {
   assert.deepEqual(head, streamedHead);
 });
 
+test('the answer tells all of its texts in `output_text`, whole and at the end of a stream, without reasoning and refusals', () => {
+  const said = (events: readonly Event[]) => [
+    responsesCodec.encodeReply(replyOf(events), replyContext())['output_text'],
+    endOf(streamOf(events))['output_text'],
+  ];
+  assert.deepEqual(said(rich), ['Sky blue', 'Sky blue']);
+  const silent = rich.filter(({ type }) => !type.startsWith('text') && type !== 'citation');
+  assert.deepEqual(said(silent), ['', '']);
+});
+
 test('opaque states of calls and texts travel in reasoning items and come back to their owners', () => {
   const { output } = endOf(streamOf(rich));
   const prompt = responsesCodec.decodeRequest(

@@ -381,3 +381,19 @@ test('no vendor is shown what it cannot be shown', () => {
     assert.equal(refusal(() => bodyOf(adapter, { references: [clip] })).field, 'image_urls[0]');
   }
 });
+
+test('a resolution that the client names and the model makes larger is named as dropped; one of the default is not', () => {
+  const named = { resolution: 'resolution' } as const;
+  for (const [adapter, resolutions] of [
+    [ark, ['2k', '4k']],
+    [gemini, ['2k', '4k']],
+    [xai, ['2k']],
+  ] as const) {
+    const dropped = (over: Partial<Order>) =>
+      adapter.create(imageOrder(over), targetWith({ resolutions: [...resolutions] })).dropped;
+    assert.deepEqual(dropped({ resolution: '1k', fields: named }), ['resolution'], adapter.name);
+    assert.deepEqual(dropped({ resolution: '1k', fields: { resolution: 'size' } }), ['size'], adapter.name);
+    assert.deepEqual(dropped({ resolution: '1k' }), [], adapter.name);
+    assert.deepEqual(dropped({ resolution: '2k', fields: named }), [], adapter.name);
+  }
+});

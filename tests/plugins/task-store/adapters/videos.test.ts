@@ -259,3 +259,19 @@ test("Ark: whatever it makes of a wish, the bound covers the vendor's formula", 
     }),
   );
 });
+
+test('a resolution that the model makes larger is named as dropped', () => {
+  for (const adapter of [xai, ark]) {
+    const order = { resolution: '480p', fields: { prompt: 'content', references: 'content' } } as const;
+    const dropped = (traits: object) => adapter.create(videoOrder(order), targetWith(traits)).dropped;
+    assert.deepEqual(dropped({ resolutions: ['720p'] }), ['resolution'], adapter.name);
+    assert.deepEqual(dropped({}), [], adapter.name);
+  }
+});
+
+test('what xAI makes of longer wishes and shapes that it lacks is told with the order', () => {
+  const clamped = (over: object, traits = {}) => xai.create(videoOrder(over), targetWith(traits)).clamped;
+  assert.deepEqual(clamped({ seconds: 30 }), { seconds: 15 });
+  assert.deepEqual(clamped({ seconds: 30, ratio: '21:9' }, { needs_image: true }), { seconds: 15, ratio: 'adaptive' });
+  assert.equal(clamped({ seconds: 15, ratio: '16:9' }, { needs_image: true }), undefined);
+});

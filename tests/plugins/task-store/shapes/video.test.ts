@@ -188,3 +188,14 @@ test('each state of a video has its words in the OpenAI shape', () => {
   assert.deepEqual(told({ state: 'expired' })['error'], { code: 'expired', message: 'The task was not done in time.' });
   assert.equal(openaiVideos.submitted(video())['status'], 'queued');
 });
+
+test('a task whose request was clamped tells the duration and ratio that are made, from the submission on', () => {
+  const clamped = { seconds: 15, ratio: 'adaptive' };
+  for (const state of ['queued', 'running', 'succeeded', 'failed'] as const) {
+    const own = task({ kind: 'video', state, order: { ...videoOrder(), clamped } });
+    for (const shown of [videoTask.submitted(own), videoTask.render(own)] as Record<string, unknown>[])
+      assert.deepEqual([shown['duration'], shown['ratio']], [15, 'adaptive'], state);
+    const plain = videoTask.render(task({ kind: 'video', state, order: videoOrder() })) as Record<string, unknown>;
+    assert.deepEqual(['duration' in plain, 'ratio' in plain], [false, false], state);
+  }
+});
