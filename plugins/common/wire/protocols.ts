@@ -232,6 +232,8 @@ export interface Reshape {
   readonly wholeType?: string | undefined;
   /** `body`: the bytes of `json`. */
   whole(json: JsonObject, body: Uint8Array): Uint8Array | Promise<Uint8Array>;
+  /** The client wants one body: the one that all frames form, and gets none of their output. */
+  readonly gathered?: (() => Uint8Array | Promise<Uint8Array>) | undefined;
   /** Parses a frame, for `frame` and for the usage meter; absent: `frame` needs none. */
   read?(raw: Buffer): ReadFrame | undefined;
   /** One frame of the upstream's stream in the client's format; undefined for no output, or for what `flush` returns. */

@@ -4,18 +4,21 @@ import { type Exchange, type Next, upstreamRequest } from '../../../core/contrac
 import { UpstreamRefusal } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { asBuffer, isObject, tryParseBytes } from '../../../core/json/json.ts';
+import type { ReplyContext } from '../../common/canonical/codec.ts';
 import { sealPrefix } from '../../common/canonical/sealed-text.ts';
 import type { Call } from '../../common/domain/calls.ts';
 import { model } from '../../common/domain/models.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
+import { keepAliveFrame } from '../../common/kit/sse.ts';
 import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
 import { refuseUnmetered } from '../../common/wire/named.ts';
 import type { Opened, Prepared, Reshape } from '../../common/wire/protocols.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import { accountOf, checkDropped, recordConversion, shapeFor, type Tools } from '../dependencies.ts';
-import { answerTransforms } from '../transforms/chain.ts';
+import { type AnswerTransforms, answerTransforms } from '../transforms/chain.ts';
 import { RelayedAnswer } from '../transforms/relayed-answer.ts';
 import { makerOf, withoutConversation } from '../translate/call.ts';
+import { ResponseTranslation } from '../translate/response-mapping.ts';
 import { foreignRefusal } from '../translate/upstream-error.ts';
 import { AskedModel } from './asked-model.ts';
 import { type RelayHooks, relayAnswer } from './relay.ts';
@@ -41,12 +44,17 @@ export function relayCall(
   recordConversion(exchange, `relayed as ${protocol.name}`, prepared.dropped, tools);
   checkDropped(prepared.dropped, tools.config);
   exchange.set(upstreamRequest, buildUpstreamRequest(upstream, exchange.request, prepared, target, call.stream));
-  const transforms = call.billable ? transformsOf(exchange, opened, target, tools) : undefined;
+  const changing = call.billable ? transformsOf(exchange, tools) : undefined;
+  const transforms = changing === undefined ? undefined : changed(exchange, opened, target, tools, changing);
   const record = tools.responseRecorder.recordRelayed(exchange, opened, target);
   const hooks = {
     ended:
       transforms === undefined ? record : (meter: UsageMeter) => (transforms.isChanged ? undefined : record?.(meter)),
     issued: tools.ids.recording(exchange, opened, target),
+    otherForm:
+      call.billable && opened.compaction === undefined
+        ? otherForm(exchange, opened, target, tools, changing)
+        : undefined,
   };
   const reshape = named(opened, transforms ?? opened.reshape, tools);
   const answered = reshape === undefined ? opened : { ...opened, reshape };
@@ -73,31 +81,73 @@ function leftOut({ upstream, protocol }: Target): readonly string[] {
 }
 
 /** The answer transforms of other plugins; undefined: none has one for this answer. */
-function transformsOf(exchange: Exchange, opened: Opened, target: Target, tools: Tools): RelayedAnswer | undefined {
-  const { ofAnswers } = tools.transforms();
-  if (ofAnswers.length === 0) return undefined;
-  const transforms = answerTransforms(exchange, ofAnswers, tools.log);
-  if (transforms === undefined) return undefined;
-  const { protocol, call, reshape } = opened;
-  const { codec } = protocol;
-  const [account, maker] = [accountOf(exchange), makerOf(target)];
+function transformsOf(exchange: Exchange, { transforms, log }: Tools): AnswerTransforms | undefined {
+  const { ofAnswers } = transforms();
+  return ofAnswers.length === 0 ? undefined : answerTransforms(exchange, ofAnswers, log);
+}
+
+function changed(
+  exchange: Exchange,
+  opened: Opened,
+  target: Target,
+  tools: Tools,
+  transforms: AnswerTransforms,
+): RelayedAnswer {
+  const { protocol, reshape } = opened;
   return new RelayedAnswer({
-    codec,
+    codec: protocol.codec,
     transforms,
     dialect: reshape,
     streamEnd: protocol.streamEnd,
     changed: tools.responseRecorder.recordTranslated(exchange, opened),
-    context: {
-      exchangeId: exchange.id,
-      call,
-      request: withoutConversation(opened.json, codec),
-      query: exchange.request.query,
-      createdAt: Math.floor(exchange.receivedAt / 1000),
-      now: () => Math.floor(tools.clock.now() / 1000),
-      seal: (value) => (codec.createContinuation === undefined ? tools.sealer.seal({ maker, value }, account) : value),
-      shapeOf: shapeFor(exchange, tools),
-    },
+    context: contextOf(exchange, opened, target, tools),
   });
+}
+
+/** For an answer that comes whole where a stream was asked for, or the other way round: it cannot pass as it is. */
+function otherForm(
+  exchange: Exchange,
+  opened: Opened,
+  target: Target,
+  tools: Tools,
+  transforms: AnswerTransforms | undefined,
+): () => ResponseTranslation {
+  const { protocol, call, reshape } = opened;
+  const { codec } = protocol;
+  return () =>
+    new ResponseTranslation({
+      client: codec,
+      upstream: codec,
+      way: { names: new Map(), wrapped: new Set() },
+      context: {
+        ...contextOf(exchange, opened, target, tools),
+        continues: true,
+        onResponse: tools.responseRecorder.recordTranslated(exchange, opened),
+      },
+      clientStreams: call.stream,
+      streamType: reshape?.streamType ?? 'text/event-stream',
+      idleFrame: reshape?.idleFrame ?? protocol.idleFrame?.() ?? keepAliveFrame,
+      callId: (id) => id,
+      collector: undefined,
+      transforms,
+    });
+}
+
+/** What an encoder of the client's own protocol needs. */
+function contextOf(exchange: Exchange, opened: Opened, target: Target, tools: Tools): Omit<ReplyContext, 'usage'> {
+  const { call, protocol } = opened;
+  const { codec } = protocol;
+  const [account, maker] = [accountOf(exchange), makerOf(target)];
+  return {
+    exchangeId: exchange.id,
+    call,
+    request: withoutConversation(opened.json, codec),
+    query: exchange.request.query,
+    createdAt: Math.floor(exchange.receivedAt / 1000),
+    now: () => Math.floor(tools.clock.now() / 1000),
+    seal: (value) => (codec.createContinuation === undefined ? tools.sealer.seal({ maker, value }, account) : value),
+    shapeOf: shapeFor(exchange, tools),
+  };
 }
 
 /** Error bodies that have to be read in a form of their own are not handed on byte for byte. */

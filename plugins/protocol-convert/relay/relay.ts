@@ -14,7 +14,7 @@ import { maxScrubbedBytes } from '../../common/kit/scrub.ts';
 import { classify, classifyBody, notAnAnswer } from '../../common/kit/upstream-errors.ts';
 import { asBytes, isWhole, wholeBody } from '../../common/wire/answer-body.ts';
 import { unknownSize } from '../../common/wire/possible-usage.ts';
-import type { AnsweringProtocol, Opened, Prepared } from '../../common/wire/protocols.ts';
+import type { AnsweringProtocol, Opened, Prepared, Reshape } from '../../common/wire/protocols.ts';
 import type { CostOf } from '../../common/wire/readings.ts';
 import type { UsageMeter, UsageMeterOptions } from '../../common/wire/usage-meter.ts';
 import { shapeFor, type Tools } from '../dependencies.ts';
@@ -40,6 +40,8 @@ export interface RelayHooks {
   readonly ended?: ((usageMeter: UsageMeter) => void) | undefined;
   /** Called with parts of the answer that may hold ids of vendor objects. */
   readonly issued?: UsageMeterOptions['issued'];
+  /** Converts an answer that comes whole where a stream was asked for, or the other way round; absent: such an answer is refused. */
+  readonly otherForm?: (() => Reshape) | undefined;
 }
 
 /**
@@ -58,6 +60,8 @@ export function relayAnswer(
   if (answer.status >= 300 || isHtml(answer.headers)) return refuse(exchange, opened, answer, tools);
   if (opened.call.stream) return relayStream(exchange, opened, prepared, answer, tools, hooks);
   const { body } = answer;
+  if (hooks.otherForm !== undefined && isEventStream(answer.headers))
+    return relayStream(exchange, opened, prepared, answer, tools, hooks);
   if (isWhole(body)) return relayWhole(exchange, opened, prepared, answer, asBytes(body), tools, hooks);
   return wholeBody(body, Number.POSITIVE_INFINITY).then((bytes) =>
     relayWhole(exchange, opened, prepared, answer, bytes, tools, hooks),
@@ -117,6 +121,8 @@ function relayWhole(
 ): Answer | Promise<Answer> {
   const { protocol, call, reshape } = opened;
   const json = tryParseBytes(body);
+  if (!isObject(json) && hooks.otherForm !== undefined && beginsStream(body, protocol))
+    return relayStream(exchange, opened, prepared, { ...answer, body }, tools, hooks, false);
   if (!isObject(json)) throw notAnAnswer('the body is no JSON object', body[0] !== 0x3c);
   const usageMeter = protocol.createUsageMeter(
     call,
@@ -124,6 +130,7 @@ function relayWhole(
   );
   usageMeter.whole(json);
   const report = new LiveReport(usageMeter, call, exchange.find(model) ?? unknownSize);
+  if (call.stream) requireAnswer(usageMeter);
   if (usageMeter.error !== undefined) {
     const { error } = usageMeter;
     const told = error === json ? body : Buffer.from(JSON.stringify(error));
@@ -152,8 +159,13 @@ async function relayStream(
   answer: Answer,
   tools: Pick<Tools, 'clock' | 'shape'>,
   hooks: RelayHooks = {},
+  prefersDocument = !opened.call.stream,
 ): Promise<Answer> {
-  const { protocol, call, reshape: form } = opened;
+  const { protocol, call } = opened;
+  const other = call.stream ? undefined : hooks.otherForm?.();
+  const form = other ?? opened.reshape;
+  // An answer in another form has ids of its own.
+  const ended = other === undefined ? hooks.ended : undefined;
   const withholdUsage = prepared.withholdUsage ?? false;
   const options = usageMeterOptions(exchange, tools, call, hooks, answer.headers, withholdUsage);
   const usageMeter = protocol.createUsageMeter(call, options);
@@ -172,11 +184,15 @@ async function relayStream(
     usageMeter: usageMeter,
     report,
     clock: tools.clock,
+    prefersDocument,
     meter: exchange.find(spendGuard),
     shapeOf: shapeFor(exchange, tools),
-    ended: () => hooks.ended?.(usageMeter),
+    ended: () => ended?.(usageMeter),
   });
   const reshape = await stream.open();
+  if (stream.document !== undefined)
+    return relayDocument(exchange, opened, prepared, answer, stream.document, tools, hooks);
+  if (form?.gathered !== undefined) return gathered(stream, form.gathered, prepared, answer.status);
   const type = answer.headers['content-type'];
   return withDropped(prepared, {
     status: answer.status,
@@ -189,6 +205,39 @@ async function relayStream(
     endsNow: () => stream.hasEnded,
     failed: (error) => stream.fail(error),
   });
+}
+
+/** A document in the place of a stream may be anything. */
+function requireAnswer({ finish, text, error }: UsageMeter): void {
+  if (finish === undefined && text.bytes === 0 && error === undefined)
+    throw notAnAnswer('a document came instead of a stream', true);
+}
+
+/** One document came, from a body that was read as a stream. */
+function relayDocument(
+  exchange: Exchange,
+  opened: Answered,
+  prepared: Pick<Prepared, 'dropped'>,
+  answer: Answer,
+  document: Uint8Array,
+  tools: Pick<Tools, 'clock' | 'shape'>,
+  hooks: RelayHooks,
+): Answer | Promise<Answer> {
+  if (!opened.call.stream) return relayWhole(exchange, opened, prepared, answer, document, tools, hooks);
+  const { otherForm, issued } = hooks;
+  if (otherForm === undefined) throw notAnAnswer('a document came instead of a stream', true);
+  return relayWhole(exchange, { ...opened, reshape: otherForm() }, prepared, answer, document, tools, { issued });
+}
+
+/** A stream for a client that wants one body: read to its end, then encoded. */
+async function gathered(
+  stream: RelayStream,
+  body: () => Uint8Array | Promise<Uint8Array>,
+  prepared: Pick<Prepared, 'dropped'>,
+  status: number,
+): Promise<Answer> {
+  for await (const _ of stream);
+  return withDropped(prepared, { status, headers: { 'content-type': 'application/json' }, body: await body() });
 }
 
 function usageMeterOptions(
@@ -225,4 +274,14 @@ function keyOf(exchange: Exchange): string | undefined {
 
 function isHtml(headers: Headers): boolean {
   return /^(?:text\/html|application\/xhtml)/i.test(headers['content-type'] ?? '');
+}
+
+function isEventStream(headers: Headers): boolean {
+  return headers['content-type']?.startsWith('text/event-stream') ?? false;
+}
+
+/** Whether a body that is no JSON object begins as a stream of the protocol does. */
+function beginsStream(body: Uint8Array, { framing }: AnsweringProtocol): boolean {
+  const start = Buffer.from(body.subarray(0, 64)).toString('latin1').trimStart();
+  return /^(?:(?:data|event|id|retry):|:)/.test(start) || (start !== '' && framing?.begins(start[0]!) === true);
 }

@@ -23,6 +23,8 @@ export interface RelayStreamOptions {
   readonly report: LiveReport;
   readonly clock: Clock;
   readonly meter: SpendGuard | undefined;
+  /** A body that begins as an object is a document, even where frames of the protocol may begin so. */
+  readonly prefersDocument: boolean;
   /** Called when the answer is complete, before its last frame is sent. */
   readonly ended: () => void;
 }
@@ -30,20 +32,13 @@ export interface RelayStreamOptions {
 /** Limits in bytes and time for the rest of a body; beyond them the socket is closed. */
 const maxRestBytes = 64 * 1024;
 const maxRestMs = 2_000;
-/** The bytes that are read of a body that is no stream, to find its error. */
-const maxOddBytes = 64 * 1024;
 
 type Source = AsyncIterator<Uint8Array> | Iterator<Uint8Array>;
 
-export async function readStart(chunk: Uint8Array, source: Source): Promise<string> {
-  const chunks = [chunk];
-  let bytes = chunk.length;
-  for (let step = await source.next(); step.done !== true; step = await source.next()) {
-    chunks.push(step.value);
-    bytes += step.value.length;
-    if (bytes > maxOddBytes) break;
-  }
-  return Buffer.concat(chunks).toString('utf8');
+/** The body from this chunk on. */
+export async function* withRest(chunk: Uint8Array, source: Source): AsyncGenerator<Uint8Array> {
+  yield chunk;
+  for (let step = await source.next(); step.done !== true; step = await source.next()) yield step.value;
 }
 
 /** Resolves at the end of the body, when it breaks, or when reading on costs more than a new socket does. */

@@ -1,15 +1,15 @@
 /** Relay of a stream in whole frames with the upstream's own bytes, a usage meter, and a protocol-correct end. */
 
 import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
-import { isObject, tryParse } from '../../../core/json/json.ts';
 import { maxScrubbedBytes, scrubBytes } from '../../common/kit/scrub.ts';
 import { FrameReader, formatFrame, keepAliveFrame, parseFrame } from '../../common/kit/sse.ts';
 import { classifyFrame, notAnAnswer } from '../../common/kit/upstream-errors.ts';
+import { wholeBody } from '../../common/wire/answer-body.ts';
 import { isComment, isWholeFrame, type ReadFrame } from '../../common/wire/frame.ts';
 import type { Reshape, StreamReader } from '../../common/wire/protocols.ts';
 import type { UsageMeter, Verdict } from '../../common/wire/usage-meter.ts';
 import { Outbox } from './outbox.ts';
-import { drainBody, endOf, type RelayStreamOptions, readStart, renderedError, streamBreakError } from './stream-end.ts';
+import { drainBody, endOf, type RelayStreamOptions, renderedError, streamBreakError, withRest } from './stream-end.ts';
 
 /** How long comments alone may delay the head of an answer that may still turn out to be an error. */
 const maxCommentWaitMs = 5_000;
@@ -19,6 +19,8 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   readonly #options: RelayStreamOptions;
   readonly #source: RelayStreamOptions['source'];
   readonly #usageMeter: UsageMeter;
+  /** Set by `open`: the body is one document. */
+  document: Uint8Array | undefined;
   #reader: StreamReader = new FrameReader((raw, end) => this.#frame(raw, end));
   #outbox = new Outbox();
   #reshape: Reshape | undefined;
@@ -45,7 +47,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   /**
    * Pulls until the first event, while the head can still become an error: throws an UpstreamRefusal for an error in
-   * the first frame or for a body that is no stream. Returns the response mapping of the answer.
+   * the first frame or for a body that is no answer. Returns the response mapping of the answer.
    */
   async open(): Promise<Reshape | undefined> {
     const { clock, report } = this.#options;
@@ -53,8 +55,8 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     try {
       for (let step = await this.#source.next(); step.done !== true; step = await this.#source.next()) {
         if (!this.#isRecognised) await this.#recognise(step.value);
-        const out = this.#take(step.value);
-        if (out !== undefined) this.#held.push(out);
+        if (this.document !== undefined) return this.#reshape;
+        this.#hold(this.#take(step.value));
         if (this.#isFirstAnError) throw this.#refusal();
         if (this.#lastFrame !== undefined || clock.monotonic() - startedAt > maxCommentWaitMs) return this.#opened();
       }
@@ -142,9 +144,10 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   /** Examines the stream's first byte: SSE, the protocol's own framing, or no stream. */
   async #recognise(chunk: Uint8Array): Promise<void> {
-    const first = Buffer.from(chunk.subarray(0, 64)).toString('latin1').trimStart()[0];
+    const [first] = Buffer.from(chunk.subarray(0, 64)).toString('latin1').trimStart();
     this.#isRecognised = first !== undefined;
-    const { framing } = this.#options.protocol;
+    const { protocol, prefersDocument } = this.#options;
+    const framing = prefersDocument && first === '{' ? undefined : protocol.framing;
     if (first !== undefined && framing?.begins(first)) {
       this.#reader = framing.createReader((raw, end) => this.#frame(raw, end));
       if (this.#reshape?.adopt === undefined) this.#reshape ??= framing.reshape;
@@ -152,10 +155,8 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       return;
     }
     if (first !== '{' && first !== '[' && first !== '<') return;
-    const payload = first === '{' ? tryParse(await readStart(chunk, this.#source)) : undefined;
-    if (isObject(payload)) this.#usageMeter.whole(payload);
-    if (this.#usageMeter.error !== undefined) throw this.#refusal();
-    throw notAnAnswer('a document came instead of a stream', first !== '<');
+    if (first !== '{') throw notAnAnswer('a document came instead of a stream', first !== '<');
+    this.document = await wholeBody(withRest(chunk, this.#source), Number.POSITIVE_INFINITY);
   }
 
   /** Processes one chunk; returns the bytes of it, and of held ones, to send now. */
@@ -179,7 +180,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       else this.#outbox.add(this.#reshape.comment?.(raw));
       return;
     }
-    const read = this.#read(raw);
+    const read = this.#reshape?.read?.(raw);
     const verdict = this.#look(raw, read);
     if (verdict === 'error' || verdict === 'failed') this.#sendError(raw, end);
     else this.#send(raw, end, read, verdict);
@@ -194,11 +195,6 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     else if (verdict === 'withhold') this.#outbox.skip(raw, end);
     else if (verdict === 'overdue') this.#outbox.replace(raw, end, Buffer.from(this.#options.protocol.streamEnd ?? ''));
     else this.#outbox.pass(raw, end);
-  }
-
-  /** Parses a frame once for the response mapping and the usage meter, if the mapping needs it. */
-  #read(raw: Buffer): ReadFrame | undefined {
-    return this.#reshape?.read?.(raw);
   }
 
   #look(raw: Buffer, read: ReadFrame | undefined): Verdict {
@@ -220,8 +216,8 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       return;
     }
     const error = streamBreakError(new UpstreamError('body', 'the stream told of an error'));
-    const clean =
-      raw.length > maxScrubbedBytes ? Buffer.from(this.#renderedError(error)) : scrubBytes(raw, this.#options.key());
+    const isLong = raw.length > maxScrubbedBytes;
+    const clean = isLong ? Buffer.from(this.#renderedError(error)) : scrubBytes(raw, this.#options.key());
     if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(Buffer.from(clean), undefined, 'error'));
     else this.#outbox.replace(raw, end, clean);
     this.#options.report.broken = true;
@@ -257,8 +253,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   /** The answer was complete, although its last event did not come. */
   #complete(): void {
     const end = this.#reshape ?? endOf(this.#options);
-    const rest = this.#usageMeter.error === undefined ? end.finish?.() : undefined;
-    if (rest !== undefined) this.#held.push(rest);
+    this.#hold(this.#usageMeter.error === undefined ? end.finish?.() : undefined);
     this.#ended = true;
     this.#options.ended();
   }
@@ -268,13 +263,16 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     const rest = this.#reader.end();
     if (rest !== undefined) this.#finishFrame(rest);
     this.#outbox.add(this.#reshape?.flush?.());
-    const out = this.#outbox.flush();
+    this.#hold(this.#outbox.flush());
+  }
+
+  #hold(out: Uint8Array | undefined): void {
     if (out !== undefined) this.#held.push(out);
   }
 
   #finishFrame(rest: Buffer): void {
     const data = parseFrame(rest)?.data;
-    const read = this.#read(rest);
+    const read = this.#reshape?.read?.(rest);
     const verdict = this.#look(rest, read);
     if (verdict === 'error' || verdict === 'failed') {
       this.#sendError(rest, 0);
@@ -301,8 +299,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     const reason: unknown = exchange.signal.aborted ? exchange.signal.reason : refusal;
     if (reason instanceof GatewayError && reason.kind === 'client_left') return;
     report.broken = this.#isUpstreamBroken;
-    const frames = this.#errorFrames(streamBreakError(reason));
-    if (frames !== undefined) this.#held.push(frames);
+    this.#hold(this.#errorFrames(streamBreakError(reason)));
   }
 
   /** A translation may reject a complete answer. */

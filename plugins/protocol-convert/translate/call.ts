@@ -80,9 +80,8 @@ export async function translateCall(
     reshape: translation,
   };
   try {
-    const hooks = { issued: tools.ids.recording(exchange, opened, target) };
-    const answer = await relayAnswer(exchange, asked, prepared, await next(), tools, hooks);
-    return stream && !opened.call.stream ? await gathered(answer, translation) : answer;
+    const hooks = { issued: tools.ids.recording(exchange, opened, target), otherForm: () => translation };
+    return await relayAnswer(exchange, asked, prepared, await next(), tools, hooks);
   } catch (error) {
     throw error instanceof UpstreamRefusal ? foreignRefusal(error) : error;
   }
@@ -231,18 +230,4 @@ function replyCodec(exchange: Exchange, { compaction, protocol, json }: Opened, 
   return compaction === 'answer'
     ? compactionAnswerCodec(json, seal)
     : compactionItemCodec(seal, (error) => exchange.fail(error));
-}
-
-/** An upstream that only streams, for a client that wants one body: read to its end, then encoded. */
-async function gathered(answer: Answer, translation: ResponseTranslation): Promise<Answer> {
-  for await (const _ of answer.body as AsyncIterable<Uint8Array>);
-  const { 'x-gateway-dropped': droppedFields } = answer.headers;
-  return {
-    status: answer.status,
-    headers: {
-      'content-type': 'application/json',
-      ...(droppedFields === undefined ? {} : { 'x-gateway-dropped': droppedFields }),
-    },
-    body: await translation.gathered(),
-  };
 }

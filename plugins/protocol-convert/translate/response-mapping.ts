@@ -121,13 +121,17 @@ export class ResponseTranslation implements Reshape {
     this.#options.upstream.decodeReply(json, this.#events);
     this.#checkReadable(true);
     this.#endTransforms();
-    if (this.#encoder === undefined) return this.gathered();
+    if (this.#encoder === undefined) return this.#gather();
     this.#out += this.#encoder.finish();
     return this.flush() ?? new Uint8Array();
   }
 
+  get gathered(): (() => Uint8Array | Promise<Uint8Array>) | undefined {
+    return this.#encoder === undefined ? () => this.#gather() : undefined;
+  }
+
   /** The body that the frames form. Throws the error that broke the stream. */
-  gathered(): Uint8Array | Promise<Uint8Array> {
+  #gather(): Uint8Array | Promise<Uint8Array> {
     if (this.#failure !== undefined) throw this.#failure;
     const { client, transforms } = this.#options;
     const encode = (reply: Reply) => Buffer.from(JSON.stringify(client.encodeReply(reply, this.#context)));

@@ -221,7 +221,8 @@ const strange: readonly [what: string, upstream: Answer, status: number, mayRun:
   ['nothing', streamAnswer([]), 502, true],
   ['comments alone', streamAnswer([': hello\n\n']), 502, true],
   ['half an event', streamAnswer(['data: {"id":']), 502, true],
-  ['a whole answer', streamAnswer(['{"id":"c1",', '"choices":[{}]}']), 502, true],
+  ['a document of another kind', streamAnswer(['{"id":"c1",', '"object":"list"}']), 502, true],
+  ['a whole answer without a choice', streamAnswer(['{"id":"c1",', '"choices":[]}']), 502, false],
   ['a whole error', streamAnswer(['{"error":{"message":"slow down","code":', '"rate_limit_exceeded"}}']), 429, false],
 ];
 for (const [what, upstream, status, mayRun] of strange) {
