@@ -14,6 +14,8 @@ const singleMembers = new Set([
   'requests',
   'query',
   'documents',
+  'questions',
+  'state',
   'dimensions',
   'encoding_format',
   'stream_format',

@@ -30,7 +30,7 @@ export interface EndpointDescription {
   renderError(error: GatewayError, exchange: Pick<Exchange, 'id' | 'request'>): Answer;
 }
 
-export const operations = ['embeddings', 'rerank', 'moderations', 'speech', 'transcriptions'] as const;
+export const operations = ['embeddings', 'rerank', 'decisions', 'moderations', 'speech', 'transcriptions'] as const;
 type Operation = (typeof operations)[number];
 
 /** What one request may contain. */
@@ -38,6 +38,8 @@ export interface Limits {
   /** Inputs for embeddings and moderations. */
   readonly inputs: number;
   readonly documents: number;
+  /** Of one request for decisions. */
+  readonly questions: number;
   /** Of a text to speak. */
   readonly characters: number;
   /** Of an audio file. */

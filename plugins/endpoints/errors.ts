@@ -16,6 +16,11 @@ export function rerankError(error: GatewayError, { id }: { readonly id: string }
   return json(error.status, { id, message: error.message, detail: error.message, ...envelope(error) });
 }
 
+/** The message as `detail`, as vendors have it whose servers check requests by a schema; `error` as in chat. */
+export function detailedError(error: GatewayError): Answer {
+  return json(error.status, { detail: error.message, ...envelope(error) });
+}
+
 const googleStatuses: Readonly<Partial<Record<ErrorKind, string>>> = {
   unauthenticated: 'UNAUTHENTICATED',
   insufficient_balance: 'FAILED_PRECONDITION',

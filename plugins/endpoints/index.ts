@@ -18,6 +18,7 @@ import { speech } from './audio/speech.ts';
 import { Spool, type SpoolLimits } from './audio/spool.ts';
 import { transcriptionEndpoints } from './audio/transcriptions.ts';
 import { type CallTools, makeCall } from './call.ts';
+import { decisionEndpoints } from './decisions/endpoints.ts';
 import { type EndpointDescription, type Limits, type Opened, openedRequest, operations } from './description.ts';
 import { geminiEmbeddings } from './embeddings/embed-content.ts';
 import { openaiEmbeddings } from './embeddings/embeddings.ts';
@@ -31,6 +32,7 @@ const endpointTable: readonly EndpointDescription[] = [
   openaiEmbeddings,
   ...geminiEmbeddings,
   ...rerankEndpoints,
+  ...decisionEndpoints,
   moderations,
   speech,
   ...transcriptionEndpoints,
@@ -45,6 +47,7 @@ const configSchema = z.strictObject({
     .describe('Operations whose endpoints this gateway offers.'),
   inputs: positive(100_000).prefault(2_048).describe('Inputs of one request for embeddings or moderations at most.'),
   documents: positive(100_000).prefault(1_000).describe('Documents of one request for a rerank at most.'),
+  questions: positive(100_000).prefault(400).describe('Questions of one request for decisions at most.'),
   characters: positive(1_000_000).prefault(4_096).describe('Characters of one text to speak at most.'),
   file: size()
     .refine((bytes) => bytes >= 1, 'must be at least 1')
@@ -93,7 +96,7 @@ export default definePlugin<Config>({
       applies: (endpoint) => own.has(endpoint),
       handle: (exchange, next) => makeCall(exchange, exchange.get(openedRequest), exchange.get(target), tools, next),
       unrouted,
-      reloads: ['inputs', 'documents', 'characters', 'file', 'default_models', 'spool'],
+      reloads: ['inputs', 'documents', 'questions', 'characters', 'file', 'default_models', 'spool'],
       prepare: (changed) => () => {
         [limits, spoolLimits] = [limitsOf(changed), spoolLimitsOf(changed)];
       },
@@ -103,8 +106,9 @@ export default definePlugin<Config>({
   },
 });
 
-function limitsOf({ inputs, documents, characters, file: fileBytes, default_models: defaultModels }: Config): Limits {
-  return { inputs, documents, characters, fileBytes, defaultModels };
+function limitsOf({ file: fileBytes, default_models: defaultModels, ...limits }: Config): Limits {
+  const { inputs, documents, questions, characters } = limits;
+  return { inputs, documents, questions, characters, fileBytes, defaultModels };
 }
 
 function spoolLimitsOf({ spool }: Config): SpoolLimits {

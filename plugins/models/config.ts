@@ -135,6 +135,7 @@ const requiredClasses: Record<ModelKind, readonly (readonly UsageClass[])[]> = {
   video: [['second', 'output', 'request', 'call']],
   embedding: [['input', 'request']],
   rerank: [['search', 'input', 'request']],
+  decision: [['input', 'request']],
   speech: [['character', 'output', 'output_audio', 'request']],
   transcription: [['audio', 'input_audio', 'input', 'request']],
   moderation: [['input', 'request']],

@@ -121,10 +121,10 @@ function entriesOf(body: unknown): JsonObject[] {
 /** Ids that fit a path and that YAML does not read as a variable. */
 const idPattern = /^[^\s?#$\p{C}][^\s?#$\p{C}]{0,199}$/u;
 /** Kinds that vendors name and that are no chat models. */
-const otherKinds = /embed|rerank|moderation|image|audio|speech|transcri|video|ocr|tts/i;
+const otherKinds = /embed|rerank|decision|moderation|image|audio|speech|transcri|video|ocr|tts/i;
 /** Names of models that are no chat models, in lists that name no kinds. */
 export const otherNames =
-  /embed|rerank|moderation|transcri|whisper|realtime|dall-e|imagen|stable-diffusion|-image\b|\b(?:bge|e5|gte|tts|flux|sora|veo|lyria)(?:-|$)/i;
+  /embed|rerank|\bdecisions?\b|moderation|transcri|whisper|realtime|dall-e|imagen|stable-diffusion|-image\b|\b(?:bge|e5|gte|tts|flux|sora|veo|lyria)(?:-|$)/i;
 
 function modelOf(entry: JsonObject): VendorModel[] {
   const id = (textOf(entry['id']) ?? textOf(entry['name']) ?? '').replace(/^models\//, '');

@@ -19,7 +19,7 @@ type Paths = ReadonlyMap<string, string> | undefined;
 
 /** Protocol names of plugins that are not in the list: entries with them are ignored. */
 const mediaName = /-(?:images|videos)$/;
-const endpointName = /-(?:embeddings|rerank|moderations|speech|transcriptions)$/;
+const endpointName = /-(?:embeddings|rerank|decisions|systemone|moderations|speech|transcriptions)$/;
 const sessionName = /-(?:realtime|live)$/;
 
 export function spokenBy(chat: Paths, media: Paths, endpoints: Paths, sessions: Paths): Spoken {
@@ -110,7 +110,7 @@ function byProtocol({ speaks, dialect, drop_fields: dropFields, auth }: Provider
 
 /** Endings of addresses that a vendor's page shows for a call; the gateway adds them to the base URL. */
 const endpointPattern =
-  /(?:\/v1\/messages(?:\/count_tokens)?|\/(?:chat\/completions|completions|responses|messages|embeddings|rerank|moderations|audio\/(?:speech|transcriptions|translations)|models(?:\/[^/]+:\w+)?|images\/(?:generations|edits)|videos\/generations|contents\/generations\/tasks))$/;
+  /(?:\/v1\/messages(?:\/count_tokens)?|\/(?:chat\/completions|completions|responses|messages|embeddings|rerank|decisions|systemone|moderations|audio\/(?:speech|transcriptions|translations)|models(?:\/[^/]+:\w+)?|images\/(?:generations|edits)|videos\/generations|contents\/generations\/tasks))$/;
 
 /** `called`: the path that the protocol adds. */
 function endpointInUrl(path: string[], url: string, called: string | undefined): Fault[] {

@@ -42,6 +42,7 @@ const usualEndpoints = [
   'tasks',
   'embeddings',
   'rerank',
+  'decisions',
   'moderations',
   'speech',
   'transcriptions',

@@ -10,7 +10,14 @@ import { hasSeveralKeys } from './health-feedback.ts';
 import { recordAmbiguous } from './timeline.ts';
 
 /** Calls of these kinds leave nothing but their answer. */
-const answersAlone = new Set<Model['kind']>(['embedding', 'rerank', 'moderation', 'speech', 'transcription']);
+const answersAlone = new Set<Model['kind']>([
+  'embedding',
+  'rerank',
+  'decision',
+  'moderation',
+  'speech',
+  'transcription',
+]);
 
 /** Whether the whole request can be sent again, and nothing but an answer comes of it at an upstream. */
 export function isPure(exchange: Exchange): boolean {

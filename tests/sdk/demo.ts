@@ -159,7 +159,10 @@ async function settled(
       const { usage: stated = {}, estimated = false } = rows[0]!.detail;
       const usage = Object.fromEntries(Object.entries(stated).filter(([, count]) => count > 0)) as Usage;
       const entry = report.recent.at(-1)!;
-      const { prices } = gateway.find(catalog)!.find(entry.model)!;
+      // A vendor's bill has its own name of the model.
+      const { find, list } = gateway.find(catalog)!;
+      const named = () => list().find(({ targets }) => targets.some(({ model }) => model === entry.model));
+      const { prices } = (find(entry.model) ?? named())!;
       const due = cost(usage, priceFor(prices!, Date.now(), usage, { media })!.price, ratio);
       return { usage, estimated, due, paid: before - (await balance()), entry };
     }

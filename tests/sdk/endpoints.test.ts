@@ -99,6 +99,50 @@ for (const model of ['rerank-v3.5', 'jina-reranker-v2-base-multilingual', 'reran
   });
 }
 
+// The first is relayed by OpenAI's client and converted for TypeSafe's, the second the other way round.
+for (const model of ['gpt-6-luna-decisions', 'jev-latest']) {
+  test(`${model} answers typed questions in both forms, with the same probabilities`, async () => {
+    const text = 'I was charged twice and want a refund.';
+    const instructions = 'Which team?';
+    let [first, second]: number[][] = [[], []];
+    await paid(async () => {
+      const { answers, usage } = await openai().decisions.create({
+        model,
+        input: text,
+        questions: [
+          { type: 'choice', instructions, name: 'team', choices: [{ value: 'refund' }, { value: 'sales' }] },
+          { type: 'score', instructions, levels: [{ label: 'calm' }, { label: 'charged' }] },
+          { type: 'predicate', instructions: 'refund' },
+        ],
+      });
+      const [choice, score, predicate] = answers;
+      assert.ok(choice?.type === 'choice' && score?.type === 'score' && predicate?.type === 'predicate');
+      assert.deepEqual([choice.name, choice.choice, score.name, predicate.name], ['team', 'refund', null, null]);
+      assert.ok(usage.input_tokens > 0 && usage.total_tokens === usage.input_tokens);
+      first = [choice, score].flatMap(({ probabilities }) => probabilities.map(({ probability }) => probability));
+      first.push(predicate.probability);
+    });
+    await paid(async () => {
+      const { answers } = await post('/v1/systemone', {
+        model,
+        state: text,
+        questions: {
+          team: { type: 'choice', instructions, criteria: { refund: null, sales: null } },
+          mood: { type: 'score', instructions, criteria: ['calm', 'charged'] },
+          wanted: { type: 'noul', instructions: 'refund' },
+        },
+      });
+      assert.deepEqual([answers.team.choice, answers.mood.legend], ['refund', { 0: 'calm', 1: 'charged' }]);
+      second = [
+        ...Object.values<number>(answers.team.probabilities),
+        ...Object.values<number>(answers.mood.probabilities),
+      ];
+      second.push(answers.wanted.noul);
+    });
+    assert.deepEqual(second, first);
+  });
+}
+
 test('a moderation is free, and flags what names a category', async () => {
   const calm = await openai(demo.keys.broke).moderations.create({ input: 'A calm text' });
   assert.deepEqual([calm.results.length, calm.results[0]!.flagged], [1, false]);

@@ -43,6 +43,7 @@ export const modelKinds = [
   'video',
   'embedding',
   'rerank',
+  'decision',
   'speech',
   'transcription',
   'moderation',

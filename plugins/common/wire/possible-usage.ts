@@ -64,6 +64,8 @@ function mostPrompt(asked: AskedUsage, size: ModelSize): number {
   const estimate = asked.inputTokens + sumOf(asked.counted ?? {}, promptClasses);
   // A reranker reads the query with each document.
   if (asked.kind === 'rerank') return estimate * estimate + addedTokens;
+  // A vendor may read the input with each question.
+  if (asked.kind === 'decision') return estimate * (asked.choices + 1) + addedTokens;
   const added = estimate < smallPrompt ? 2 * estimate + addedTokens : unknownContent * estimate;
   // What the vendor's own tools find becomes part of the prompt.
   const bySize = (asked.toolCalls ?? 0) > 0 ? Number.POSITIVE_INFINITY : added;

@@ -1,5 +1,6 @@
 /** Path → the service that answers it. Pure. */
 import { openaiSpeech, openaiTranscriptions } from './audio.ts';
+import { openaiDecisions, typesafeSystemone } from './decisions.ts';
 import { googleEmbeddings, openaiEmbeddings } from './embeddings.ts';
 import { openaiModerations } from './moderations.ts';
 import { rerankOf } from './rerank.ts';
@@ -15,6 +16,8 @@ export interface ServiceRoute {
 /** Two vendors have other shapes at the same path: theirs have a prefix of the sandbox's own. */
 const services = new Map<string, Service>([
   ['/embeddings', openaiEmbeddings],
+  ['/decisions', openaiDecisions],
+  ['/systemone', typesafeSystemone],
   ['/moderations', openaiModerations],
   ['/audio/speech', openaiSpeech],
   ['/audio/transcriptions', openaiTranscriptions],

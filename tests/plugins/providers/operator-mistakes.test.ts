@@ -5,7 +5,7 @@ import { linesOf, soundFile, testMistakes } from '../../helpers/operator-mistake
 
 const beside = 'files, task-store, endpoints, websockets';
 const known =
-  'chat, responses, messages, gemini, completions, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos, openai-embeddings, gemini-embeddings, cohere-rerank, jina-rerank, voyage-rerank, openai-moderations, openai-speech, openai-transcriptions, openai-realtime, gemini-live';
+  'chat, responses, messages, gemini, completions, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos, openai-embeddings, gemini-embeddings, cohere-rerank, jina-rerank, voyage-rerank, openai-decisions, typesafe-systemone, openai-moderations, openai-speech, openai-transcriptions, openai-realtime, gemini-live';
 
 /** What `check` says of a gateway that has the plugins of images and of endpoints, too. */
 async function linesBeside(protocol: string, plugins = beside): Promise<string[]> {
@@ -394,7 +394,7 @@ testMistakes([
     'a kind that does not exist',
     'owned_by: acme\n',
     'owned_by: acme\n    kind: images\n',
-    'gateway.yaml:23: models.fast.kind: must be "chat", "image", "video", "embedding", "rerank", "speech", "transcription", "moderation" or "realtime"; did you mean "image"?',
+    'gateway.yaml:23: models.fast.kind: must be "chat", "image", "video", "embedding", "rerank", "decision", "speech", "transcription", "moderation" or "realtime"; did you mean "image"?',
   ],
   [
     'a negative weight',

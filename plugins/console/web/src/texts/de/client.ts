@@ -170,6 +170,7 @@ const texts: Words<typeof en> = {
       video: 'Videos',
       embedding: 'Embeddings',
       rerank: 'Rerank',
+      decision: 'Entscheidungen',
       speech: 'Sprachausgabe',
       transcription: 'Transkription',
       moderation: 'Moderation',

@@ -115,6 +115,7 @@ const texts: Part<'operator'>['sales'] = {
       video: 'Video',
       embedding: 'Embedding',
       rerank: 'Rerank',
+      decision: 'Entscheidungen',
       speech: 'Sprachausgabe',
       transcription: 'Transkription',
       moderation: 'Moderation',

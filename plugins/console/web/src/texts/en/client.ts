@@ -161,6 +161,7 @@ export default {
       video: 'Videos',
       embedding: 'Embeddings',
       rerank: 'Rerank',
+      decision: 'Decisions',
       speech: 'Speech',
       transcription: 'Transcription',
       moderation: 'Moderation',

@@ -111,6 +111,7 @@ export default {
       video: 'Video',
       embedding: 'Embedding',
       rerank: 'Rerank',
+      decision: 'Decisions',
       speech: 'Speech',
       transcription: 'Transcription',
       moderation: 'Moderation',

@@ -170,6 +170,7 @@ const texts: Words<typeof en> = {
       video: '動画',
       embedding: '埋め込み',
       rerank: 'リランク',
+      decision: '判定',
       speech: '音声合成',
       transcription: '文字起こし',
       moderation: 'モデレーション',

@@ -113,6 +113,7 @@ const texts: Part<'operator'>['sales'] = {
       video: '動画',
       embedding: '埋め込み',
       rerank: 'リランク',
+      decision: '判定',
       speech: '音声合成',
       transcription: '文字起こし',
       moderation: 'モデレーション',

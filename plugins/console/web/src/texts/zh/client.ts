@@ -158,6 +158,7 @@ const texts: Words<typeof en> = {
       video: '视频',
       embedding: '向量',
       rerank: '重排',
+      decision: '判定',
       speech: '语音合成',
       transcription: '语音转写',
       moderation: '内容审核',

@@ -113,6 +113,7 @@ const texts: Part<'operator'>['sales'] = {
       video: '视频',
       embedding: '向量',
       rerank: '重排',
+      decision: '判定',
       speech: '语音合成',
       transcription: '语音转写',
       moderation: '内容审核',

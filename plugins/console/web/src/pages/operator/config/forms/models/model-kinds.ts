@@ -10,6 +10,7 @@ export const usualClasses: Readonly<Record<ModelKind, readonly string[]>> = {
   video: ['second', 'request'],
   embedding: ['input'],
   rerank: ['search', 'input'],
+  decision: ['input'],
   speech: ['character', 'output_audio'],
   transcription: ['audio', 'input_audio', 'output'],
   moderation: ['input'],
