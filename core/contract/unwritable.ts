@@ -8,9 +8,21 @@ const reasons = new Map([
   ['EDQUOT', 'the disk quota is used up'],
 ]);
 
-/** undefined: the error has another cause. */
-export function unwritableSentence(error: unknown, path = (error as { path?: unknown })?.path): string | undefined {
-  const reason = reasons.get((error as { code?: string })?.code ?? '');
-  if (reason === undefined || typeof path !== 'string') return undefined;
-  return `${path} cannot be written: ${reason}. Make it writable, or set "data" in the file (DATA_DIR) to another directory.`;
+/** Of a full disk Node names no file where a file is open already. */
+const unnamed = 'A file in the data directory';
+
+/** undefined: the error, and what caused it, has another reason. `path`: what was written, where it is known. */
+export function unwritableSentence(error: unknown, path?: string): string | undefined {
+  for (let at = error; at !== undefined && at !== null; at = (at as { cause?: unknown }).cause) {
+    const { code = '', path: named } = at as { code?: string; path?: unknown };
+    const reason = reasons.get(code);
+    const what = path ?? (typeof named === 'string' ? named : isFull(code) ? unnamed : undefined);
+    if (reason === undefined || what === undefined) continue;
+    return `${what} cannot be written: ${reason}. ${isFull(code) ? 'Make room' : 'Make it writable'}, or set "data" in the file (DATA_DIR) to another directory.`;
+  }
+  return undefined;
+}
+
+function isFull(code: string): boolean {
+  return code === 'ENOSPC' || code === 'EDQUOT';
 }

@@ -3,13 +3,12 @@ import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { Command } from 'commander';
 import type { CommandResult, Command as PluginCommand } from '../contract/commands.ts';
-import { GatewayError } from '../contract/errors.ts';
 import { maskSecrets } from '../contract/secret.ts';
-import { unwritableSentence } from '../contract/unwritable.ts';
 import { boot } from '../gateway/boot.ts';
 import { ConfigError } from '../gateway/config.ts';
 import { configSchema } from '../gateway/json-schema.ts';
-import { createLog, describeError } from '../gateway/log.ts';
+import { createLog } from '../gateway/log.ts';
+import { reportFatalError } from './fatal.ts';
 import { newPlugin } from './new-plugin.ts';
 import { serve } from './serve.ts';
 
@@ -142,16 +141,3 @@ main(process.argv.slice(2)).catch((error: unknown) => {
   process.stderr.write(`${maskSecrets(reportFatalError(error))}\n`);
   process.exit(1);
 });
-
-/** One sentence for what an operator can fix; all details of a bug. */
-function reportFatalError(error: unknown): string {
-  if (error instanceof GatewayError || error instanceof ConfigError) return error.message;
-  const { code, port } = error as { code?: string; port?: number };
-  if (code === 'EADDRINUSE')
-    return `Port ${port} is in use: set PORT (the second gateway's: ALT_PORT), or "listen" in the file, to another one.`;
-  const unwritable = unwritableSentence(error);
-  if (unwritable !== undefined) return unwritable;
-  const deliberate =
-    error instanceof Error && error.constructor === Error && code === undefined && error.cause === undefined;
-  return deliberate ? error.message : JSON.stringify(describeError(error), undefined, 2);
-}

@@ -75,8 +75,8 @@ export class StartWait {
   }
 }
 
-/** A wrong password, role, database or right: only an operator can change that. */
-const refusals = new Set(['28000', '28P01', '3D000', '42501']);
+/** A wrong password, role, database or right, a full disk, a server that only reads: only an operator can change that. */
+const refusals = new Set(['28000', '28P01', '3D000', '42501', '53100', '25006']);
 
 /** The innermost error with a code: drizzle wraps the driver's, and Node gathers those of several addresses. */
 function said(error: unknown): { code: string | undefined; message: string } {

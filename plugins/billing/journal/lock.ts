@@ -19,7 +19,9 @@ export function takeLock(path: string): Lock {
   } catch (error) {
     guard.close();
     if ((error as { errcode?: number }).errcode !== sqliteBusy) throw error;
-    throw new Error(`${path} is held by another process: only one process may write this journal`);
+    throw new Error(
+      `${path} is held by another process: only one process may write this journal. Stop that one first, or set "data" in the file (DATA_DIR) to another directory`,
+    );
   }
   return { release: () => guard.close() };
 }

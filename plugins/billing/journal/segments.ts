@@ -1,6 +1,8 @@
 /** The journal's files: their names, the file operations it needs, and reading a file back. */
 import {
+  accessSync,
   closeSync,
+  constants,
   fdatasync,
   fsyncSync,
   ftruncateSync,
@@ -42,7 +44,11 @@ export interface Files {
 const datasync = promisify(fdatasync);
 
 export const nodeFiles: Files = {
-  ensure: (directory) => void mkdirSync(directory, { recursive: true }),
+  ensure: (directory) => {
+    mkdirSync(directory, { recursive: true });
+    // What SQLite says of a directory that is read-only, where the lock is, does not name the cause.
+    accessSync(directory, constants.W_OK | constants.X_OK);
+  },
   list: (directory) => {
     try {
       return readdirSync(directory);

@@ -49,7 +49,7 @@ parts.catch(() => undefined); // It is waited for once there is a directory.
 
 function open(message: Open): void {
   run(message).catch((error: Error) => {
-    send({ kind: 'failed', reason: error.message });
+    send({ kind: 'failed', reason: unwritableSentence(error, message.directory) ?? error.message });
     void end(1);
   });
 }

@@ -33,7 +33,7 @@ test('what waiting can mend is tried again until it answers', async () => {
 });
 
 test('what an operator must mend ends the start at once with a sentence, a bug with itself', async () => {
-  for (const code of ['28P01', '3D000', '42501']) {
+  for (const code of ['28P01', '3D000', '42501', '53100', '25006']) {
     const { wait } = newWait(10_000);
     await assert.rejects(
       wait.run(() => Promise.reject(wrapped(coded(code, 'password authentication failed for user "x"')))),
