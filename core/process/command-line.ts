@@ -3,12 +3,11 @@ import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { Command } from 'commander';
 import type { CommandResult, Command as PluginCommand } from '../contract/commands.ts';
-import { maskSecrets } from '../contract/secret.ts';
 import { boot } from '../gateway/boot.ts';
 import { ConfigError } from '../gateway/config.ts';
 import { configSchema } from '../gateway/json-schema.ts';
 import { createLog } from '../gateway/log.ts';
-import { reportFatalError } from './fatal.ts';
+import { endBy } from './fatal.ts';
 import { newPlugin } from './new-plugin.ts';
 import { serve } from './serve.ts';
 
@@ -135,9 +134,4 @@ function configOf(words: readonly string[]): string {
   return typeof values.config === 'string' ? values.config : defaultConfig;
 }
 
-main(process.argv.slice(2)).catch((error: unknown) => {
-  const { code, exitCode } = error as { code?: string; exitCode?: number };
-  if (code?.startsWith('commander.')) process.exit(exitCode);
-  process.stderr.write(`${maskSecrets(reportFatalError(error))}\n`);
-  process.exit(1);
-});
+main(process.argv.slice(2)).catch(endBy);
