@@ -39,7 +39,7 @@ export const configSchema = z
     answers_per_client: count()
       .refine(...atLeast(1, '1'))
       .optional()
-      .describe('Of these, those to one account, and to one network, at most. Default: a quarter.'),
+      .describe('Of these, those of one account, and to one network, at most. Default: a quarter.'),
     slowest: size()
       .prefault('4KB')
       .describe(

@@ -9,7 +9,7 @@ import { isFileId, newFileId } from './address.ts';
 import type { ByteStore } from './bytes.ts';
 import { ensureDisk, isNoSpace } from './disk-space.ts';
 import type { Incoming, IncomingFile } from './incoming.ts';
-import { type FileRows, type NewFile, type RoomLimits, storageFull } from './rows.ts';
+import { type FileRows, type NewFile, type OwnedFile, type RoomLimits, storageFull } from './rows.ts';
 import { Sending, type SendingLimits } from './sending.ts';
 import { dispositionOf, servingOf } from './serving.ts';
 
@@ -111,22 +111,23 @@ export class FileService implements Omit<Files, 'address'> {
   async answer(accountId: string, fileId: string, exchange: Exchange): Promise<Answer> {
     const file = await this.find(accountId, fileId);
     if (file === undefined) throw noSuchFile();
-    return this.#answer(file, exchange, file.expiresAt);
+    return this.answerFile(accountId, file, exchange);
   }
 
   /** A file that was found for its account. */
-  answerFile(file: KeptFile, exchange: Exchange): Promise<Answer> {
-    return this.#answer(file, exchange, file.expiresAt);
+  answerFile(accountId: string, file: KeptFile, exchange: Exchange): Promise<Answer> {
+    return this.#answer({ file, accountId }, exchange, file.expiresAt);
   }
 
   /** For a signed address, which the caller has verified until `expiresAt`. */
   async answerAddress(fileId: string, expiresAt: number, exchange: Exchange): Promise<Answer> {
     const { rows, store, clock } = this.#tools;
-    const file = await rows.find(fileId, undefined, clock.now());
-    if (file === undefined) throw noSuchFile();
+    const owned = await rows.findOfAny(fileId, clock.now());
+    if (owned === undefined) throw noSuchFile();
     if (store.link === undefined || exchange.request.method === 'HEAD') {
-      return this.#answer(file, exchange, expiresAt);
+      return this.#answer(owned, exchange, expiresAt);
     }
+    const { file } = owned;
     const lifetimeMs = Math.min(expiresAt, file.expiresAt) - clock.now();
     const details = { mediaType: file.mediaType, disposition: dispositionOf(file), lifetimeMs };
     const location = await store.link(fileId, details);
@@ -137,7 +138,7 @@ export class FileService implements Omit<Files, 'address'> {
     };
   }
 
-  async #answer(file: KeptFile, exchange: Exchange, until: number): Promise<Answer> {
+  async #answer({ file, accountId }: OwnedFile, exchange: Exchange, until: number): Promise<Answer> {
     const { clock, store, log } = this.#tools;
     const { request } = exchange;
     const { status, headers, span } = servingOf(file, request, until, clock.now());
@@ -145,7 +146,7 @@ export class FileService implements Omit<Files, 'address'> {
     if (span === undefined) return { status, headers, body: status === 304 ? nothing() : '' };
     const bodyBytes = span.last - span.first + 1;
     if (request.method === 'HEAD') return { status, headers, body: nothing(), bodyBytes };
-    this.#sending.admit(exchange);
+    this.#sending.admit(exchange, accountId);
     const opened = await store.open(file.id, span);
     if (opened === undefined) {
       log.error({ file: file.id }, 'a file is missing in the store');

@@ -27,8 +27,15 @@ export interface RoomLimits {
   readonly totalBytes: number;
 }
 
+/** A file and its account. */
+export interface OwnedFile {
+  readonly file: KeptFile;
+  readonly accountId: string;
+}
+
 interface FileRow {
   readonly id: string;
+  readonly account_id: string;
   readonly media_type: string;
   readonly bytes: string;
   readonly sweep_ms: string;
@@ -57,10 +64,15 @@ export class FileRows {
     return rows[0]!.value;
   }
 
-  /** A stored file by id, of this account or (undefined) of any. */
-  async find(id: string, accountId: string | undefined, now: number): Promise<KeptFile | undefined> {
-    const whose = accountId === undefined ? sql`` : sql`and account_id = ${accountId}`;
-    return this.#findKept(sql`id = ${id} ${whose}`, now);
+  /** A stored file by id, of this account. */
+  async find(id: string, accountId: string, now: number): Promise<KeptFile | undefined> {
+    return this.#findKept(sql`id = ${id} and account_id = ${accountId}`, now);
+  }
+
+  /** A stored file by id, of any account. */
+  async findOfAny(id: string, now: number): Promise<OwnedFile | undefined> {
+    const [row] = await this.#readKept(sql`id = ${id}`, now, this.#orm);
+    return row && { file: fileOf(row), accountId: row.account_id };
   }
 
   /** When each of these stored files expires. */
@@ -82,15 +94,17 @@ export class FileRows {
   }
 
   async #findKept(which: SQL, now: number, runner: Runner = this.#orm): Promise<KeptFile | undefined> {
-    const rows = await rowsOf<FileRow>(
+    const [row] = await this.#readKept(which, now, runner);
+    return row && fileOf(row);
+  }
+
+  #readKept(which: SQL, now: number, runner: Runner): Promise<FileRow[]> {
+    return rowsOf<FileRow>(
       runner,
-      sql`select id, media_type, bytes::text as bytes,
+      sql`select id, account_id, media_type, bytes::text as bytes,
           (extract(epoch from sweep_at) * 1000)::bigint::text as sweep_ms
         from ${this.#files} where ${which} and state = 'kept' and sweep_at > ${instant(now)}`,
     );
-    const row = rows[0];
-    if (row === undefined) return undefined;
-    return { id: row.id, mediaType: row.media_type, bytes: Number(row.bytes), expiresAt: Number(row.sweep_ms) };
   }
 
   /** Of all accounts. */
@@ -304,6 +318,10 @@ export class FileRows {
   #table(name: string): SQL {
     return sql`${sql.identifier(this.#schema)}.${sql.identifier(name)}`;
   }
+}
+
+function fileOf({ id, media_type: mediaType, bytes, sweep_ms: sweepMs }: FileRow): KeptFile {
+  return { id, mediaType, bytes: Number(bytes), expiresAt: Number(sweepMs) };
 }
 
 /** As text, since drivers encode dates differently. */

@@ -1,5 +1,5 @@
 /** Files that are being sent: places in all, a share of them by account and by network, and a floor under a client's pace. */
-import { bodyOwner, type Exchange } from '../../core/contract/contract.ts';
+import type { Exchange } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
 import { networkOf } from '../common/kit/network-of.ts';
@@ -27,12 +27,11 @@ export class Sending {
     this.#clock = clock;
   }
 
-  /** Each answer holds a file or a connection while its client reads. */
-  admit(exchange: Exchange): void {
+  /** Each answer holds a file or a connection while its client reads. `owner`: the file's account, which its signed address counts for. */
+  admit(exchange: Exchange, owner: string): void {
     const { answers, answersPerClient = Math.max(1, Math.floor(answers / 4)) } = this.#limits;
-    const account = exchange.find(bodyOwner);
     const network = `network ${networkOf(exchange.request.remoteAddress)}`;
-    const clients = account === undefined ? [network] : [network, `account ${account}`];
+    const clients = [network, `account ${owner}`];
     if (this.#all >= answers)
       throw new GatewayError('overloaded', 'Too many files are being sent at the moment.', { retryAfterMs: 5_000 });
     if (clients.some((client) => (this.#byClient.get(client) ?? 0) >= answersPerClient))

@@ -148,7 +148,7 @@ export class Uploads implements UploadedFiles {
   async answer(accountId: string, fileId: string, exchange: Exchange): Promise<Answer> {
     const file = await this.find(accountId, fileId);
     if (file === undefined) throw noSuchFile();
-    const answer = await this.#tools.files.answerFile(file, exchange);
+    const answer = await this.#tools.files.answerFile(accountId, file, exchange);
     // What a client uploaded is never shown by a browser.
     answer.headers['content-disposition'] = `attachment; filename*=UTF-8''${encodeURIComponent(file.name)}`;
     return answer;

@@ -4,6 +4,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { sql } from 'drizzle-orm';
+import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { ByteStore } from '../../../plugins/files/bytes.ts';
 import { openDatabase } from '../../helpers/database.ts';
@@ -349,3 +350,24 @@ async function keptFiles(directory: string): Promise<string[]> {
   const found = await readdir(directory, { recursive: true, withFileTypes: true });
   return found.filter((entry) => entry.isFile()).map(({ name }) => name);
 }
+
+test('signed addresses count for the account of the file: opened from many networks they take its share of the places alone', () =>
+  withRooms({ answers: 4 }, async ({ keeper, host }) => {
+    const ends: (() => void)[] = [];
+    const open = async (fileId: string, remoteAddress: string) => {
+      const exchange = {
+        request: { method: 'GET', headers: {}, remoteAddress },
+        defer: (end: () => void) => void ends.push(end),
+      };
+      return keeper.answerAddress(fileId, host.clock.now() + 60_000, exchange as unknown as Exchange);
+    };
+    const { id } = await keeper.keep(png, 'image', owner('a'), never);
+    const other = await keeper.keep(png, 'image', owner('a', 0, 'account-2'), never);
+    assert.equal((await open(id, '192.0.2.1')).status, 200);
+    for (const network of ['198.51.100.1', '203.0.113.1', '2001:db8::1'])
+      assert.equal((await refusal(open(id, network))).code, 'files');
+    assert.equal((await open(other.id, '198.51.100.1')).status, 200);
+    for (const end of ends) end();
+    assert.equal((await open(id, '203.0.113.1')).status, 200);
+    ends.at(-1)!();
+  }));

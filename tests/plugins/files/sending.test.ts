@@ -1,15 +1,14 @@
 /** Places of files that are sent: in all, of one account, of one network; and clients that take them too slowly. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bodyOwner, type Exchange } from '../../../core/contract/contract.ts';
+import type { Exchange } from '../../../core/contract/contract.ts';
 import { Sending } from '../../../plugins/files/sending.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 
-function client(remoteAddress: string, account?: string) {
+function client(remoteAddress: string) {
   const ends: (() => void)[] = [];
   const exchange = {
     request: { remoteAddress },
-    find: (key: unknown) => (key === bodyOwner ? account : undefined),
     defer: (end: () => void) => void ends.push(end),
   } as unknown as Exchange;
   return { exchange, leave: () => void ends.map((end) => end()) };
@@ -17,9 +16,9 @@ function client(remoteAddress: string, account?: string) {
 
 test('an account, and a network, have their share of the places, and others the rest', () => {
   const sending = new Sending({ answers: 8, slowest: 4_096 }, fakeHost().clock);
-  const admit = (address: string, account?: string) => {
-    const one = client(address, account);
-    sending.admit(one.exchange);
+  const admit = (address: string, owner = address) => {
+    const one = client(address);
+    sending.admit(one.exchange, owner);
     return one;
   };
   const first = admit('192.0.2.1', 'a');
