@@ -6,7 +6,18 @@ import { type Dialect, dialectOf, renderError } from '../common/kit/dialects.ts'
 import { type Batch, type BatchDialect, modelInEndpoint } from './batch.ts';
 import { chatOrder, messagesLines } from './create.ts';
 import { describeGoogle, googleEndpoints, listGoogle } from './google/endpoints.ts';
-import { accountOf, cancel, type EndpointTools, found, json, newId, place, placeLines, removeEnded } from './orders.ts';
+import {
+  accountOf,
+  cancel,
+  type EndpointTools,
+  found,
+  json,
+  newId,
+  place,
+  placeLines,
+  removeEnded,
+  requireFunds,
+} from './orders.ts';
 import { chatBatch, messagesBatch } from './shapes.ts';
 
 const sendTimeoutMs = 3_600_000;
@@ -148,6 +159,7 @@ async function orderFile(tools: EndpointTools, exchange: Exchange): Promise<Batc
     exchange.request,
     tools.endpoints.filter((path) => modelInEndpoint(path) === undefined),
   );
+  await requireFunds(tools, exchange);
   const file = await tools.files().find(accountOf(exchange), order.inputFile);
   if (file === undefined)
     throw new GatewayError('not_found', 'There is no such file.', {

@@ -7,7 +7,7 @@ import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { batchStatistics } from '../common/domain/admin/stored-work.ts';
 import { call, keyedCalls } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
-import { authorization, authorizations } from '../common/domain/ledger.ts';
+import { authorization, authorizations, funds } from '../common/domain/ledger.ts';
 import { catalog } from '../common/domain/models.ts';
 import { uploadedFiles } from '../common/domain/stored-files.ts';
 import { providers, target } from '../common/domain/upstreams.ts';
@@ -92,7 +92,7 @@ export default definePlugin<Config>({
   config: configSchema,
   services: {
     requires: [database, keyring, uploadedFiles],
-    optional: [keyedCalls, ledgerQueries, providers, catalog, authorizations],
+    optional: [keyedCalls, ledgerQueries, providers, catalog, authorizations, funds],
     provides: [batchAdmin, batchStatistics],
   },
   requires: [caller],

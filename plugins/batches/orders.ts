@@ -3,6 +3,7 @@ import type { Exchange, Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { caller } from '../common/domain/accounts.ts';
+import { funds } from '../common/domain/ledger.ts';
 import type { UploadedFiles } from '../common/domain/stored-files.ts';
 import { jsonAnswer } from '../common/kit/dialects.ts';
 import type { Batch } from './batch.ts';
@@ -49,6 +50,11 @@ export function newId({ host }: EndpointTools, prefix: string): string {
   return prefix + host.random.bytes(16).toString('hex');
 }
 
+/** Before the input is looked at: an account without money could fill the database with lines that only wait. */
+export async function requireFunds({ host }: EndpointTools, exchange: Exchange): Promise<void> {
+  await host.find(funds)?.require(exchange);
+}
+
 /** Keeps lines as the input of the batch, and places it; the input is removed if it is refused. */
 export async function placeLines(
   tools: EndpointTools,
@@ -56,6 +62,7 @@ export async function placeLines(
   lines: AsyncIterable<Uint8Array>,
   order: Omit<Ordered, 'inputFile'>,
 ): Promise<Batch> {
+  await requireFunds(tools, exchange);
   const files = tools.files();
   const accountId = accountOf(exchange);
   const received = await files.receive(accountId, lines);

@@ -18,7 +18,7 @@ import { requestSumsAudit } from '../common/domain/admin/requests.ts';
 import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
 import { attempts, call, spendGuard, usageReport, vendorBatch } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
-import { type Authorization, authorization, authorizations, ledger, pool } from '../common/domain/ledger.ts';
+import { type Authorization, authorization, authorizations, funds, ledger, pool } from '../common/domain/ledger.ts';
 import { catalog, model } from '../common/domain/models.ts';
 import { plan, plans, rateLimits } from '../common/domain/plans.ts';
 import { multipliers, priceRatio } from '../common/domain/price-ratio.ts';
@@ -36,7 +36,7 @@ import { type Store, sqlStore } from './ledger/store.ts';
 import { openLedgerService } from './pool.ts';
 import { statementOf } from './reports/ledger-pages.ts';
 import { openLedgerQueries } from './reports/ledger-queries.ts';
-import { admitByBalance } from './reservations/admission.ts';
+import { admitByBalance, requireFunds } from './reservations/admission.ts';
 import { type HoldRules, termsOf } from './reservations/call-terms.ts';
 import { Caps } from './reservations/caps.ts';
 import type { Hold } from './reservations/hold.ts';
@@ -102,7 +102,7 @@ export default definePlugin<Config>({
   services: {
     requires: [database],
     optional: [accounts, catalog, multipliers, plans, rateLimits, requestSumsAudit, requestSumTable, alertEvents],
-    provides: [ledger, pool, authorizations, ledgerQueries, callRows],
+    provides: [ledger, pool, funds, authorizations, ledgerQueries, callRows],
   },
   requires: [call, caller, model],
   optional: [plan, priceRatio],
@@ -192,6 +192,9 @@ function provideServices(host: Host, state: State, { store, rows, files }: Stora
   const ledgerService = openLedgerService(host, store, rows, () => state.runtime);
   host.provide(ledger, ledgerService.ledger);
   host.provide(pool, ledgerService.pool);
+  host.provide(funds, {
+    require: async (exchange) => state.runtime && requireFunds(exchange, state.runtime.reservations, host, undefined),
+  });
   const authorizationStore = new AuthorizationStore(host, ledgerService.changes);
   host.provide(authorizations, authorizationStore);
   host.provide(callRows, openCallRows(store));

@@ -14,15 +14,26 @@ export function admitByBalance(
   reservations: Reservations,
   host: Host,
 ): undefined | Promise<undefined> {
+  if (!isCharged(exchange) || exchange.find(vendorBatch) !== undefined) return undefined;
+  return requireFunds(exchange, reservations, host, exchange.endpoint.modelKind ?? 'chat');
+}
+
+/** The same for what is no call itself. `kind`: of the models that may be free; undefined: of any. */
+export function requireFunds(
+  exchange: Exchange,
+  reservations: Reservations,
+  host: Host,
+  kind: string | undefined,
+): undefined | Promise<undefined> {
   const identity = exchange.find(caller);
-  if (identity === undefined || !isCharged(exchange) || exchange.find(vendorBatch) !== undefined) return undefined;
+  if (identity === undefined) return undefined;
   const terms = exchange.find(plan);
   const asked = reservations.requireFunds(identity.accountId, terms && { terms, at: exchange.receivedAt });
   return asked?.then(
     () => undefined,
     (error: unknown) => {
       const hasNoFunds = error instanceof GatewayError && error.kind === 'insufficient_balance';
-      if (hasNoFunds && mayBeFree(exchange, host)) return undefined;
+      if (hasNoFunds && mayBeFree(kind, host)) return undefined;
       throw error;
     },
   );
@@ -32,11 +43,12 @@ function isCharged({ endpoint: { charges = false }, request }: Exchange): boolea
   return typeof charges === 'function' ? charges(request) : charges;
 }
 
-/** Whether some model of this endpoint may cost nothing now: by its price, as every ratio is above 0. */
-function mayBeFree({ endpoint }: Exchange, host: Host): boolean {
-  const kind = endpoint.modelKind ?? 'chat';
+/** Whether some model of this kind may cost nothing now: by its price, as every ratio is above 0. */
+function mayBeFree(kind: string | undefined, host: Host): boolean {
   const at = host.clock.now();
-  return (host.find(catalog)?.list() ?? []).some((model) => model.kind === kind && hasFreePrice(model.prices, at));
+  return (host.find(catalog)?.list() ?? []).some(
+    (model) => (kind === undefined || model.kind === kind) && hasFreePrice(model.prices, at),
+  );
 }
 
 /** Whether all usage of a call is free at one of the current prices. */

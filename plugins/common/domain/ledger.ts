@@ -31,6 +31,14 @@ interface CreditOptions {
 
 export const ledger = defineService<Ledger>('ledger');
 
+/** For orders of work that is held and charged later, part by part. */
+export interface Funds {
+  /** Rejects with 402 where the caller has no money to spend, unless some model costs nothing. */
+  require(exchange: Exchange): Promise<void>;
+}
+
+export const funds = defineService<Funds>('funds');
+
 /** An account's money beside its calls: its grants, withdrawals and refunds. */
 export interface Pool {
   view(accountId: string): Promise<PoolView>;

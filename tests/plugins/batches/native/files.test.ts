@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { accounts } from '../../../../plugins/common/domain/accounts.ts';
 import { batchAdmin } from '../../../../plugins/common/domain/admin/batches.ts';
 import { ledgerQueries } from '../../../../plugins/common/domain/admin/ledger.ts';
+import { pool } from '../../../../plugins/common/domain/ledger.ts';
 import { until } from '../../../helpers/until.ts';
 import type { Trouble } from './stand-in.ts';
 import { callCost, chatLine, type House, lineCost, lineOwn, startHouse } from './world.ts';
@@ -193,4 +195,39 @@ test('lines that the balance does not cover are not ordered, and the account is 
   assert.ok((await world.balance()) >= 0n);
   const calls = world.vendor.steps.filter((step) => step === 'call').length;
   await world.settled(BigInt(world.vendor.made) * lineCost + BigInt(calls) * callCost);
+});
+
+test('an account with nothing to spend orders no batch by any protocol, and nothing is kept of its order', async () => {
+  const world = await house.open('0.00015');
+  const inputFile = await world.client.upload([chatLine('one')]);
+  const { gateway, account } = world;
+  await gateway.find(pool)!.debit(account.id, await world.balance(), { reason: 'test', reference: account.id });
+  const { key } = await gateway.find(accounts)!.createKey(account.id, { name: 'poor' });
+  const contents = [{ role: 'user', parts: [{ text: 'Hi' }] }];
+  const orders = {
+    '/v1/batches': { input_file_id: inputFile, endpoint: '/v1/chat/completions', completion_window: '24h' },
+    '/v1/messages/batches': {
+      requests: [
+        { custom_id: 'a', params: { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] } },
+      ],
+    },
+    '/v1beta/models/m:batchGenerateContent': {
+      batch: { displayName: 'b', inputConfig: { requests: { requests: [{ request: { contents } }] } } },
+    },
+  };
+  for (const [path, order] of Object.entries(orders)) {
+    const answer = await fetch(`${world.running.origin}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(order),
+    });
+    assert.equal(answer.status, 402, `${path}: ${await answer.text()}`);
+  }
+  const page = await gateway.find(batchAdmin)!.list(account.id, { limit: 10 });
+  assert.deepEqual(page.rows, []);
+  const files = (await (await world.client.call('GET', '/v1/files')).json()) as { data: { id: string }[] };
+  assert.deepEqual(
+    files.data.map(({ id }) => id),
+    [inputFile],
+  );
 });
