@@ -1,8 +1,9 @@
 /** Reads orders of batches: which input, which endpoint, which window. */
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { ClientRequest } from '../../core/contract/message.ts';
-import { isObject, type JsonObject, objectOf } from '../../core/json/json.ts';
+import { type JsonObject, objectOf } from '../../core/json/json.ts';
 import { invalid, readBody } from '../../core/json/request-body.ts';
+import { metadataIn } from '../common/kit/forms/metadata.ts';
 
 export interface ChatOrder {
   readonly inputFile: string;
@@ -11,7 +12,6 @@ export interface ChatOrder {
   readonly outputLifetimeMs: number | undefined;
 }
 
-const mostMetadata = 16;
 /** Members that decide what is ordered: a second one would hide the first. */
 const single = new Set(['input_file_id', 'endpoint', 'requests']);
 
@@ -24,20 +24,6 @@ export function chatOrder(request: ClientRequest, endpoints: readonly string[]):
     throw invalid(`The field "endpoint" must be one of: ${endpoints.join(', ')}.`, 'endpoint');
   if (window !== '24h') throw invalid('The field "completion_window" must be "24h".', 'completion_window');
   return { inputFile, endpoint, metadata: metadataIn(json), outputLifetimeMs: lifetimeIn(json) };
-}
-
-function metadataIn(json: JsonObject): ChatOrder['metadata'] {
-  const { metadata } = json;
-  if (metadata === undefined || metadata === null) return undefined;
-  const entries = isObject(metadata) ? Object.entries(metadata) : [];
-  const fits = ([name, value]: [string, unknown]) =>
-    name.length <= 64 && typeof value === 'string' && value.length <= 512;
-  if (!isObject(metadata) || entries.length > mostMetadata || !entries.every(fits))
-    throw invalid(
-      `The field "metadata" has at most ${mostMetadata} texts of 512 characters, with names of 64.`,
-      'metadata',
-    );
-  return Object.fromEntries(entries) as Record<string, string>;
 }
 
 function lifetimeIn(json: JsonObject): number | undefined {

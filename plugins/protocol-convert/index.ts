@@ -25,16 +25,24 @@ import { catalog, model } from '../common/domain/models.ts';
 import { uploadedFiles } from '../common/domain/stored-files.ts';
 import { providers, target, translations } from '../common/domain/upstreams.ts';
 import { callTransforms } from '../common/wire/call-transforms.ts';
-import { hasClients, opened, type Protocol, type ProtocolEndpoint, wireProtocols } from '../common/wire/protocols.ts';
+import {
+  hasClients,
+  type Opened,
+  opened,
+  type Protocol,
+  type ProtocolEndpoint,
+  wireProtocols,
+} from '../common/wire/protocols.ts';
 import { configSchema, type ProtocolConvertConfig } from './config.ts';
 import type { Tools } from './dependencies.ts';
 import { openProbes } from './probe/probe.ts';
 import { completions } from './protocols/completions.ts';
 import { protocols, versionPrefixes } from './protocols/index.ts';
+import { inputItems } from './protocols/responses/decode/input-items.ts';
 import { responses } from './protocols/responses/index.ts';
 import { relayCall } from './relay/call.ts';
 import { relays, type SpokenProtocol, spokenProtocols } from './relay/variants.ts';
-import { readRequestBody } from './request/checks.ts';
+import { invalid, readRequestBody } from './request/checks.ts';
 import { RequestConversation } from './request/conversation.ts';
 import { KeptFiles } from './request/kept-files.ts';
 import { openState, type ResponseState } from './state/index.ts';
@@ -211,7 +219,7 @@ function endpointOf(
   { state, keptFiles, isPainter }: OpeningTools,
 ): Endpoint {
   const { imageCall } = protocol;
-  const begin = (body: RequestBody, exchange: Exchange) => {
+  const begin = (body: RequestBody, exchange: Exchange, sent: RequestBody) => {
     const asked = endpoint.open(body, exchange);
     const request =
       imageCall !== undefined && isPainter(asked.call.model)
@@ -220,7 +228,16 @@ function endpointOf(
     exchange.set(call, request.call);
     exchange.set(opened, request);
     exchange.set(conversation, new RequestConversation(exchange, request));
+    if (state.resolver.isInConversation(request)) return inConversation(exchange, request, sent);
     return state.ids.check(exchange, request, state.resolver.resolve(exchange, request));
+  };
+  /** What the conversation names is checked with the call's own. */
+  const inConversation = async (exchange: Exchange, request: Opened, sent: RequestBody) => {
+    if (protocol.name !== responses.name || 'messages' in sent.json)
+      throw invalid('Conversations are continued by "input" at /v1/responses.', 'conversation');
+    const fill = (items: readonly JsonObject[]) => keptFiles.fill(exchange, items);
+    await state.resolver.continueConversation(exchange, request, inputItems(sent.json), fill);
+    await state.ids.check(exchange, exchange.get(opened), undefined);
   };
   return {
     method: 'POST',
@@ -234,7 +251,9 @@ function endpointOf(
     open(exchange) {
       const body = readRequestBody(exchange.request.body);
       const inserted = keptFiles.insert(exchange, body);
-      return inserted === undefined ? begin(body, exchange) : inserted.then((full) => begin(full, exchange));
+      return inserted === undefined
+        ? begin(body, exchange, body)
+        : inserted.then((full) => begin(full, exchange, body));
     },
     renderError: (error, exchange) => protocol.renderError(error, exchange),
   };

@@ -196,6 +196,8 @@ export interface Opened {
   readonly vendorIds?: CheckedIds;
   /** Earlier answers that the request refers to; they must be found before the request is handled. */
   readonly builtOn?: BuiltOn;
+  /** The conversation that the gateway keeps and the answer becomes part of. */
+  readonly conversation?: KeptConversation;
 }
 export const opened = defineContextKey<Opened>('opened request');
 
@@ -207,12 +209,28 @@ export interface CheckedIds {
   readonly unknown: readonly VendorId[];
 }
 
+/** A conversation of the gateway as a call continues it: one object for all attempts of the call. */
+export interface KeptConversation {
+  readonly id: string;
+  /** The call's own input, which becomes part of the conversation with the answer. */
+  readonly input: readonly unknown[];
+}
+
 /** The references of a request, and the request after they were resolved. */
 export interface BuiltOn {
   readonly responseId: string | undefined;
+  /** What the request's `conversation` names. */
+  readonly conversationId: string | undefined;
   readonly itemIds: readonly string[];
-  /** The gateway stores it: `earlier` are the conversation's items up to the answer, `items` the referenced ones. */
-  expanded(earlier: readonly JsonObject[], items: ReadonlyMap<string, JsonObject>): Opened;
+  /**
+   * The gateway stores it: `earlier` are the conversation's items up to the answer, `items` the referenced ones. `conversation`:
+   * the request names one that the gateway keeps.
+   */
+  expanded(
+    earlier: readonly JsonObject[],
+    items: ReadonlyMap<string, JsonObject>,
+    conversation?: KeptConversation,
+  ): Opened;
   /** An upstream stores it, with this number of tokens: the request goes there as it came. */
   continued(tokens: number | undefined): Opened;
 }

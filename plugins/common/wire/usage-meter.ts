@@ -13,6 +13,8 @@ export interface UsageMeterOptions {
   readonly withholdUsage: boolean;
   /** Called with each part of the answer that may hold ids of vendor objects. */
   readonly issued?: ((part: JsonObject) => void) | undefined;
+  /** Called with the answer's object, and with the events that have finished items of it. */
+  readonly items?: ((part: JsonObject) => void) | undefined;
   /** Decides between readings of contradictory counters where the vendor reports a cost; absent: no price is known. */
   readonly costOf?: CostOf;
   /** Whether the sold price names this class; absent: no price is known. */

@@ -47,9 +47,11 @@ export function relayCall(
   const changing = call.billable ? transformsOf(exchange, tools) : undefined;
   const transforms = changing === undefined ? undefined : changed(exchange, opened, target, tools, changing);
   const record = tools.responseRecorder.recordRelayed(exchange, opened, target);
+  const { ended, items } = record;
   const hooks = {
     ended:
-      transforms === undefined ? record : (meter: UsageMeter) => (transforms.isChanged ? undefined : record?.(meter)),
+      transforms === undefined ? ended : (meter: UsageMeter) => (transforms.isChanged ? undefined : ended?.(meter)),
+    items,
     issued: tools.ids.recording(exchange, opened, target),
     otherForm:
       call.billable && opened.compaction === undefined

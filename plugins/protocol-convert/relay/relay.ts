@@ -42,6 +42,8 @@ export interface RelayHooks {
   readonly issued?: UsageMeterOptions['issued'];
   /** Converts an answer that comes whole where a stream was asked for, or the other way round; absent: such an answer is refused. */
   readonly otherForm?: (() => Reshape) | undefined;
+  /** Called with what has items of the answer. */
+  readonly items?: UsageMeterOptions['items'];
 }
 
 /**
@@ -244,14 +246,14 @@ function usageMeterOptions(
   exchange: Exchange,
   { clock }: Pick<Tools, 'clock'>,
   { services = {} }: Call,
-  { issued }: RelayHooks,
+  { issued, items }: RelayHooks,
   headers: Headers,
   withholdUsage: boolean,
 ): UsageMeterOptions {
   const costOf: CostOf = (usage) => ownCost(exchange, usage, { at: clock.now(), services });
   const sold = exchange.find(model)?.prices;
-  if (sold === undefined) return { headers, withholdUsage, issued, costOf };
-  return { headers, withholdUsage, issued, costOf, isPriced: (name) => names(sold, name) };
+  if (sold === undefined) return { headers, withholdUsage, issued, items, costOf };
+  return { headers, withholdUsage, issued, items, costOf, isPriced: (name) => names(sold, name) };
 }
 
 function names(book: PriceBook, name: UsageClass): boolean {

@@ -79,6 +79,14 @@ export class KeptFiles {
     return ids.length === 0 ? undefined : this.#insert(exchange, body, ids, files);
   }
 
+  /** Items of a kept conversation with the files that they name. */
+  async fill(exchange: Exchange, items: readonly JsonObject[]): Promise<readonly JsonObject[]> {
+    const text = JSON.stringify({ input: items });
+    if (!signs.some((sign) => text.includes(sign))) return items;
+    const filled = await this.insert(exchange, readRequestBody(Buffer.from(text)));
+    return filled === undefined ? items : (filled.json['input'] as readonly JsonObject[]);
+  }
+
   async #insert(
     exchange: Exchange,
     body: RequestBody,

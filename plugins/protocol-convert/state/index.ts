@@ -4,6 +4,8 @@ import { duration, size, z } from '../../../core/contract/schema.ts';
 import { database } from '../../common/domain/database.ts';
 import { providers } from '../../common/domain/upstreams.ts';
 import type { Protocol } from '../../common/wire/protocols.ts';
+import { conversationEndpoints } from './conversations/endpoints.ts';
+import { ConversationStore } from './conversations/store.ts';
 import { stateEndpoints } from './endpoints.ts';
 import { IdGuard } from './id-guard.ts';
 import { IssuedIds } from './issued-ids.ts';
@@ -20,7 +22,9 @@ const issuedMemoryBytes = 16 * mebibyte;
 export const stateSchema = z.strictObject({
   keep: duration()
     .prefault('24h')
-    .describe('How long answers of the responses protocol can be continued, read and listed; 0s: they are not kept.'),
+    .describe(
+      'How long answers of the responses protocol and conversations can be continued, read and listed; 0s: they are not kept.',
+    ),
   keep_ids: duration()
     .prefault('30d')
     .describe(
@@ -47,33 +51,45 @@ export interface ResponseState {
 
 /** `protocol`: the protocol with references to earlier answers. */
 export function openState(host: Host, config: StateConfig, protocol: Protocol): ResponseState {
-  const { clock, log } = host;
+  const { clock, log, random } = host;
   const store = new ResponseStore({ clock, log, memoryBytes: config.memory });
+  const conversations = new ConversationStore({
+    clock,
+    log,
+    random,
+    keepMs: config.keep,
+    maxBytes: config.max_bytes,
+    memoryBytes: config.memory,
+  });
   const issued = new IssuedIds({ clock, log, memoryBytes: issuedMemoryBytes });
   const upstreams = new Upstreams({ providers: () => host.find(providers), protocol, clock });
   return {
-    endpoints: stateEndpoints({ store, upstreams, protocol }),
-    resolver: new Resolver(store),
+    endpoints: [...stateEndpoints({ store, upstreams, protocol }), ...conversationEndpoints(conversations, protocol)],
+    resolver: new Resolver(store, conversations),
     ids: new IdGuard({ store: issued, providers: () => host.find(providers), clock, keepMs: config.keep_ids }),
-    keeper: new ResponseRecorder({ store, clock, log, keepMs: config.keep, maxBytes: config.max_bytes }),
+    keeper: new ResponseRecorder({ store, conversations, clock, log, keepMs: config.keep, maxBytes: config.max_bytes }),
     async start() {
       const kept = host.find(database);
       if (kept === undefined) return;
       await kept.migrate('protocol-convert', new URL('../migrations/', import.meta.url));
       store.useDatabase(kept);
       issued.useDatabase(kept);
+      conversations.useDatabase(kept);
       host.every(flushIntervalMs, 'write kept responses', async () => {
         await store.flush();
         await issued.flush();
+        await conversations.flush();
       });
       host.every(expiryIntervalMs, 'delete expired responses', async () => {
         await store.deleteExpired();
         await issued.deleteExpired();
+        await conversations.deleteExpired();
       });
     },
     async stop() {
       await store.flush();
       await issued.flush();
+      await conversations.flush();
     },
   };
 }

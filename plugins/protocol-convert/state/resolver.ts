@@ -8,17 +8,47 @@ import { caller } from '../../common/domain/accounts.ts';
 import { call, pinned } from '../../common/domain/calls.ts';
 import { type BuiltOn, type Opened, opened } from '../../common/wire/protocols.ts';
 import { invalid } from '../request/checks.ts';
+import { isOwnConversationId } from './conversations/record.ts';
+import type { ConversationStore } from './conversations/store.ts';
 import { cannotContinueTogether, itemNotFound, previousResponseNotFound } from './not-found.ts';
 import type { KeptResponse, RelayedResponse, ResponseRecord } from './record.ts';
 import type { ResponseStore } from './store.ts';
 
 const mostReferences = 2_000;
 
+/** Puts the content of kept files in the place of their ids. */
+type Fill = (items: readonly JsonObject[]) => Promise<readonly JsonObject[]>;
+
 export class Resolver {
   readonly #store: ResponseStore;
+  readonly #conversations: ConversationStore;
 
-  constructor(store: ResponseStore) {
+  constructor(store: ResponseStore, conversations: ConversationStore) {
     this.#store = store;
+    this.#conversations = conversations;
+  }
+
+  /** Whether the request names a conversation that the gateway keeps; others are a vendor's. */
+  isInConversation({ builtOn }: Opened): boolean {
+    return isOwnConversationId(builtOn?.conversationId);
+  }
+
+  /** As `resolve`, for a request in a conversation. `input`: the request's own as the client has sent it. Throws not_found. */
+  async continueConversation(
+    exchange: Exchange,
+    request: Opened,
+    input: readonly unknown[],
+    fill: Fill,
+  ): Promise<void> {
+    const { conversationId: id, itemIds, ...builtOn } = request.builtOn!;
+    const accountId = exchange.find(caller)?.accountId ?? '';
+    const earlier = await this.#conversations.begin(accountId, id!, input);
+    if (earlier.length + input.length === 0) throw invalid('The field "input" is missing.', 'input');
+    const holders = await this.#holders(accountId, itemIds);
+    if ([...holders.values()].some(({ kind }) => kind === 'relayed')) throw cannotContinueTogether();
+    const items = itemsOf(holders);
+    const own = input.map((item) => (isObject(item) && items.get(textOf(item['id']) ?? '')) || item);
+    restate(exchange, builtOn.expanded(await fill(earlier), items, { id: id!, input: own }));
   }
 
   /**
@@ -26,7 +56,9 @@ export class Resolver {
    * answer. Returns undefined for a request without references. Throws `previous_response_not_found`.
    */
   resolve(exchange: Exchange, request: Opened): undefined | Promise<void> {
-    return request.builtOn === undefined ? undefined : this.#resolve(exchange, request, request.builtOn);
+    const { builtOn } = request;
+    if (builtOn === undefined || (builtOn.responseId === undefined && builtOn.itemIds.length === 0)) return undefined;
+    return this.#resolve(exchange, request, builtOn);
   }
 
   async #resolve(exchange: Exchange, request: Opened, builtOn: BuiltOn): Promise<void> {

@@ -5,19 +5,22 @@
 
 import type { Exchange } from '../../../core/contract/contract.ts';
 import type { Clock, Log } from '../../../core/contract/host-tools.ts';
-import { listOf, objectOf, tryParse } from '../../../core/json/json.ts';
+import { type JsonObject, listOf, objectOf, tryParse } from '../../../core/json/json.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { totalTokens } from '../../common/domain/usage.ts';
-import type { Opened } from '../../common/wire/protocols.ts';
+import type { KeptConversation, Opened } from '../../common/wire/protocols.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import { inputItems } from '../protocols/responses/decode/input-items.ts';
+import type { RelayHooks } from '../relay/relay.ts';
+import type { ConversationStore } from './conversations/store.ts';
 import { keptItems } from './items.ts';
 import { isStorableId, type KeptResponse, storableIds } from './record.ts';
 import type { ResponseStore } from './store.ts';
 
 export interface ResponseRecorderOptions {
   readonly store: ResponseStore;
+  readonly conversations: ConversationStore;
   readonly clock: Clock;
   readonly log: Log;
   /** Lifetime; 0: nothing is stored. */
@@ -28,6 +31,7 @@ export interface ResponseRecorderOptions {
 
 export class ResponseRecorder {
   readonly #options: ResponseRecorderOptions;
+  readonly #appended = new WeakSet<KeptConversation>();
 
   constructor(options: ResponseRecorderOptions) {
     this.#options = options;
@@ -39,31 +43,68 @@ export class ResponseRecorder {
    * was sent.
    */
   recordTranslated(exchange: Exchange, request: Opened): ((response: string) => void) | undefined {
-    if (!this.#isStored(request)) return undefined;
-    // Of the request its input alone is kept as long as the answer takes, and only if it may be stored.
-    const items = inputItems(request.json);
-    const bytes = leastBytes(items);
-    if (bytes > this.#options.maxBytes) {
-      this.#logTooLarge(exchange, bytes);
-      return undefined;
-    }
-    return (response) =>
-      void setImmediate(() => {
+    const append = this.#appending(exchange, request);
+    const items = this.#isStored(request) ? this.#itemsOf(exchange, request) : undefined;
+    if (items === undefined && append === undefined) return undefined;
+    return (response) => {
+      append?.(response);
+      if (items === undefined) return;
+      setImmediate(() => {
         try {
           this.#store(exchange, items, response);
         } catch (error) {
           this.#options.log.error({ error, exchange: exchange.id }, 'an answer could not be stored');
         }
       });
+    };
+  }
+
+  /** Of the request its input alone is kept as long as the answer takes, and only if it may be stored. */
+  #itemsOf(exchange: Exchange, { json }: Opened): readonly unknown[] | undefined {
+    const items = inputItems(json);
+    const bytes = leastBytes(items);
+    if (bytes <= this.#options.maxBytes) return items;
+    this.#logTooLarge(exchange, bytes);
+    return undefined;
+  }
+
+  #appending(exchange: Exchange, { conversation }: Opened): ((response: string) => void) | undefined {
+    if (conversation === undefined) return undefined;
+    return (text) => {
+      const response = objectOf(tryParse(text)) ?? {};
+      this.#append(exchange, conversation, response['status'], listOf(response['output']));
+    };
+  }
+
+  /** Once for a call, whichever of its attempts ends first. */
+  #append(exchange: Exchange, conversation: KeptConversation, status: unknown, output: readonly unknown[]): void {
+    if ((status !== 'completed' && status !== 'incomplete') || this.#appended.has(conversation)) return;
+    this.#appended.add(conversation);
+    const { id, input } = conversation;
+    const accountId = exchange.find(caller)?.accountId ?? '';
+    this.#options.conversations.append(accountId, id, [...input, ...output], exchange.id);
   }
 
   /**
-   * For a relayed call: returns the function that gets the usage meter when the answer has ended. undefined: the
-   * upstream does not store the answer.
+   * For a relayed call: returns the functions that get the parts of an answer with its items, and the usage meter when the answer
+   * has ended. Absent: the upstream does not store the answer, and it belongs to no conversation.
    */
-  recordRelayed(exchange: Exchange, request: Opened, to: Target): ((usageMeter: UsageMeter) => void) | undefined {
-    if (!this.#isStored(request)) return undefined;
-    const { provider, credential, protocol } = to;
+  recordRelayed(exchange: Exchange, request: Opened, to: Target): Pick<RelayHooks, 'ended' | 'items'> {
+    const stored = this.#isStored(request) ? this.#recordingPlace(exchange, to) : undefined;
+    const { conversation } = request;
+    if (conversation === undefined) return { ended: stored };
+    const answered = new AnsweredItems();
+    return {
+      items: (part) => answered.take(part),
+      ended: (usageMeter) => {
+        stored?.(usageMeter);
+        const isWhole = usageMeter.complete && usageMeter.error === undefined;
+        if (isWhole) this.#append(exchange, conversation, answered.status, answered.output);
+      },
+    };
+  }
+
+  #recordingPlace(exchange: Exchange, { provider, credential, protocol }: Target): (usageMeter: UsageMeter) => void {
     return (usageMeter) => {
       const { upstreamId: id, reading } = usageMeter;
       if (!usageMeter.complete || usageMeter.error !== undefined || usageMeter.finish === 'failed' || !isStorableId(id))
@@ -120,6 +161,26 @@ export class ResponseRecorder {
     const createdAt = this.#options.clock.now();
     const accountId = exchange.find(caller)?.accountId ?? '';
     return { accountId, createdAt, expiresAt: createdAt + this.#options.keepMs };
+  }
+}
+
+/** The items of a relayed answer: of its final object, or where that has none, as they were finished one by one. */
+class AnsweredItems {
+  status: unknown;
+  #final: readonly unknown[] = [];
+  readonly #finished: unknown[] = [];
+
+  take(part: JsonObject): void {
+    if (part['item'] !== undefined) {
+      this.#finished.push(part['item']);
+      return;
+    }
+    this.status = part['status'];
+    this.#final = listOf(part['output']);
+  }
+
+  get output(): readonly unknown[] {
+    return this.#final.length > 0 ? this.#final : this.#finished;
   }
 }
 

@@ -150,7 +150,8 @@ export class ResponsesSession implements Session {
   #run(turn: Turn): Promise<void> {
     const { previousId, streamId, stored } = turn;
     const before = this.#remembered?.id === previousId ? this.#remembered : undefined;
-    const own = itemsOf(turn);
+    // The connection does not have what the conversation had before.
+    const own = turn.inConversation ? undefined : itemsOf(turn);
     const isKnown = previousId === undefined || before !== undefined;
     const items = isKnown && own !== undefined ? joinItems([before?.items ?? nothing, own]) : undefined;
     if (!turn.generate) return this.#warmUp(turn, items);

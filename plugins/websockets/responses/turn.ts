@@ -10,6 +10,8 @@ export interface Turn {
   readonly stored: boolean;
   readonly model: unknown;
   readonly previousId: string | undefined;
+  /** The turn is part of a conversation that is kept elsewhere. */
+  readonly inConversation: boolean;
   /** Of clients that name their lanes; comes back in every event. */
   readonly streamId: string | undefined;
 }
@@ -34,10 +36,22 @@ export function readTurn(bytes: Buffer): Turn {
   const previousId = value('previous_response_id') ?? undefined;
   if (previousId !== undefined && typeof previousId !== 'string')
     throw refuse('The field "previous_response_id" must be a string.', 'previous_response_id');
+  const inConversation = value('conversation') != null;
+  checkConversation(inConversation, previousId, generate);
   const streamId = value('stream_id') ?? undefined;
   if (streamId !== undefined && (typeof streamId !== 'string' || streamId.length > 200))
     throw refuse('The field "stream_id" must be a string of at most 200 characters.', 'stream_id');
-  return { bytes, scan, generate, stored: value('store') !== false, model: value('model'), previousId, streamId };
+  const [stored, model] = [value('store') !== false, value('model')];
+  return { bytes, scan, generate, stored, model, previousId, inConversation, streamId };
+}
+
+function checkConversation(inConversation: boolean, previousId: string | undefined, generate: boolean): void {
+  if (!inConversation) return;
+  if (!generate) throw refuse('A turn that generates nothing cannot be part of a conversation.', 'conversation');
+  if (previousId === undefined) return;
+  const message = 'Only one of the fields "previous_response_id" and "conversation" may be there.';
+  const code = 'mutually_exclusive_parameters';
+  throw new GatewayError('invalid_request', message, { field: 'conversation', code });
 }
 
 function scanned(bytes: Buffer): ObjectScan {

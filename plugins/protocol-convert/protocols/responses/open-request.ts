@@ -58,21 +58,23 @@ function compactionOf(
 function builtOn(body: RequestBody, address: Address, references: References): BuiltOn {
   return {
     ...references,
-    expanded(earlier, items) {
+    expanded(earlier, items, conversation) {
       const input = expandedInput(body.json, earlier, items);
-      const whole = rewritten(body, input);
+      const isConversation = conversation !== undefined;
+      const whole = rewritten(body, input, isConversation);
       let foreign: RequestBody | undefined;
       return {
         protocol: address.protocol(),
         call: address.preflight(whole),
         prepare(target, members) {
-          foreign ??= rewritten(body, foreignItems(input));
+          foreign ??= rewritten(body, foreignItems(input), isConversation);
           return { path: address.path, ...editBody(foreign, target, { members: relayedChoice(body.json, members) }) };
         },
         json: whole.json,
         ...compactionOf(whole.json, address),
         clientJson: body.json,
         keptItems: input.length - inputItems(body.json).length,
+        ...(isConversation ? { conversation } : {}),
       };
     },
     continued(tokens) {
@@ -84,14 +86,19 @@ function builtOn(body: RequestBody, address: Address, references: References): B
   };
 }
 
-/** The body with this input and without `previous_response_id`; its other bytes stay. */
-function rewritten({ bytes, json, scan }: RequestBody, input: readonly unknown[]): RequestBody {
+/** The body with this input and without what it stands for; its other bytes stay. `isConversation`: the gateway keeps it. */
+function rewritten(
+  { bytes, json, scan }: RequestBody,
+  input: readonly unknown[],
+  isConversation: boolean,
+): RequestBody {
   const text = JSON.stringify(input);
   const changes: Changes = {
-    remove: new Set(['previous_response_id']),
+    remove: new Set(['previous_response_id', ...(isConversation ? ['conversation'] : [])]),
     ...('input' in json ? { replace: { input: text } } : { insert: { input: text } }),
   };
   const edited = applyEdits(bytes, editsFor(scan, changes));
-  const { previous_response_id: _resolved, ...rest } = json;
-  return { bytes: edited, json: { ...rest, input }, scan: scanObject(edited) };
+  const { previous_response_id: _resolved, conversation, ...rest } = json;
+  const vendors = isConversation || conversation === undefined ? {} : { conversation };
+  return { bytes: edited, json: { ...rest, ...vendors, input }, scan: scanObject(edited) };
 }

@@ -21,6 +21,7 @@ const endings: Readonly<Record<string, Verdict>> = table({
   'response.failed': 'failed',
   'response.cancelled': 'failed',
 });
+const itemDone = 'response.output_item.done';
 const ended = new Set<unknown>(['completed', 'incomplete', 'in_progress', 'queued']);
 
 /** Whether a whole answer says that there is none. */
@@ -48,11 +49,18 @@ export class ResponsesUsageMeter implements UsageMeter {
   #tier: unknown;
   readonly #counts = new Counts();
   readonly #issued: UsageMeterOptions['issued'];
+  readonly #items: UsageMeterOptions['items'];
   readonly #costOf: CostOf | undefined;
   readonly #isPriced: UsageMeterOptions['isPriced'];
 
-  constructor({ costOf, issued, isPriced }: Pick<UsageMeterOptions, 'costOf' | 'issued' | 'isPriced'> = {}) {
+  constructor({
+    costOf,
+    issued,
+    items,
+    isPriced,
+  }: Pick<UsageMeterOptions, 'costOf' | 'issued' | 'items' | 'isPriced'> = {}) {
     this.#issued = issued;
+    this.#items = items;
     this.#costOf = costOf;
     this.#isPriced = isPriced;
   }
@@ -75,6 +83,7 @@ export class ResponsesUsageMeter implements UsageMeter {
     const named = leadingEvent(raw);
     if (named !== undefined && named !== 'error' && named !== 'response.created' && !Object.hasOwn(endings, named)) {
       takeRun(this.#counts, named);
+      if (this.#items !== undefined && named === itemDone) this.#items(readFrame(raw)?.json ?? {});
       if (this.#issued !== undefined && mayHoldIds(raw)) this.#issued(readFrame(raw)?.json ?? {});
       return 'pass';
     }
@@ -105,6 +114,7 @@ export class ResponsesUsageMeter implements UsageMeter {
     const response = objectOf(payload['response']);
     if (response !== undefined) this.#response(response);
     else this.#issued?.(payload);
+    if (type === itemDone) this.#items?.(payload);
     const ending = Object.hasOwn(endings, type) ? endings[type]! : 'pass';
     if (ending !== 'pass') this.complete = true;
     if (ending === 'failed') this.error = payload;
@@ -114,6 +124,7 @@ export class ResponsesUsageMeter implements UsageMeter {
   #response(response: JsonObject): void {
     this.upstreamId ??= textOf(response['id']);
     this.#issued?.(response);
+    this.#items?.(response);
     this.finish = textOf(response['status']) ?? this.finish;
     this.#tier = response['service_tier'] ?? this.#tier;
     const output = listOf(response['output']);

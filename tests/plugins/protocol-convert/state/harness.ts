@@ -95,7 +95,7 @@ export async function world(section: object = {}, host: FakeHost = fakeHost()): 
       const to: Target = targetFor('responses', 'm', { provider, credential });
       const tap = new ResponsesUsageMeter();
       tap.whole(answer);
-      state.keeper.recordRelayed(exchange, request, to)?.(tap);
+      state.keeper.recordRelayed(exchange, request, to).ended?.(tap);
     },
     async call(method, path, { account = 'anna', upstream } = {}) {
       const [bare, query] = path.split('?') as [string, string | undefined];

@@ -1,21 +1,41 @@
 /** A request's input items: references to earlier answers, their replacement by the items, the compaction order. Pure. */
 
+import { GatewayError } from '../../../../../core/contract/errors.ts';
 import { isObject, type JsonObject, listOf, textOf } from '../../../../../core/json/json.ts';
 import { invalid } from '../../../request/checks.ts';
 
 /** References to stored items or answers in a request. */
 export interface References {
   readonly responseId: string | undefined;
+  /** What `conversation` names; it may be the gateway's or a vendor's. */
+  readonly conversationId: string | undefined;
   readonly itemIds: readonly string[];
 }
 
-/** undefined: the request is complete in itself. Throws invalid_request for an id that is not a string. */
+/** undefined: the request is complete in itself. Throws invalid_request for an id that is not a string, and for two at once. */
 export function referencesIn(json: JsonObject): References | undefined {
   const id = json['previous_response_id'] ?? undefined;
   if (id !== undefined && typeof id !== 'string')
     throw invalid('The field "previous_response_id" must be a string.', 'previous_response_id');
   const itemIds = listOf(json['input']).flatMap((item) => referenceOf(item) ?? []);
-  return id === undefined && itemIds.length === 0 ? undefined : { responseId: id, itemIds };
+  const conversationId = conversationIn(json);
+  if (id !== undefined && conversationId !== undefined) {
+    const message = 'Only one of the fields "previous_response_id" and "conversation" may be there.';
+    throw new GatewayError('invalid_request', message, {
+      field: 'conversation',
+      code: 'mutually_exclusive_parameters',
+    });
+  }
+  return id === undefined && conversationId === undefined && itemIds.length === 0
+    ? undefined
+    : { responseId: id, conversationId, itemIds };
+}
+
+function conversationIn({ conversation }: JsonObject): string | undefined {
+  if (conversation === undefined || conversation === null) return undefined;
+  const id = isObject(conversation) ? conversation['id'] : conversation;
+  if (typeof id === 'string') return id;
+  throw invalid('The field "conversation" must be an id, or an object with an id.', 'conversation');
 }
 
 /** The id in an item reference; its type may be omitted, and then the item has no other member. */

@@ -10,6 +10,7 @@ export function requestEcho(request: JsonObject): JsonObject {
   const reasoning = objectOf(request['reasoning']) ?? {};
   return {
     background: false,
+    ...conversationEcho(request['conversation']),
     frequency_penalty: request['frequency_penalty'] ?? 0,
     instructions: request['instructions'] ?? null,
     max_output_tokens: request['max_output_tokens'] ?? null,
@@ -31,6 +32,11 @@ export function requestEcho(request: JsonObject): JsonObject {
     user: request['user'] ?? null,
     metadata: isObject(request['metadata']) ? request['metadata'] : {},
   };
+}
+
+function conversationEcho(conversation: unknown): JsonObject {
+  if (conversation === undefined || conversation === null) return {};
+  return { conversation: isObject(conversation) ? { id: conversation['id'] } : { id: conversation } };
 }
 
 /** `strict` is false by default: translated requests do not add what the client did not request. */
