@@ -6,13 +6,14 @@
 import type { Endpoint, Exchange, Next } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
-import { isObject, listOf, tryParse } from '../../../core/json/json.ts';
+import { isObject, listOf, objectOf, tryParse } from '../../../core/json/json.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import type { Protocol } from '../../common/wire/protocols.ts';
 import { invalid } from '../request/checks.ts';
 import { listPage } from './listing.ts';
 import { responseNotFound } from './not-found.ts';
 import type { ResponseRecord } from './record.ts';
+import { replayed } from './replay.ts';
 import type { ResponseStore } from './store.ts';
 import type { Upstreams } from './upstreams.ts';
 
@@ -48,7 +49,7 @@ export function stateEndpoints(options: StateEndpointsOptions): Endpoint[] {
     const record = await find(exchange);
     if (record.kind === 'relayed') return upstreams.ask(exchange, record, '', forward);
     if (exchange.request.query.get('stream') === 'true')
-      throw invalid('This response cannot be streamed again: leave out "stream".', 'stream');
+      return stream(replayed(objectOf(tryParse(record.response)) ?? {}, startOf(exchange.request.query)));
     return json(record.response);
   }
 
@@ -86,6 +87,18 @@ export function stateEndpoints(options: StateEndpointsOptions): Endpoint[] {
 
 function saying(summary: string): Pick<Endpoint, 'describes'> {
   return { describes: [{ summary }] };
+}
+
+/** The number of the last event that the client has; -1: it has none. */
+function startOf(query: URLSearchParams): number {
+  const after = query.get('starting_after');
+  if (after === null) return -1;
+  if (!/^\d{1,9}$/.test(after)) throw invalid('The field "starting_after" must be a whole number.', 'starting_after');
+  return Number(after);
+}
+
+function stream(body: string): Answer {
+  return { status: 200, headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' }, body };
 }
 
 function json(body: string): Answer {

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { GatewayError, UpstreamRefusal } from '../../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../../core/json/json.ts';
 import { endpointMatches } from '../../../../plugins/common/kit/endpoint-rules.ts';
+import { framesOf } from '../../../../plugins/common/wire/frame.ts';
 import { message, user, world } from './harness.ts';
 
 const relayedAnswer = { id: 'resp_up', object: 'response', status: 'completed', output: [message('x', 'msg_up')] };
@@ -114,13 +115,42 @@ for (const [what, query, field] of [
   });
 }
 
-test('an answer that the gateway stores is not streamed again', async () => {
+test('an answer that the gateway stores is streamed again as it was, from the number that the client names', async () => {
   const here = await world();
-  const id = await here.keep({ model: 'm', input: 'x' }, [message('y')]);
-  await assert.rejects(
-    here.call('GET', `/v1/responses/${id}?stream=true`),
-    (error: GatewayError) => error.field === 'stream',
+  const called = {
+    id: 'fc_1',
+    type: 'function_call',
+    status: 'completed',
+    call_id: 'c',
+    name: 'f',
+    arguments: '{"a":1}',
+  };
+  const reasoned = { id: 'rs_1', type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hm.' }] };
+  const id = await here.keep({ model: 'm', input: 'x' }, [reasoned, message('y'), called]);
+  const replay = async (query: string) => {
+    const { text } = await here.call('GET', `/v1/responses/${id}?stream=true${query}`);
+    return framesOf(text).map(({ json }) => json);
+  };
+  const events = await replay('');
+  const types = events.map(({ type }) => String(type).replace('response.', ''));
+  assert.deepEqual(types, [
+    ...['created', 'in_progress', 'output_item.added', 'reasoning_summary_part.added', 'reasoning_summary_text.delta'],
+    ...['reasoning_summary_text.done', 'reasoning_summary_part.done', 'output_item.done', 'output_item.added'],
+    ...['content_part.added', 'output_text.delta', 'output_text.done', 'content_part.done', 'output_item.done'],
+    ...['output_item.added', 'function_call_arguments.delta', 'function_call_arguments.done', 'output_item.done'],
+    'completed',
+  ]);
+  assert.deepEqual(
+    events.map((event) => event['sequence_number']),
+    events.map((_, index) => index),
   );
+  const { json } = await here.call('GET', `/v1/responses/${id}`);
+  assert.deepEqual(events.at(-1)!['response'], json);
+  assert.deepEqual(await replay('&starting_after=15'), events.slice(16));
+  for (const after of ['-1', 'x', '1.5'])
+    await assert.rejects(replay(`&starting_after=${after}`), (error: GatewayError) => {
+      return error.status === 400 && error.field === 'starting_after';
+    });
 });
 
 test('an answer is not cancelled, wherever it is stored: nothing is sent, and it stays', async () => {

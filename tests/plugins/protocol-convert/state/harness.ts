@@ -3,7 +3,7 @@
 import type { UpstreamRequest } from '../../../../core/contract/contract.ts';
 import { upstreamRequest } from '../../../../core/contract/contract.ts';
 import type { Answer } from '../../../../core/contract/message.ts';
-import type { JsonObject } from '../../../../core/json/json.ts';
+import { type JsonObject, tryParse } from '../../../../core/json/json.ts';
 import { caller } from '../../../../plugins/common/domain/accounts.ts';
 import { type Pinned, pinned } from '../../../../plugins/common/domain/calls.ts';
 import { providers, type Target } from '../../../../plugins/common/domain/upstreams.ts';
@@ -42,6 +42,7 @@ interface Request {
 interface Called {
   readonly status: number;
   readonly json: JsonObject;
+  readonly text: string;
   readonly sent: UpstreamRequest | undefined;
 }
 
@@ -110,8 +111,9 @@ export async function world(section: object = {}, host: FakeHost = fakeHost()): 
         if (upstream === undefined) throw new Error('nothing should be forwarded');
         return upstream;
       });
-      const json = JSON.parse(Buffer.from(answer.body as string).toString()) as JsonObject;
-      return { status: answer.status, json, sent: exchange.find(upstreamRequest) };
+      const text = Buffer.from(answer.body as string).toString();
+      const json = (tryParse(text) ?? {}) as JsonObject;
+      return { status: answer.status, json, text, sent: exchange.find(upstreamRequest) };
     },
   };
 }
