@@ -201,3 +201,60 @@ test('text whose deltas are numbered otherwise than in the item is said once, an
     }
   }
 });
+
+test('a call whose input is a text of no object is an error, whole and streamed', async () => {
+  for (const input of ['path a', '[1]', '{"path":']) {
+    const block = { type: 'tool_use', id: 'toolu_1', name: 'read', input };
+    const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [block] };
+    const tokens = { input_tokens: 1, output_tokens: 1 };
+    const body = JSON.stringify({ ...message, stop_reason: 'tool_use', usage: tokens });
+    const event = (type: string, members: object) =>
+      `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
+    const frames = [
+      event('message_start', { message: { ...message, content: [], stop_reason: null, usage: tokens } }),
+      event('content_block_start', { index: 0, content_block: block }),
+      event('content_block_stop', { index: 0 }),
+      event('message_delta', { delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 1 } }),
+      event('message_stop', {}),
+    ];
+    for (const client of others) {
+      await refusalOf(relay(asked(client, 'messages', false), wholeAnswer(body)));
+      const { answer, exchange } = await relay(asked(client, 'messages', true), streamAnswer(frames));
+      assert.match((await readBody(answer.body)).toString(), /"error":/, `${client}: ${input}`);
+      assert.equal(exchange.failure?.kind, 'upstream_failed', `${client}: ${input}`);
+    }
+  }
+});
+
+test('a chat stream that ends without a choice is an error, relayed too', async () => {
+  const usageFrame = `data: ${JSON.stringify({ ...completion({ choices: [], usage: chatUsage }), object: 'chat.completion.chunk' })}\n\n`;
+  for (const client of protocolNames) {
+    const { answer, exchange } = await relay(
+      asked(client, 'chat', true),
+      streamAnswer([usageFrame, 'data: [DONE]\n\n']),
+    );
+    const seen = clients[client].readStream((await readBody(answer.body)).toString());
+    assert.ok(seen.error !== undefined && exchange.failure !== undefined, client);
+    await refusalOf(relay(asked(client, 'chat', true), streamAnswer(['data: [DONE]\n\n'])));
+  }
+});
+
+test('sound and videos of an answer reach every client, as a link or a text where its protocol has no place for them', async () => {
+  const media = [
+    [{ inlineData: { mimeType: 'audio/wav', data: 'UklGRiQAAABXQVZF' } }, 'UklGRiQAAABXQVZF'],
+    [{ fileData: { mimeType: 'video/mp4', fileUri: 'https://cdn.example/clip.mp4' } }, 'https://cdn.example/clip.mp4'],
+    [{ fileData: { mimeType: 'video/mp4', fileUri: 'gs://bucket/clip.mp4' } }, 'gs://bucket/clip.mp4'],
+  ] as const;
+  for (const [part, told] of media)
+    for (const client of ['chat', 'responses', 'messages'] as const) {
+      const candidate = { content: { role: 'model', parts: [part] }, finishReason: 'STOP', index: 0 };
+      const json = JSON.stringify({
+        candidates: [candidate],
+        usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4 },
+      });
+      const whole = await relay(asked(client, 'gemini', false), wholeAnswer(json));
+      assert.ok((await readBody(whole.answer.body)).includes(told), `${client}: ${told}`);
+      const streamed = await relay(asked(client, 'gemini', true), streamAnswer([`data: ${json}\n\n`]));
+      assert.ok((await readBody(streamed.answer.body)).includes(told), `${client}, streamed: ${told}`);
+    }
+});

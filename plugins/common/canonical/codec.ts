@@ -49,6 +49,8 @@ export interface ClientCodec extends CallIdRule {
   readonly conversation: string;
   /** Decodes a client's request. Throws invalid_request with the field. */
   decodeRequest(json: JsonObject, context: DecodeContext): Prompt;
+  /** A text in the place of media that answers of this protocol cannot hold; absent: the encoders place all. */
+  mediaAsText?(media: MediaPart): string | undefined;
   /** Answers of this protocol hold no audio: decoders send its transcript as text. */
   readonly audioAsText?: true;
   /** Encodes a stream for a client. */

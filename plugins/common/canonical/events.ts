@@ -57,6 +57,13 @@ interface ChoiceState {
  * choice continues with another part, a call starts when its name is known, missing ids are generated, each end and
  * each `stop` is sent once, nothing follows it, and a `stop` with calls becomes `tool-calls`.
  */
+interface ReplyEventsOptions {
+  readonly names: ToolNames;
+  readonly idSeed: string;
+  readonly audioAsText?: boolean | undefined;
+  readonly mediaAsText?: ((media: MediaPart) => string | undefined) | undefined;
+}
+
 export class ReplyEvents {
   readonly #sink: Sink;
   readonly #names: ToolNames;
@@ -70,18 +77,17 @@ export class ReplyEvents {
   failure: string | undefined;
   /** The client's protocol has no audio (`Codec.audioAsText`). */
   readonly audioAsText: boolean;
+  readonly #mediaAsText: ReplyEventsOptions['mediaAsText'];
   readonly #callIds = new Set<string>();
   #blocks = 0;
   #started = false;
 
-  constructor(
-    sink: Sink,
-    options: { readonly names: ToolNames; readonly idSeed: string; readonly audioAsText?: boolean | undefined },
-  ) {
+  constructor(sink: Sink, options: ReplyEventsOptions) {
     this.#sink = sink;
     this.audioAsText = options.audioAsText ?? false;
     this.#names = options.names;
     this.#idSeed = options.idSeed;
+    this.#mediaAsText = options.mediaAsText;
   }
 
   /** This choice has some output: text, a call, anything. */
@@ -205,8 +211,12 @@ export class ReplyEvents {
 
   media(choice: number, media: MediaPart): void {
     if (this.#isStopped(choice)) return;
-    this.#closeOpen(choice, this.#state(choice));
-    this.#sink({ type: 'media', block: this.#begin(), choice, media });
+    const text = this.#mediaAsText?.(media);
+    if (text !== undefined) this.text(choice, text);
+    else {
+      this.#closeOpen(choice, this.#state(choice));
+      this.#sink({ type: 'media', block: this.#begin(), choice, media });
+    }
   }
 
   /** A search that says neither what was searched nor what was found is left out. */

@@ -74,6 +74,13 @@ export function dataUrl(source: Exclude<Source, { form: 'file' }>): string {
   return `data:${source.mediaType};base64,${source.base64}`;
 }
 
+/** Media of an answer as a text: a markdown image or link. */
+export function mediaLink({ kind, name, source }: MediaPart): string {
+  if (source.form === 'text') return source.text;
+  const url = source.form === 'file' ? source.id : dataUrl(source);
+  return `${kind === 'image' ? '!' : ''}[${name ?? kind}](${url})`;
+}
+
 /** The text of a plain-text document, given as text or as bytes; undefined for any other. */
 export function plainText(source: Source): string | undefined {
   if (source.form === 'text') return source.text;

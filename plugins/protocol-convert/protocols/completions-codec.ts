@@ -2,6 +2,7 @@
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../../core/json/json.ts';
 import type { Codec, ReplyEncoder } from '../../common/canonical/codec.ts';
+import { mediaLink } from '../../common/encoding/media.ts';
 import { formatFrame } from '../../common/kit/sse.ts';
 import { chatCodec } from './chat/codec.ts';
 import { asConversation } from './completions-request.ts';
@@ -11,6 +12,7 @@ export const completionsCodec: Codec = {
   conversation: 'prompt',
   decodeRequest: (json, context) => chatCodec.decodeRequest(asConversation(json), context),
   audioAsText: true,
+  mediaAsText: mediaLink,
   createEncoder: (context) => asTexts(chatCodec.createEncoder(context)),
   encodeReply: (reply, context) => completionOf(chatCodec.encodeReply(reply, context), 'message') ?? {},
   withoutSeals: (json) => json,

@@ -19,7 +19,7 @@ import { keptItems } from './items.ts';
 
 /** Seals a summary for the client. */
 export type SealSummary = (summary: string) => string;
-export type ReplyCodec = Pick<Codec, 'audioAsText' | 'createEncoder' | 'encodeReply'>;
+export type ReplyCodec = Pick<Codec, 'audioAsText' | 'mediaAsText' | 'createEncoder' | 'encodeReply'>;
 
 const completed = { status: 'completed', reason: undefined } as const;
 const maxCharacters = 8 * 2 ** 20;

@@ -72,6 +72,7 @@ export class ResponseTranslation implements Reshape {
       names: options.way.names,
       idSeed: options.context.exchangeId.replaceAll('-', '').slice(-12),
       audioAsText: options.client.audioAsText,
+      mediaAsText: options.client.mediaAsText,
     });
     this.#decoder = options.upstream.createDecoder(this.#events);
     this.#parser = new FrameParser(options.upstream.deltaPaths);

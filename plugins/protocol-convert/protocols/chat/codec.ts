@@ -1,6 +1,8 @@
 /** The chat codec between the wire format and the canonical format. */
 import type { Codec } from '../../../common/canonical/codec.ts';
 import type { Spelling } from '../../../common/canonical/dropped-parameters.ts';
+import type { MediaPart } from '../../../common/canonical/prompt.ts';
+import { mediaLink } from '../../../common/encoding/media.ts';
 import { decodeRequest } from './decode/request.ts';
 import { ChatDecoder, decodeReply } from './decode/stream.ts';
 import { encodeReply } from './encode/reply.ts';
@@ -64,7 +66,13 @@ export const chatCodec: Codec = {
     ['choices', '0', 'delta', 'tool_calls', '0', 'function', 'arguments'],
   ],
   decodeReply,
+  mediaAsText: (media) => (isHeld(media) ? undefined : mediaLink(media)),
   createEncoder: (context) => new ChatEncoder(context),
   encodeReply,
   withoutSeals,
 };
+
+/** Messages of an assistant have members for images and for the bytes of sound. */
+function isHeld({ kind, source }: MediaPart): boolean {
+  return kind === 'image' ? source.form !== 'file' : kind === 'audio' && source.form === 'bytes';
+}

@@ -54,6 +54,7 @@ export class ChatUsageMeter implements UsageMeter {
   #transcriptBytes = 0;
   #isDone = false;
   #isFirst = true;
+  #hasChoices = false;
   readonly #issued: UsageMeterOptions['issued'];
   #matters = matters;
   readonly #searches: boolean;
@@ -86,7 +87,10 @@ export class ChatUsageMeter implements UsageMeter {
   frame(raw: Buffer): Verdict {
     if (raw.length <= longestDoneFrame && raw.includes(done)) {
       this.#isDone = true;
-      return 'last';
+      if (this.#hasChoices || this.text.bytes > 0) return 'last';
+      this.error ??= { error: { message: 'The answer is empty.', code: 502 } };
+      this.hidesError = true;
+      return 'failed';
     }
     const latin1 = asLatin1(raw);
     const repeated = this.#repeated.textBytes(latin1);
@@ -157,6 +161,7 @@ export class ChatUsageMeter implements UsageMeter {
 
   #meterChoices(payload: JsonObject): void {
     const choices = listOf(payload['choices']);
+    if (choices.length > 0) this.#hasChoices = true;
     if (this.#searches && hasSearched(payload, choices)) this.#counts.take('searched', 1);
     if (this.#issued !== undefined && choices.length > 0) this.#recordIds(this.#issued, choices);
     for (const choice of choices) {

@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../../../core/json/json.ts';
 import type { Codec } from '../../../common/canonical/codec.ts';
 import { readCount } from '../../../common/domain/usage.ts';
+import { mediaLink } from '../../../common/encoding/media.ts';
 import { decodeRequest } from './decode/request.ts';
 import { decodeReply, MessagesDecoder } from './decode/stream.ts';
 import { MessagesContinuation } from './encode/continuation.ts';
@@ -54,6 +55,7 @@ export const messagesCodec: Codec = {
   createDecoder: (events) => new MessagesDecoder(events),
   decodeReply,
   audioAsText: true,
+  mediaAsText: mediaLink,
   createEncoder: (context) => new MessagesEncoder(context),
   createContinuation: () => new MessagesContinuation(),
   encodeReply,

@@ -2,8 +2,10 @@
 import { type JsonObject, objectOf, textOf } from '../../../../core/json/json.ts';
 import type { Codec, OpenSeal } from '../../../common/canonical/codec.ts';
 import type { Spelling } from '../../../common/canonical/dropped-parameters.ts';
+import type { MediaPart } from '../../../common/canonical/prompt.ts';
 import { isSealed } from '../../../common/canonical/sealed-text.ts';
 import { readCount } from '../../../common/domain/usage.ts';
+import { mediaLink } from '../../../common/encoding/media.ts';
 import { invalid } from '../../request/checks.ts';
 import { compactionMaker } from './decode/input.ts';
 import { decodeRequest } from './decode/request.ts';
@@ -68,6 +70,7 @@ export const responsesCodec: Codec = {
   createDecoder: (events) => new ResponsesDecoder(events),
   decodeReply,
   audioAsText: true,
+  mediaAsText: (media) => (isImage(media) ? undefined : mediaLink(media)),
   createEncoder: (context) => new ResponsesEncoder(context),
   createContinuation: () => new ResponsesContinuation(),
   encodeReply,
@@ -80,6 +83,10 @@ export const responsesCodec: Codec = {
     tokens: (json) => readCount(json['input_tokens']),
   },
 };
+
+function isImage({ kind, source }: MediaPart): boolean {
+  return kind === 'image' && source.form !== 'file';
+}
 
 /** Throws invalid_request for a sealed summary that cannot be opened: without it the conversation is incomplete. */
 function withoutSeals(json: JsonObject, open: OpenSeal): JsonObject {

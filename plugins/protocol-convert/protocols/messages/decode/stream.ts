@@ -203,6 +203,7 @@ export class MessagesDecoder implements ReplyDecoder {
   #stopCall(open: OpenBlock): void {
     const input = open.json || open.given;
     if (isObject(tryParse(input))) this.#events.endCall(choice, open.number, { input });
+    else if (open.json === '' && !isNothing(open.given)) this.#events.failure = 'the input of a call is no object';
     else this.#doubtful = open.number;
   }
 
@@ -223,6 +224,10 @@ export class MessagesDecoder implements ReplyDecoder {
     this.#searches.delete(id);
     this.#events.search(choice, { kind: 'search', id, queries, results: decodeSearchResults(content, keepAsWritten) });
   }
+}
+
+function isNothing(input: string): boolean {
+  return ['', 'null', '[]', '""'].includes(input.trim());
 }
 
 /** Streams start with an empty input and send it in deltas; whole answers contain all of it. */

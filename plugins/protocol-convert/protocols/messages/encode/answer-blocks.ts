@@ -1,10 +1,9 @@
 /** Encodes blocks of an answer that streams and whole answers share. Pure. */
 import { isObject, type JsonObject, tryParse } from '../../../../../core/json/json.ts';
-import type { MediaPart, SearchPart } from '../../../../common/canonical/prompt.ts';
+import type { SearchPart } from '../../../../common/canonical/prompt.ts';
 import type { StopReason } from '../../../../common/canonical/reply.ts';
 import { parseExact } from '../../../../common/encoding/exact-json.ts';
 import { shortHash } from '../../../../common/encoding/hash.ts';
-import { dataUrl } from '../../../../common/encoding/media.ts';
 import { legalCallId } from '../../../../common/encoding/tool-ids.ts';
 import { isPacked } from '../../../translate/call-ids.ts';
 import { searchResultJson } from '../citations.ts';
@@ -72,15 +71,6 @@ export function searchBlocks({ id, queries, results }: SearchPart, seal: Seal): 
 function searchId(id: string): string {
   if (/^srvtoolu_[a-zA-Z0-9_]{1,64}$/.test(id)) return id;
   return `srvtoolu_${/^[a-zA-Z0-9_]{1,64}$/.test(id) ? id : shortHash(id, 24)}`;
-}
-
-/** An image or audio as text, as answers of this protocol hold text only: a markdown image or link. */
-export function mediaText(media: MediaPart): string {
-  const { source } = media;
-  if (source.form === 'text') return source.text;
-  if (source.form === 'file') return '';
-  const url = source.form === 'url' ? source.url : dataUrl(source);
-  return `${media.kind === 'image' ? '!' : ''}[${media.name ?? media.kind}](${url})`;
 }
 
 /** The reason of an answer's end, in this protocol's values. */

@@ -4,12 +4,12 @@ import { type JsonObject, tryParse } from '../../../../../core/json/json.ts';
 import type { ReplyContext } from '../../../../common/canonical/codec.ts';
 import type { Citation, Part, ToolCallPart } from '../../../../common/canonical/prompt.ts';
 import type { Reply } from '../../../../common/canonical/reply.ts';
+import { mediaLink } from '../../../../common/encoding/media.ts';
 import { citationJson } from '../citations.ts';
 import { usageJson } from '../usage.ts';
 import {
   endingOf,
   inputObjectJson,
-  mediaText,
   messageHead,
   redactedBlock,
   type Seal,
@@ -54,7 +54,7 @@ function blocksOf(part: Part, seal: Seal): readonly JsonObject[] {
     case 'tool-result':
       return [];
     default: {
-      const text = mediaText(part);
+      const text = mediaLink(part);
       return text === '' ? [] : [{ type: 'text', text, citations: null }];
     }
   }

@@ -3,10 +3,11 @@ import type { GatewayError } from '../../../../../core/contract/errors.ts';
 import { isObject, listOf, textOf } from '../../../../../core/json/json.ts';
 import type { ReplyContext, ReplyEncoder } from '../../../../common/canonical/codec.ts';
 import type { Event, StopReason } from '../../../../common/canonical/reply.ts';
+import { mediaLink } from '../../../../common/encoding/media.ts';
 import { citationJson } from '../citations.ts';
 import { streamError } from '../errors.ts';
 import { usageAtStart, usageJson } from '../usage.ts';
-import { endingOf, mediaText, messageHead, type Seal } from './answer-blocks.ts';
+import { endingOf, messageHead, type Seal } from './answer-blocks.ts';
 import { messageDeltaFrame, messageStartFrame, messageStopFrame, pingFrame } from './frames.ts';
 import { SearchBlock, type StreamBlock, TextBlock, ThinkingBlock, ToolBlock } from './stream-blocks.ts';
 
@@ -79,7 +80,7 @@ export class MessagesEncoder implements ReplyEncoder {
           ? ''
           : this.#add(new SearchBlock(event.block, event.search, this.#seal));
       case 'media':
-        return this.#addText(event.block, mediaText(event.media));
+        return this.#addText(event.block, mediaLink(event.media));
       case 'refusal-delta':
         this.#refusal += event.text;
         return this.#grow(event.block, event.text);
