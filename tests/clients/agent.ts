@@ -55,6 +55,8 @@ function waysToRead(file: string): readonly (readonly [string, object | string])
   return [
     ['Read', { file_path: file }],
     ['Bash', { command: `cat ${file}`, description: 'Show the file' }],
+    ['view', { path: file }],
+    ['bash', { command: `cat ${file}`, description: 'Show the file' }],
     ['exec_command', { cmd: `cat ${file}` }],
     ['shell', { command: ['cat', file] }],
     ['exec', script],

@@ -6,7 +6,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-export type ClientName = 'claude-code' | 'codex';
+export type ClientName = 'claude-code' | 'codex' | 'copilot';
 
 interface Distribution {
   readonly version: string;
@@ -35,6 +35,11 @@ const distributions: Readonly<Record<ClientName, Distribution>> = {
     version: '0.169.0',
     package: `@openai/codex@0.169.0-${platform}`,
     binary: `@openai/codex/vendor/${triple[platform]}/bin/codex`,
+  },
+  copilot: {
+    version: '1.0.102',
+    package: `@github/copilot-${platform}@1.0.102`,
+    binary: `@github/copilot-${platform}/copilot`,
   },
 };
 

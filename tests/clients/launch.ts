@@ -5,14 +5,16 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 export interface Client {
   readonly name: string;
   /** The client's own protocol, and the model that it asks for. */
-  readonly protocol: 'messages' | 'responses';
+  readonly protocol: 'chat' | 'messages' | 'responses';
   readonly model: string;
   readonly usesWebSocket: boolean;
+  /** It asks for calls that follow their schemas, as Gemini alone can be asked: `tool_choice: "validated"`. */
+  readonly validates?: true;
   /** Command line and environment of one headless turn; writes its configuration into `home`. */
   prepare(turn: Turn): Promise<{ words: string[]; environment: Record<string, string> }>;
   /** The final answer, out of what it printed. */
@@ -100,11 +102,35 @@ supports_websockets = ${!isFleet}
 `;
 }
 
+/** Offline it asks its provider alone: no account, no update. Its program unpacks itself once, beside where it is installed. */
+const copilot = (name: string, wire: Pick<Client, 'protocol' | 'model' | 'usesWebSocket' | 'validates'>): Client => ({
+  name,
+  ...wire,
+  async prepare({ prompt, origin, key }) {
+    const binary = process.env['COPILOT_BINARY']!;
+    return {
+      words: [binary, '-p', prompt, '--silent', '--allow-all-tools', '--no-auto-update'],
+      environment: {
+        COPILOT_OFFLINE: 'true',
+        COPILOT_CACHE_HOME: join(dirname(binary), 'unpacked'),
+        COPILOT_PROVIDER_BASE_URL: `${origin}/v1`,
+        COPILOT_PROVIDER_API_KEY: key,
+        COPILOT_PROVIDER_WIRE_API: wire.protocol === 'responses' ? 'responses' : 'completions',
+        COPILOT_PROVIDER_TRANSPORT: wire.usesWebSocket ? 'websockets' : 'http',
+        COPILOT_MODEL: wire.model,
+      },
+    };
+  },
+  answerIn: (stdout) => stdout,
+});
+
 /** With newer models Codex declares its tools in namespaces within the input, and works by scripts: a tool of free text. */
 export const clients: readonly Client[] = [
   claudeCode,
   codex('Codex CLI', 'gpt-5.5'),
   codex('Codex CLI with scripts', 'gpt-6.1-sol'),
+  copilot('Copilot CLI', { protocol: 'chat', model: 'gemini-3.5-pro', usesWebSocket: false, validates: true }),
+  copilot('Copilot CLI in responses', { protocol: 'responses', model: 'gpt-5.5', usesWebSocket: !isFleet }),
 ];
 
 /** One turn in `directory`, with nothing of this process's environment but the path. */

@@ -21,10 +21,15 @@ const sealing = !fleet ? ['-rn'] : process.getuid?.() === 0 ? ['-n'] : ['-cn', '
 
 try {
   if (fleet && !(hasPostgresPrograms && hasRedis)) throw new NotInstalled('PostgreSQL or Redis is not installed.');
-  const [claudeCode, codex] = await Promise.all([install('claude-code'), install('codex')]);
+  const [claudeCode, codex, copilot] = await Promise.all([
+    install('claude-code'),
+    install('codex'),
+    install('copilot'),
+  ]);
   process.exitCode = await runTurns({
     CLAUDE_CODE_BINARY: claudeCode,
     CODEX_BINARY: codex,
+    COPILOT_BINARY: copilot,
     ...(fleet ? { CLIENTS_ON: 'fleet' } : {}),
     ...(only === undefined ? {} : { ONLY_PROTOCOL: only }),
   });

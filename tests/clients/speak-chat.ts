@@ -72,6 +72,7 @@ function read(body: Json): Asked {
   const tools = (body.tools ?? []).map((tool: Json): string => tool.function.name);
   for (const name of tools) must(/^[\w-]{1,64}$/.test(name), `the tool's name ${name} is not allowed`);
   must(new Set(tools).size === tools.length, 'two tools have one name');
+  checkToolChoice(body.tool_choice);
   if (body.stream) must(body.stream_options?.include_usage === true, 'nobody asked for usage');
   return {
     model: body.model,
@@ -80,6 +81,12 @@ function read(body: Json): Asked {
     result,
     schema: body.response_format?.json_schema?.schema,
   };
+}
+
+/** The words that the vendors of chat and of responses know; an object names a tool. */
+export function checkToolChoice(choice: Json): void {
+  const isKnown = choice === undefined || typeof choice === 'object' || /^(auto|none|required)$/.test(choice);
+  must(isKnown, `Invalid value for tool_choice: ${choice}`);
 }
 
 function textOf(content: Json): string {

@@ -65,6 +65,11 @@ function read(body: Json, url: URL): Asked {
   const declared: Json[] = (body.tools ?? []).flatMap((tool: Json) => tool.functionDeclarations ?? []);
   for (const { name } of declared) must(/^[a-zA-Z_][\w.:-]{0,63}$/.test(name), `Invalid function name: ${name}`);
   for (const { parameters } of declared) checkSubset(parameters);
+  const mode = body.toolConfig?.functionCallingConfig?.mode ?? 'AUTO';
+  must(
+    /^(AUTO|ANY|NONE|VALIDATED)$/.test(mode),
+    `Invalid value at 'tool_config.function_calling_config.mode': ${mode}`,
+  );
   const { responseJsonSchema, responseSchema } = body.generationConfig ?? {};
   const [, model, method] = /models\/([^/]+):(\w+)$/.exec(decodeURIComponent(url.pathname))!;
   const stream = method === 'streamGenerateContent';

@@ -1,5 +1,6 @@
 /** Responses as the loopback vendor reads and speaks them. */
 import { type Asked, type Move, must, type Offer, pieces, reported, signature, thought } from './agent.ts';
+import { checkToolChoice } from './speak-chat.ts';
 import type { Json, Speech } from './vendor.ts';
 
 const head = { id: 'resp_1', object: 'response', created_at: 1_790_000_000, model: 'vendors-own-model' };
@@ -125,6 +126,7 @@ function read(body: Json): Asked {
   for (const { name } of tools) must(/^[\w-]{1,64}$/.test(name), `the tool's name ${name} is not allowed`);
   const names = new Set(tools.map(({ namespace, name }) => `${namespace}.${name}`));
   must(names.size === tools.length, 'two tools have one name');
+  checkToolChoice(body.tool_choice);
   return { model: body.model, stream: body.stream === true, tools, result, schema: body.text?.format?.schema };
 }
 

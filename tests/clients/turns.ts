@@ -1,4 +1,4 @@
-/** Claude Code and Codex CLI each read a file through the gateway, whatever protocol the model behind it speaks. */
+/** Claude Code, Codex CLI and GitHub Copilot CLI each read a file through the gateway, whatever protocol the model behind it speaks. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -56,6 +56,8 @@ for (const protocol of protocols.filter((name) => name === (process.env['ONLY_PR
         assert.equal(upgrades > 0, client.usesWebSocket);
         // What the model has signed comes back to it, through a client of another protocol too. Chat has no signatures.
         if (protocol !== 'chat') assert.ok(JSON.stringify(requests.at(-1)!.body).includes(signature));
+        if (client.validates && protocol === 'gemini')
+          for (const { body } of requests) assert.equal(body.toolConfig.functionCallingConfig.mode, 'VALIDATED');
       });
 
     test('what clients ask beside their turns is answered', async () => {
