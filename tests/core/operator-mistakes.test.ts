@@ -42,13 +42,13 @@ testMistakes([
     'a plugin too low in the list',
     'auth, plans, rate-limit, providers, models, billing',
     'plans, rate-limit, providers, models, billing, auth',
-    'gateway.yaml:3: On 24 endpoints, such as GET /v1/models, "plans", "rate-limit", "models" and "billing" use the context value "caller", but "auth", which sets it, stands below: move "auth" above "plans".',
+    'gateway.yaml:3: On 33 endpoints, such as GET /v1/models, "plans", "rate-limit", "models" and "billing" use the context value "caller", but "auth", which sets it, stands below: move "auth" above "plans".',
   ],
   [
     'a plugin missing in the list',
     'models, billing',
     'billing',
-    'gateway.yaml:3: On 9 endpoints, such as POST /v1/chat/completions, "billing" and "route" require the context value "model", which no plugin sets: add "models" above "billing".',
+    'gateway.yaml:3: On 10 endpoints, such as POST /v1/chat/completions, "billing" and "route" require the context value "model", which no plugin sets: add "models" above "billing".',
   ],
   [
     'a plugin without the service that it needs',
@@ -218,7 +218,7 @@ testMistakes([
     'a client protocol that does not exist',
     'storage:\n',
     'protocol-convert: { expose: [openai] }\nstorage:\n',
-    'gateway.yaml:4: protocol-convert.expose.0: there is no protocol "openai" for clients; known are chat, responses, messages, gemini',
+    'gateway.yaml:4: protocol-convert.expose.0: there is no protocol "openai" for clients; known are chat, responses, messages, gemini, completions',
   ],
   [
     'an address that is none',
