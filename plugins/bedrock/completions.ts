@@ -8,6 +8,7 @@ import { readCount } from '../common/domain/usage.ts';
 import { formatFrame } from '../common/kit/sse.ts';
 import type { Reading } from '../common/wire/counts.ts';
 import { FrameMeter, readSides } from '../common/wire/frame-meter.ts';
+import { openingWhere } from '../common/wire/opening-frames.ts';
 import type { WireProtocol } from '../common/wire/protocols.ts';
 import type { UsageMeterOptions, Verdict } from '../common/wire/usage-meter.ts';
 import { readError } from './errors.ts';
@@ -26,6 +27,10 @@ export function completions(
     ...invokeHeaders,
     codec: { needsBytes, encodeRequest, createDecoder: (events) => new CompletionDecoder(events), decodeReply },
     createUsageMeter: (_call, options) => new CompletionUsageMeter(options),
+    isOpening: openingWhere((json) => {
+      const part = partOf(json);
+      return part?.text === '' && part.calls.length === 0 && part.stop === undefined;
+    }),
     framing: chunkStream(() => frameOf),
     readError,
   };

@@ -1,6 +1,7 @@
 /** Bedrock: Converse for all models, and models in their own formats by InvokeModel. */
 import { definePlugin } from '../../core/contract/contract.ts';
 import { z } from '../../core/contract/schema.ts';
+import { openingNamed } from '../common/wire/opening-frames.ts';
 import { type WireProtocol, wireProtocols } from '../common/wire/protocols.ts';
 import { claude } from './claude.ts';
 import { ConverseDecoder, decodeReply } from './decode.ts';
@@ -28,6 +29,7 @@ const converse: WireProtocol = {
     decodeReply,
   },
   createUsageMeter: () => new ConverseUsageMeter(),
+  isOpening: openingNamed('messageStart'),
   framing: eventStream,
   readError,
 };

@@ -4,6 +4,7 @@ import { isObject, type JsonObject, objectOf, tryParse } from '../../core/json/j
 import type { EncodeContext, EncodedRequest } from '../common/canonical/codec.ts';
 import type { Prompt } from '../common/canonical/prompt.ts';
 import { formatFrame } from '../common/kit/sse.ts';
+import { openingNamed } from '../common/wire/opening-frames.ts';
 import type { WireProtocol } from '../common/wire/protocols.ts';
 import { ConverseDecoder, decodeReply } from './decode.ts';
 import { encodeRequest } from './encode.ts';
@@ -25,6 +26,7 @@ export const nova: WireProtocol = {
     decodeReply,
   },
   createUsageMeter: () => new ConverseUsageMeter(),
+  isOpening: openingNamed('messageStart'),
   framing: chunkStream(novaEvents),
   readError,
 };

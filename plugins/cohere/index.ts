@@ -1,6 +1,7 @@
 /** Cohere's chat protocol, version 2: `/v2/chat`. */
 import { definePlugin } from '../../core/contract/contract.ts';
 import { z } from '../../core/contract/schema.ts';
+import { openingNamed } from '../common/wire/opening-frames.ts';
 import { type WireProtocol, wireProtocols } from '../common/wire/protocols.ts';
 import { CohereDecoder, decodeReply } from './decode.ts';
 import { encodeRequest, path } from './encode.ts';
@@ -15,6 +16,7 @@ const protocol: WireProtocol = {
   defaultHeaders: {},
   codec: { needsBytes: [], encodeRequest, createDecoder: (events) => new CohereDecoder(events), decodeReply },
   createUsageMeter: (_call, options) => new CohereUsageMeter(options),
+  isOpening: openingNamed('message-start'),
 };
 
 export default definePlugin({

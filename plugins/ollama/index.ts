@@ -1,7 +1,9 @@
 /** The native protocol of Ollama servers: `/api/chat`, with streams of JSON lines. */
 import { definePlugin } from '../../core/contract/contract.ts';
 import { z } from '../../core/contract/schema.ts';
+import { objectOf } from '../../core/json/json.ts';
 import { jsonLines } from '../common/wire/json-lines.ts';
+import { isBlankBut, openingWhere } from '../common/wire/opening-frames.ts';
 import { type WireProtocol, wireProtocols } from '../common/wire/protocols.ts';
 import { createDecoder, decodeReply } from './decode.ts';
 import { encodeRequest, path } from './encode.ts';
@@ -17,6 +19,7 @@ const protocol: WireProtocol = {
   defaultHeaders: {},
   codec: { needsBytes: ['image'], encodeRequest, createDecoder, decodeReply },
   createUsageMeter: () => new OllamaUsageMeter(),
+  isOpening: openingWhere(({ done, message }) => done === false && isBlankBut(objectOf(message) ?? {}, 'role')),
   framing: jsonLines,
 };
 

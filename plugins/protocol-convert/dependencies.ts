@@ -34,6 +34,8 @@ export interface Tools {
     readonly ofAnswers: readonly CallTransform[];
   };
   readonly log: Log;
+  /** For how long the frames of a stream that say nothing yet are held back, in milliseconds. */
+  openingMs(): number;
   /** The gateway's own error shape, if it has one. */
   shape(): ErrorShape | undefined;
 }

@@ -23,7 +23,7 @@ import { database } from '../common/domain/database.ts';
 import { errorShape } from '../common/domain/error-shape.ts';
 import { catalog, model } from '../common/domain/models.ts';
 import { uploadedFiles } from '../common/domain/stored-files.ts';
-import { providers, target, translations } from '../common/domain/upstreams.ts';
+import { openings, providers, target, translations } from '../common/domain/upstreams.ts';
 import { callTransforms } from '../common/wire/call-transforms.ts';
 import {
   hasClients,
@@ -51,13 +51,16 @@ import { countCall, mustCount } from './translate/count-call.ts';
 import { Sealer } from './translate/seal.ts';
 import { SignatureCache } from './translate/signature-cache.ts';
 
+/** Without `route`, whose setting it is. */
+const usualOpeningMs = 5_000;
+
 export default definePlugin<ProtocolConvertConfig>({
   name: 'protocol-convert',
   config: configSchema,
   extensionPoints: [wireProtocols, callTransforms],
   extends: [wireProtocols],
   services: {
-    optional: [database, errorShape, providers, catalog, uploadedFiles],
+    optional: [database, errorShape, providers, catalog, uploadedFiles, openings],
     provides: [translations, upstreamProbes],
   },
   requires: [call, opened, target],
@@ -102,6 +105,7 @@ export default definePlugin<ProtocolConvertConfig>({
         };
       }),
       shape: () => host.find(errorShape),
+      openingMs: () => host.find(openings)?.heldMs ?? usualOpeningMs,
     };
     const instance: PluginInstance<ProtocolConvertConfig> = {
       get endpoints() {

@@ -57,7 +57,7 @@ const hedgeSchema = z.strictObject({
   after: durationOrOff()
     .prefault('off')
     .describe(
-      'How long a target may be silent (no first event of a stream, no head of an answer) before another one is asked beside ' +
+      'How long a target may be silent (no word of a stream, no head of an answer) before another one is asked beside ' +
         'it; off: never. The client pays for the one that answers first; the other is booked as absorbed. A model may say otherwise.',
     ),
   share: z
@@ -103,6 +103,13 @@ const settings = z.strictObject({
     .describe(
       'Which target of a model is tried first. ordered: as listed, by weight where they have one; fastest: the one ' +
         'that answers soonest in recent traffic. A model may set its own.',
+    ),
+  opening: duration()
+    .refine((milliseconds) => milliseconds <= 60_000, 'must be at most 1m')
+    .prefault('5s')
+    .describe(
+      'How long the beginning of a stream is held back while it has nothing that a client can use (no word, reasoning, item or ' +
+        'call): until then an error in it is followed by another attempt as before the head. 0s: not at all.',
     ),
   breaker: breakerSchema.prefault({}).describe('When targets that fail are passed over, and for how long.'),
   affinity: affinitySchema.prefault({}).describe('What keeps requests together whose prompts a vendor has cached.'),

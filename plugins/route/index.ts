@@ -6,7 +6,7 @@ import { caller } from '../common/domain/accounts.ts';
 import { upstreamHealth } from '../common/domain/admin/upstreams.ts';
 import { attempts, call, conversation, pinned, spendGuard } from '../common/domain/calls.ts';
 import { model } from '../common/domain/models.ts';
-import { providers, target } from '../common/domain/upstreams.ts';
+import { openings, providers, target } from '../common/domain/upstreams.ts';
 import { Sessions } from './affinity.ts';
 import { beginBackgroundCall } from './background-calls.ts';
 import { endpointServices } from './candidates.ts';
@@ -19,7 +19,7 @@ import { RoutingSession } from './routing-session.ts';
 export default definePlugin<RouteConfig>({
   name: 'route',
   config: routeSchema,
-  services: { requires: [providers], optional: [...endpointServices], provides: [upstreamHealth] },
+  services: { requires: [providers], optional: [...endpointServices], provides: [upstreamHealth, openings] },
   requires: [call, model],
   optional: [pinned, conversation, caller, spendGuard],
   sets: [target, attempts],
@@ -37,6 +37,11 @@ export default definePlugin<RouteConfig>({
           current.breaker,
           forced && current.breaker.all_open !== 'refuse',
         ),
+    });
+    host.provide(openings, {
+      get heldMs() {
+        return current.opening;
+      },
     });
     // Health and sessions are kept when the settings change.
     const tools: Tools = {

@@ -130,6 +130,60 @@ test('an error in the first frame of a stream goes to the second vendor', async 
   assert.deepEqual([books.ends, books.charges.length, books.attempts.length], [['charged answered'], 1, 2]);
 });
 
+const chunk = (json: object, event?: string) =>
+  `${event === undefined ? '' : `event: ${event}\n`}data: ${JSON.stringify(json)}\n\n`;
+const response = { id: 'resp_1', object: 'response', output: [], usage: null };
+const message = { id: 'msg_1', role: 'assistant', content: [], usage: { input_tokens: 9, output_tokens: 1 } };
+/** Streams that are refused for overload behind frames that say nothing yet. */
+const refusedWithin: Record<DialectName, string> = {
+  chat:
+    chunk({ id: 'c', choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] }) +
+    chunk({ error: { message: 'Go away', code: 429 } }),
+  responses:
+    chunk({ type: 'response.created', response: { ...response, status: 'in_progress' } }, 'response.created') +
+    chunk({ type: 'response.in_progress', response: { ...response, status: 'in_progress' } }, 'response.in_progress') +
+    chunk(
+      {
+        type: 'response.failed',
+        response: { ...response, status: 'failed', error: { code: 'rate_limit_exceeded', message: 'Go away' } },
+      },
+      'response.failed',
+    ),
+  messages:
+    chunk({ type: 'message_start', message }, 'message_start') +
+    chunk({ type: 'error', error: { type: 'rate_limit_error', message: 'Go away' } }, 'error'),
+  gemini:
+    chunk({ candidates: [{ index: 0, content: { role: 'model', parts: [{ text: '' }] } }] }) +
+    chunk({ error: { code: 429, status: 'RESOURCE_EXHAUSTED', message: 'Go away' } }),
+};
+
+test('a refusal in a stream before any word goes to the second vendor and rests the key, and no client pays for it', async () => {
+  for (const dialect of dialectNames) {
+    const number = nextCase();
+    const headers = { 'content-type': 'text/event-stream' };
+    const script = { headers, body: refusedWithin[dialect], cuts: [60, 90, 200] };
+    const { told, customer } = await ask(`pair${number}`, dialect, script, true);
+    assert.equal(told.status, 200, dialect);
+    assert.match(told.text, dialects[dialect].terminal);
+    assert.doesNotMatch(told.text, /Go away|msg_1|resp_1/);
+    const { ends, charges, attempts } = await house.books(customer);
+    assert.deepEqual(
+      [ends, charges.length, charges[0]!.provider, attempts.map(({ result, status }) => `${result} ${status}`)],
+      [['charged answered'], 1, 'sandbox', ['refused 429', 'answered 200']],
+      dialect,
+    );
+    // What the opening has counted may be on the vendor's bill.
+    const absorbed = dialect === 'messages' ? [true, 9] : [false, undefined];
+    assert.deepEqual([charges[0]!.absorbed > 0n, attempts[0]!.usage?.input], absorbed, dialect);
+    assert.equal((await ask(`pair${number}`, dialect, script, true)).replayed, 0, 'the key rests');
+
+    const alone = await ask(`alone${nextCase()}`, dialect, script, true);
+    assert.equal(alone.told.status, 429, dialect);
+    assert.deepEqual((await house.books(alone.customer)).ends, ['free refused'], dialect);
+    assert.equal(await house.balance(alone.customer), 100n * 1_000_000_000n, dialect);
+  }
+});
+
 const brokenOff: readonly Script[] = [
   refusal(408),
   refusal(500),

@@ -5,7 +5,6 @@ export const reshaped: Readonly<Record<string, string>> = {
   'google-gemini-2.5-flash-toolresult-jsonarray-stream-8ec6': 'an array stream becomes one object on each line',
   'google-gemini-2.5-flash-tools-thinking-jsonarray-stream-5d3e': 'an array stream becomes one object on each line',
   'google-gemini-2.5-flash-tools-toolresult-jsonarray-stream-77b8': 'an array stream becomes one object on each line',
-  'openai-gpt-4o-2024-08-06-midstream-err-stream-69ba': 'organisation, project and address in an error are masked',
   'vertex-midstream-err-stream-3b7a': 'an error object that stands outside any frame is put into one',
 };
 
@@ -30,4 +29,9 @@ export const masked = new Set([
   'google-gemini-2.5-flash-err429-9999',
   'vertex-err429-678f',
   'vertex-gemini-does-not-exist-err404-b456',
+]);
+
+/** Streams that are refused before any word, with the status that this amounts to. */
+export const refusedWithin: ReadonlyMap<string, number> = new Map([
+  ['openai-gpt-4o-2024-08-06-midstream-err-stream-69ba', 429],
 ]);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { assertMetered } from '../helpers/metered.ts';
 import { families, type Recording, recordings } from '../helpers/recordings.ts';
-import { behindTheEnd, errorsIn200, keyRefusedBy400, masked, reshaped } from '../helpers/relay-rules.ts';
+import { behindTheEnd, errorsIn200, keyRefusedBy400, masked, refusedWithin, reshaped } from '../helpers/relay-rules.ts';
 import { requestFor } from '../helpers/replay.ts';
 import { type Script, seededCuts } from '../helpers/vendor.ts';
 import { type Stage, startStage, type Told } from './stage.ts';
@@ -38,7 +38,9 @@ for (const family of families) {
     });
   }
 
-  for (const recording of recordings(family).filter((one) => !isError(one) && one.isStream)) {
+  for (const recording of recordings(family).filter(
+    (one) => !isError(one) && one.isStream && !refusedWithin.has(one.name),
+  )) {
     const { name, response } = recording;
     test(`${family} ${name}, whole and cut at 50 places`, async () => {
       const whole = await play(recording);
@@ -52,6 +54,13 @@ for (const family of families) {
       assert.deepEqual(cut.observed.report, whole.observed.report);
     });
   }
+
+  for (const recording of recordings(family).filter(({ name }) => refusedWithin.has(name)))
+    test(`${family} ${recording.name} is refused before the head`, async () => {
+      const told = await play(recording);
+      assert.equal(told.status, refusedWithin.get(recording.name));
+      assert.equal(told.observed.report, undefined);
+    });
 
   for (const recording of recordings(family).filter(isError)) {
     test(`${family} ${recording.name}`, async () => {

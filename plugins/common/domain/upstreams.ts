@@ -158,6 +158,9 @@ export interface Translations extends SpokenProtocols {
   answersOnce?(to: string): boolean;
 }
 
+/** For how long the opening frames of streams are held back, as an error in them may still be followed by another attempt. */
+export const openings = defineService<{ readonly heldMs: number }>('openings of streams');
+
 export const translations = defineService<Translations>('translations');
 
 /** Of images and videos. */

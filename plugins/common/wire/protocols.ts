@@ -24,6 +24,7 @@ import type { MemberChanges } from '../kit/body-edits.ts';
 import type { OnFrame } from '../kit/sse.ts';
 import type { WireHeaders } from '../kit/upstream-request.ts';
 import type { ReadFrame } from './frame.ts';
+import type { IsOpening } from './opening-frames.ts';
 import type { UsageMeter, UsageMeterOptions, Verdict } from './usage-meter.ts';
 
 export type { RequestBody };
@@ -41,6 +42,11 @@ export interface WireProtocol extends WireHeaders {
   /** Encodes requests with their paths, and decodes answers. */
   readonly codec: UpstreamCodec;
   createUsageMeter(call: Call, options: UsageMeterOptions): UsageMeter;
+  /**
+   * Whether this frame at the beginning of a stream holds nothing yet that a client can use: no word, reasoning, item or call. Absent:
+   * every frame holds something.
+   */
+  readonly isOpening?: IsOpening;
   /** How streams are cut into frames where they are no server-sent events. */
   readonly framing?: Framing;
   /**

@@ -2,6 +2,7 @@
 import { keepAliveLine } from '../../common/kit/sse.ts';
 import type { Protocol } from '../../common/wire/protocols.ts';
 import { renderError, streamError } from './chat/errors.ts';
+import { isOpeningChunk } from './chat/opening.ts';
 import { relayRequest } from './chat/relay-request.ts';
 import { ChatUsageMeter } from './chat/usage-meter.ts';
 import { completionsCodec } from './completions-codec.ts';
@@ -41,6 +42,7 @@ export const completions: Protocol = {
     },
   ],
   createUsageMeter: (call, options) => new ChatUsageMeter(call, options),
+  isOpening: isOpeningChunk,
   renderError,
   streamError,
   idleFrame: () => keepAliveLine,

@@ -30,6 +30,8 @@ export const nothingUsed: UsageReport = {
   finish: undefined,
 };
 
+type AnswerTools = Pick<Tools, 'clock' | 'shape' | 'openingMs'>;
+
 /** A request as far as its answer depends on it; where the answer is translated, `protocol` is the upstream's. */
 export interface Answered extends Pick<Opened, 'call' | 'reshape'> {
   readonly protocol: AnsweringProtocol;
@@ -56,7 +58,7 @@ export function relayAnswer(
   opened: Answered,
   prepared: Pick<Prepared, 'dropped' | 'withholdUsage'>,
   answer: Answer,
-  tools: Pick<Tools, 'clock' | 'shape'>,
+  tools: AnswerTools,
   hooks: RelayHooks = {},
 ): Answer | Promise<Answer> {
   if (answer.status >= 300 || isHtml(answer.headers)) return refuse(exchange, opened, answer, tools);
@@ -118,7 +120,7 @@ function relayWhole(
   prepared: Pick<Prepared, 'dropped'>,
   answer: Answer,
   body: Uint8Array,
-  tools: Pick<Tools, 'clock' | 'shape'>,
+  tools: AnswerTools,
   hooks: RelayHooks,
 ): Answer | Promise<Answer> {
   const { protocol, call, reshape } = opened;
@@ -159,7 +161,7 @@ async function relayStream(
   opened: Answered,
   prepared: Pick<Prepared, 'dropped' | 'withholdUsage'>,
   answer: Answer,
-  tools: Pick<Tools, 'clock' | 'shape'>,
+  tools: AnswerTools,
   hooks: RelayHooks = {},
   prefersDocument = !opened.call.stream,
 ): Promise<Answer> {
@@ -186,6 +188,7 @@ async function relayStream(
     usageMeter: usageMeter,
     report,
     clock: tools.clock,
+    heldMs: tools.openingMs,
     prefersDocument,
     meter: exchange.find(spendGuard),
     shapeOf: shapeFor(exchange, tools),
@@ -222,7 +225,7 @@ function relayDocument(
   prepared: Pick<Prepared, 'dropped'>,
   answer: Answer,
   document: Uint8Array,
-  tools: Pick<Tools, 'clock' | 'shape'>,
+  tools: AnswerTools,
   hooks: RelayHooks,
 ): Answer | Promise<Answer> {
   if (!opened.call.stream) return relayWhole(exchange, opened, prepared, answer, document, tools, hooks);

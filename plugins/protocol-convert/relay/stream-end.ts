@@ -22,6 +22,8 @@ export interface RelayStreamOptions {
   readonly usageMeter: UsageMeter;
   readonly report: LiveReport;
   readonly clock: Clock;
+  /** For how long opening frames may delay the head, in milliseconds. */
+  readonly heldMs: () => number;
   readonly meter: SpendGuard | undefined;
   /** A body that begins as an object is a document, even where frames of the protocol may begin so. */
   readonly prefersDocument: boolean;

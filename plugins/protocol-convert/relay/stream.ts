@@ -8,11 +8,9 @@ import { wholeBody } from '../../common/wire/answer-body.ts';
 import { isComment, isWholeFrame, type ReadFrame } from '../../common/wire/frame.ts';
 import type { Reshape, StreamReader } from '../../common/wire/protocols.ts';
 import type { UsageMeter, Verdict } from '../../common/wire/usage-meter.ts';
+import { keepAsEstimate, Opening } from './opening.ts';
 import { Outbox } from './outbox.ts';
 import { drainBody, endOf, type RelayStreamOptions, renderedError, streamBreakError, withRest } from './stream-end.ts';
-
-/** How long comments alone may delay the head of an answer that may still turn out to be an error. */
-const maxCommentWaitMs = 5_000;
 
 /** The body of a streamed answer. One object and one promise for each chunk: this is the hottest path of the gateway. */
 export class RelayStream implements AsyncIterableIterator<Uint8Array> {
@@ -28,6 +26,10 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   #held: Uint8Array[] = [];
   /** The last frame that was neither a comment nor an error. */
   #lastFrame: Buffer | undefined;
+  /** A frame has come that is more than an opening one. */
+  #hasContent = false;
+  /** A chunk that did not come before the head went out. */
+  #late: Promise<IteratorResult<Uint8Array>> | undefined;
   #isRecognised = false;
   #isOpening = true;
   #ended = false;
@@ -46,27 +48,30 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   }
 
   /**
-   * Pulls until the first event, while the head can still become an error: throws an UpstreamRefusal for an error in
-   * the first frame or for a body that is no answer. Returns the response mapping of the answer.
+   * Pulls until the first event that a client can use, while the head can still become an error: throws an UpstreamRefusal for an
+   * error up to there, or for a body that is no answer. Returns the response mapping of the answer.
    */
   async open(): Promise<Reshape | undefined> {
-    const { clock, report } = this.#options;
-    const startedAt = clock.monotonic();
+    const opening = new Opening(this.#options);
     try {
-      for (let step = await this.#source.next(); step.done !== true; step = await this.#source.next()) {
+      let step: IteratorResult<Uint8Array> | undefined = await this.#source.next();
+      for (; step?.done === false; step = await opening.next()) {
         if (!this.#isRecognised) await this.#recognise(step.value);
         if (this.document !== undefined) return this.#reshape;
         this.#hold(this.#take(step.value));
         if (this.#isFirstAnError) throw this.#refusal();
-        if (this.#lastFrame !== undefined || clock.monotonic() - startedAt > maxCommentWaitMs) return this.#opened();
+        if (this.#hasContent) return this.#opened();
       }
+      this.#late = opening.late;
+      if (step === undefined) return this.#opened();
       this.#finishLastFrame();
       if (this.#isFirstAnError) throw this.#refusal();
-      if (!this.#usageMeter.complete) throw notAnAnswer('the stream ended before its first event', true);
+      if (!this.#usageMeter.complete) throw notAnAnswer('the stream ended before anything that a client can use', true);
       if (!this.#ended) this.#complete();
       return this.#opened();
     } catch (error) {
-      report.broken = this.#isUpstreamBroken;
+      this.#options.report.broken = this.#isUpstreamBroken;
+      keepAsEstimate(this.#options.exchange, error);
       void this.#giveUp();
       throw error;
     }
@@ -80,11 +85,12 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   }
 
   get #isFirstAnError(): boolean {
-    return this.#usageMeter.error !== undefined && this.#lastFrame === undefined;
+    return this.#usageMeter.error !== undefined && !this.#hasContent;
   }
 
   #opened(): Reshape | undefined {
     this.#isOpening = false;
+    if (this.#held.length > 1) this.#held = [Buffer.concat(this.#held)];
     return this.#reshape;
   }
 
@@ -94,7 +100,8 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       if (held !== undefined) return { done: false, value: held };
       if (this.#ended) return { done: true, value: undefined };
       try {
-        const step = await this.#source.next();
+        const step = await (this.#late ?? this.#source.next());
+        this.#late = undefined;
         const out = step.done === true ? this.#finish() : this.#take(step.value);
         if (out !== undefined) return { done: false, value: out };
       } catch (error) {
@@ -191,6 +198,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   #send(raw: Buffer, end: number, read: ReadFrame | undefined, verdict: Verdict): void {
     this.#lastFrame = raw;
+    if (!this.#hasContent) this.#hasContent = verdict !== 'pass' || this.#options.protocol.isOpening?.(raw) !== true;
     if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(raw, read, verdict));
     else if (verdict === 'withhold') this.#outbox.skip(raw, end);
     else if (verdict === 'overdue') this.#outbox.replace(raw, end, Buffer.from(this.#options.protocol.streamEnd ?? ''));
@@ -217,19 +225,21 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     }
     const error = streamBreakError(new UpstreamError('body', 'the stream told of an error'));
     const isLong = raw.length > maxScrubbedBytes;
-    const clean = isLong ? Buffer.from(this.#renderedError(error)) : scrubBytes(raw, this.#options.key());
+    const clean = isLong
+      ? Buffer.from(renderedError(error, this.#options, this.#lastFrame))
+      : scrubBytes(raw, this.#options.key());
     if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(Buffer.from(clean), undefined, 'error'));
     else this.#outbox.replace(raw, end, clean);
     this.#options.report.broken = true;
-    // An error in the first frame becomes a separate answer, possibly of another target.
-    if (this.#isOpening && this.#lastFrame === undefined) return;
+    // An error in the opening becomes a separate answer, possibly of another target.
+    if (this.#isOpening && !this.#hasContent) return;
     this.#options.exchange.fail(error);
   }
 
   /** Sends the upstream's error in the client's protocol, or in the gateway's own shape, and ends the stream. */
   #sendRenderedError(): void {
     this.#options.report.broken = true;
-    if (this.#isOpening && this.#lastFrame === undefined) return;
+    if (this.#isOpening && !this.#hasContent) return;
     this.#isErrorSent = true;
     this.#outbox.add(this.#errorFrames(streamBreakError(this.#refusal().error)));
     this.#endNormally();
@@ -326,21 +336,15 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   #stopForBalance(): void {
     this.#ended = true;
     void this.#giveUp();
-    const error = new GatewayError('insufficient_balance', 'The balance is used up; the answer stops here.', {
-      shouldRetry: false,
-    });
-    this.#outbox.add(this.#errorFrames(error));
+    const message = 'The balance is used up; the answer stops here.';
+    this.#outbox.add(this.#errorFrames(new GatewayError('insufficient_balance', message, { shouldRetry: false })));
   }
 
   #errorFrames(error: GatewayError): Uint8Array | undefined {
     this.#options.exchange.fail(error);
     if (this.#reshape?.fail !== undefined) return this.#reshape.fail(error);
-    const frames = this.#renderedError(error);
+    const frames = renderedError(error, this.#options, this.#lastFrame);
     const converted = this.#reshape?.error?.(frames) ?? frames;
     return Buffer.from(this.#outbox.isInsideFrame ? `\n\n${converted}` : converted);
-  }
-
-  #renderedError(error: GatewayError): string {
-    return renderedError(error, this.#options, this.#lastFrame);
   }
 }

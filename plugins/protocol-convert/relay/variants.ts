@@ -51,13 +51,14 @@ function isVariant(protocol: WireProtocol | Protocol | VariantProtocol): protoco
 
 function spoken(variant: VariantProtocol, base: WireProtocol | Protocol): SpokenProtocol {
   const { name, path, auth, passedHeaders, defaultHeaders, fixedHeaders, readError, counting, members } = variant;
-  const { codec, createUsageMeter } = base;
+  const { codec, createUsageMeter, isOpening } = base;
   const framing = variant.framing ?? base.framing;
   const reading = readError === undefined ? {} : { readError };
   return {
     ...{ name, path, auth, passedHeaders, defaultHeaders, ...reading, createUsageMeter },
     ...(base.answersOnce === undefined ? {} : { answersOnce: base.answersOnce }),
     ...(framing === undefined ? {} : { framing }),
+    ...(isOpening === undefined ? {} : { isOpening }),
     ...(fixedHeaders === undefined ? {} : { fixedHeaders }),
     codec: {
       needsBytes: codec.needsBytes,

@@ -678,7 +678,9 @@ const beginnings: Readonly<Record<Family, string>> = {
     'event: response.created\ndata: {"type":"response.created","response":{"id":"resp_1"}}\n\n' +
     'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"a"}\n\n',
   messages:
-    'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","content":[],"usage":{"input_tokens":1}}}\n\n',
+    'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","content":[],"usage":{"input_tokens":1}}}\n\n' +
+    'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n' +
+    'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}\n\n',
   gemini: 'data: {"candidates":[{"content":{"parts":[{"text":"a"}]}}]}\n\n',
 };
 

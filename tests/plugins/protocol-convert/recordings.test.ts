@@ -5,7 +5,14 @@ import type { Answer } from '../../../core/contract/message.ts';
 import type { UsageReport } from '../../../plugins/common/domain/calls.ts';
 import { assertMetered } from '../../helpers/metered.ts';
 import { families, type Recording, recordings } from '../../helpers/recordings.ts';
-import { behindTheEnd, errorsIn200, keyRefusedBy400, masked, reshaped } from '../../helpers/relay-rules.ts';
+import {
+  behindTheEnd,
+  errorsIn200,
+  keyRefusedBy400,
+  masked,
+  refusedWithin,
+  reshaped,
+} from '../../helpers/relay-rules.ts';
 import { requestFor } from '../../helpers/replay.ts';
 import { seededCuts } from '../../helpers/vendor.ts';
 import { cutAt, readBody, relay, streamAnswer, wholeAnswer } from './harness.ts';
@@ -31,7 +38,7 @@ for (const family of families) {
     });
   }
 
-  for (const recording of answered.filter((one) => one.isStream)) {
+  for (const recording of answered.filter((one) => one.isStream && !refusedWithin.has(one.name))) {
     const { name, response } = recording;
     test(`${family} ${name} is streamed byte for byte and metered, whole and cut at 50 places`, async () => {
       const at = await play(recording, streamAnswer([response]));
@@ -57,6 +64,13 @@ for (const family of families) {
       assert.deepEqual(bytes.report.usage, at.report.usage);
     });
   }
+
+  for (const recording of answered.filter(({ name }) => refusedWithin.has(name)))
+    test(`${family} ${recording.name} is a refusal before the head`, async () => {
+      const { response } = recording;
+      for (const chunks of [[response], cutAt(response, seededCuts(response.length, 50, 1))])
+        await assert.rejects(play(recording, streamAnswer(chunks)), { status: refusedWithin.get(recording.name) });
+    });
 
   for (const recording of recordings(family).filter(isError)) {
     test(`${family} ${recording.name} is a refusal with the right status`, async () => {

@@ -275,7 +275,8 @@ test('a body that nobody pulls has its report all the same', async () => {
 
 test('an upstream that fails before any text, without usage, has consumed nothing', async () => {
   const created = starts.responses.split('\n\n')[0]!;
-  const { report } = await output(relay(asked.responses, streamAnswer([`${created}\n\n`], broken())));
+  const item = 'data: {"type":"response.output_item.added","output_index":0,"item":{"type":"message"}}';
+  const { report } = await output(relay(asked.responses, streamAnswer([`${created}\n\n${item}\n\n`], broken())));
   assert.deepEqual([report!.usage, report!.estimated], [{}, false]);
 });
 

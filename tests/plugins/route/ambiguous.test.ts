@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { toGatewayError, UpstreamError } from '../../../core/contract/errors.ts';
 import type { Attempt, SpendGuard } from '../../../plugins/common/domain/calls.ts';
 import type { TimelineEvent } from '../../../plugins/common/domain/timeline.ts';
+import { openings } from '../../../plugins/common/domain/upstreams.ts';
 import { routeSchema } from '../../../plugins/route/config.ts';
 import {
   bench,
@@ -137,6 +138,12 @@ test('what its money does not allow is the last; an attempt is asked for once', 
     ['unknown', 0.2],
     ['unknown', 0.2],
   ]);
+});
+
+test('for how long openings of streams are held back is a setting that protocols read', async () => {
+  assert.equal((await bench()).host.get(openings).heldMs, 5_000);
+  assert.equal((await bench({ opening: '2s' })).host.get(openings).heldMs, 2_000);
+  assert.equal(routeSchema.safeParse({ opening: '61s' }).success, false);
 });
 
 test('the setting: pure by default, its former values, and nothing else', () => {

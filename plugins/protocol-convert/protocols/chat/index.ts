@@ -5,6 +5,7 @@ import { keepAliveLine } from '../../../common/kit/sse.ts';
 import type { Protocol } from '../../../common/wire/protocols.ts';
 import { chatCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
+import { isOpeningChunk } from './opening.ts';
 import { preflightChat } from './preflight.ts';
 import { relayRequest } from './relay-request.ts';
 import { ChatUsageMeter } from './usage-meter.ts';
@@ -63,6 +64,7 @@ export const chat: Protocol = {
   ],
   ownEndpoints: storedCompletions,
   createUsageMeter: (call, options) => new ChatUsageMeter(call, options),
+  isOpening: isOpeningChunk,
   renderError,
   streamError,
   idleFrame: () => keepAliveLine,

@@ -1,4 +1,6 @@
 /** The generate-content protocol. */
+import { isObject, type JsonObject, listOf, objectOf } from '../../../../core/json/json.ts';
+import { isBlank, isBlankBut, openingWhere } from '../../../common/wire/opening-frames.ts';
 import type { Protocol, ProtocolEndpoint } from '../../../common/wire/protocols.ts';
 import { geminiCodec } from './codec.ts';
 import { dialectOf } from './encode/client-frames.ts';
@@ -51,6 +53,20 @@ function endpoint(path: string): ProtocolEndpoint {
   };
 }
 
+/** Candidates without a part, or with an empty text. */
+const isOpeningChunk = openingWhere((json) => {
+  const { candidates, usageMetadata: usage, promptFeedback, error } = json;
+  if ((candidates ?? usage) === undefined || !isBlank(promptFeedback) || !isBlank(error)) return false;
+  const { candidatesTokenCount = 0, thoughtsTokenCount = 0 } = objectOf(usage) ?? {};
+  if (Number(candidatesTokenCount) > 0 || Number(thoughtsTokenCount) > 0) return false;
+  return listOf(candidates).every((candidate) => isObject(candidate) && isEmpty(candidate));
+});
+
+function isEmpty({ content, ...rest }: JsonObject): boolean {
+  const parts = listOf(objectOf(content)?.['parts']);
+  return isBlankBut(rest, 'index') && parts.every((part) => isObject(part) && isBlankBut(part, 'thought'));
+}
+
 export const gemini: Protocol = {
   name: 'gemini',
   path: '/models',
@@ -60,6 +76,7 @@ export const gemini: Protocol = {
   defaultHeaders: {},
   endpoints: ['/v1beta/models/*', '/v1/models/*', '/v1alpha/models/*'].map(endpoint),
   createUsageMeter: (call, options) => new GeminiUsageMeter(call, options),
+  isOpening: isOpeningChunk,
   framing: {
     begins: (byte) => byte === '[' || byte === '{',
     createReader: (onFrame) => new JsonArrayReader(onFrame),

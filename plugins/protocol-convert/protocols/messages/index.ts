@@ -1,9 +1,11 @@
 /** The messages protocol. */
 
 import type { Endpoint } from '../../../../core/contract/contract.ts';
+import { objectOf } from '../../../../core/json/json.ts';
 import type { Call } from '../../../common/domain/calls.ts';
 import { editBody } from '../../../common/kit/body-edits.ts';
 import { formatFrame } from '../../../common/kit/sse.ts';
+import { isBlank, openingNamed, openingWhere } from '../../../common/wire/opening-frames.ts';
 import type { Opened, Protocol, RequestBody } from '../../../common/wire/protocols.ts';
 import { messagesCodec } from './codec.ts';
 import { refuseCompaction } from './decode/compaction.ts';
@@ -11,6 +13,12 @@ import { refuseThread } from './decode/threads.ts';
 import { renderError, streamError } from './errors.ts';
 import { preflightCountTokens, preflightMessages } from './preflight.ts';
 import { MessagesUsageMeter } from './usage-meter.ts';
+
+const isNamedOpening = openingNamed('message_start', 'ping');
+const isEmptyText = openingWhere(({ type, content_block: given }) => {
+  const block = objectOf(given) ?? {};
+  return type === 'content_block_start' && block['type'] === 'text' && isBlank(block['text']);
+});
 
 function open(call: Call, body: RequestBody, path: string): Opened {
   return {
@@ -73,6 +81,7 @@ export const messages: Protocol = {
   ],
   ownEndpoints: [connectivityCheck],
   createUsageMeter: (_call, options) => new MessagesUsageMeter(options),
+  isOpening: (raw) => isNamedOpening(raw) || isEmptyText(raw),
   checkTarget({ json, call }, { protocol, traits }) {
     const isRelay = protocol === 'messages';
     refuseThread(json, isRelay && traits.threads === true);

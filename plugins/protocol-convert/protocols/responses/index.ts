@@ -1,5 +1,6 @@
 /** The responses protocol. */
 import { keepAliveLine } from '../../../common/kit/sse.ts';
+import { openingNamed } from '../../../common/wire/opening-frames.ts';
 import type { Opened, Protocol, RequestBody } from '../../../common/wire/protocols.ts';
 import { responsesCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
@@ -51,6 +52,7 @@ export const responses: Protocol = {
     },
   ],
   createUsageMeter: (_call, options) => new ResponsesUsageMeter(options),
+  isOpening: openingNamed('response.created', 'response.in_progress', 'response.queued', 'keepalive'),
   renderError,
   streamError,
   idleFrame: () => keepAliveLine,
