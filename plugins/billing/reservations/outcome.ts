@@ -138,7 +138,7 @@ function settlement(ending: Ending, reported: Usage | undefined): Settlement {
     kind: 'SETTLE',
     reason,
     usage,
-    ...(usage === reported ? {} : { impossible: reported }),
+    impossible: usage === reported ? undefined : reported,
     estimated: usage !== reported || report.estimated,
     terminal: report.terminal,
     finish: report.finish,

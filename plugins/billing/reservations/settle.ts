@@ -14,7 +14,8 @@ export function settle(exchange: Exchange, reservations: Reservations, hold: Hol
   const report = exchange.find(usageReport);
   const { seenOutput, unpaid, terms } = hold;
   const served = exchange.find(servedBy);
-  const [asked, size] = [exchange.get(call), terms.entry ?? unknownSize];
+  const asked = exchange.get(call);
+  const size = terms.entry ?? unknownSize;
   const verdict = judge({
     attempts: list,
     sent,

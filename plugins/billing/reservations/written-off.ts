@@ -50,7 +50,7 @@ export function share(
 /** Keeps what the vendor reported where that was not charged. */
 function paidBy(note: AttemptNote, verdict: Verdict): AttemptNote {
   const usage = verdict.kind === 'SETTLE' ? verdict.impossible : undefined;
-  return { ...note, bearer: 'client', ...(usage === undefined ? {} : { usage }) };
+  return usage === undefined ? { ...note, bearer: 'client' } : { ...note, bearer: 'client', usage };
 }
 
 type LossTerms = Pick<Terms, 'inputTokens' | 'allowance' | 'prices' | 'at' | 'context' | 'entry'>;

@@ -4,7 +4,7 @@
  */
 import type { Call } from '../domain/calls.ts';
 import type { Model } from '../domain/models.ts';
-import { pieceClasses, type Usage, type UsageClass } from '../domain/usage.ts';
+import { promptTokens, tokenClasses, type Usage, type UsageClass, usageClasses } from '../domain/usage.ts';
 
 /** The members of a call that bound its usage. */
 export type AskedUsage = Pick<
@@ -38,7 +38,7 @@ const promptClasses: readonly UsageClass[] = [
   ...(['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'input_audio', 'input_image'] as const),
   ...(['cache_read_audio', 'cache_read_image'] as const),
 ];
-const answerClasses: readonly UsageClass[] = ['output', 'output_audio', 'output_image'];
+const answerClasses: readonly UsageClass[] = ['output', 'output_audio', 'output_image', 'reasoning'];
 
 /** Vendors stop a few tokens late, and count their own. */
 const slack = (tokens: number): number => tokens + Math.ceil(tokens / 4) + 256;
@@ -61,7 +61,7 @@ export function mostOutput(asked: AskedUsage, size: ModelSize): number {
 }
 
 function mostPrompt(asked: AskedUsage, size: ModelSize): number {
-  const estimate = asked.inputTokens + sumOf(asked.counted ?? {}, promptClasses);
+  const estimate = asked.inputTokens + (asked.counted === undefined ? 0 : promptTokens(asked.counted));
   // A reranker reads the query with each document.
   if (asked.kind === 'rerank') return estimate * estimate + addedTokens;
   // A vendor may read the input with each question.
@@ -82,48 +82,54 @@ function mostPieces(name: UsageClass, { toolCalls = 0, images, seconds, counted 
 /** Characters and seconds of audio: the request shows them. */
 const mostMeasured = (counted: number | undefined): number => 64 * ((counted ?? 0) + addedTokens);
 
-function sumOf(usage: Usage, names: readonly UsageClass[]): number {
-  let sum = 0;
-  for (const name of names) sum += usage[name] ?? 0;
-  return sum;
-}
-
 /**
  * The usage itself where all of it is possible. Else with estimates in place of what is not: of the prompt by the request, of
  * the answer by `seen`, of pieces by what was asked for.
  */
 export function possibleUsage(usage: Usage, asked: AskedUsage, size: ModelSize, seen: SeenAnswer): Usage {
-  let possible: { [K in UsageClass]?: number } = usage;
-  const change = (names: readonly UsageClass[], estimates: Usage) => {
-    possible = { ...possible };
-    for (const name of names) delete possible[name];
-    for (const name of names) if (estimates[name] !== undefined) possible[name] = estimates[name];
-  };
+  const isPrompt = promptTokens(usage) <= mostPrompt(asked, size);
+  const isAnswer = isPossibleAnswer(usage, asked, size, seen);
+  let arePieces = true;
+  for (const name in usage) if (!isPossibleCount(name as UsageClass, usage, asked)) arePieces = false;
+  if (isPrompt && isAnswer && arePieces) return usage;
   const { counted = {} } = asked;
-  if (sumOf(usage, promptClasses) > mostPrompt(asked, size))
-    change(promptClasses, { ...counted, input: asked.inputTokens + (counted.input ?? 0) });
-  if (!isPossibleAnswer(usage, asked, size, seen))
-    change([...answerClasses, 'reasoning'], { output: seen.tokens + (counted.output ?? 0) });
-  for (const name of pieceClasses) {
-    const count = usage[name];
-    if (count !== undefined && count > mostPieces(name, asked)) change([name], { [name]: piecesAskedFor(name, asked) });
-  }
-  for (const name of ['character', 'audio'] as const)
-    if ((usage[name] ?? 0) > mostMeasured(counted[name])) change([name], { [name]: counted[name] ?? 0 });
+  const possible: { [K in UsageClass]?: number } = { ...usage };
+  if (!isPrompt) replace(possible, promptClasses, { ...counted, input: asked.inputTokens + (counted.input ?? 0) });
+  if (!isAnswer) replace(possible, answerClasses, { output: seen.tokens + (counted.output ?? 0) });
+  for (const name of usageClasses)
+    if (!isPossibleCount(name, usage, asked)) replace(possible, [name], { [name]: askedFor(name, asked) });
   return possible;
 }
 
+function replace(usage: { [K in UsageClass]?: number }, names: readonly UsageClass[], estimates: Usage): void {
+  for (const name of names) {
+    delete usage[name];
+    if (estimates[name] !== undefined) usage[name] = estimates[name];
+  }
+}
+
+/** Tokens are bounded as sums of their classes. */
+function isPossibleCount(name: UsageClass, usage: Usage, asked: AskedUsage): boolean {
+  const count = usage[name];
+  if (count === undefined || tokens.has(name)) return true;
+  if (name === 'character' || name === 'audio') return count <= mostMeasured(asked.counted?.[name]);
+  return count <= mostPieces(name, asked);
+}
+
+const tokens: ReadonlySet<UsageClass> = new Set(tokenClasses);
+
 /** A token has at least one byte, so what has passed is proof; reasoning may be hidden. */
 function isPossibleAnswer(usage: Usage, asked: AskedUsage, size: ModelSize, { bytes }: SeenAnswer): boolean {
-  const answer = sumOf(usage, answerClasses);
+  const answer = (usage.output ?? 0) + (usage.output_audio ?? 0) + (usage.output_image ?? 0);
   const reasoning = usage.reasoning ?? 0;
   if (answer + reasoning <= bytes) return true;
   return answer <= Math.max(bytes, mostAnswer(asked, size)) && answer + reasoning <= mostOutput(asked, size);
 }
 
-function piecesAskedFor(name: UsageClass, { images, seconds, toolCalls, counted }: AskedUsage): number {
+function askedFor(name: UsageClass, { images, seconds, toolCalls, counted }: AskedUsage): number {
   if (name === 'request') return 1;
   if (name === 'image') return images ?? 1;
   if (name === 'second') return seconds ?? 0;
+  if (name === 'character' || name === 'audio') return counted?.[name] ?? 0;
   return counted?.[name] ?? toolCalls ?? 1;
 }
