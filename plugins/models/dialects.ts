@@ -35,5 +35,7 @@ export const entryOf: Record<Dialect, (model: Model, isCallable: boolean) => obj
 /** A conversion between embedding protocols needs no translation of chat. */
 function methodsOf({ kind }: Model, isCallable: boolean): readonly string[] {
   if (kind === 'embedding') return ['embedContent', 'batchEmbedContents'];
-  return kind === 'chat' && isCallable ? ['generateContent', 'countTokens'] : [];
+  if (!isCallable) return [];
+  if (kind === 'image') return ['generateContent'];
+  return kind === 'chat' ? ['generateContent', 'countTokens'] : [];
 }

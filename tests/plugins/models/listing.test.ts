@@ -156,7 +156,7 @@ test('the generate-content family gets resource names, limits, methods and page 
   ]);
   const second = json(await ask(part, `/v1beta/models?pageSize=5000&pageToken=${first.nextPageToken}`));
   assert.deepEqual(second, {
-    models: [{ name: 'models/painter', displayName: 'painter', supportedGenerationMethods: [] }],
+    models: [{ name: 'models/painter', displayName: 'painter', supportedGenerationMethods: ['generateContent'] }],
   });
 });
 

@@ -48,6 +48,14 @@ test('each address has the operation name that limits use', () => {
       'DELETE /v1/responses/:response_id responses',
       'GET /v1/responses/:response_id/input_items responses',
       'POST /v1/responses/:response_id/cancel responses',
+      'POST /v1/conversations responses',
+      'GET /v1/conversations/:conversation_id responses',
+      'POST /v1/conversations/:conversation_id responses',
+      'DELETE /v1/conversations/:conversation_id responses',
+      'GET /v1/conversations/:conversation_id/items responses',
+      'POST /v1/conversations/:conversation_id/items responses',
+      'GET /v1/conversations/:conversation_id/items/:item_id responses',
+      'DELETE /v1/conversations/:conversation_id/items/:item_id responses',
     ],
   );
 });

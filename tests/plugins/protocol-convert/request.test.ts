@@ -221,10 +221,11 @@ const usageCases: readonly [what: string, body: string, sent: string][] = [
     '{"model":"m","messages":[],"stream":true,"stream_options":[]}',
   ],
 ];
+const answered = 'data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
+const streamed = { status: 200, headers: {}, body: Buffer.from(answered) };
 for (const [what, body, expected] of usageCases) {
   test(`usage is asked of a chat stream when the client’s option is ${what}`, async () => {
-    const end = { status: 200, headers: {}, body: Buffer.from('data: [DONE]\n\n') };
-    const { sent: request } = await relay({ path: '/v1/chat/completions', body, target: streamUsageOption }, end);
+    const { sent: request } = await relay({ path: '/v1/chat/completions', body, target: streamUsageOption }, streamed);
     assert.equal(text(request.body), expected);
   });
 }
@@ -236,6 +237,5 @@ test('usage is not asked for whole answers, nor of vendors that have no such opt
     whole,
   );
   const stream = '{"model":"m","messages":[],"stream":true}';
-  const end = { status: 200, headers: {}, body: Buffer.from('data: [DONE]\n\n') };
-  assert.equal(text((await relay({ path: '/v1/chat/completions', body: stream }, end)).sent.body), stream);
+  assert.equal(text((await relay({ path: '/v1/chat/completions', body: stream }, streamed)).sent.body), stream);
 });
