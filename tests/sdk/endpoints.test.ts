@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
 import { audioSeconds, sourceOf } from '../../plugins/common/audio/duration.ts';
-import { type Demo, shaped, startDemo } from './demo.ts';
+import { type Demo, startDemo } from './demo.ts';
 
 let demo: Demo;
 before(async () => {
@@ -17,10 +17,7 @@ function openai(key = demo.keys.good): OpenAI {
 }
 
 function google(): GoogleGenAI {
-  const key = demo.keys.good;
-  // The second gateway takes its key as bearer or x-api-key alone.
-  const headers = shaped ? { headers: { 'x-api-key': key } } : {};
-  return new GoogleGenAI({ apiKey: shaped ? 'unused' : key, httpOptions: { baseUrl: demo.origin, ...headers } });
+  return new GoogleGenAI({ apiKey: demo.keys.good, httpOptions: { baseUrl: demo.origin } });
 }
 
 /** Calls, and checks that what was used is what is paid and billed. */

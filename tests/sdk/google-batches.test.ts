@@ -11,15 +11,10 @@ before(async () => {
 });
 after(() => demo.stop());
 
-/** The second gateway takes its key as bearer or x-api-key alone. */
-const keyHeaders = (key: string): Record<string, string> => (shaped ? { 'x-api-key': key } : { 'x-goog-api-key': key });
+const keyHeaders = (key: string): Record<string, string> => ({ 'x-goog-api-key': key });
 
 function client(apiVersion = 'v1beta', key = demo.keys.good): GoogleGenAI {
-  const headers = shaped ? { headers: { 'x-api-key': key } } : {};
-  return new GoogleGenAI({
-    apiKey: shaped ? 'unused' : key,
-    httpOptions: { baseUrl: demo.origin, apiVersion, ...headers },
-  });
+  return new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: demo.origin, apiVersion } });
 }
 
 const ask = (text: string, more: Partial<InlinedRequest> = {}): InlinedRequest => ({

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { ApiError, createPartFromUri, createUserContent, type File, GoogleGenAI } from '@google/genai';
 import { until } from '../helpers/until.ts';
-import { type Demo, shaped, startDemo } from './demo.ts';
+import { type Demo, startDemo } from './demo.ts';
 
 let demo: Demo;
 let directory: string;
@@ -25,15 +25,10 @@ const png = Buffer.from(
   'base64',
 );
 
-/** The second gateway takes its key as bearer or x-api-key alone. */
-const keyHeaders = (key: string): Record<string, string> => (shaped ? { 'x-api-key': key } : { 'x-goog-api-key': key });
+const keyHeaders = (key: string): Record<string, string> => ({ 'x-goog-api-key': key });
 
 function client(apiVersion = 'v1beta', key = demo.keys.good): GoogleGenAI {
-  const headers = shaped ? { headers: { 'x-api-key': key } } : {};
-  return new GoogleGenAI({
-    apiKey: shaped ? 'unused' : key,
-    httpOptions: { baseUrl: demo.origin, apiVersion, ...headers },
-  });
+  return new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: demo.origin, apiVersion } });
 }
 
 async function download(file: File): Promise<Buffer> {

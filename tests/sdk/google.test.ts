@@ -12,11 +12,7 @@ before(async () => {
 after(() => demo.stop());
 
 function client(key = demo.keys.good, apiVersion = 'v1beta'): GoogleGenAI {
-  const httpOptions = { baseUrl: demo.origin, apiVersion };
-  // The second gateway takes its key as bearer or x-api-key alone.
-  if (shaped)
-    return new GoogleGenAI({ apiKey: 'unused', httpOptions: { ...httpOptions, headers: { 'x-api-key': key } } });
-  return new GoogleGenAI({ apiKey: key, httpOptions });
+  return new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: demo.origin, apiVersion } });
 }
 
 const ask = (contents: string): GenerateContentParameters => ({ model, contents });

@@ -20,6 +20,7 @@ export * from '../encoding/hash.ts';
 export * from '../encoding/history.ts';
 export { JsonTexts } from '../encoding/json-text.ts';
 export * from '../encoding/media.ts';
+export * from '../encoding/readable-media.ts';
 export * from '../encoding/reasoning.ts';
 export * from '../encoding/schema-closed.ts';
 export * from '../encoding/schema-merge.ts';
