@@ -56,6 +56,7 @@ export * from '../wire/counts.ts';
 export * from '../wire/frame.ts';
 export * from '../wire/frame-meter.ts';
 export * from '../wire/json-lines.ts';
+export * from '../wire/opening-frames.ts';
 export * from '../wire/readings.ts';
 export * from '../wire/replace-texts.ts';
 export * from '../wire/text-meter.ts';
