@@ -51,7 +51,7 @@ test('every path of it is served, and asks for a key where it says so', async ()
   assert.deepEqual(
     carried,
     shaped
-      ? ['key_in_bearer', 'key_in_x-api-key']
+      ? ['key_in_bearer', 'key_in_x-api-key', 'key_in_x-goog-api-key']
       : ['key_in_bearer', 'key_in_query', 'key_in_x-api-key', 'key_in_x-goog-api-key'],
   );
 });
