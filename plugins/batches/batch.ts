@@ -19,7 +19,7 @@ export interface Counts {
   readonly expired: number;
 }
 
-/** Tokens, as OpenAI tells them of a batch. */
+/** Tokens of a batch, in OpenAI's members. */
 export interface BatchUsage {
   readonly input_tokens: number;
   readonly input_tokens_details: { readonly cached_tokens: number };

@@ -16,7 +16,7 @@ export function rerankError(error: GatewayError, { id }: { readonly id: string }
   return json(error.status, { id, message: error.message, detail: error.message, ...envelope(error) });
 }
 
-/** The message as `detail`, as vendors have it whose servers check requests by a schema; `error` as in chat. */
+/** The message as `detail`, as servers that check requests by a schema send it; `error` as in chat. */
 export function detailedError(error: GatewayError): Answer {
   return json(error.status, { detail: error.message, ...envelope(error) });
 }

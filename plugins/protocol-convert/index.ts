@@ -51,7 +51,7 @@ import { countCall, mustCount } from './translate/count-call.ts';
 import { Sealer } from './translate/seal.ts';
 import { SignatureCache } from './translate/signature-cache.ts';
 
-/** Without `route`, whose setting it is. */
+/** Used without `route`, which has the setting. */
 const usualOpeningMs = 5_000;
 
 export default definePlugin<ProtocolConvertConfig>({

@@ -43,7 +43,7 @@ export interface UsageMeter {
   readonly complete: boolean;
   /** The error in the stream or body: the vendor's payload. */
   readonly error: JsonObject | undefined;
-  /** The error of the last frame is where clients of the protocol do not look for one: it is told to them in a frame of its own. */
+  /** The error of the last frame is where clients of the protocol do not look for one: they get it in a frame of its own. */
   readonly hidesError?: boolean;
   readonly reading: Reading;
   /** The size of the answered text, in total and since the last usage report. */

@@ -79,7 +79,7 @@ function checkVoice(voice: unknown): void {
   throw invalid(isAbsent(voice) ? 'The field "voice" is missing.' : 'The field "voice" must be a string.', 'voice');
 }
 
-/** A voice of a customer of the vendor, whoever that is: none is issued by an answer. */
+/** A custom voice belongs to one customer of the vendor, and no answer of the gateway issues one. */
 function ownVoices(voice: unknown): readonly Pick<VendorId, 'id' | 'kind' | 'field'>[] {
   if (!isObject(voice)) return [];
   return [{ id: typeof voice['id'] === 'string' ? voice['id'] : '', kind: 'Voice', field: 'voice.id' }];

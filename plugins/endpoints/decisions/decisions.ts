@@ -76,7 +76,7 @@ function imagesIn(item: unknown): string[] {
   );
 }
 
-/** Names where all can be told apart by them, else numbers for those that cannot. */
+/** Names where they are distinct, else numbers for the others. */
 function idsOf(questions: readonly JsonObject[]): readonly string[] {
   const taken = new Set<string>();
   const named = questions.map((question) => {
@@ -238,7 +238,7 @@ function readAnswer(answer: unknown, { asks }: Question): Answer {
   return { kind: 'score', score: scoreOf(answer, probabilities), confidence, probabilities };
 }
 
-/** The probabilities of all keys, in their order. Keys that are the same are told apart by their places. */
+/** The probabilities of all keys, in their order. Equal keys differ by their places. */
 function weightsOf(answer: JsonObject, member: string, keys: readonly unknown[]): readonly number[] {
   const entries = listOf(answer['probabilities']).map((entry) => (isObject(entry) ? entry : ({} as JsonObject)));
   return keys.map((key, index) => {

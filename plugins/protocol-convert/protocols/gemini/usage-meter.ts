@@ -127,7 +127,7 @@ export class GeminiUsageMeter implements UsageMeter {
     this.#finished.add(candidate['index'] ?? 0);
   }
 
-  /** Calls of the vendor's own tools, some of which are told by parts alone. */
+  /** Calls of the vendor's own tools; some are reported by parts alone. */
   #takeRuns(parts: readonly unknown[]): void {
     for (const part of parts) {
       const call = objectOf(either(objectOf(part) ?? none, 'toolCall', 'tool_call'));
