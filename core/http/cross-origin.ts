@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer } from '../contract/message.ts';
 import { z } from '../contract/schema.ts';
 
-/** Origins whose pages may call the gateway; undefined: no page of another origin may. */
+/** Pages of these origins may call the gateway; undefined: no page of another origin may. */
 export type AllowedOrigins = '*' | ReadonlySet<string> | undefined;
 
 /** Browsers keep a preflight's answer for two hours at most. */

@@ -35,7 +35,7 @@ export interface Session {
   /** A whole message. */
   onMessage(data: Buffer, isBinary: boolean): void;
   onClose(): void;
-  /** The connection is about to be closed for this reason: tells the client, where the protocol has errors. */
+  /** The connection is about to be closed for this reason: sends the client an error, where the protocol has errors. */
   refuse(error: GatewayError): void;
   /** Nothing runs: the connection may be closed, or is idle. */
   readonly isIdle: boolean;
@@ -116,7 +116,7 @@ export class Connection {
     });
   }
 
-  /** As `send`, for what nobody waits for; a client that causes it and does not read is cut. */
+  /** Like `send`, without a wait for the end; a client that causes it and does not read is cut. */
   say(data: string): void {
     if (this.#socket.bufferedAmount < waitAboveBytes) void this.send(data);
     else this.terminate();

@@ -1,4 +1,4 @@
-/** `generateContent` for models that make images and whose vendors do not speak it: an order for which the client waits. */
+/** `generateContent` for image models of vendors that do not speak it: an order for which the client waits. */
 import { defineContextKey, type Endpoint, type Exchange } from '../../../core/contract/contract.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { call } from '../../common/domain/calls.ts';
@@ -25,7 +25,7 @@ export function contentEndpoints({ host, config, tools, engine }: Rooms): Endpoi
   const shape: Shape = { ...imageTask, waited: contentAnswer.render, submitted: contentAnswer.submitted };
   const limits = { waitMs: config.wait, mostStreams: config.streams };
   const context = { tools, engine, host, shape, synchronous: true, tasksPath: '/v1/tasks', ...limits };
-  /** Of other models, and of those whose vendors have the protocol, the endpoint of the protocol takes care. */
+  /** The protocol's own endpoint serves other models, and vendors that have the protocol. */
   const takes: Endpoint['takes'] = (params) => {
     const entry = tools.catalog.find(asked(params)?.model ?? '');
     if (entry?.kind !== 'image') return false;

@@ -226,7 +226,7 @@ function imagesOf(images: number | undefined, isReported: boolean): Usage {
   return { image: images, ...(isReported ? {} : { output_image: images * unreportedImageTokens }) };
 }
 
-/** The same runs are told in two places. */
+/** The same runs are reported in two places. */
 function largestOf(counts: Counts, ...names: readonly string[]): number | undefined {
   const found = names.map((name) => counts.get(name)).filter((count) => count !== undefined);
   return found.length === 0 ? undefined : Math.max(...found);

@@ -1,4 +1,4 @@
-/** The answer to a `generateContent` request whose images were ordered: a candidate for each image, as bytes. Pure. */
+/** The answer to a `generateContent` request that ordered images: a candidate for each image, as bytes. Pure. */
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../../core/json/json.ts';
 import type { Usage } from '../../../common/domain/usage.ts';

@@ -137,7 +137,7 @@ class MessageDecoder extends BaseItemDecoder {
     else this.#refuse(rest);
   }
 
-  /** Some vendors number a part otherwise in its deltas than in its item: it is the one whose text was said. */
+  /** Some vendors give a part another number in its deltas than in its item: the text decides which part it is. */
   #recognise(text: string, index: number): void {
     if ((this.#emitted[index]?.text ?? '') !== '') return;
     const said = this.#emitted.find(
