@@ -1,32 +1,30 @@
 /**
- * Token counts of texts by a public vocabulary: loaded on first use, computed in pieces that do not block the event
- * loop.
+ * Token counts of texts by a public vocabulary, in a thread of its own: loading the vocabulary takes a quarter of a second,
+ * and 1 MB of text about 50 ms, which requests of others would wait for.
  */
-import { setImmediate } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 
-type CountTokens = (text: string, options: { disallowedSpecial: Set<string> }) => number;
+/** To the thread, and from it. */
+export interface ToCount {
+  readonly call: number;
+  readonly texts: readonly string[];
+}
+export interface Counted {
+  readonly call: number;
+  readonly tokens: number;
+}
 
-/** Longer texts are estimated by size, not tokenized: 1 MB takes about 50 ms of computing. */
+/** Longer texts are estimated by size, not tokenized. */
 const mostCharacters = 2 * 2 ** 20;
+/** Texts that wait for the thread at most; more are estimated by size. */
+const mostWaiting = 16 * 2 ** 20;
+/** The thread and its vocabulary take about 40 MB, which are given back after so long without a text. */
+const idleMs = 60_000;
 /**
  * Approximate bytes of a token in the estimate; slightly below the measured value, so that the estimate is not too
  * low.
  */
 const bytesPerToken = 3;
-/**
- * The tokenizer's time grows with the square of a run without spaces, such as base64 or Chinese, so pieces are at most
- * this long. Cutting a word costs at most one token.
- */
-const pieceCharacters = 1_000;
-/** How far before the end of a piece to search for a space. */
-const lookBack = 100;
-/** Characters after which the event loop continues. */
-const turnCharacters = 8_000;
-
-/** Control tokens of the vocabulary count as plain text. */
-const plain = { disallowedSpecial: new Set<string>() };
-
-let loading: Promise<CountTokens> | undefined;
 
 /** Tokens of these texts, each counted separately. */
 export async function countText(texts: readonly string[]): Promise<number> {
@@ -34,35 +32,67 @@ export async function countText(texts: readonly string[]): Promise<number> {
   for (const text of texts) characters += text.length;
   if (characters === 0) return 0;
   if (characters > mostCharacters) return estimateBySize(texts);
-  loading ??= import('gpt-tokenizer/encoding/o200k_base').then(({ countTokens }) => countTokens);
-  const countTokens = await loading;
-  let tokens = 0;
-  let sinceTurn = 0;
-  for (const text of texts) {
-    for (let start = 0; start < text.length; ) {
-      const end = pieceEnd(text, start);
-      tokens += countTokens(text.slice(start, end), plain);
-      sinceTurn += end - start;
-      start = end;
-      if (sinceTurn < turnCharacters) continue;
-      sinceTurn = 0;
-      await setImmediate();
-    }
-  }
-  return tokens;
+  current ??= new TokenizerThread(() => {
+    current = undefined;
+  });
+  return (await current.count(texts, characters)) ?? estimateBySize(texts);
 }
 
-/** Before a space near the end of the piece, else at the maximum length. */
-function pieceEnd(text: string, start: number): number {
-  const end = start + pieceCharacters;
-  if (end >= text.length) return text.length;
-  for (let at = end; at > end - lookBack; at--) {
-    const code = text.charCodeAt(at);
-    // A space belongs to the following word.
-    if (code === 0x20 || code === 0x0a) return at;
-  }
-  return end;
+interface Waiting {
+  readonly characters: number;
+  /** undefined: the thread has ended. */
+  readonly resolve: (tokens: number | undefined) => void;
 }
+
+class TokenizerThread {
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #onEnd: () => void;
+  #calls = 0;
+  #characters = 0;
+  #idle: NodeJS.Timeout | undefined;
+
+  constructor(onEnd: () => void) {
+    this.#onEnd = onEnd;
+    // Node strips the types by itself, so the thread needs none of the loaders that this one was started with.
+    this.#worker = new Worker(new URL('./tokenizer-entry.ts', import.meta.url), { execArgv: [] });
+    this.#worker.unref();
+    this.#worker.on('message', ({ call, tokens }: Counted) => this.#settle(call, tokens));
+    this.#worker.on('error', () => this.#end());
+    this.#worker.on('exit', () => this.#end());
+  }
+
+  count(texts: readonly string[], characters: number): number | undefined | Promise<number | undefined> {
+    if (this.#characters + characters > mostWaiting) return undefined;
+    const call = ++this.#calls;
+    clearTimeout(this.#idle);
+    this.#characters += characters;
+    this.#worker.ref();
+    this.#worker.postMessage({ call, texts } satisfies ToCount);
+    return new Promise((resolve) => this.#waiting.set(call, { characters, resolve }));
+  }
+
+  #settle(call: number, tokens: number | undefined): void {
+    const waiting = this.#waiting.get(call);
+    if (waiting === undefined) return;
+    this.#waiting.delete(call);
+    this.#characters -= waiting.characters;
+    if (this.#waiting.size === 0) {
+      this.#worker.unref();
+      this.#idle = setTimeout(() => void this.#worker.terminate(), idleMs).unref();
+    }
+    waiting.resolve(tokens);
+  }
+
+  /** The next text is counted in a new thread. */
+  #end(): void {
+    this.#onEnd();
+    for (const call of [...this.#waiting.keys()]) this.#settle(call, undefined);
+    clearTimeout(this.#idle);
+  }
+}
+
+let current: TokenizerThread | undefined;
 
 function estimateBySize(texts: readonly string[]): number {
   let bytes = 0;
