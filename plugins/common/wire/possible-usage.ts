@@ -56,7 +56,7 @@ function mostAnswer(asked: AskedUsage, size: ModelSize): number {
 }
 
 /** All output tokens. */
-export function mostOutput(asked: AskedUsage, size: ModelSize): number {
+function mostOutput(asked: AskedUsage, size: ModelSize): number {
   return mostAnswer(asked, size) + slack(asked.choices * runsOf(asked) * longestAnswer(size));
 }
 
@@ -119,7 +119,7 @@ function isPossibleCount(name: UsageClass, usage: Usage, asked: AskedUsage): boo
 const tokens: ReadonlySet<UsageClass> = new Set(tokenClasses);
 
 /** A token has at least one byte, so what has passed is proof; reasoning may be hidden. */
-function isPossibleAnswer(usage: Usage, asked: AskedUsage, size: ModelSize, { bytes }: SeenAnswer): boolean {
+export function isPossibleAnswer(usage: Usage, asked: AskedUsage, size: ModelSize, { bytes }: SeenAnswer): boolean {
   const answer = (usage.output ?? 0) + (usage.output_audio ?? 0) + (usage.output_image ?? 0);
   const reasoning = usage.reasoning ?? 0;
   if (answer + reasoning <= bytes) return true;

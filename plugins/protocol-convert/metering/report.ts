@@ -5,7 +5,7 @@
 import type { Call, UsageReport } from '../../common/domain/calls.ts';
 import type { Services } from '../../common/domain/prices.ts';
 import type { Usage } from '../../common/domain/usage.ts';
-import { type ModelSize, mostOutput, type SeenAnswer } from '../../common/wire/possible-usage.ts';
+import { isPossibleAnswer, type ModelSize, type SeenAnswer } from '../../common/wire/possible-usage.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import { answerTokens } from './estimate.ts';
 
@@ -17,6 +17,7 @@ export class LiveReport implements UsageReport {
   broken = false;
   #reportsRead = 0;
   #reportedOutput = 0;
+  #isBelieved = true;
 
   constructor(usageMeter: UsageMeter, call: Call, size: ModelSize) {
     this.#usageMeter = usageMeter;
@@ -36,17 +37,22 @@ export class LiveReport implements UsageReport {
   }
 
   /**
-   * Output tokens so far, for the reservation: the last report, and an estimate for the text since. Called for each
+   * Output tokens so far, for the reservation: the last report if it is possible, and an estimate for the text since. Called for each
    * chunk.
    */
   get answeredTokens(): number {
     const { text } = this.#usageMeter;
     if (text.reports !== this.#reportsRead) {
       this.#reportsRead = text.reports;
-      // An impossible count must not stop the answer.
-      this.#reportedOutput = Math.min(outputOf(this.#usageMeter.reading.usage), mostOutput(this.#call, this.#size));
+      const { usage } = this.#usageMeter.reading;
+      // An impossible count is not charged, so it must not stop the answer.
+      const isPossible = isPossibleAnswer(usage, this.#call, this.#size, this.seen);
+      this.#reportedOutput = isPossible ? outputOf(usage) : 0;
+      this.#isBelieved = isPossible;
     }
-    return this.#reportedOutput + answerTokens(text.bytesUnreported, text.framesUnreported);
+    const { bytes, frames, bytesUnreported, framesUnreported } = text;
+    if (!this.#isBelieved) return answerTokens(bytes, frames);
+    return this.#reportedOutput + answerTokens(bytesUnreported, framesUnreported);
   }
 
   get estimated(): boolean {
