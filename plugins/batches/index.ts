@@ -18,6 +18,7 @@ import { modelInEndpoint } from './batch.ts';
 import { endpointsOf } from './endpoints.ts';
 import { LineRows } from './line-rows.ts';
 import { BatchRows } from './rows.ts';
+import { BatchSpace } from './space.ts';
 import { insteadOfSending } from './vendor/exchanges.ts';
 import { VendorRows } from './vendor/rows.ts';
 import { Settling } from './vendor/settle.ts';
@@ -48,6 +49,11 @@ const configSchema = z.strictObject({
     .refine((bytes) => bytes >= 1_024, 'must be at least 1KB')
     .prefault('16MB')
     .describe('Largest answer that a line keeps.'),
+  covered: positive(100)
+    .prefault(2)
+    .describe(
+      'First lines of a batch that the balance must cover when it is ordered, each by what its call would hold.',
+    ),
   open: positive(10_000).prefault(20).describe('Batches of an account that have not ended.'),
   window: duration()
     .refine((value) => value >= 1_000 && value <= 7 * 86_400_000, 'must be from 1s to 7d')
@@ -107,17 +113,18 @@ async function setUpBatches(host: Host, config: Config): Promise<PluginInstance<
   const files = () => host.get(uploadedFiles);
   const limits = { lines: config.lines, lineBytes: config.line };
   const { at_once: atOnce, answer: answerBytes, window: windowMs, open: mostOpen, lease: leaseMs } = config;
+  const space = new BatchSpace({ files, lines, openMs: windowMs, listedMs: config.retention });
   const due = new DueWatch({ clock: host.clock, longestMs: longestSleepMs, nextMs: () => rows.nextDueMs() });
   const released = () => due.changed();
   const wires = new Wires(answerBytes + config.line, host.clock);
   const vendorWork = openVendorWork(host, store, config, wires);
   const worker = new Worker(
     { limits, ...atOnce, answerBytes, leaseMs },
-    { host, rows, lines, files, vendorWork, released },
+    { host, rows, lines, files, space, vendorWork, released },
   );
   host.provide(batchStatistics, { lines: worker.lines, figures: () => rows.figures() });
   const poll = () => due.look(() => worker.poll());
-  const tools = { host, rows, files, mostOpen, limits, windowMs };
+  const tools = { host, rows, files, space, mostOpen, limits, windowMs, covered: config.covered };
   const wake = () => {
     due.changed();
     poll()?.catch((error: unknown) => host.log.warn({ error }, 'batches could not be taken'));

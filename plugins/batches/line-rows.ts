@@ -2,6 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database, Orm } from '../common/domain/database.ts';
 import type { DoneLine, InputLine, LineAnswer, TakenLine } from './batch.ts';
+import { lineBytes } from './space.ts';
 import { inMs, jsonOf, rowsOf } from './sql.ts';
 
 interface Taken {
@@ -33,6 +34,17 @@ export class LineRows {
         select ${id}, number, "customId", "firstByte", bytes from json_to_recordset(${jsonOf(lines)})
           as lines (number integer, "customId" text, "firstByte" bigint, bytes integer)`,
     );
+  }
+
+  /** What the lines of a batch take in the database. */
+  async storedBytes(id: string): Promise<number> {
+    const [row] = await rowsOf<{ bytes: string }>(
+      this.#orm,
+      sql`select coalesce(sum(${lineBytes}::bigint + octet_length(custom_id) + coalesce(octet_length(answer), 0)
+          + coalesce(octet_length(request), 0)), 0)::text as bytes
+        from ${this.#lines} where batch_id = ${id}`,
+    );
+    return Number(row!.bytes);
   }
 
   /** Takes lines that are due, and those that a worker which lost the batch had taken; they are `running` from here on. */

@@ -1,24 +1,21 @@
 /** What the addresses of batches of all protocols share: orders are placed, found and cancelled for an account. */
-import type { Exchange, Host } from '../../core/contract/contract.ts';
+import type { Exchange } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { funds } from '../common/domain/ledger.ts';
-import type { UploadedFiles } from '../common/domain/stored-files.ts';
 import { jsonAnswer } from '../common/kit/dialects.ts';
 import type { Batch } from './batch.ts';
-import type { InputLimits } from './input.ts';
+import { type EstimateTools, requireFirstLines } from './estimate.ts';
 import type { BatchRows, NewBatch } from './rows.ts';
+import type { BatchSpace } from './space.ts';
 
-export interface EndpointTools {
-  readonly host: Host;
+export interface EndpointTools extends EstimateTools {
   readonly rows: BatchRows;
-  readonly files: () => UploadedFiles;
+  readonly space: BatchSpace;
   /** Addresses that lines may call. */
   readonly endpoints: readonly string[];
   readonly mostOpen: number;
-  /** Of the input. */
-  readonly limits: InputLimits;
   readonly windowMs: number;
   readonly wake: () => void;
 }
@@ -32,16 +29,20 @@ export const json = (value: object): Answer => jsonAnswer(JSON.stringify(value))
 type Ordered = Pick<NewBatch, 'id' | 'dialect' | 'inputFile' | 'endpoint' | 'metadata' | 'outputLifetimeMs'>;
 
 export async function place(tools: EndpointTools, exchange: Exchange, order: Ordered): Promise<Batch> {
-  const { rows, mostOpen, windowMs, wake } = tools;
+  const { rows, space, mostOpen, windowMs, wake } = tools;
   const { accountId, keyId } = exchange.get(caller);
   const { remoteAddress, headers } = exchange.request;
   const kept = headerNames.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]] as const]));
   const batch = { ...order, accountId, keyId, remoteAddress, headers: Object.fromEntries(kept), windowMs };
-  if (!(await rows.create(batch, mostOpen)))
+  await requireFirstLines(tools, exchange, batch);
+  await space.take(batch, 0);
+  if (!(await rows.create(batch, mostOpen))) {
+    await space.release(batch);
     throw new GatewayError('rate_limited', `At most ${mostOpen} batches of an account run at once.`, {
       code: 'batches',
       retryAfterMs: 60_000,
     });
+  }
   wake();
   return (await rows.find(accountId, order.id))!;
 }
@@ -89,8 +90,8 @@ export async function cancel(tools: EndpointTools, exchange: Exchange): Promise<
 }
 
 /** Removes the row of a batch that has ended; its files are the caller's. */
-export async function removeEnded({ rows }: EndpointTools, batch: Batch): Promise<void> {
-  if (batch.state === 'ended' && (await rows.remove(batch.accountId, batch.id))) return;
+export async function removeEnded({ rows, space }: EndpointTools, batch: Batch): Promise<void> {
+  if (batch.state === 'ended' && (await rows.remove(batch.accountId, batch.id))) return space.release(batch);
   throw new GatewayError('invalid_request', 'A batch that runs cannot be deleted; cancel it first.', {
     shouldRetry: false,
   });

@@ -60,11 +60,14 @@ export async function performLine(
 }
 
 /** A line as a request of its own, without its headers. */
-export function requestOf({ endpoint, remoteAddress }: Batch, { body }: LineRequest) {
+export function requestOf(
+  { endpoint, remoteAddress }: Pick<Batch, 'endpoint' | 'remoteAddress'>,
+  { body }: LineRequest,
+) {
   return { method: 'POST', path: endpoint, body: Buffer.from(JSON.stringify(body)), remoteAddress } as const;
 }
 
-export const headersOf = ({ headers }: Batch) => ({ ...headers, 'content-type': 'application/json' });
+export const headersOf = ({ headers }: Pick<Batch, 'headers'>) => ({ ...headers, 'content-type': 'application/json' });
 
 /** The charge of this line: of the request that just ended, or by the ledger of the earlier one that is replayed. */
 async function costOf(
@@ -85,7 +88,11 @@ function runsOnce(host: Host, sentAgoMs: number): boolean {
 }
 
 /** What the line gets of an answer, read to its end. */
-export async function lineAnswer(batch: Batch, answer: DirectAnswer, mostBytes: number): Promise<LineAnswer> {
+export async function lineAnswer(
+  batch: Pick<Batch, 'dialect'>,
+  answer: DirectAnswer,
+  mostBytes: number,
+): Promise<LineAnswer> {
   const { status, headers } = answer;
   const requestId = headers['x-request-id'];
   const chunks: Uint8Array[] = [];
@@ -126,7 +133,7 @@ function pauseOf(status: number, headers: Readonly<Record<string, string>>): num
 }
 
 /** What a line gets that the gateway refuses. */
-export function refused(batch: Batch, error: GatewayError): LineAnswer {
+export function refused(batch: Pick<Batch, 'dialect'>, error: GatewayError): LineAnswer {
   const { body } = renderError(error, batch.dialect, '');
   return { result: 'errored', status: error.status, requestId: undefined, answer: body as string, cost: zero };
 }

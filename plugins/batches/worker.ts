@@ -3,14 +3,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { BatchStatistics } from '../common/domain/admin/stored-work.ts';
-import { bytesOf, type UploadedFiles } from '../common/domain/stored-files.ts';
+import { bytesOf, isNoRoom, type UploadedFiles } from '../common/domain/stored-files.ts';
 import { renderError } from '../common/kit/dialects.ts';
-import type { Batch, Counts, DoneLine, TakenLine } from './batch.ts';
+import type { Batch, Counts, DoneLine, InputError, TakenLine } from './batch.ts';
 import { type InputLimits, readInput } from './input.ts';
 import type { LineRows } from './line-rows.ts';
 import { isError, outputLine } from './output.ts';
 import { performLine, unknownOutcome } from './perform.ts';
 import type { BatchRows, Renewed } from './rows.ts';
+import { type BatchSpace, bytesOfLines, spaceOf } from './space.ts';
 import { LineUsage } from './usage.ts';
 import { chooseVendor } from './vendor/choice.ts';
 import { lost } from './vendor/rows.ts';
@@ -31,6 +32,7 @@ export interface WorkerTools {
   readonly rows: BatchRows;
   readonly lines: LineRows;
   readonly files: () => UploadedFiles;
+  readonly space: BatchSpace;
   readonly vendorWork: VendorWork;
   /** A batch is given back, and may be due soon. */
   readonly released: () => void;
@@ -44,6 +46,9 @@ interface Due {
 
 const faultPauseMs = 10_000;
 const pageLines = 100;
+/** Answers that may come before they are counted, and how long lines wait for room. */
+const uncountedBytes = 8_000_000;
+const noRoomPauseMs = 60_000;
 
 export class Worker {
   readonly #options: WorkerOptions;
@@ -112,35 +117,45 @@ export class Worker {
   }
 
   async #validate(batch: Batch, token: string): Promise<void> {
-    const { host, rows, lines, files } = this.#tools;
+    const { host, rows, lines, files, space } = this.#tools;
     const opened = await files().open(batch.accountId, batch.inputFile);
     if (opened === undefined) {
       const message = 'The input file is not there any more.';
-      await rows.fail(batch.id, token, [{ line: null, code: 'file_not_found', message, param: 'input_file_id' }]);
-      return;
+      const errors = [{ line: null, code: 'file_not_found', message, param: 'input_file_id' }];
+      return this.#fail(batch, token, errors);
     }
     try {
       // Of a worker that was lost while it read.
       await lines.clear(batch.id);
+      let bytes = 0;
       const take = async (group: Parameters<LineRows['add']>[1]) => {
         if ((await rows.renew(batch.id, token, this.#options.leaseMs)) === undefined) throw lost();
+        bytes += bytesOfLines(group);
+        await space.take(batch, bytes);
         await lines.add(batch.id, group);
       };
       const { total, model, errors } = await readInput(opened.body, batch.endpoint, this.#options.limits, take);
       const vendor = chooseVendor(host, batch.endpoint, model);
       if (errors.length === 0) await rows.begin(batch.id, token, total, vendor);
-      else {
-        await lines.clear(batch.id);
-        await rows.fail(batch.id, token, errors);
-      }
+      else await this.#fail(batch, token, errors);
+    } catch (error) {
+      if (!isNoRoom(error)) throw error;
+      const { code = '', message } = error;
+      await this.#fail(batch, token, [{ line: null, code, message, param: null }]);
     } finally {
       opened.close();
     }
   }
 
+  async #fail(batch: Batch, token: string, errors: readonly InputError[]): Promise<void> {
+    const { rows, lines, space } = this.#tools;
+    await lines.clear(batch.id);
+    if (await rows.fail(batch.id, token, errors)) await space.end(batch, errors);
+  }
+
   /** Resolves with when the batch is due again; undefined: another worker has it. */
   async #run(batch: Batch, token: string): Promise<Due | undefined> {
-    const { rows, host, vendorWork } = this.#tools;
+    const { rows, host, space, vendorWork } = this.#tools;
     const vendor = await vendorWork.run(batch, this.#lease(batch, token));
     if (vendor?.isPreparing === true) return { ms: vendor.ms };
     const renewMs = this.#options.leaseMs / 3;
@@ -148,22 +163,28 @@ export class Worker {
     for (;;) {
       const renewed = await rows.renew(batch.id, token, this.#options.leaseMs);
       const renewAt = host.clock.monotonic() + renewMs;
-      if (renewed?.stops === false) await this.#makeLines(batch, token, open, renewAt);
+      const fits = renewed !== undefined && (await space.recount(batch));
+      if (renewed?.stops === false && fits) await this.#makeLines(batch, token, open, renewAt);
       // What was sent is waited for, within the lease.
       if (open.size > 0) await Promise.race([Promise.all(open.values()), pause(renewMs, undefined, { ref: false })]);
       if (open.size > 0) continue;
       if (renewed === undefined) return undefined;
-      return this.#stopping ? { ms: 0 } : await this.#close(batch, token, renewed, vendor?.ms);
+      return this.#stopping ? { ms: 0 } : await this.#close(batch, token, renewed, { vendorMs: vendor?.ms, fits });
     }
   }
 
   /** No line runs: the batch waits for the next one, or for its vendor, or its files are due. */
-  async #close(batch: Batch, token: string, { stops }: Renewed, vendorMs: number | undefined): Promise<Due> {
+  async #close(
+    batch: Batch,
+    token: string,
+    { stops }: Renewed,
+    { vendorMs, fits }: { readonly vendorMs: number | undefined; readonly fits: boolean },
+  ): Promise<Due> {
     const { rows, lines, files } = this.#tools;
     if (stops) await lines.close(batch.id, renderError(unknownOutcome(), batch.dialect, '').body as string);
     const lineMs = stops ? undefined : await lines.nextDueMs(batch.id);
     // A line that is due and was not taken is one that failed in this process.
-    const dues = [vendorMs, lineMs === undefined ? undefined : Math.max(lineMs, 1_000)].filter(
+    const dues = [vendorMs, lineMs === undefined ? undefined : Math.max(lineMs, fits ? 1_000 : noRoomPauseMs)].filter(
       (ms) => ms !== undefined,
     );
     if (dues.length > 0) return { ms: Math.min(...dues), hasStopped: stops };
@@ -188,13 +209,18 @@ export class Worker {
   /** Keeps as many lines running as there may be, until none is due or the lease is to be renewed. */
   async #makeLines(batch: Batch, token: string, open: Map<number, Promise<void>>, renewAt: number): Promise<void> {
     const { lines, host } = this.#tools;
-    while (!this.#stopping && host.clock.monotonic() < renewAt) {
+    let bytes = 0;
+    while (!this.#stopping && host.clock.monotonic() < renewAt && bytes < uncountedBytes) {
       const free = this.#options.lines - open.size;
       const taken = free > 0 ? await lines.take(batch.id, token, free) : [];
       for (const line of taken)
         open.set(
           line.number,
-          this.#make(batch, line, token).finally(() => open.delete(line.number)),
+          this.#make(batch, line, token)
+            .then((answered) => {
+              bytes += answered;
+            })
+            .finally(() => open.delete(line.number)),
         );
       if (free > 0 && taken.length === 0) return;
       const leftMs = Math.max(0, renewAt - host.clock.monotonic());
@@ -202,7 +228,8 @@ export class Worker {
     }
   }
 
-  async #make(batch: Batch, line: TakenLine, token: string): Promise<void> {
+  /** Resolves with the bytes of the answer. */
+  async #make(batch: Batch, line: TakenLine, token: string): Promise<number> {
     const { host, lines } = this.#tools;
     try {
       const performed = await performLine(
@@ -216,11 +243,13 @@ export class Worker {
       else {
         await lines.finish(batch.id, line.number, performed);
         if (performed.result === 'succeeded' || performed.result === 'errored') this.#ended[performed.result] += 1;
+        return performed.answer?.length ?? 0;
       }
     } catch (error) {
       // It stays `running`: the next worker gets its answer by its idempotency key.
       host.log.error({ error, batch: batch.id, line: line.number }, 'a line of a batch failed in the gateway');
     }
+    return 0;
   }
 
   /** Writes the files under the ids that they got before, so that a second time changes nothing. */
@@ -234,7 +263,9 @@ export class Worker {
     const output = await this.#write(batch, token, batch.outputFile!, 'output', false, count);
     const error = await this.#write(batch, token, batch.errorFile!, 'error', true, count);
     const usage = used.total();
-    await this.#tools.rows.end(batch.id, token, { counts: counts satisfies Counts, usage, output, error });
+    const { rows, space } = this.#tools;
+    await rows.end(batch.id, token, { counts: counts satisfies Counts, usage, output, error });
+    await space.end(batch);
   }
 
   /** undefined: it would be empty. */
@@ -252,7 +283,8 @@ export class Worker {
     if (first.done === true) return undefined;
     const received = await files().receive(batch.accountId, prepended(first.value, body));
     const details = { name: `${batch.id}_${kind}.jsonl`, purpose: 'batch_output', mediaType: 'application/jsonl' };
-    await files().keep(batch.accountId, received, { ...details, lifetimeMs: batch.outputLifetimeMs }, id);
+    const kept = { ...details, lifetimeMs: batch.outputLifetimeMs, space: spaceOf(batch) };
+    await files().keep(batch.accountId, received, kept, id);
     return id;
   }
 

@@ -9,6 +9,7 @@ import {
   type PluginInstance,
 } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
+import type { Answer } from '../../core/contract/message.ts';
 import { renamed, renamedNotices } from '../../core/contract/renamed.ts';
 import { count, size, z } from '../../core/contract/schema.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
@@ -18,7 +19,15 @@ import { requestSumsAudit } from '../common/domain/admin/requests.ts';
 import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
 import { attempts, call, spendGuard, usageReport, vendorBatch } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
-import { type Authorization, authorization, authorizations, funds, ledger, pool } from '../common/domain/ledger.ts';
+import {
+  type Authorization,
+  authorization,
+  authorizations,
+  funds,
+  heldEstimate,
+  ledger,
+  pool,
+} from '../common/domain/ledger.ts';
 import { catalog, model } from '../common/domain/models.ts';
 import { plan, plans, rateLimits } from '../common/domain/plans.ts';
 import { multipliers, priceRatio } from '../common/domain/price-ratio.ts';
@@ -29,6 +38,7 @@ import { audit } from './audit/audit.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { commandsOf } from './commands/ledger.ts';
 import { overdraftNotices, unlimitedOperations } from './grants/bound.ts';
+import { readPaying } from './grants/funds.ts';
 import { type Files, nodeFiles } from './journal/segments.ts';
 import { openCallRows } from './ledger/call-rows.ts';
 import { callSums } from './ledger/call-sums.ts';
@@ -39,6 +49,7 @@ import { openLedgerQueries } from './reports/ledger-queries.ts';
 import { admitByBalance, requireFunds } from './reservations/admission.ts';
 import { type HoldRules, termsOf } from './reservations/call-terms.ts';
 import { Caps } from './reservations/caps.ts';
+import { boundOf } from './reservations/charge.ts';
 import type { Hold } from './reservations/hold.ts';
 import { reportImpossible } from './reservations/impossible.ts';
 import { holdWithin, keySpend } from './reservations/key-spend.ts';
@@ -106,7 +117,7 @@ export default definePlugin<Config>({
   },
   requires: [call, caller, model],
   optional: [plan, priceRatio],
-  sets: [spendGuard, authorization, callRow],
+  sets: [spendGuard, authorization, callRow, heldEstimate],
   requiresAtEnd: [attempts, usageReport],
   setup: (host, config) => setUpBilling(host, config, nodeFiles),
 });
@@ -140,6 +151,7 @@ export async function setUpBilling(
         throw new GatewayError('overloaded', 'The gateway is starting.', { retryAfterMs: 1_000 });
       const stage = exchange.find(vendorBatch);
       if (stage === 'answer') return next();
+      if (stage === 'estimate') return estimateHold(exchange, rules, host.clock.now());
       if (exchange.endpoint.deferred === true || stage === 'order') {
         exchange.set(authorization, authorizationOf(exchange, authorizationStore, caps, host.clock.now()));
         return next();
@@ -193,7 +205,9 @@ function provideServices(host: Host, state: State, { store, rows, files }: Stora
   host.provide(ledger, ledgerService.ledger);
   host.provide(pool, ledgerService.pool);
   host.provide(funds, {
-    require: async (exchange) => state.runtime && requireFunds(exchange, state.runtime.reservations, host, undefined),
+    require: async (exchange, amount) =>
+      state.runtime && requireFunds(exchange, state.runtime.reservations, host, undefined, amount),
+    paying: (accountIds, orm) => readPaying(orm, store.schema, accountIds),
   });
   const authorizationStore = new AuthorizationStore(host, ledgerService.changes);
   host.provide(authorizations, authorizationStore);
@@ -274,6 +288,12 @@ function authorizationOf(
   const { cap } = exchange.get(caller);
   const offer = authorizationStore.offer(terms);
   return cap === undefined ? offer : caps.guard(offer, cap, offer.amount);
+}
+
+async function estimateHold(exchange: Exchange, rules: HoldRules, at: number): Promise<Answer> {
+  const terms = termsOf(exchange, rules, at);
+  exchange.set(heldEstimate, boundOf(terms, terms.outputTokens));
+  return { status: 204, headers: {}, body: '' };
 }
 
 /** The services that handle a call's money. */

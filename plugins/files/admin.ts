@@ -19,7 +19,7 @@ export function openFileAdmin({ rows, uploads, clock }: AdminTools): FileAdmin {
       return pageOf(found, page, cursorOf, (file) => file);
     },
     find: (fileId) => uploads.findAny(fileId, clock.now()),
-    storedBytes: (accountId) => rows.storedBytes(accountId),
+    storedBytes: (accountId) => rows.room.storedBytes(accountId),
     async remove(fileId) {
       const file = await uploads.findAny(fileId, clock.now());
       return file !== undefined && (await uploads.remove(file.accountId, fileId, clock.now()));

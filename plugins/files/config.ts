@@ -4,6 +4,8 @@ import { count, duration, size, z } from '../../core/contract/schema.ts';
 const atLeast = (lowest: number, words: string) =>
   [(value: number) => value >= lowest, { error: `must be at least ${words}` }] as const;
 
+const part = () => z.number().refine((value) => value >= 0 && value <= 1, { error: 'must be from 0 to 1' });
+
 export const configSchema = z
   .strictObject({
     origin: z
@@ -31,6 +33,15 @@ export const configSchema = z
     file_limit: size().prefault('512MB').describe('Largest file that is kept.'),
     account_limit: size().prefault('10GB').describe('What the files of one account may take together.'),
     total_limit: size().prefault('100GB').describe('What all files of this gateway may take together.'),
+    free: z
+      .strictObject({
+        limit: part().default(0.5).describe('What all of them may take together.'),
+        account: part().default(0.05).describe('What each of them may take, and not more than `account_limit`.'),
+      })
+      .prefault({})
+      .describe(
+        'Parts of `total_limit` for accounts that have never paid money in, or have it all back; the rest is kept for those that have.',
+      ),
     disk_reserve: size().prefault('1GB').describe('Space that files leave free on the disk of the data directory.'),
     answers: count()
       .refine(...atLeast(1, '1'))

@@ -1,6 +1,6 @@
 /** Checks free space on the disk, and recognises errors of a full disk. */
 import { statfs } from 'node:fs/promises';
-import { storageFull } from './rows.ts';
+import { storageFull } from './sql.ts';
 
 /** Throws overloaded if `bytes` more would leave less than `reserveBytes` on the disk of `directory`. */
 export async function ensureDisk(directory: string, bytes: number, reserveBytes: number): Promise<void> {

@@ -4,14 +4,23 @@ import type { Exchange } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock, Log, Random } from '../../core/contract/host-tools.ts';
 import type { Answer } from '../../core/contract/message.ts';
-import { bytesOf, type FileContent, type FileOwner, type Files, type KeptFile } from '../common/domain/stored-files.ts';
+import {
+  bytesOf,
+  type FileContent,
+  type FileOwner,
+  type Files,
+  isNoRoom,
+  type KeptFile,
+} from '../common/domain/stored-files.ts';
 import { isFileId, newFileId } from './address.ts';
 import type { ByteStore } from './bytes.ts';
 import { ensureDisk, isNoSpace } from './disk-space.ts';
 import type { Incoming, IncomingFile } from './incoming.ts';
-import { type FileRows, type NewFile, type OwnedFile, type RoomLimits, storageFull } from './rows.ts';
+import type { RoomLimits } from './room.ts';
+import type { FileRows, NewFile, OwnedFile } from './rows.ts';
 import { Sending, type SendingLimits } from './sending.ts';
 import { dispositionOf, servingOf } from './serving.ts';
+import { storageFull } from './sql.ts';
 
 export interface FileServiceOptions {
   readonly directory: string;
@@ -50,7 +59,7 @@ export class FileService implements Omit<Files, 'address'> {
     const { directory, limits, reserveBytes, fileBytes } = this.#options;
     // A fetched file passes through the disk, whatever the store; its size is known only afterwards.
     await ensureDisk(directory, fileBytes, reserveBytes);
-    await this.#tools.rows.ensureRoom(accountId, 1, limits);
+    await this.#tools.rows.room.ensure(accountId, 1, limits);
   }
 
   async keep(content: FileContent, kind: 'image' | 'video', owner: FileOwner, signal: AbortSignal): Promise<KeptFile> {
@@ -71,11 +80,11 @@ export class FileService implements Omit<Files, 'address'> {
   async store(
     { content, mediaType, bytes }: Omit<IncomingFile, 'discard'>,
     owner: FileOwner,
-    { id, named }: Pick<NewFile, 'id' | 'named'>,
+    { id, ...more }: Pick<NewFile, 'id' | 'named' | 'space'>,
     retentionMs: number,
   ): Promise<KeptFile> {
     const { rows, store, clock } = this.#tools;
-    const file = { id, owner, mediaType, bytes, ...(named === undefined ? {} : { named }) };
+    const file = { id, owner, mediaType, bytes, ...more };
     const begunAt = clock.now();
     const other = await rows.begin(file, this.#options.limits, begunAt);
     if (other !== undefined) return other;
@@ -92,6 +101,33 @@ export class FileService implements Omit<Files, 'address'> {
       });
       throw toGatewayError(error);
     }
+  }
+
+  /** `fits`: what it grows by must fit. */
+  async reserve(
+    accountId: string,
+    name: string,
+    bytes: number,
+    { lifetimeMs, fits }: { readonly lifetimeMs: number; readonly fits: boolean },
+  ): Promise<void> {
+    const { rows, clock } = this.#tools;
+    const space = { accountId, name, bytes, expiresAt: clock.now() + lifetimeMs };
+    await rows.room.reserve(space, fits ? this.#options.limits : undefined);
+  }
+
+  async hasRoom(accountId: string): Promise<boolean> {
+    const { rows } = this.#tools;
+    try {
+      await rows.room.ensure(accountId, 1, this.#options.limits);
+      return true;
+    } catch (error) {
+      if (isNoRoom(error)) return false;
+      throw error;
+    }
+  }
+
+  release(accountId: string, name: string): Promise<void> {
+    return this.#tools.rows.room.release(accountId, name);
   }
 
   async find(accountId: string, fileId: string): Promise<KeptFile | undefined> {
@@ -167,6 +203,7 @@ export class FileService implements Omit<Files, 'address'> {
   /** Deletes expired and abandoned files of all processes. Resolves with their number. */
   async sweep(): Promise<number> {
     const { rows, store, clock, log } = this.#tools;
+    await rows.room.refresh();
     let swept = 0;
     for (let round = 0; round < sweepRounds; round++) {
       const ids = await rows.claim(sweepBatch, clock.now());

@@ -15,8 +15,8 @@ import { kindOfMedia } from '../common/kit/media-types.ts';
 import { sniffBytes } from '../common/kit/sniff.ts';
 import type { StoredContent } from './bytes.ts';
 import { isNoSpace } from './disk-space.ts';
-import { storageFull } from './rows.ts';
 import { Semaphore } from './semaphore.ts';
+import { storageFull } from './sql.ts';
 
 /** Types that browsers show without running content. */
 const servable = new Set([

@@ -15,6 +15,7 @@ import { accounts } from '../common/domain/accounts.ts';
 import { fileAdmin } from '../common/domain/admin/files.ts';
 import { fileStatistics } from '../common/domain/admin/stored-work.ts';
 import { database } from '../common/domain/database.ts';
+import { funds } from '../common/domain/ledger.ts';
 import { files, uploadedFiles } from '../common/domain/stored-files.ts';
 import { envelope } from '../common/kit/error-envelope.ts';
 import { checkedExpiry, originFor, signedPath } from './address.ts';
@@ -25,6 +26,7 @@ import { configSchema, type FilesConfig } from './config.ts';
 import { openDisk } from './disk.ts';
 import { FileService, noSuchFile } from './file-service.ts';
 import { Incoming } from './incoming.ts';
+import type { Paying, RoomLimits } from './room.ts';
 import { FileRows } from './rows.ts';
 import { UploadRows } from './upload-rows.ts';
 import { Uploads, type UploadTools } from './uploads.ts';
@@ -37,14 +39,21 @@ const answerTimeoutMs = 3_600_000;
 export default definePlugin<FilesConfig>({
   name: 'files',
   config: configSchema,
-  services: { requires: [database], optional: [accounts], provides: [files, uploadedFiles, fileAdmin, fileStatistics] },
+  services: {
+    requires: [database],
+    optional: [accounts, funds],
+    provides: [files, uploadedFiles, fileAdmin, fileStatistics],
+  },
   setup: (host, config) => setUpFiles(host, config),
 });
 
 async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstance> {
   const db = host.get(database);
   await db.migrate('files', new URL('./migrations/', import.meta.url));
-  const rows = new FileRows(db);
+  // Without a ledger, all have.
+  const paying: Paying = async (accountIds, runner) =>
+    (await host.find(funds)?.paying(accountIds, runner)) ?? new Set(accountIds);
+  const rows = new FileRows(db, paying);
   const key = await loadKey(host, rows, config.secret);
   const directory = join(host.commonDirectory, 'files', host.schema);
   const store = await openStore(directory, config);
@@ -57,7 +66,7 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
   const rooms = { files: keeper, rows: uploads, store };
   host.provide(uploadedFiles, uploadsOf(host, config, directory, origin, rooms));
   host.provide(fileAdmin, openFileAdmin({ rows, uploads, clock: host.clock }));
-  host.provide(fileStatistics, { keptBytes: () => rows.keptBytes() });
+  host.provide(fileStatistics, { keptBytes: () => rows.room.keptBytes() });
   host.provide(files, {
     ensureRoom: (accountId) => keeper.ensureRoom(accountId),
     keep: (content, kind, owner, signal) => keeper.keep(content, kind, owner, signal),
@@ -114,7 +123,7 @@ function keeperOf(
       directory,
       retentionMs: config.retention,
       fileBytes: config.file_limit,
-      limits: { accountBytes: config.account_limit, totalBytes: config.total_limit },
+      limits: roomLimits(config),
       reserveBytes: config.disk_reserve,
       sending: {
         answers: config.answers,
@@ -124,6 +133,11 @@ function keeperOf(
     },
     { ...rooms, clock, random, log },
   );
+}
+
+export function roomLimits({ account_limit: accountBytes, total_limit: totalBytes, free }: FilesConfig): RoomLimits {
+  const [freeBytes, freeAccountBytes] = [free.limit, free.account].map((part) => Math.floor(part * totalBytes));
+  return { accountBytes, totalBytes, freeBytes: freeBytes!, freeAccountBytes: freeAccountBytes! };
 }
 
 function uploadsOf(

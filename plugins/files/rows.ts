@@ -3,8 +3,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
 import { type FileOwner, type KeptFile, nameTaken } from '../common/domain/stored-files.ts';
-
-type Runner = Pick<Orm, 'execute'>;
+import { isSpace, type Paying, Room, type RoomLimits } from './room.ts';
+import { instant, type Runner, rowsOf } from './sql.ts';
 
 /** A file that has no row yet. */
 export interface NewFile {
@@ -20,11 +20,8 @@ export interface NewFile {
     readonly mostFiles: number;
     readonly sha256: string | undefined;
   };
-}
-
-export interface RoomLimits {
-  readonly accountBytes: number;
-  readonly totalBytes: number;
+  /** Name of the space that was reserved for it. */
+  readonly space?: string | undefined;
 }
 
 /** A file and its account. */
@@ -46,12 +43,14 @@ const writingMs = 3_600_000;
 const claimMs = 300_000;
 
 export class FileRows {
+  readonly room: Room;
   readonly #orm: Orm;
   readonly #schema: string;
 
-  constructor({ orm, schema }: Database) {
-    this.#orm = orm;
-    this.#schema = schema;
+  constructor(database: Database, paying?: Paying) {
+    this.#orm = database.orm;
+    this.#schema = database.schema;
+    this.room = new Room(database, paying);
   }
 
   /** The setting's value; sets it to `value` if there is none. */
@@ -107,58 +106,22 @@ export class FileRows {
     );
   }
 
-  /** Of all accounts. */
-  async keptBytes(): Promise<number> {
-    const [row] = await rowsOf<{ bytes: string }>(
-      this.#orm,
-      sql`select coalesce(sum(bytes), 0)::text as bytes from ${this.#table('file_usage')}`,
-    );
-    return Number(row!.bytes);
-  }
-
-  /** Of one account, with files that are being deleted. */
-  async storedBytes(accountId: string): Promise<number> {
-    const [row] = await rowsOf<{ bytes: string }>(
-      this.#orm,
-      sql`select bytes::text as bytes from ${this.#table('file_usage')} where account_id = ${accountId}`,
-    );
-    return Number(row?.bytes ?? 0);
-  }
-
-  /** Throws if `bytes` more do not fit: forbidden for the account's limit, overloaded for the gateway's. */
-  async ensureRoom(accountId: string, bytes: number, limits: RoomLimits, runner: Runner = this.#orm): Promise<void> {
-    const rows = await rowsOf<{ own: string; everything: string }>(
-      runner,
-      sql`select coalesce(sum(bytes) filter (where account_id = ${accountId}), 0)::text as own,
-          coalesce(sum(bytes), 0)::text as everything
-        from ${this.#table('file_usage')}`,
-    );
-    const { own, everything } = rows[0]!;
-    if (Number(own) + bytes > limits.accountBytes) {
-      throw new GatewayError('forbidden', 'The files of this account take all the space that they may.', {
-        code: 'file_space_used_up',
-        shouldRetry: false,
-      });
-    }
-    if (Number(everything) + bytes > limits.totalBytes) throw storageFull();
-  }
-
   /**
    * Makes a row in `writing`, and supersedes a concurrent writer of the same file; a row with the same id, of a writer that was
-   * killed, is used again. Resolves with the file that exists already, if any. Throws like `ensureRoom`.
+   * killed, is used again. Resolves with the file that exists already, if any. Throws like `Room.ensure`.
    */
   async begin(file: NewFile, limits: RoomLimits, now: number): Promise<KeptFile | undefined> {
     const { accountId, taskId, number } = file.owner;
     return this.#orm.transaction(async (transaction) => {
-      // Serialised, so that no two files use the same free space.
-      await transaction.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${this.#schema}`}, 0))`);
+      await this.room.lock(transaction);
       const same = sql`account_id = ${accountId} and task_id = ${taskId} and number = ${number} and state <> 'gone'`;
       // A concurrent writer completes the row before this lock, or fails afterwards.
       await transaction.execute(sql`select id from ${this.#files} where ${same} for update`);
       const other = await this.findOfTask(file.owner, now, transaction);
       if (other !== undefined) return other;
       if (await this.#useAgain(file, limits, now, transaction)) return undefined;
-      await this.ensureRoom(accountId, file.bytes, limits, transaction);
+      if (file.space !== undefined) await this.room.spend(accountId, file.space, file.bytes, transaction);
+      await this.room.ensure(accountId, file.bytes, limits, transaction);
       if (file.named !== undefined) await this.#ensureNamed(accountId, file.named, now, transaction);
       await transaction.execute(sql`${this.#markGone(now)} where ${same}`);
       await transaction.execute(
@@ -186,15 +149,12 @@ export class FileRows {
     );
     if (row === undefined) return false;
     const growth = bytes - Number(row.bytes);
-    await this.ensureRoom(accountId, growth, limits, runner);
+    await this.room.ensure(accountId, growth, limits, runner);
     await runner.execute(
       sql`update ${this.#files} set media_type = ${mediaType}, bytes = ${bytes}, created_at = ${instant(now)},
         sweep_at = ${instant(now + writingMs)} where id = ${id}`,
     );
-    // The trigger counts rows that come and go alone.
-    await runner.execute(
-      sql`update ${this.#table('file_usage')} set bytes = bytes + ${growth}::bigint where account_id = ${accountId}`,
-    );
+    await this.room.grow(accountId, growth, runner);
     return true;
   }
 
@@ -268,7 +228,7 @@ export class FileRows {
   async usage(now: number): Promise<{ accountId: string; files: number; bytes: number }[]> {
     const rows = await rowsOf<{ account_id: string; files: string; bytes: string }>(
       this.#orm,
-      sql`select account_id, count(*)::text as files, sum(bytes)::text as bytes from ${this.#files}
+      sql`select account_id, (count(*) filter (where not (${isSpace})))::text as files, sum(bytes)::text as bytes from ${this.#files}
         where state = 'kept' and sweep_at > ${instant(now)} group by account_id order by sum(bytes) desc, account_id`,
     );
     return rows.map((row) => ({ accountId: row.account_id, files: Number(row.files), bytes: Number(row.bytes) }));
@@ -301,14 +261,9 @@ export class FileRows {
     );
     await this.#orm.transaction(async (transaction) => {
       // Without the lock, two deletions could each wait for an account that the other has counted.
-      await this.#lock(transaction);
+      await this.room.lock(transaction);
       await transaction.execute(sql`delete from ${this.#files} where id in (${list}) and state = 'gone'`);
     });
-  }
-
-  /** Serialises all changes of the counted sizes until the transaction ends. */
-  async #lock(runner: Runner): Promise<void> {
-    await runner.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${this.#schema}`}, 0))`);
   }
 
   get #files(): SQL {
@@ -322,21 +277,4 @@ export class FileRows {
 
 function fileOf({ id, media_type: mediaType, bytes, sweep_ms: sweepMs }: FileRow): KeptFile {
   return { id, mediaType, bytes: Number(bytes), expiresAt: Number(sweepMs) };
-}
-
-/** As text, since drivers encode dates differently. */
-export function instant(milliseconds: number): SQL {
-  return sql`${new Date(milliseconds).toISOString()}::timestamptz`;
-}
-
-export async function rowsOf<Row>(runner: Runner, statement: SQL): Promise<Row[]> {
-  return (await runner.execute(statement)) as Row[];
-}
-
-export function storageFull(cause?: unknown): GatewayError {
-  return new GatewayError('overloaded', 'The gateway has no room for files at the moment; try again later.', {
-    code: 'storage_full',
-    retryAfterMs: 60_000,
-    cause,
-  });
 }

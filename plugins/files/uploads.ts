@@ -20,7 +20,7 @@ import type { ByteStore, Span } from './bytes.ts';
 import { ensureDisk, isNoSpace } from './disk-space.ts';
 import { type FileService, noSuchFile } from './file-service.ts';
 import { Pieces } from './pieces.ts';
-import { storageFull } from './rows.ts';
+import { storageFull } from './sql.ts';
 import type { UploadRows } from './upload-rows.ts';
 
 export interface UploadOptions {
@@ -102,7 +102,7 @@ export class Uploads implements UploadedFiles {
     id = this.newId(),
   ): Promise<UploadedFile> {
     const { files } = this.#tools;
-    const { name, chosenName, purpose, mediaType, lifetimeMs = this.#options.retentionMs } = details;
+    const { name, chosenName, purpose, mediaType, space, lifetimeMs = this.#options.retentionMs } = details;
     const retentionMs = Math.min(lifetimeMs, this.#options.retentionMs);
     try {
       if (received.bytes === 0)
@@ -110,13 +110,26 @@ export class Uploads implements UploadedFiles {
       const kept = await files.store(
         { mediaType, bytes: received.bytes, content: { path: received.path } },
         { accountId, taskId: id, number: 0 },
-        { id, named: { name, chosenName, purpose, mostFiles: this.#options.mostFiles, sha256: received.sha256 } },
+        {
+          ...{ id, space },
+          named: { name, chosenName, purpose, mostFiles: this.#options.mostFiles, sha256: received.sha256 },
+        },
         retentionMs,
       );
       return { ...kept, name, chosenName, purpose, sha256: received.sha256, createdAt: kept.expiresAt - retentionMs };
     } finally {
       await received.discard();
     }
+  }
+
+  async reserve(...[accountId, name, bytes, terms]: Parameters<UploadedFiles['reserve']>): Promise<boolean> {
+    const { files } = this.#tools;
+    await files.reserve(accountId, name, bytes, terms);
+    return terms.fits || files.hasRoom(accountId);
+  }
+
+  release(accountId: string, name: string): Promise<void> {
+    return this.#tools.files.release(accountId, name);
   }
 
   async find(accountId: string, fileId: string): Promise<UploadedFile | undefined> {

@@ -49,7 +49,8 @@ export function openTelemetry(host: Host, config: TelemetryConfig): PluginInstan
     applies: () => true,
     handle(exchange, next) {
       // The exchange with its answer is the one that counts.
-      if (exchange.find(vendorBatch) === 'order') return next();
+      const stage = exchange.find(vendorBatch);
+      if (stage === 'order' || stage === 'estimate') return next();
       meters.begun();
       const endSpan = tracing?.begin(exchange);
       exchange.defer((outcome) => {

@@ -52,6 +52,22 @@ export async function readFunds(
   return funds;
 }
 
+/** Those of these accounts with a top-up that was not paid back in full. */
+export async function readPaying(runner: Runner, schema: string, accountIds: readonly string[]): Promise<Set<string>> {
+  const table = tablesOf(schema);
+  const rows = await rowsOf<{ account_id: string }>(
+    runner,
+    sql`select distinct credits.account_id from ${table('ledger')} as credits
+        join ${table('grants')} as grants on grants.id = credits.grant_id
+        where credits.account_id in (select value from json_array_elements_text(${jsonOf(accountIds)}))
+          and credits.request_id is null and credits.kind = 'CREDIT' and grants.kind = 'top-up'
+          and grants.amount > (select coalesce(-sum(back.amount), 0) from ${table('ledger')} as back
+            where back.account_id = credits.account_id and back.request_id is null and back.kind = 'PAYOUT'
+              and back.grant_id = credits.grant_id)`,
+  );
+  return new Set(rows.map((row) => row.account_id));
+}
+
 /** The grants with a remaining amount in spending order, with the spending in their windows around `times`. */
 export async function readPools(
   runner: Runner,

@@ -4,6 +4,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import { vendorBatch } from '../../common/domain/calls.ts';
 import { catalog } from '../../common/domain/models.ts';
+import type { Money } from '../../common/domain/money.ts';
 import { plan } from '../../common/domain/plans.ts';
 import { type PriceBook, versionAt } from '../../common/domain/prices.ts';
 import type { Reservations } from './reservations.ts';
@@ -18,22 +19,23 @@ export function admitByBalance(
   return requireFunds(exchange, reservations, host, exchange.endpoint.modelKind ?? 'chat');
 }
 
-/** The same for what is no call itself. `kind`: of the models that may be free; undefined: of any. */
+/** The same for what is no call itself. `kind`: of the models that may be free; undefined: of any. `amount`: at least this much. */
 export function requireFunds(
   exchange: Exchange,
   reservations: Reservations,
   host: Host,
   kind: string | undefined,
+  amount?: Money,
 ): undefined | Promise<undefined> {
   const identity = exchange.find(caller);
   if (identity === undefined) return undefined;
   const terms = exchange.find(plan);
-  const asked = reservations.requireFunds(identity.accountId, terms && { terms, at: exchange.receivedAt });
+  const asked = reservations.requireFunds(identity.accountId, terms && { terms, at: exchange.receivedAt }, amount);
   return asked?.then(
     () => undefined,
     (error: unknown) => {
       const hasNoFunds = error instanceof GatewayError && error.kind === 'insufficient_balance';
-      if (hasNoFunds && mayBeFree(kind, host)) return undefined;
+      if (hasNoFunds && amount === undefined && mayBeFree(kind, host)) return undefined;
       throw error;
     },
   );

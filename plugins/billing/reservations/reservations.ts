@@ -135,13 +135,13 @@ export class Reservations {
     return use(cached);
   }
 
-  /** 402 when the account has no spendable money now. Returns a promise only when that must be looked up. */
-  requireFunds(accountId: string, plan: CallPlan | undefined): undefined | Promise<void> {
+  /** 402 when the account cannot spend this much now. Returns a promise only when that must be looked up. */
+  requireFunds(accountId: string, plan: CallPlan | undefined, amount = leastAmount): undefined | Promise<void> {
     const { balances: cachedBalances, clock } = this.#options;
     const cached = cachedBalances.find(accountId);
-    if (cached !== undefined && clock.now() < cached.upkeepAt && cachedBalances.admits(cached, leastAmount))
+    if (cached !== undefined && clock.now() < cached.upkeepAt && cachedBalances.admits(cached, amount))
       return undefined;
-    return this.#funded(accountId, plan, leastAmount, (used) => cachedBalances.release(used));
+    return this.#funded(accountId, plan, amount, (used) => cachedBalances.release(used));
   }
 
   #take(terms: Terms, amount: Money, cached: CachedBalance, at: number): Hold {

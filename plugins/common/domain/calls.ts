@@ -55,8 +55,9 @@ export const batchLine = defineContextKey<true>('batch line');
 /**
  * Set for a line that a vendor's own batch API makes, in its two exchanges. `order`: the vendor's request is made and not sent,
  * and money is set aside for it. `answer`: the vendor's answer has come and is read; neither limits nor a hold apply.
+ * `estimate`: the exchange ends with what the line would hold, made by a vendor's batch or not.
  */
-export const vendorBatch = defineContextKey<'order' | 'answer'>('vendor batch');
+export const vendorBatch = defineContextKey<'order' | 'answer' | 'estimate'>('vendor batch');
 
 /** The service, in prices, of lines that a vendor's own batch API makes. No request can ask for it. */
 export const vendorBatchService = 'batch';

@@ -33,11 +33,16 @@ export const ledger = defineService<Ledger>('ledger');
 
 /** For orders of work that is held and charged later, part by part. */
 export interface Funds {
-  /** Rejects with 402 where the caller has no money to spend, unless some model costs nothing. */
-  require(exchange: Exchange): Promise<void>;
+  /** Rejects with 402 where the caller cannot spend this much; without an amount, where it has nothing to spend, unless some model costs nothing. */
+  require(exchange: Exchange, amount?: Money): Promise<void>;
+  /** Those of these accounts that have paid money in which was not paid back. `orm`: of a transaction, or not. */
+  paying(accountIds: readonly string[], orm: Pick<Orm, 'execute'>): Promise<ReadonlySet<string>>;
 }
 
 export const funds = defineService<Funds>('funds');
+
+/** What a call would hold; set in place of a hold where `vendorBatch` is `estimate`. */
+export const heldEstimate = defineContextKey<Money>('held estimate');
 
 /** An account's money beside its calls: its grants, withdrawals and refunds. */
 export interface Pool {

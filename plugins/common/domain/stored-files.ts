@@ -108,6 +108,8 @@ export interface UploadDetails {
   readonly mediaType: string;
   /** How long it is kept at most; absent: as long as files may be. */
   readonly lifetimeMs?: number | undefined;
+  /** Reserved space that it takes over, by its name. */
+  readonly space?: string | undefined;
 }
 
 export interface UploadQuery {
@@ -141,6 +143,17 @@ export interface UploadedFiles {
   /** Makes a file of them, if there is room; the received bytes are used up. `id`: kept once, of work that may be repeated. */
   keep(accountId: string, received: ReceivedFile, details: UploadDetails, id?: string): Promise<UploadedFile>;
   newId(): string;
+  /**
+   * Sets how many bytes of the account's space are taken under this name, by rows that belong to its orders. `fits`: throws as
+   * for a file where what it grows by finds no room; else it is counted all the same. Resolves with whether there is room for more.
+   */
+  reserve(
+    accountId: string,
+    name: string,
+    bytes: number,
+    terms: { readonly lifetimeMs: number; readonly fits: boolean },
+  ): Promise<boolean>;
+  release(accountId: string, name: string): Promise<void>;
   readonly pieces: UploadPieces;
   /** Where clients reach the gateway. `host`: the Host header of the request, if there is one. */
   origin(host?: string): string;
@@ -159,6 +172,11 @@ export interface UploadedFiles {
   ): Promise<{ readonly body: AsyncIterable<Uint8Array>; close(): void } | undefined>;
   /** The file as the answer to this request; throws not_found. */
   answer(accountId: string, fileId: string, exchange: Exchange): Promise<Answer>;
+}
+
+/** Whether bytes were refused because of the space that they need. */
+export function isNoRoom(error: unknown): error is GatewayError {
+  return error instanceof GatewayError && (error.code === 'file_space_used_up' || error.code === 'storage_full');
 }
 
 /** An opened file's bytes, all of them in memory; closes it. */

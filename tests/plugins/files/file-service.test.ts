@@ -167,7 +167,7 @@ test('several processes that sweep at once delete each file once', () =>
 test('a process that dies while it writes or deletes leaves nothing that a later sweep does not take', () =>
   withRooms({}, async (rooms) => {
     const { keeper, rows, host } = rooms;
-    const limits = { accountBytes: 10 ** 9, totalBytes: 10 ** 9 };
+    const limits = { accountBytes: 10 ** 9, totalBytes: 10 ** 9, freeBytes: 0, freeAccountBytes: 0 };
     const id = `file_${'1'.repeat(32)}`;
     const begunAt = host.clock.now();
     await rows.begin({ id, owner: owner(), mediaType: 'image/png', bytes: png.length }, limits, host.clock.now());

@@ -9,7 +9,7 @@ import type { ByteStore } from '../../../plugins/files/bytes.ts';
 import { configSchema } from '../../../plugins/files/config.ts';
 import { FileService } from '../../../plugins/files/file-service.ts';
 import { Incoming } from '../../../plugins/files/incoming.ts';
-import { openStore } from '../../../plugins/files/index.ts';
+import { openStore, roomLimits } from '../../../plugins/files/index.ts';
 import { FileRows } from '../../../plugins/files/rows.ts';
 import { openDatabase } from '../../helpers/database.ts';
 import { type FakeHost, fakeHost } from '../../helpers/fakes.ts';
@@ -40,7 +40,12 @@ export interface Rooms {
 
 type Settings = Parameters<typeof configSchema.parse>[0];
 
-export async function openRooms(settings: Settings = {}, changes: Partial<ByteStore> = {}): Promise<Rooms> {
+/** `paying`: accounts that have paid; absent: all have. */
+export async function openRooms(
+  settings: Settings = {},
+  changes: Partial<ByteStore> = {},
+  paying?: ReadonlySet<string>,
+): Promise<Rooms> {
   const directory = await mkdtemp(join(tmpdir(), 'files-'));
   const database = await openDatabase({ plugins: ['files'] });
   const host = fakeHost();
@@ -48,7 +53,7 @@ export async function openRooms(settings: Settings = {}, changes: Partial<ByteSt
   return open(changes);
 
   async function open(mixed: Partial<ByteStore> = {}): Promise<Rooms> {
-    const rows = new FileRows(database);
+    const rows = new FileRows(database, paying && (async (ids) => new Set(ids.filter((id) => paying.has(id)))));
     const store = { ...(await openStore(directory, config)), ...mixed };
     const guard = { allowPrivate: config.fetch.allow_private, maxBytes: config.file_limit };
     const { parallel, timeout: timeoutMs, attempts } = config.fetch;
@@ -59,7 +64,7 @@ export async function openRooms(settings: Settings = {}, changes: Partial<ByteSt
         directory,
         retentionMs: config.retention,
         fileBytes: config.file_limit,
-        limits: { accountBytes: config.account_limit, totalBytes: config.total_limit },
+        limits: roomLimits(config),
         reserveBytes: config.disk_reserve,
         sending: { answers: config.answers, slowest: 4_096 },
       },

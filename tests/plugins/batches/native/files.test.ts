@@ -2,9 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
 import { accounts } from '../../../../plugins/common/domain/accounts.ts';
 import { batchAdmin } from '../../../../plugins/common/domain/admin/batches.ts';
+import { fileAdmin } from '../../../../plugins/common/domain/admin/files.ts';
 import { ledgerQueries } from '../../../../plugins/common/domain/admin/ledger.ts';
+import { database } from '../../../../plugins/common/domain/database.ts';
 import { pool } from '../../../../plugins/common/domain/ledger.ts';
 import { until } from '../../../helpers/until.ts';
 import type { Trouble } from './stand-in.ts';
@@ -183,7 +186,7 @@ test('lines of two models, and lines that are refused here, are not in the batch
 });
 
 test('lines that the balance does not cover are not ordered, and the account is not overdrawn', async () => {
-  const world = await house.open('0.00015');
+  const world = await house.open('0.0003');
   const id = await world.client.order(Array.from({ length: 8 }, (_, index) => chatLine(`line-${index}`)));
   while (!world.vendor.steps.includes('results')) await pause(20);
   const [ordered] = [...world.vendor.batches.values()];
@@ -230,4 +233,65 @@ test('an account with nothing to spend orders no batch by any protocol, and noth
     files.data.map(({ id }) => id),
     [inputFile],
   );
+});
+
+test('an order whose first lines the balance does not cover is refused by any protocol with what they need', async () => {
+  const world = await house.open('0.0002');
+  const { key } = await world.gateway.find(accounts)!.createKey(world.account.id, { name: 'poor' });
+  const wrong = JSON.stringify({ ...JSON.parse(chatLine('no')), body: { model: 'none', messages: [] } });
+  const inputFile = await world.client.upload([wrong, 'no line', ...['one', 'two', 'three'].map((id) => chatLine(id))]);
+  const contents = [{ role: 'user', parts: [{ text: 'Hi' }] }];
+  const one = { request: { contents, generationConfig: { maxOutputTokens: 100 } } };
+  const params = { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] };
+  const orders = {
+    '/v1/batches': { input_file_id: inputFile, endpoint: '/v1/chat/completions', completion_window: '24h' },
+    '/v1/messages/batches': { requests: ['a', 'b'].map((id) => ({ custom_id: id, params })) },
+    '/v1beta/models/m:batchGenerateContent': {
+      batch: { displayName: 'b', inputConfig: { requests: { requests: [one, one] } } },
+    },
+  };
+  const before = await world.gateway.find(fileAdmin)!.storedBytes(world.account.id);
+  for (const [path, order] of Object.entries(orders)) {
+    const answer = await fetch(`${world.running.origin}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(order),
+    });
+    const text = await answer.text();
+    assert.equal(answer.status, 402, `${path}: ${text}`);
+    assert.match(text, /The first 2 requests of this batch need 0\.000\d+ USD at most/);
+  }
+  assert.deepEqual((await world.gateway.find(batchAdmin)!.list(world.account.id, { limit: 10 })).rows, []);
+  assert.equal(world.vendor.steps.length, 0);
+  await world.settled(0n, 0);
+  const { orm, schema } = world.gateway.find(database)!;
+  const spaces = await orm.execute(
+    sql`select 1 from ${sql.identifier(schema)}.files where account_id = ${world.account.id} and id like 'space-%'`,
+  );
+  assert.equal([...(spaces as unknown as Iterable<unknown>)].length, 0);
+  assert.ok(before > 0);
+});
+
+test('lines of a batch count as bytes of the account while it is open, and its row until it is forgotten', async () => {
+  const world = await house.open();
+  const stored = () => world.gateway.find(fileAdmin)!.storedBytes(world.account.id);
+  const input = [chatLine('one'), chatLine('two'), chatLine('three')];
+  const inputFile = await world.client.upload(input);
+  const before = await stored();
+  assert.equal(before, Buffer.byteLength(input.join('\n')));
+  world.vendor.trouble = (step) => (step === 'results' ? { status: 500 } : undefined);
+  const order = { input_file_id: inputFile, endpoint: '/v1/chat/completions', completion_window: '24h' };
+  const { id } = (await (await world.client.call('POST', '/v1/batches', order)).json()) as { id: string };
+  await until('its lines are counted', async () => (await stored()) - before > 3 * 400 + 1_000 || undefined);
+  world.vendor.trouble = () => undefined;
+  const batch = await world.client.ended(id);
+  const files = await world.client.call('GET', '/v1/files');
+  const { data } = (await files.json()) as { data: { bytes: number }[] };
+  const ofFiles = data.reduce((sum, { bytes }) => sum + bytes, 0);
+  await until('its row alone is counted', async () => {
+    const left = (await stored()) - ofFiles;
+    return (left > 1_000 && left < 1_200) || undefined;
+  });
+  assert.equal(batch.lines.size, 3);
+  await world.settled(3n * lineCost, 3);
 });

@@ -35,6 +35,8 @@ export function fakeFiles(world: World, owner: string): { readonly files: Upload
   };
   const files: UploadedFiles = {
     mostBytes: 512_000_000,
+    reserve: async () => true,
+    release: async () => {},
     newId: () => 'file-new',
     receive: unused,
     keep: unused,
