@@ -10,11 +10,10 @@ import {
 } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
-import { renamed, renamedNotices } from '../../core/contract/renamed.ts';
-import { count, size, z } from '../../core/contract/schema.ts';
+import { renamedNotices } from '../../core/contract/renamed.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
-import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import { ledgerQueries, payments } from '../common/domain/admin/ledger.ts';
 import { requestSumsAudit } from '../common/domain/admin/requests.ts';
 import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
 import { attempts, call, spendGuard, usageReport, vendorBatch } from '../common/domain/calls.ts';
@@ -37,6 +36,7 @@ import { foldEveryMs, foldSums } from '../common/kit/sums/fold.ts';
 import { audit } from './audit/audit.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { commandsOf } from './commands/ledger.ts';
+import { type Config, configSchema } from './config.ts';
 import { overdraftNotices, unlimitedOperations } from './grants/bound.ts';
 import { readPaying } from './grants/funds.ts';
 import { type Files, nodeFiles } from './journal/segments.ts';
@@ -56,49 +56,9 @@ import { holdWithin, keySpend } from './reservations/key-spend.ts';
 import type { Verdict } from './reservations/outcome.ts';
 import type { Reservations } from './reservations/reservations.ts';
 import { HoldGuard, settle } from './reservations/settle.ts';
+import { auditWith, RestoreWatch } from './restores/watch.ts';
 import { type BillingRuntime, journalDirectory, openBillingRuntime } from './runtime.ts';
 import { recordEnd, recordHeld } from './timeline.ts';
-
-const holdSchema = renamed(
-  z.strictObject({
-    output_tokens: count()
-      .default(4096)
-      .describe('Output tokens that a hold covers at most; a longer answer extends it by as many.'),
-    non_streaming: z
-      .enum(['estimate', 'max'])
-      .default('estimate')
-      .describe(
-        'What is set aside for an answer that is not streamed: output_tokens (estimate; it may cost more than the balance), or all that it can cost (max).',
-      ),
-  }),
-  { whole_answers: { to: 'non_streaming', values: { step: 'estimate', bound: 'max' } } },
-);
-
-const configSchema = z.strictObject({
-  hold: holdSchema.prefault({}).describe('How much is set aside for a call before it is sent.'),
-  journal: z
-    .strictObject({
-      segment: size()
-        .default(8 * 2 ** 20)
-        .describe('Size at which the next journal file is begun.'),
-      limit: size()
-        .default(4 * 2 ** 30)
-        .describe('Journal files on disk at most; beyond that new calls are refused.'),
-      backlog: count()
-        .default(200_000)
-        .describe(
-          'Ended calls that may wait for the database before new calls are refused; as many KiB of journal text count as full, too.',
-        ),
-    })
-    .prefault({})
-    .describe('The local file in which every hold and charge is recorded before the database has it.'),
-  nodes: count()
-    .default(8)
-    .describe('Processes that may serve from one Postgres at once, draining ones included; one more does not start.'),
-  accounts: count().default(100_000).describe('Accounts whose balance is kept in memory at most.'),
-});
-
-type Config = z.output<typeof configSchema>;
 
 const syncMs = 50;
 const progressMs = 3_000;
@@ -112,7 +72,17 @@ export default definePlugin<Config>({
   config: configSchema,
   services: {
     requires: [database],
-    optional: [accounts, catalog, multipliers, plans, rateLimits, requestSumsAudit, requestSumTable, alertEvents],
+    optional: [
+      accounts,
+      catalog,
+      multipliers,
+      plans,
+      rateLimits,
+      requestSumsAudit,
+      requestSumTable,
+      alertEvents,
+      payments,
+    ],
     provides: [ledger, pool, funds, authorizations, ledgerQueries, callRows],
   },
   requires: [call, caller, model],
@@ -133,7 +103,8 @@ export async function setUpBilling(
   await store.migrate('billing', new URL('./migrations/', import.meta.url));
   const rows = ledgerOf(store, () => host.find(requestSumTable));
   const state: State = { config, rules: rulesOf(config), runtime: undefined };
-  const { ledgerService, authorizationStore, caps, commands } = provideServices(host, state, { store, rows, files });
+  const storage = { store, rows, files };
+  const { ledgerService, authorizationStore, caps, commands, watch } = provideServices(host, state, storage);
   return {
     applies: (endpoint) => endpoint.handle === undefined || endpoint.deferred === true,
     reloads: ['hold'],
@@ -170,7 +141,7 @@ export async function setUpBilling(
     alive: () => state.runtime?.reservations.fenced !== true,
     start: async () => {
       const running = await openBillingRuntime(host, rows, files, {
-        ...runtimeOptions(config, store),
+        ...runtimeOptions(config, store, watch),
         stepTokens: state.rules.stepTokens,
         upkeep: ledgerService.applyDueTerms,
       });
@@ -201,7 +172,10 @@ interface Storage {
 }
 
 function provideServices(host: Host, state: State, { store, rows, files }: Storage) {
-  const ledgerService = openLedgerService(host, store, rows, () => state.runtime);
+  const directory = journalDirectory(host);
+  const watch = rows.restores && new RestoreWatch({ host, rows: rows.restores, journal: directory });
+  watch?.listen(store);
+  const ledgerService = openLedgerService(host, store, rows, () => state.runtime, watch);
   host.provide(ledger, ledgerService.ledger);
   host.provide(pool, ledgerService.pool);
   host.provide(funds, {
@@ -219,8 +193,9 @@ function provideServices(host: Host, state: State, { store, rows, files }: Stora
     shared: store.shared === true,
     limit: state.config.accounts,
   });
-  const directory = journalDirectory(host);
-  const check = (days?: number) => audit(store.orm, store.schema, { days, requestSums: host.find(requestSumsAudit) });
+  const check = auditWith(rows.restores, (days) =>
+    audit(store.orm, store.schema, { days, requestSums: host.find(requestSumsAudit) }),
+  );
   const self = () => ({ files, directory, pending: state.runtime?.backlog.rows, at: host.clock.now() });
   const mismatch = (findings: number) => host.find(alertEvents)?.report('ledger_mismatch', 'ledger', { findings });
   host.provide(ledgerQueries, openLedgerQueries({ store, audit: check, self, mismatch }));
@@ -231,8 +206,9 @@ function provideServices(host: Host, state: State, { store, rows, files }: Stora
     pool: ledgerService.pool,
     statement: (accountId, limit) => statementOf(store.orm, store.schema, accountId, limit),
     audit: check,
+    watch,
   });
-  return { ledgerService, authorizationStore, caps, commands };
+  return { ledgerService, authorizationStore, caps, commands, watch };
 }
 
 function noticesOfOverdraft(host: Host, rules: HoldRules, nodes: number): Notice[] {
@@ -248,7 +224,7 @@ function noticesOfOverdraft(host: Host, rules: HoldRules, nodes: number): Notice
   });
 }
 
-function runtimeOptions({ journal, accounts, nodes }: Config, store: Database) {
+function runtimeOptions({ journal, accounts, nodes }: Config, store: Database, watch: RestoreWatch | undefined) {
   return {
     segmentBytes: journal.segment,
     journalBytes: journal.limit,
@@ -257,6 +233,7 @@ function runtimeOptions({ journal, accounts, nodes }: Config, store: Database) {
     shared: store.shared === true ? store : undefined,
     nodeLimit: nodes,
     onCopy: store.onCopy,
+    watch,
   };
 }
 

@@ -10,6 +10,7 @@ import type { Entries } from './ledger/entries.ts';
 import { refundCredit, refundRequest } from './ledger/refunds.ts';
 import type { Store } from './ledger/store.ts';
 import { availableIn } from './reservations/balance-cache.ts';
+import type { RestoreWatch } from './restores/watch.ts';
 import type { BillingRuntime } from './runtime.ts';
 
 export interface LedgerService {
@@ -29,16 +30,20 @@ export function openLedgerService(
   database: Database,
   store: Store,
   runtime: () => BillingRuntime | undefined,
+  watch?: RestoreWatch,
 ): LedgerService {
-  const changes = new AccountChanges(host, database, store, runtime);
+  const changes = new AccountChanges(host, database, store, runtime, watch);
+  const admit = async () => watch?.admit();
   return {
     changes,
     ledger: {
-      credit: (accountId, amount, options) =>
-        changes.change(accountId, none, async (entries) => {
+      credit: async (accountId, amount, options) => {
+        await admit();
+        return changes.change(accountId, none, async (entries) => {
           await entries.credit(amount, options);
           return availableOf(entries);
-        }),
+        });
+      },
       balance: async (accountId) => {
         const running = runtime();
         const cached = running?.balances.find(accountId);
@@ -50,7 +55,7 @@ export function openLedgerService(
       endOf: (requestId) => store.endOf(requestId),
       safe: async () => runtime()?.journal.secureAll(),
     },
-    pool: poolBy(changes),
+    pool: poolBy(changes, admit),
     applyDueTerms: (accountId, plan) => changes.upkeep(accountId, plan),
   };
 }
@@ -60,24 +65,30 @@ function availableOf({ balance, open }: Entries): Money {
   return money(balance - open);
 }
 
-function poolBy(changes: AccountChanges): Pool {
+function poolBy(changes: AccountChanges, admit: () => Promise<void>): Pool {
   return {
+    admitMoney: admit,
     view: (accountId) => changes.read(accountId, viewPool),
     debit: (accountId, amount, entry) =>
       changes.change(accountId, amount, async (entries) => {
         await entries.debit(amount, entry);
         return availableOf(entries);
       }),
-    refundCredit: (accountId, creditReference, amount, entry) =>
-      changes.change(accountId, amount, async (entries) => {
+    refundCredit: async (accountId, creditReference, amount, entry) => {
+      // The credit may be one of those that are missing.
+      await admit();
+      return changes.change(accountId, amount, async (entries) => {
         await refundCredit(entries, creditReference, amount, entry);
         return availableOf(entries);
-      }),
-    refundRequest: (accountId, requestId, amount, entry) =>
-      changes.change(accountId, none, async (entries) => {
+      });
+    },
+    refundRequest: async (accountId, requestId, amount, entry) => {
+      await admit();
+      return changes.change(accountId, none, async (entries) => {
         await refundRequest(entries, requestId, amount, entry);
         return availableOf(entries);
-      }),
+      });
+    },
     transact: (accountId, atMost, work) => changes.change(accountId, atMost, (entries) => work(postingOf(entries))),
     onTermEnded: (work) => {
       changes.onTermEnded = (entries, term) => work(postingOf(entries), term);

@@ -26,6 +26,7 @@ import type { Store } from './ledger/store.ts';
 import { BalanceCache } from './reservations/balance-cache.ts';
 import type { CachedBalance } from './reservations/cached-balance.ts';
 import { Reservations } from './reservations/reservations.ts';
+import type { RestoreWatch } from './restores/watch.ts';
 
 export interface BillingRuntimeOptions {
   readonly stepTokens: number;
@@ -41,6 +42,8 @@ export interface BillingRuntimeOptions {
   readonly upkeep: (accountId: string, plan: CallPlan | undefined) => Promise<number>;
   /** Present for a database that is copied at intervals. */
   readonly onCopy?: Database['onCopy'];
+  /** Notices a database that was put back. */
+  readonly watch?: RestoreWatch | undefined;
 }
 
 /** A database that is put back by as long as this finds in the journal what it lacks. */
@@ -87,7 +90,9 @@ export async function openBillingRuntime(
     keeper = claim.keeper;
     const replayed = replay(files, directory, applied, position);
     await settle(files, replayed, keeper, position?.synced ?? 0);
-    reportFindings(host, replayed, seen);
+    reportCut(host, replayed);
+    const calls = replayed.stretches.reduce((sum, { rows }) => sum + rows, 0);
+    await options.watch?.begin({ journal: name, applied, isAhead: replayed.epoch > seen, calls });
     const cursor = { journal: name, owner: token };
     const runtime = assemble({ host, store, files, options, directory, applied, replayed, cursor, keeper, lock });
     await recover(host, runtime, replayed);
@@ -106,17 +111,8 @@ async function settle(files: Files, { segments, next }: Replay, keeper: Position
   await keeper.settle(isGapless ? segments[0]!.first : next, next - 1);
 }
 
-function reportFindings(host: Host, { cut, epoch }: Replay, seen: number): void {
-  if (cut.length > 0) {
-    host.log.warn({ cut }, 'the end of the journal was not durable and has been truncated');
-  }
-  if (epoch > seen) {
-    const fields = { journal: epoch, database: seen };
-    host.log.warn(
-      fields,
-      'the database is an older copy than the journal: charges are replayed, money-in must be checked',
-    );
-  }
+function reportCut(host: Host, { cut }: Replay): void {
+  if (cut.length > 0) host.log.warn({ cut }, 'the end of the journal was not durable and has been truncated');
 }
 
 interface Assembly {
@@ -158,8 +154,7 @@ function assemble(assembly: Assembly): BillingRuntime {
   const { leases } = store;
   const leaseManager =
     shared && openLeaseManager({ host, database: shared, leases, balances, flusher, node: cursor, answers, countUp });
-  const topUp = leaseManager ?? wholeBalanceTopUp(flusher);
-  const parts = { journal, backlog, flusher, balances, topUp, clock, log };
+  const parts = { journal, backlog, flusher, balances, topUp: leaseManager ?? wholeBalanceTopUp(flusher), clock, log };
   const reservations = new Reservations({ ...parts, stepTokens, backlogLimit, upkeep });
   const release = segmentRelease(options, { flusher, journal, reservations });
   const lifecycle =
@@ -183,6 +178,7 @@ function assemble(assembly: Assembly): BillingRuntime {
       journal.write();
       if (await flusher.drain()) await lifecycle?.end();
       else log.warn({ rows: backlog.rows }, 'the journal will be applied at the next start');
+      options.watch?.applied(flusher.appliedSequence, true);
       await journal.close();
       lock.release();
     },
@@ -228,7 +224,7 @@ function batchApplier({ assembly, journal, answers, countUp, flusher, leases }: 
 
 /** Deletes the journal segments that retention releases. */
 function segmentRelease(
-  { journalBytes, onCopy }: BillingRuntimeOptions,
+  { journalBytes, onCopy, watch }: BillingRuntimeOptions,
   { flusher, journal, reservations }: Pick<BillingRuntime, 'flusher' | 'journal' | 'reservations'>,
 ): () => Promise<void> {
   const retention = new Retention(() => ({ applied: flusher.appliedSequence, oldest: reservations.oldestSequence }));
@@ -237,6 +233,7 @@ function segmentRelease(
     onCopy(() => retention.beginCopy());
   }
   return async () => {
+    watch?.applied(flusher.appliedSequence);
     const { applied, oldest } = retention.bounds(journal.bytes >= journalBytes / 2);
     await journal.release(applied, oldest);
   };

@@ -6,6 +6,7 @@ import type { Payments, PaymentView } from '../common/domain/admin/ledger.ts';
 import { formatUsd, type Money } from '../common/domain/money.ts';
 import { cursorIn, pageOf, rowsFor, uuidForm } from '../common/kit/paging.ts';
 import { centNano, type PaymentsConfig } from './config.ts';
+import { missingSince } from './restored.ts';
 import type { Order } from './rows.ts';
 import type { SettlementServices } from './services.ts';
 
@@ -32,9 +33,12 @@ export function openPayments(counter: Counter): Payments {
       const limit = rowsFor(page);
       return pageOf(await books.rows.page(accountId, limit, cursorIn(page, uuidForm)), page, ({ id }) => id, viewOf);
     },
+    missing: (since) => missingSince(books, since),
     checkout: async (accountId, amount, options) => {
       checkAmount(amount, config);
       for (const url of [options.paidUrl, options.leftUrl]) checkUrl(url);
+      // Before anybody pays.
+      await books.pool.admitMoney();
       return begin(counter, accountId, amount, options);
     },
   };
@@ -57,7 +61,7 @@ async function begin(
   // Repeating an order sends the same request and gets the same page.
   const expiresAt = order.createdAt + pageMs;
   if (expiresAt - now < pageMs / 2) throw conflict('This payment has ended: begin another one.');
-  const wanted = { orderId, cents, currency: config.currency, title, paidUrl, leftUrl, expiresAt };
+  const wanted = { orderId, accountId, cents, currency: config.currency, title, paidUrl, leftUrl, expiresAt };
   const { id, url } = await processor.createSession(wanted);
   await rows.open(orderId, id, url);
   if (url === undefined) throw new GatewayError('upstream_failed', 'The payment service has no page for this payment.');

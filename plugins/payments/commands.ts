@@ -4,6 +4,7 @@ import { GatewayError } from '../../core/contract/errors.ts';
 import { formatUsd } from '../common/domain/money.ts';
 import { readCount } from '../common/domain/usage.ts';
 import { uuidForm } from '../common/kit/paging.ts';
+import { orderOfSession } from './restored.ts';
 import type { Order } from './rows.ts';
 import type { SettlementServices } from './services.ts';
 import { lookAt } from './settlement.ts';
@@ -27,15 +28,18 @@ export function commandsOf(books: SettlementServices): Command[] {
     },
     {
       name: 'payments look',
-      summary: 'Asks the payment service how a payment stands, and does what follows from that',
+      summary:
+        'Asks the payment service how a payment stands, by its id here or there (cs_…), and does what follows from that',
       arguments: ['<payment>'],
       run: async ({ payment }) => {
-        const id = String(payment);
-        const order = uuidForm.test(id) ? await books.rows.find({ id }) : undefined;
+        const name = String(payment);
+        const isSession = /^cs_\w+$/.test(name);
+        const known = uuidForm.test(name) ? await books.rows.find({ id: name }) : undefined;
+        const order = isSession ? await orderOfSession(books, name) : known;
         if (order === undefined)
           throw new GatewayError('not_found', 'There is no payment of this id.', { field: 'payment' });
         await lookAt(books, order);
-        return told([(await books.rows.find({ id }))!]);
+        return told([(await books.rows.find({ id: order.id }))!]);
       },
     },
   ];

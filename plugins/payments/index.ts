@@ -1,5 +1,6 @@
 /** Payments: money paid at a payment service and credited once. Disabled without its secrets. */
 import { definePlugin, type Host, type PluginInstance } from '../../core/contract/contract.ts';
+import { accounts } from '../common/domain/accounts.ts';
 import { payments } from '../common/domain/admin/ledger.ts';
 import { database } from '../common/domain/database.ts';
 import { ledger, pool } from '../common/domain/ledger.ts';
@@ -18,7 +19,7 @@ const roundMs = 180_000;
 export default definePlugin<PaymentsConfig>({
   name: 'payments',
   config: configSchema,
-  services: { requires: [database, ledger, pool], provides: [payments] },
+  services: { requires: [database, ledger, pool], optional: [accounts], provides: [payments] },
   setup: setUpPayments,
 });
 
@@ -40,6 +41,7 @@ async function setUpPayments(host: Host, config: PaymentsConfig): Promise<Plugin
     clock: host.clock,
     log: host.log,
     currency: config.currency,
+    accounts: () => host.find(accounts),
   };
   const title = `Balance of ${host.gateway}`;
   host.provide(payments, openPayments({ services: books, config, random: host.random, title }));

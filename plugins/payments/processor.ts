@@ -8,12 +8,18 @@ const timeoutMs = 20_000;
 const retries = 2;
 /** Most refunds and disputes read per payment. */
 const listed = 100;
+/** Most paid pages that are looked through after the database was put back. */
+const mostPaid = 5_000;
 
 /** The payment page of an order. */
 export interface Session {
   readonly id: string;
   /** The order that it was made for. */
   readonly orderId: string | undefined;
+  /** Whom it is for; undefined: it was made by an earlier version. */
+  readonly accountId: string | undefined;
+  /** Wall-clock milliseconds. */
+  readonly createdAt: number;
   readonly url: string | undefined;
   readonly state: 'open' | 'paid' | 'expired';
   readonly payment: string | undefined;
@@ -29,6 +35,7 @@ export interface Withdrawal {
 }
 interface SessionOrder {
   readonly orderId: string;
+  readonly accountId: string;
   readonly cents: number;
   readonly currency: string;
   readonly title: string;
@@ -45,6 +52,8 @@ export interface Processor {
   createSession(order: SessionOrder): Promise<Session>;
   session(id: string): Promise<Session>;
   sessionOf(payment: string): Promise<Session | undefined>;
+  /** Pages that were made since then and are paid, newest first. */
+  paidSince(at: number): Promise<readonly Session[]>;
   withdrawals(payment: string): Promise<readonly Withdrawal[]>;
   /** The subject of a signed event. Throws invalid_request unless its signature is valid and at most five minutes old. */
   subjectOf(body: Uint8Array, signature: string, at: number): Subject;
@@ -73,6 +82,17 @@ export async function openProcessor(config: PaymentsConfig): Promise<Processor> 
       asked(async () => {
         const [found] = (await sessions.list({ payment_intent: payment, limit: 1 })).data;
         return found && readSession(found);
+      }),
+    paidSince: (at) =>
+      asked(async () => {
+        const found: Session[] = [];
+        const query = { created: { gte: Math.floor(at / 1_000) }, status: 'complete', limit: listed } as const;
+        for await (const session of sessions.list(query)) {
+          const read = readSession(session);
+          if (read.state === 'paid' && read.orderId !== undefined) found.push(read);
+          if (found.length >= mostPaid) break;
+        }
+        return found;
       }),
     withdrawals: (payment) =>
       asked(async () => {
@@ -105,12 +125,13 @@ async function asked<T>(work: () => Promise<T>): Promise<T> {
 }
 
 function sessionOf(order: SessionOrder): Stripe.Checkout.SessionCreateParams {
-  const { orderId, cents, currency, title, paidUrl, leftUrl, expiresAt } = order;
+  const { orderId, accountId, cents, currency, title, paidUrl, leftUrl, expiresAt } = order;
   const product = { currency, unit_amount: cents, product_data: { name: title } };
   return {
     mode: 'payment',
     client_reference_id: orderId,
-    metadata: { order: orderId },
+    // The account too: if the database is put back, the payment service alone knows the order.
+    metadata: { order: orderId, account: accountId },
     payment_intent_data: { metadata: { order: orderId } },
     line_items: [{ quantity: 1, price_data: product }],
     // The amount paid is the amount credited: no other currency, no exchange rate.
@@ -130,10 +151,14 @@ function readSession(session: Stripe.Checkout.Session): Session {
     payment_status: paid,
     currency,
     amount_total: cents,
+    created,
+    metadata,
   } = session;
   return {
     id,
     orderId: orderId ?? undefined,
+    accountId: metadata?.['account'],
+    createdAt: created * 1_000,
     url: url ?? undefined,
     state: paid === 'paid' ? 'paid' : status === 'expired' ? 'expired' : 'open',
     payment: idOf(session.payment_intent),

@@ -19,6 +19,11 @@ const disputableMs = 180 * dayMs;
 export async function goRound(books: SettlementServices): Promise<void> {
   const { rows, clock } = books;
   const now = clock.now();
+  const isOpen = await books.pool.admitMoney().then(
+    () => true,
+    () => false,
+  );
+  if (!isOpen) return;
   await rows.endOld(now - giveUpMs, now - pagelessMs);
   const open = await rows.claim('open', now - openPauseMs, now - giveUpMs, most.open, now);
   const paid = await rows.claim('paid', now - dayMs, now - disputableMs, most.paid, now);

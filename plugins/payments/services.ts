@@ -1,6 +1,7 @@
 /** Types: the services that settling a payment uses. */
 
 import type { Clock, Log } from '../../core/contract/host-tools.ts';
+import type { Accounts } from '../common/domain/accounts.ts';
 import type { Ledger, Pool } from '../common/domain/ledger.ts';
 import type { Processor } from './processor.ts';
 import type { OrderRows } from './rows.ts';
@@ -15,4 +16,6 @@ export interface SettlementServices {
   readonly clock: Clock;
   readonly log: Log;
   readonly currency: string;
+  /** Undefined: the gateway has no accounts of its own. */
+  readonly accounts: () => Accounts | undefined;
 }

@@ -3,6 +3,7 @@
 import type { Endpoint, Exchange } from '../../core/contract/contract.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { envelope } from '../common/kit/error-envelope.ts';
+import { uuidForm } from '../common/kit/paging.ts';
 import type { Subject } from './processor.ts';
 import type { Order } from './rows.ts';
 import type { SettlementServices } from './services.ts';
@@ -10,7 +11,6 @@ import { lookAt } from './settlement.ts';
 
 /** The payment service times out after half a minute and repeats the event later. */
 const timeoutMs = 25_000;
-const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export function webhookOf(books: SettlementServices): Endpoint {
   return {
@@ -29,6 +29,8 @@ export function webhookOf(books: SettlementServices): Endpoint {
 async function handleEvent(exchange: Exchange, books: SettlementServices): Promise<Answer> {
   const { body, headers } = exchange.request;
   const subject = books.processor.subjectOf(body, headers['stripe-signature'] ?? '', books.clock.now());
+  // With 503 the payment service sends the event again, for days.
+  await books.pool.admitMoney();
   const order = await orderOf(books, subject);
   if (order !== undefined) await lookAt(books, order);
   return answerOf(200, { received: true });

@@ -19,6 +19,7 @@ export async function redeemCode(
   typed: string,
 ): Promise<Redemption> {
   if (readCode(typed) === undefined) throw unknownCode();
+  await sales.pool.admitMoney();
   return sales.pool.transact(accountId, money(0n), async (posting) => {
     const code = await store.lock(posting.orm, hashCode(typed));
     if (code === undefined) throw unknownCode();

@@ -15,6 +15,8 @@ interface FakeSession {
   currency: string;
   amount_total: number;
   readonly success_url: string;
+  readonly created: number;
+  readonly metadata: Record<string, string>;
 }
 interface FakeBack {
   readonly id: string;
@@ -85,6 +87,12 @@ export async function startFakeStripe(now: () => number): Promise<FakeStripe> {
       currency: form.get('line_items[0][price_data][currency]')!,
       amount_total: Number(form.get('line_items[0][price_data][unit_amount]')),
       success_url: form.get('success_url')!,
+      created: Math.floor(now() / 1_000),
+      metadata: Object.fromEntries(
+        ['order', 'account'].flatMap((key) =>
+          [[key, form.get(`metadata[${key}]`) ?? '']].filter(([, text]) => text !== ''),
+        ),
+      ),
     };
     sessions.set(id, session);
     byKey.set(key, id);
@@ -101,6 +109,12 @@ export async function startFakeStripe(now: () => number): Promise<FakeStripe> {
     });
     if (url.pathname === '/v1/refunds') return of(refunds);
     if (url.pathname === '/v1/disputes') return of(disputes);
+    const since = url.searchParams.get('created[gte]');
+    if (since !== null)
+      return {
+        ...of([]),
+        data: [...sessions.values()].filter(({ created, status }) => created >= Number(since) && status === 'complete'),
+      };
     if (url.pathname === '/v1/checkout/sessions')
       return method === 'POST' ? create(form, key) : of([...sessions.values()]);
     return sessions.get(url.pathname.replace('/v1/checkout/sessions/', ''));

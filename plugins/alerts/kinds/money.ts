@@ -49,6 +49,14 @@ export function moneyKinds(queries: Queries): AlertKind[] {
       defaults: { threshold: 0, clear: 0, windowMs: 24 * hour, forMs: 0, quietMs: 0, least: 0 },
     },
     {
+      name: 'database_restored',
+      title: 'The database was put back to an earlier time',
+      unit: 'count',
+      bad: 'above',
+      fields: { lost: 'count' },
+      defaults: { threshold: 0, clear: 0, windowMs: 24 * hour, forMs: 0, quietMs: 0, least: 0 },
+    },
+    {
       name: 'usage_implausible',
       title: 'A vendor reported a usage that its call cannot have had',
       unit: 'count',

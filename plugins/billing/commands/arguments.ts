@@ -7,6 +7,7 @@ import type { Database } from '../../common/domain/database.ts';
 import type { Ledger, Pool } from '../../common/domain/ledger.ts';
 import type { AuditReport } from '../audit/audit.ts';
 import type { StatementRow } from '../reports/ledger-pages.ts';
+import type { RestoreWatch } from '../restores/watch.ts';
 
 export interface CommandTools {
   readonly host: Host;
@@ -17,6 +18,8 @@ export interface CommandTools {
   readonly statement: (accountId: string, limit: number) => Promise<StatementRow[]>;
   /** `days`: kept sums of so many days, by chance, in place of all. */
   readonly audit: (days?: number) => Promise<AuditReport>;
+  /** Absent where no database can be put back. */
+  readonly watch: RestoreWatch | undefined;
 }
 
 export type Values = Parameters<Command['run']>[0];

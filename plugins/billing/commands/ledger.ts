@@ -12,6 +12,7 @@ import type { StatementRow } from '../reports/ledger-pages.ts';
 import { type CommandTools, findAccount, missing, type Values } from './arguments.ts';
 import { leaseCommands } from './leases.ts';
 import { moneyCommands } from './money.ts';
+import { acceptRestore } from './restores.ts';
 
 export function commandsOf(tools: CommandTools): Command[] {
   return [
@@ -30,9 +31,11 @@ export function commandsOf(tools: CommandTools): Command[] {
       options: {
         '--sum-days <n>': 'Checks the kept sums of so many days, by chance, in place of all',
         '--rebuild-sums': 'First makes the kept sums again, of all rows that are there, day by day',
+        '--accept-restore':
+          'After the database was put back: lists what is missing and can be asked for again, and lets money in again',
         '--sums-from <day>': 'With --rebuild-sums: leaves the days (UTC) before as they are, such as 2026-10-25',
       },
-      run: (values) => showAudit(tools, values),
+      run: (values) => (values['acceptRestore'] === true ? acceptRestore(tools) : showAudit(tools, values)),
     },
   ];
 }
@@ -135,7 +138,7 @@ function dayIn(text: string | boolean): number {
   return at;
 }
 
-async function showAudit({ audit, host, store }: CommandTools, values: Values): Promise<CommandResult> {
+async function showAudit({ audit, host, store, watch }: CommandTools, values: Values): Promise<CommandResult> {
   const days = values['sumDays'] === undefined ? undefined : readCount(values['sumDays']);
   if (values['sumDays'] !== undefined && (days === undefined || days < 1)) {
     throw missing('sum-days', '--sum-days is a whole number from 1 on.');
@@ -145,6 +148,7 @@ async function showAudit({ audit, host, store }: CommandTools, values: Values): 
     await rebuildSums(store.orm, store.schema, callSums, { from, progress: printed('calls') });
     await host.find(requestSumsAudit)?.rebuild({ from, progress: printed('requests') });
   }
+  await watch?.look();
   const report = await audit(days);
   const seen = `${report.accounts} accounts, ${report.rows} ledger rows`;
   const lines = report.violations.map(({ rule, what, subject }) => `${rule}: ${what}: ${subject}`);

@@ -10,6 +10,8 @@ import { type Money, money } from '../../common/domain/money.ts';
 import { applyDueTerms, type CallPlan } from '../grants/terms.ts';
 import { patienceMs, pauseBefore, recallLeases } from '../leases/recall.ts';
 import { balanceUnavailable } from '../reservations/balance-cache.ts';
+import type { Movement } from '../restores/rows.ts';
+import type { RestoreWatch } from '../restores/watch.ts';
 import type { BillingRuntime } from '../runtime.ts';
 import type { Entries } from './entries.ts';
 import type { Store } from './store.ts';
@@ -49,15 +51,23 @@ export class AccountChanges {
   readonly #runtime: () => BillingRuntime | undefined;
   /** Due renewals in progress, by account: one at a time, or one would count the other's reserved price as missing. */
   readonly #sales = new Map<string, Promise<number>>();
+  readonly #watch: RestoreWatch | undefined;
   /** Called when an account's term has ended. */
   onTermEnded: ((entries: Entries, term: PlanTerm) => Promise<void>) | undefined;
 
   /** `books` returns the running runtime, which spends from memory, or undefined while the process does not serve. */
-  constructor(host: Host, database: Database, store: Store, runtime: () => BillingRuntime | undefined) {
+  constructor(
+    host: Host,
+    database: Database,
+    store: Store,
+    runtime: () => BillingRuntime | undefined,
+    watch?: RestoreWatch,
+  ) {
     this.#host = host;
     this.#database = database;
     this.#store = store;
     this.#runtime = runtime;
+    this.#watch = watch;
   }
 
   /** Changes the account. `atMost`: the most the change debits, which calls cannot spend meanwhile. */
@@ -238,11 +248,15 @@ export class AccountChanges {
     return applyDueTerms(entries, callPlan, ended && ((term) => ended(entries, term)));
   }
 
-  #transact<T>(accountId: string, work: Work<T>): Promise<T> {
-    return this.#store.transact(accountId, this.#host.clock.now(), (entries) => {
+  async #transact<T>(accountId: string, work: Work<T>): Promise<T> {
+    let moved: readonly Movement[] = [];
+    const result = await this.#store.transact(accountId, this.#host.clock.now(), (entries) => {
       if (this.#database.shared !== true) entries.hold(this.#heldByCalls(accountId));
+      moved = entries.moved;
       return work(entries);
     });
+    if (moved.length > 0) await this.#watch?.add(moved);
+    return result;
   }
 
   /** What this process's calls hold, and what they cost that the database lacks. */

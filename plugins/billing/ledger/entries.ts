@@ -11,6 +11,7 @@ import { allocate, type GrantBalance } from '../grants/balances.ts';
 import type { PoolState } from '../grants/funds.ts';
 import { momentOf } from '../grants/term-rows.ts';
 import { leasedOf } from '../leases/store.ts';
+import type { Movement } from '../restores/rows.ts';
 import { lockBalances } from './batch.ts';
 import type { Grant } from './entry-rows.ts';
 import { type EntryRow, type EntryRows, SqlEntryRows } from './entry-rows.ts';
@@ -58,6 +59,8 @@ export class Entries {
    * from calls.
    */
   onSale: (price: Money) => void = () => {};
+  /** Movements that nothing but a person or another service can bring again. */
+  readonly moved: Movement[] = [];
   /** The account's rows in this transaction. */
   readonly tables: EntryRows;
   #balance: Money;
@@ -147,6 +150,8 @@ export class Entries {
     const { kind, reason, reference } = grant;
     const detail = { kind, reason, reference };
     const seq = await this.post({ kind: 'CREDIT', amount, funding: -amount, grantId, detail });
+    const moved = this.moved.pop();
+    if (moved !== undefined) this.moved.push({ ...moved, expiresAt: grant.expiresAt });
     await this.#openGrant(grantId, amount, grant, seq, overdrawn);
     return true;
   }
@@ -234,6 +239,8 @@ export class Entries {
   post(row: EntryRow): Promise<string> {
     this.#balance = money(this.#balance + row.amount);
     this.#rows += 1;
+    const moved = movementOf(row, this);
+    if (moved !== undefined) this.moved.push(moved);
     return this.tables.post(row, this.#balance, this.at);
   }
 
@@ -272,4 +279,21 @@ function usedReference(): GatewayError {
     code: 'reference_used',
     shouldRetry: false,
   });
+}
+
+/** Undefined for what comes again by itself: a plan's grants, and what expires. */
+function movementOf({ kind, amount, reference, detail }: EntryRow, { accountId, at }: Entries): Movement | undefined {
+  const named = detail as Partial<Record<'kind' | 'reason' | 'reference' | 'of', string>>;
+  const known = reference ?? named.reference;
+  if (known === undefined || kind === 'EXPIRE' || (kind === 'CREDIT' && named.kind === 'plan')) return undefined;
+  const { reason = '', of } = named;
+  return {
+    reference: known,
+    account: accountId,
+    kind,
+    amount: amount.toString(),
+    reason,
+    ...(of === undefined ? {} : { of }),
+    at,
+  };
 }

@@ -9,6 +9,7 @@ import type { SumTable } from '../../common/kit/sums/table.ts';
 import { type Funds, readFunds } from '../grants/funds.ts';
 import { type Leases, sqlLeases } from '../leases/store.ts';
 import type { KeySpend } from '../reservations/caps.ts';
+import { type RestoreRows, sqlRestores } from '../restores/rows.ts';
 import { applyBatch, type Cursor } from './batch.ts';
 import { callSums } from './call-sums.ts';
 import { Entries } from './entries.ts';
@@ -41,6 +42,8 @@ export interface Store {
   transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T>;
   /** The leases of balances that processes spend from memory. */
   readonly leases: Leases;
+  /** Absent where no database can be put back. */
+  readonly restores?: RestoreRows;
 }
 
 const endOfTime = Date.UTC(9999, 0, 1);
@@ -88,6 +91,7 @@ export function sqlStore({ orm, schema }: Database, requestSums: () => SumTable 
     },
     transact: (accountId, at, work) => Entries.transact(orm, schema, accountId, at, work),
     leases: sqlLeases(orm, schema),
+    restores: sqlRestores(orm, schema),
   };
 }
 

@@ -46,6 +46,8 @@ export const heldEstimate = defineContextKey<Money>('held estimate');
 
 /** An account's money beside its calls: its grants, withdrawals and refunds. */
 export interface Pool {
+  /** Rejects with 503 while no money may come in: the database was put back, and no operator has accepted that yet. */
+  admitMoney(): Promise<void>;
   view(accountId: string): Promise<PoolView>;
   /** Takes money from an account, once per `reference`; 402 when it is not there. Resolves with the balance after it. */
   debit(accountId: string, amount: Money, entry: EntryOptions): Promise<Money>;

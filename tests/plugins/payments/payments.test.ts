@@ -1,12 +1,15 @@
 /** Payments: credited once by the payment service's own word, whatever comes, is lost, is forged, or breaks in between. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/contract/errors.ts';
+import { type Accounts, accounts } from '../../../plugins/common/domain/accounts.ts';
 import { payments } from '../../../plugins/common/domain/admin/ledger.ts';
 import type { Posting } from '../../../plugins/common/domain/ledger.ts';
 import { parseUsd as usd } from '../../../plugins/common/domain/money.ts';
 import plugin from '../../../plugins/payments/index.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
+import { dump } from '../../helpers/put-back.ts';
 import { openTill, type Till } from './till.ts';
 
 const hourMs = 3_600_000;
@@ -365,5 +368,40 @@ test('a wish to pay is one order per reference, within bounds, and not too many 
   await till.begin('5', 'bob');
   till.host.advance(hourMs);
   await till.begin('5');
+  await till.close();
+});
+
+test('after the database was put back nobody can pay and events wait; then the payment service names what was paid, an order lost here too', async () => {
+  const till = await openTill();
+  till.host.provide(accounts, {
+    find: async (id: string) => (id === 'alice' ? { id, name: 'Alice' } : undefined),
+  } as Partial<Accounts> as Accounts);
+  const known = await till.begin('10');
+  const { orm, schema } = till.database;
+  const putBack = await dump(orm, schema);
+  const lost = await till.begin('25');
+  const foreign = await till.begin('30', 'stranger');
+  const events = [known, lost, foreign].map((session) => till.stripe.pay(session));
+  for (const event of events) assert.equal(await till.deliver(event), 200);
+  await putBack();
+  await orm.execute(
+    sql`insert into ${sql.identifier(schema)}.restores (journal, since, until, calls, lost)
+        values ('j', ${new Date(till.host.clock.now()).toISOString()}::timestamptz, now(), 0, '[]')`,
+  );
+  await assert.rejects(till.begin('5'), (error) => (error as GatewayError).status === 503);
+  for (const event of events) assert.equal(await till.deliver(event), 503);
+  till.host.advance(hourMs);
+  await till.round();
+  assert.equal(await till.balance(), 0n);
+  const { text } = await till.command('audit', { acceptRestore: true });
+  for (const session of [known, lost, foreign]) assert.match(text, new RegExp(`payments look ${session}`));
+  assert.match(text, /25\.00 USD {2}alice/);
+  for (const session of [known, lost, lost]) await till.command('payments look', { payment: session });
+  assert.equal(await till.balance(), usd('35'));
+  await assert.rejects(till.command('payments look', { payment: foreign }), { kind: 'not_found' });
+  const again = till.stripe.event('checkout.session.completed', till.stripe.sessions.get(lost)!);
+  assert.equal(await till.deliver(again), 200);
+  assert.equal(await till.balance(), usd('35'));
+  await till.audit();
   await till.close();
 });

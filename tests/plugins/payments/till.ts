@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { CommandResult } from '../../../core/contract/commands.ts';
 import type { Endpoint, PluginInstance } from '../../../core/contract/contract.ts';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import billing from '../../../plugins/billing/index.ts';
@@ -42,6 +43,8 @@ export interface Till {
   round(): Promise<void>;
   /** The only order's state, as its account is told. */
   state(): Promise<string | undefined>;
+  /** Runs a command of billing or payments. */
+  command(name: string, values: Record<string, string | boolean>): Promise<CommandResult>;
   audit(): Promise<void>;
   close(): Promise<void>;
 }
@@ -114,6 +117,8 @@ export async function openTill(of?: Till, options: TillOptions = {}): Promise<Ti
     },
     round: async () => host.intervals.find(({ name }) => name === 'look after payments')!.work(),
     state: async () => (await desk.list(undefined, { limit: 2 })).rows[0]?.state,
+    command: async (name, values) =>
+      [...accounting.commands!, ...part.commands!].find((each) => each.name === name)!.run(values),
     async audit() {
       const { json } = await accounting.commands!.find(({ name }) => name === 'audit')!.run({});
       assert.deepEqual((json as { violations: unknown[] }).violations, []);

@@ -177,6 +177,16 @@ export interface PaymentView {
   /** What of it was paid back, or is disputed. */
   readonly refunded?: Money;
 }
+/** A payment that the payment service has and the database does not, or not as paid. */
+export interface MissingPayment {
+  /** By which `gateway payments look` finds it. */
+  readonly session: string;
+  /** Undefined: neither the database nor the payment service knows it. */
+  readonly accountId: string | undefined;
+  readonly amount: Money;
+  /** When its page was made. */
+  readonly begunAt: number;
+}
 /** Payments. Provided only where a payment service is configured. */
 export interface Payments {
   /** What can be paid in at once. */
@@ -185,6 +195,8 @@ export interface Payments {
   /** Sums to choose from; others between the bounds can be paid too. */
   readonly amounts?: readonly Money[];
   list(accountId: string | undefined, page: PageRequest): Promise<Page<PaymentView>>;
+  /** Asks the payment service for what was paid of pages made since then. */
+  missing(since: number): Promise<readonly MissingPayment[]>;
   /** The address of the payment page; once per `reference`. It redirects to `paidUrl` or `leftUrl`. */
   checkout(
     accountId: string,

@@ -37,6 +37,7 @@ const texts: Part<'operator'>['alerts'] = {
     negative_margin: 'Aufrufe kosten mehr, als berechnet wurde',
     spend_spike: 'Konto gibt weit mehr aus als üblich',
     ledger_mismatch: 'Die Buchungen gehen nicht auf',
+    database_restored: 'Die Datenbank wurde auf einen früheren Stand zurückgesetzt',
     usage_implausible: 'Anbieter meldete einen unmöglichen Verbrauch',
     unpriced_model: 'Modell ohne Preis wurde angefragt',
   },

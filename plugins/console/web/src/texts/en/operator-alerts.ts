@@ -34,6 +34,7 @@ export default {
     negative_margin: 'Calls cost more than they were charged',
     spend_spike: 'Account spends far more than usual',
     ledger_mismatch: 'The ledger does not add up',
+    database_restored: 'Database put back to an earlier time',
     usage_implausible: 'Vendor reported an impossible usage',
     unpriced_model: 'Model without a price was asked for',
   },

@@ -36,6 +36,7 @@ const texts: Part<'operator'>['alerts'] = {
     negative_margin: '呼び出しの原価が請求額を上回っています',
     spend_spike: 'アカウントの支出が通常を大きく上回っています',
     ledger_mismatch: '台帳の計算が合いません',
+    database_restored: 'データベースが過去の時点に戻されました',
     usage_implausible: 'ベンダーがあり得ない使用量を報告しました',
     unpriced_model: '価格のないモデルが要求されました',
   },

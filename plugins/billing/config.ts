@@ -1,0 +1,44 @@
+/** The settings of `billing`. */
+import { renamed } from '../../core/contract/renamed.ts';
+import { count, size, z } from '../../core/contract/schema.ts';
+
+const holdSchema = renamed(
+  z.strictObject({
+    output_tokens: count()
+      .default(4096)
+      .describe('Output tokens that a hold covers at most; a longer answer extends it by as many.'),
+    non_streaming: z
+      .enum(['estimate', 'max'])
+      .default('estimate')
+      .describe(
+        'What is set aside for an answer that is not streamed: output_tokens (estimate; it may cost more than the balance), or all that it can cost (max).',
+      ),
+  }),
+  { whole_answers: { to: 'non_streaming', values: { step: 'estimate', bound: 'max' } } },
+);
+
+export const configSchema = z.strictObject({
+  hold: holdSchema.prefault({}).describe('How much is set aside for a call before it is sent.'),
+  journal: z
+    .strictObject({
+      segment: size()
+        .default(8 * 2 ** 20)
+        .describe('Size at which the next journal file is begun.'),
+      limit: size()
+        .default(4 * 2 ** 30)
+        .describe('Journal files on disk at most; beyond that new calls are refused.'),
+      backlog: count()
+        .default(200_000)
+        .describe(
+          'Ended calls that may wait for the database before new calls are refused; as many KiB of journal text count as full, too.',
+        ),
+    })
+    .prefault({})
+    .describe('The local file in which every hold and charge is recorded before the database has it.'),
+  nodes: count()
+    .default(8)
+    .describe('Processes that may serve from one Postgres at once, draining ones included; one more does not start.'),
+  accounts: count().default(100_000).describe('Accounts whose balance is kept in memory at most.'),
+});
+
+export type Config = z.output<typeof configSchema>;

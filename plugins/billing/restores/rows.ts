@@ -1,0 +1,169 @@
+/** What the database says of itself: its name, its movements of money, and restorations that wait for an operator. */
+import { sql } from 'drizzle-orm';
+import type { Orm } from '../../common/domain/database.ts';
+import { millisecondsOf } from '../grants/funds.ts';
+import { jsonOf, rowsOf, tablesOf, time } from '../ledger/sql.ts';
+
+/** A movement of an account's money outside of calls. */
+export interface Movement {
+  readonly reference: string;
+  readonly account: string;
+  readonly kind: string;
+  /** nano-USD; below zero: taken from the account. */
+  readonly amount: string;
+  readonly reason: string;
+  /** Of a refund: its request. */
+  readonly of?: string | undefined;
+  /** Of a credit that expires: wall-clock milliseconds. */
+  readonly expiresAt?: number | undefined;
+  /** Wall-clock milliseconds. */
+  readonly at: number;
+}
+
+/** The database was put back: what happened between `since` and `until` may be missing. */
+export interface Restore {
+  /** The process that found it, by its journal. */
+  readonly journal: string;
+  readonly since: number;
+  readonly until: number;
+  /** Ended calls that came back from its journal. */
+  readonly calls: number;
+  /** What it remembers and the database lacks. */
+  readonly lost: readonly Movement[];
+}
+
+export interface RestoreRows {
+  /** The database's name; made when there is none. */
+  identity(): Promise<string>;
+  /** Movements from then on, oldest first; only the newest `limit`. */
+  movementsSince(at: number, limit: number): Promise<Movement[]>;
+  /** Those of these references that the database lacks. */
+  lacking(references: readonly string[]): Promise<Set<string>>;
+  /** The time of the newest call or movement that it has. */
+  newest(): Promise<number | undefined>;
+  /** Adds a restoration that waits for an operator, or what more the same process has found. */
+  note(found: Restore): Promise<void>;
+  /** Those that wait, or those that were accepted. */
+  list(state: 'waiting' | 'accepted'): Promise<Restore[]>;
+  /** Journals of processes that served within a month and have not been started since the first of those that wait was found. */
+  silent(): Promise<string[]>;
+  /** Accepts all that wait; resolves with their number. */
+  accept(): Promise<number>;
+}
+
+interface StoredMovement extends Omit<Movement, 'at' | 'of' | 'expiresAt'> {
+  readonly at: string;
+  readonly of: string | null;
+  readonly expires: string | null;
+}
+
+interface StoredRestore extends Omit<Restore, 'since' | 'until' | 'calls'> {
+  readonly since: string;
+  readonly until: string;
+  readonly calls: string;
+}
+
+export function sqlRestores(orm: Orm, schema: string): RestoreRows {
+  return { ...knowledge(orm, tablesOf(schema)), ...restorations(orm, tablesOf(schema)) };
+}
+
+type Table = ReturnType<typeof tablesOf>;
+
+/** What the database knows. */
+function knowledge(orm: Orm, table: Table): Pick<RestoreRows, 'identity' | 'movementsSince' | 'lacking' | 'newest'> {
+  return {
+    async identity() {
+      const read = sql`select id::text as id from ${table('identity')}`;
+      const [known] = await rowsOf<{ id: string }>(orm, read);
+      if (known !== undefined) return known.id;
+      await orm.execute(sql`insert into ${table('identity')} (id) values (gen_random_uuid()) on conflict do nothing`);
+      return (await rowsOf<{ id: string }>(orm, read))[0]!.id;
+    },
+    async movementsSince(at, limit) {
+      const rows = await rowsOf<StoredMovement>(
+        orm,
+        // What plans grant comes again by itself, and what has expired expires again.
+        sql`select coalesce(ledger.reference, grants.reference) as reference, ledger.account_id as account, ledger.kind,
+              ledger.amount::text as amount, coalesce(ledger.detail->>'reason', '') as reason, ledger.detail->>'of' as of,
+              ${millisecondsOf(sql`grants.expires_at`)} as expires, ${millisecondsOf(sql`ledger.created_at`)} as at
+            from ${table('ledger')} as ledger left join ${table('grants')} as grants on grants.id = ledger.grant_id
+            where ledger.request_id is null and ledger.created_at >= ${time(at)}::timestamptz and ledger.kind <> 'EXPIRE'
+              and (ledger.kind <> 'CREDIT' or grants.kind <> 'plan')
+            order by ledger.created_at desc, ledger.seq desc limit ${limit}::int`,
+      );
+      return rows.reverse().map(({ of, expires, at: moved, ...rest }) => ({
+        ...rest,
+        ...(of === null ? {} : { of }),
+        ...(expires === null ? {} : { expiresAt: Number.parseInt(expires, 10) }),
+        at: Number.parseInt(moved, 10),
+      }));
+    },
+    async lacking(references) {
+      const rows = await rowsOf<{ reference: string }>(
+        orm,
+        sql`select value as reference from json_array_elements_text(${jsonOf(references)}) as known (value)
+            where not exists (select from ${table('ledger')} where reference = value)
+              and not exists (select from ${table('grants')} where reference = value)`,
+      );
+      return new Set(rows.map(({ reference }) => reference));
+    },
+    async newest() {
+      const [row] = await rowsOf<{ at: string | null }>(
+        orm,
+        sql`select ${millisecondsOf(sql`max(at)`)} as at from (
+              (select created_at as at from ${table('ledger')} order by seq desc limit 1)
+              union all (select created_at from ${table('calls')} order by id desc limit 1)) as last`,
+      );
+      return row?.at == null ? undefined : Number.parseInt(row.at, 10);
+    },
+  };
+}
+
+/** Restorations of it. */
+function restorations(orm: Orm, table: Table): Pick<RestoreRows, 'note' | 'list' | 'silent' | 'accept'> {
+  return {
+    async note({ journal, since, until, calls, lost }) {
+      await orm.execute(
+        sql`insert into ${table('restores')} as known (journal, since, until, calls, lost)
+              values (${journal}, ${time(since)}::timestamptz, ${time(until)}::timestamptz, ${calls}::bigint, ${jsonOf(lost)})
+            on conflict (journal) where accepted_at is null do update set since = least(known.since, excluded.since),
+              until = greatest(known.until, excluded.until), calls = greatest(known.calls, excluded.calls), lost = excluded.lost`,
+      );
+    },
+    async list(state) {
+      const accepted = state === 'accepted' ? sql`not null` : sql`null`;
+      const rows = await rowsOf<StoredRestore>(
+        orm,
+        sql`select journal, ${millisecondsOf(sql`since`)} as since, ${millisecondsOf(sql`until`)} as until, calls::text as calls, lost
+            from ${table('restores')} where accepted_at is ${accepted} order by id`,
+      );
+      return rows.map(({ since, until, calls, ...rest }) => {
+        return {
+          ...rest,
+          since: Number.parseInt(since, 10),
+          until: Number.parseInt(until, 10),
+          calls: Number.parseInt(calls, 10),
+        };
+      });
+    },
+    async silent() {
+      const rows = await rowsOf<{ journal: string }>(
+        orm,
+        // A fleet starts together: some minutes before the first finding is since.
+        sql`select journal from ${table('journal_cursor')} as cursors
+            where started_at > now() - interval '30 days'
+              and started_at < (select min(found_at) from ${table('restores')} where accepted_at is null) - interval '10 minutes'
+              and not exists (select from ${table('restores')} as restores where restores.journal = cursors.journal and accepted_at is null)
+            order by started_at desc limit 20`,
+      );
+      return rows.map(({ journal }) => journal);
+    },
+    async accept() {
+      const rows = await rowsOf(
+        orm,
+        sql`update ${table('restores')} set accepted_at = now() where accepted_at is null returning 1 as one`,
+      );
+      return rows.length;
+    },
+  };
+}
