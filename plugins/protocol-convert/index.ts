@@ -44,6 +44,7 @@ import { relayCall } from './relay/call.ts';
 import { relays, type SpokenProtocol, spokenProtocols } from './relay/variants.ts';
 import { invalid, readRequestBody } from './request/checks.ts';
 import { RequestConversation } from './request/conversation.ts';
+import { withoutHeldElsewhere } from './request/held-files.ts';
 import { KeptFiles } from './request/kept-files.ts';
 import { openState, type ResponseState } from './state/index.ts';
 import { changedPrompt, mustTranslate, translateCall } from './translate/call.ts';
@@ -129,8 +130,8 @@ export default definePlugin<ProtocolConvertConfig>({
 
 function converting(tools: Tools): NonNullable<PluginInstance['handle']> {
   return function protocolConvert(exchange, next) {
-    const request = exchange.get(opened);
     const to = exchange.get(target);
+    const request = withoutHeldElsewhere(exchange.get(opened), to);
     const upstream = tools.protocolNamed(to.protocol);
     if (upstream === undefined) throw new Error(`route chose an unsupported protocol: ${to.protocol}`);
     const { variant } = upstream;

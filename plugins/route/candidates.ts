@@ -156,6 +156,15 @@ function noneSpeaks(
   });
 }
 
+/** Whether the upstream that stores the state serves the model, with its key. */
+export function canServe(pin: Pinned, model: Model, providers: Providers): boolean {
+  const provider = providers.find(pin.provider);
+  if (provider === undefined || providers.isDisabled?.(pin.provider) === true) return false;
+  const served = model.targets.find((target) => target.provider === pin.provider);
+  const key = served === undefined ? undefined : providers.findKey(pin.provider, pin.credential, served.model);
+  return key !== undefined && key.disabled !== true;
+}
+
 /** Throws `lost` unless the model is served by the upstream that stores the state. */
 export function checkPinned(pin: Pinned, model: Model, providers: Providers): void {
   const provider = providers.find(pin.provider);

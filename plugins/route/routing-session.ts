@@ -17,7 +17,7 @@ import { type Providers, target, type UpstreamGate } from '../common/domain/upst
 import type { Session, SessionTarget } from './affinity.ts';
 import { Repeats } from './ambiguity.ts';
 import { AttemptSlot, unjudged, waitForCapacity } from './attempt-slot.ts';
-import { type AcquiredKey, type Candidate, takePinned, targetOf } from './candidates.ts';
+import { type AcquiredKey, type Candidate, canServe, takePinned, targetOf } from './candidates.ts';
 import { orderOf } from './choice.ts';
 import type { RouteConfig } from './config.ts';
 import type { Tools } from './dependencies.ts';
@@ -64,7 +64,9 @@ export class RoutingSession {
     this.#exchange = exchange;
     this.#tools = tools;
     this.#config = config;
-    this.#pin = exchange.find(pinned);
+    const pin = exchange.find(pinned);
+    const isHeld = pin?.isPreferred !== true || canServe(pin, exchange.get(model), tools.providers);
+    this.#pin = isHeld ? pin : undefined;
     this.#isForced = this.#pin !== undefined;
     this.#streamed = exchange.get(call).stream;
   }

@@ -30,6 +30,7 @@ const bert = await house.customer();
 interface Answered {
   readonly status: number;
   readonly text: string;
+  readonly dropped: string | null;
 }
 
 async function ask(customer: Customer, path: string, body: object, origin = house.origin): Promise<Answered> {
@@ -38,7 +39,8 @@ async function ask(customer: Customer, path: string, body: object, origin = hous
     headers: { 'content-type': 'application/json', authorization: `Bearer ${customer.key}` },
     body: JSON.stringify(body),
   });
-  return { status: answer.status, text: await answer.text() };
+  const dropped = answer.headers.get('x-gateway-dropped');
+  return { status: answer.status, text: await answer.text(), dropped };
 }
 
 const usages = {
@@ -430,6 +432,115 @@ test('what one provider has issued does not go to another', async () => {
   const { status } = await ask(owner, '/v1/responses', bodyOf('responses', 'replay', { conversation: 'conv_of_pair' }));
   assert.deepEqual([status, house.replay.requests.length], [400, before]);
 });
+
+const issuedLast: Record<Protocol, (id: string) => object> = {
+  responses: (id) => ({ input: user([{ type: 'input_file', file_id: id }]) }),
+  chat: (id) => ({ messages: user([{ type: 'file', file: { file_id: id } }]) }),
+  messages: (id) => ({ messages: user([{ type: 'document', source: { type: 'file', file_id: id } }]) }),
+  gemini: (id) => ({ contents: [{ role: 'user', parts: [{ fileData: { fileUri: id } }] }] }),
+};
+const later: readonly (readonly [Protocol, string, (id: string) => object])[] = [
+  ['responses', 'input_file', (id) => ({ input: [...user([{ type: 'input_file', file_id: id }]), ...user('Go on.')] })],
+  [
+    'responses',
+    'function_call_output',
+    (id) => ({
+      input: [
+        ...user('Look.'),
+        { type: 'function_call', call_id: 'c', name: 'look', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_file', file_id: id }] },
+      ],
+    }),
+  ],
+  ['chat', 'file', (id) => ({ messages: [...user([{ type: 'file', file: { file_id: id } }]), ...user('Go on.')] })],
+  [
+    'messages',
+    'document',
+    (id) => ({ messages: [...user([{ type: 'document', source: { type: 'file', file_id: id } }]), ...user('Go on.')] }),
+  ],
+  [
+    'messages',
+    'tool_result',
+    (id) => ({
+      messages: [
+        ...user('Look.'),
+        { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'look', input: {} }] },
+        ...user([
+          {
+            type: 'tool_result',
+            tool_use_id: 't',
+            content: [{ type: 'document', source: { type: 'file', file_id: id } }],
+          },
+        ]),
+      ],
+    }),
+  ],
+  [
+    'gemini',
+    'fileData',
+    (id) => ({
+      contents: [
+        { role: 'user', parts: [{ fileData: { fileUri: id, mimeType: 'application/pdf' } }] },
+        { role: 'user', parts: [{ text: 'Go on.' }] },
+      ],
+    }),
+  ],
+  [
+    'gemini',
+    'functionResponse',
+    (id) => ({
+      contents: [
+        { role: 'user', parts: [{ text: 'Look.' }] },
+        { role: 'model', parts: [{ functionCall: { name: 'look', args: {} } }] },
+        {
+          role: 'user',
+          parts: [
+            {
+              functionResponse: {
+                name: 'look',
+                response: { ok: true },
+                parts: [{ fileData: { fileUri: id, mimeType: 'application/pdf' } }],
+              },
+            },
+          ],
+        },
+      ],
+    }),
+  ],
+];
+
+for (const [protocol, place, use] of later) {
+  test(`an issued file of an earlier turn or a tool's result goes to its vendor alone, and a model elsewhere gets a named text: ${place} of ${protocol}`, async () => {
+    const owner = await house.customer();
+    const file = [{ file_id: 'files/held' }];
+    const content = { type: 'bash_code_execution_result', content: file };
+    house.replay.play(json(message([{ type: 'bash_code_execution_tool_result', tool_use_id: 's', content }])));
+    await ask(owner, '/v1/messages', bodyOf('messages', 'own', {}));
+    for (const [model, answer] of [
+      ['own', protocol],
+      ['replay', protocol],
+      ['foreign', 'gemini'],
+    ] as const) {
+      house.replay.play(answers[answer]);
+      const asked = bodyOf(protocol, model, use('files/held'));
+      const { status, text: told, dropped } = await ask(owner, pathOf(protocol, model), asked);
+      assert.equal(status, 200, `${model}: ${told}`);
+      const sent = house.replay.requests.at(-1)!.body.toString();
+      if (model === 'own') assert.deepEqual(JSON.parse(sent), asked);
+      else {
+        assert.doesNotMatch(sent, /files\/held/);
+        assert.match(sent, /\(document that cannot be shown\)/);
+        assert.match(dropped ?? '', /file/);
+      }
+    }
+    const before = house.replay.requests.length;
+    const last = issuedLast[protocol];
+    const refused = await ask(owner, pathOf(protocol, 'replay'), bodyOf(protocol, 'replay', last('files/held')));
+    assert.deepEqual([refused.status, house.replay.requests.length], [400, before], refused.text);
+    const stranger = await ask(bert, pathOf(protocol, 'replay'), bodyOf(protocol, 'replay', use('files/held')));
+    assert.equal(stranger.status, 400, stranger.text);
+  });
+}
 
 test('the echo of a request issues nothing', async () => {
   const owner = await house.customer();

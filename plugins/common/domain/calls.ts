@@ -79,6 +79,8 @@ export interface Pinned {
   readonly protocol: string | undefined;
   /** Member of the request that refers to what is kept there; absent: `previous_response_id`. */
   readonly field?: string;
+  /** The request can be served elsewhere without it: earlier turns alone refer to it. */
+  readonly isPreferred?: true;
 }
 
 export const pinned = defineContextKey<Pinned>('pinned');

@@ -200,6 +200,8 @@ export interface Opened {
   readonly compaction?: 'item' | 'answer';
   /** Ids of vendor objects in the request, after their check; absent: it contains none. */
   readonly vendorIds?: CheckedIds;
+  /** Files that this target does not get were left out of the request already. */
+  readonly hasLeftOut?: true;
   /** Earlier answers that the request refers to; they must be found before the request is handled. */
   readonly builtOn?: BuiltOn;
   /** The conversation that the gateway keeps and the answer becomes part of. */
@@ -213,6 +215,11 @@ export interface CheckedIds {
   readonly known: ReadonlySet<string>;
   /** Not known as issued to this account: they go only to providers that accept unchecked ids. */
   readonly unknown: readonly VendorId[];
+  /**
+   * Those that only earlier turns and tool results name, with the key that can read each (undefined: none is known). Texts take
+   * their place for other keys. Absent: there are none.
+   */
+  readonly held?: ReadonlyMap<string, { readonly provider: string; readonly credential: string } | undefined>;
 }
 
 /** A conversation of the gateway as a call continues it: one object for all attempts of the call. */

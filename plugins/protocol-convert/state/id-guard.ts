@@ -5,13 +5,14 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
 import { caller } from '../../common/domain/accounts.ts';
-import { pinned } from '../../common/domain/calls.ts';
+import { type Pinned, pinned } from '../../common/domain/calls.ts';
 import type { Providers, Target } from '../../common/domain/upstreams.ts';
 import { refuseIds } from '../../common/wire/named.ts';
 import type { VendorId } from '../../common/wire/protocols.ts';
 import { type CheckedIds, type Opened, opened } from '../../common/wire/protocols.ts';
 import type { UsageMeterOptions } from '../../common/wire/usage-meter.ts';
 import { invalid } from '../request/checks.ts';
+import { earlierIds } from '../request/earlier-ids.ts';
 import { hostOf, mostVendorIds, vendorIdsIn } from '../request/vendor-ids.ts';
 import type { IssuedIds } from './issued-ids.ts';
 import type { IssuedId } from './issued-rows.ts';
@@ -38,24 +39,35 @@ export class IdGuard {
 
   /**
    * For the opening of a request: looks up its ids when `before` is done, and sets them in `opened`; sets `pinned`
-   * where only one key can serve the request. A request without ids waits for `before` alone.
+   * where only one key can serve the request.
    */
   check(exchange: Exchange, request: Opened, before: undefined | Promise<void>): undefined | Promise<void> {
+    if (before !== undefined) return before.then(() => this.check(exchange, exchange.get(opened), undefined));
     const ids = vendorIdsIn(request.json, { hosts: () => this.#hosts() });
-    return ids.length === 0 ? before : this.#check(exchange, ids, before);
+    return ids.length === 0 ? undefined : this.#check(exchange, request, ids);
   }
 
-  async #check(exchange: Exchange, ids: readonly VendorId[], before: undefined | Promise<void>): Promise<void> {
-    await before;
+  async #check(exchange: Exchange, request: Opened, ids: readonly VendorId[]): Promise<void> {
     if (ids.length > mostVendorIds) throw invalid(`The request may name at most ${mostVendorIds} files and the like.`);
     const accountId = accountOf(exchange);
     const storable = new Set(ids.map(({ id }) => id).filter(isStorableId));
     const issued: ReadonlyMap<string, IssuedId> =
       storable.size === 0 ? new Map() : await this.#options.store.find(accountId, storable);
     this.#renew(issued);
-    this.#pin(exchange, ids, issued);
-    const unknown = ids.filter(({ id }) => !issued.has(id));
-    exchange.set(opened, { ...exchange.get(opened), vendorIds: { known: new Set(issued.keys()), unknown } });
+    const { json, protocol, decodeWith, keptItems = 0 } = request;
+    const earlier = earlierIds(json, (decodeWith ?? protocol).codec.conversation, ids);
+    this.#pin(exchange, ids, issued, earlier);
+    // What was in order when it was kept may have expired.
+    const isKept = (one: VendorId) => earlier.has(one) && placeOf(one) < keptItems;
+    const unknown = ids.filter((one) => !issued.has(one.id) && !isKept(one));
+    const refused = new Set(unknown.map(({ id }) => id));
+    const held = new Map<string, IssuedId | undefined>();
+    for (const { id, isEcho } of earlier) if (!isEcho && !refused.has(id)) held.set(id, issued.get(id));
+    const known = new Set(issued.keys());
+    exchange.set(opened, {
+      ...exchange.get(opened),
+      vendorIds: { known, unknown, ...(held.size === 0 ? {} : { held }) },
+    });
   }
 
   /** Use renews an id. */
@@ -67,19 +79,28 @@ export class IdGuard {
   }
 
   /**
-   * Objects that one key created are not accessible to other keys. Parts of earlier answers may go to other keys too.
+   * Objects that one key created are not accessible to other keys. Parts of earlier answers may go to other keys too, and a
+   * conversation goes on without what its earlier turns named, where another key has to answer.
    */
-  #pin(exchange: Exchange, ids: readonly VendorId[], issued: ReadonlyMap<string, IssuedId>): void {
+  #pin(
+    exchange: Exchange,
+    ids: readonly VendorId[],
+    issued: ReadonlyMap<string, IssuedId>,
+    earlier: ReadonlySet<VendorId>,
+  ): void {
     let pin = exchange.find(pinned);
-    for (const { id, field, isEcho } of ids) {
-      const record = isEcho ? undefined : issued.get(id);
+    let latest: Pinned | undefined;
+    for (const one of ids) {
+      const record = one.isEcho ? undefined : issued.get(one.id);
       if (record === undefined) continue;
       const { provider, credential } = record;
-      if (pin === undefined) {
-        pin = { provider, credential, protocol: undefined, field };
-        exchange.set(pinned, pin);
-      } else if (pin.provider !== provider || pin.credential !== credential) throw notTogether(field);
+      const own: Pinned = { provider, credential, protocol: undefined, field: one.field };
+      if (earlier.has(one)) latest = { ...own, isPreferred: true };
+      else if (pin === undefined) pin = own;
+      else if (pin.provider !== provider || pin.credential !== credential) throw notTogether(one.field);
     }
+    const chosen = pin ?? latest;
+    if (chosen !== undefined) exchange.set(pinned, chosen);
   }
 
   /** Throws resource_not_found for an id that must not go to this target. */
@@ -146,6 +167,11 @@ function addressOf(speaks: Readonly<Record<string, string>>, protocol: string): 
 
 function accountOf(exchange: Exchange): string {
   return exchange.find(caller)?.accountId ?? '';
+}
+
+/** The turn that names it. */
+function placeOf({ field }: VendorId): number {
+  return Number(/\[(\d+)\]/.exec(field)?.[1] ?? Number.POSITIVE_INFINITY);
 }
 
 function notTogether(field: string): GatewayError {

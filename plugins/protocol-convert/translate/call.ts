@@ -103,6 +103,7 @@ export async function encodeRequest(
   const large = isLarge(exchange, opened);
   const droppedParameters = new DroppedParameters(codec.spelling);
   const decoded = decodePrompt(exchange, opened, tools, droppedParameters);
+  if (opened.hasLeftOut === true) droppedParameters.drop('file');
   if (large) await pause(exchange);
   const asIs = tools.transforms().ofPrompts.length === 0;
   const read = opened.transformed ?? (asIs ? decoded : await transformed(decoded, exchange, opened, tools));
