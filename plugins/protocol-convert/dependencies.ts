@@ -4,7 +4,7 @@ import type { Exchange } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock, Log } from '../../core/contract/host-tools.ts';
 import type { Codec, ReplyContext } from '../common/canonical/codec.ts';
-import { notTranslatableCode } from '../common/canonical/dropped-parameters.ts';
+import { type DroppedParameters, notTranslatableCode } from '../common/canonical/dropped-parameters.ts';
 import type { Prompt } from '../common/canonical/prompt.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { dropped } from '../common/domain/calls.ts';
@@ -53,6 +53,7 @@ export function withBytes(
   { inputs }: Traits,
   { media }: ProtocolConvertConfig,
   signal: AbortSignal,
+  dropped: Pick<DroppedParameters, 'drop'>,
 ): Promise<Prompt> {
   if (!media.fetch) return Promise.resolve(prompt);
   // A document may turn out to be plain text, which every model takes.
@@ -60,7 +61,7 @@ export function withBytes(
   const { allow_private: allowPrivate, max_bytes: maxBytes, timeout: timeoutMs, per_request: maxFiles } = media;
   const maxTotalBytes = Math.max(maxBytes, defaultFetchOptions.maxTotalBytes);
   const options = { ...defaultFetchOptions, allowPrivate, maxBytes, maxTotalBytes, timeoutMs, maxFiles };
-  return fetchMedia(prompt, kinds, options, signal);
+  return fetchMedia(prompt, kinds, options, signal, ({ kind }) => dropped.drop(kind));
 }
 
 /** Throws when parameters were dropped and the configuration refuses that. */

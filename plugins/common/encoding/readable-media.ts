@@ -22,7 +22,7 @@ export function readableTurns(
   dropped: DroppedParameters,
 ): readonly Turn[] {
   if (!turns.some(({ parts }) => parts.some(holdsMedia))) return turns;
-  const last = turns.findLastIndex(({ role, parts }) => role === 'user' && parts.some(isSaid));
+  const last = lastSaid(turns);
   const readable = <P extends Part>(part: P | MediaPart, mayRefuse: boolean, isInResult: boolean): P | Readable => {
     if (!isMedia(part)) return part;
     const problem = problemOf(part, isInResult);
@@ -30,7 +30,7 @@ export function readableTurns(
     const setting = part.source.form === 'file' ? 'file' : part.kind;
     if (mayRefuse) return dropped.refuse(setting, problem, fieldOf(part.source));
     dropped.drop(setting);
-    return textOf(part);
+    return unshown(part);
   };
   return turns.map((turn, index): Turn => {
     if (!turn.parts.some(holdsMedia)) return turn;
@@ -43,6 +43,11 @@ export function readableTurns(
   });
 }
 
+/** The last turn in which the user says something: media in it, and behind it, are what the request is about. */
+export function lastSaid(turns: readonly Turn[]): number {
+  return turns.findLastIndex(({ role, parts }) => role === 'user' && parts.some(isSaid));
+}
+
 type Readable = TextPart | MediaPart;
 
 function holdsMedia(part: Part): boolean {
@@ -53,6 +58,7 @@ function isSaid({ kind }: Part): boolean {
   return kind !== 'tool-result';
 }
 
-function textOf({ kind, transcript, cache }: MediaPart): TextPart {
+/** The text in the place of a medium. */
+export function unshown({ kind, transcript, cache }: MediaPart): TextPart {
   return { kind: 'text', text: transcript ?? unshownText(kind), ...(cache === undefined ? {} : { cache }) };
 }

@@ -117,7 +117,8 @@ export async function encodeRequest(
   const mayCall = opened.compaction === undefined && opened.call.billable && asked.tools.length > 0;
   const precedent = mayCall ? digest.end() : undefined;
   if (whole.turns.some(({ parts }) => dropsReasoning(parts, target))) droppedParameters.drop('reasoningHistory');
-  const prompt = await withBytes(whole, upstream.codec.needsBytes, target.traits, tools.config, exchange.signal);
+  const { needsBytes } = upstream.codec;
+  const prompt = await withBytes(whole, needsBytes, target.traits, tools.config, exchange.signal, droppedParameters);
   if (large) await pause(exchange);
   const encoded = upstream.codec.encodeRequest(prompt, {
     target,

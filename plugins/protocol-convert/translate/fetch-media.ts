@@ -2,6 +2,7 @@
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { MediaPart, Part, Prompt, Source, TextPart, ToolResultPart, Turn } from '../../common/canonical/prompt.ts';
 import { fieldOf, isMedia, kindOfMedia, plainMediaType, truerType, withField } from '../../common/encoding/media.ts';
+import { lastSaid, unshown } from '../../common/encoding/readable-media.ts';
 import { GuardedClient, type GuardOptions, Unfetchable } from '../../common/kit/fetch/guarded-fetch.ts';
 import { sniffBytes } from '../../common/kit/sniff.ts';
 import { invalid } from '../request/checks.ts';
@@ -34,22 +35,51 @@ interface Bytes {
 /**
  * The prompt with bytes in place of every URL of these kinds; the same prompt if there is none. Each URL is fetched
  * once. Only public addresses are fetched (`GuardedClient`), redirects follow the same rule, and no data of the client
- * is sent. Throws invalid_request with the URL and the reason; throws the abort reason of `signal`.
+ * is sent. In earlier turns and tool results a text takes the place of what cannot be fetched, and `onMissing` is called
+ * with it. Throws invalid_request with the URL and the reason; throws the abort reason of `signal`.
  */
 export async function fetchMedia(
   prompt: Prompt,
   kinds: readonly MediaPart['kind'][],
   options: FetchOptions,
   signal: AbortSignal,
+  onMissing: (part: MediaPart) => void = () => {},
 ): Promise<Prompt> {
-  const wanted = new Map<string, MediaPart>();
-  eachMedia(prompt, kinds, (part, url) => void (wanted.has(url) || wanted.set(url, part)));
-  if (wanted.size === 0) return prompt;
-  if (wanted.size > options.maxFiles) {
-    throw invalid(`The request names ${wanted.size} files by URL; at most ${options.maxFiles} can be fetched.`);
+  const wanted = wantedOf(prompt, kinds);
+  if (wanted.length === 0) return prompt;
+  const needed = wanted.filter(({ isNeeded }) => isNeeded).length;
+  if (needed > options.maxFiles) {
+    throw invalid(`The request names ${needed} files by URL; at most ${options.maxFiles} can be fetched.`);
   }
-  const fetched = await fetchAll([...wanted], options, signal);
-  return mapMedia(prompt, kinds, (part, url) => ({ ...part, source: inPlaceOf(part.source, fetched.get(url)!) }));
+  const fetched = await fetchAll(wanted.slice(0, options.maxFiles), options, signal);
+  return mapMedia(prompt, kinds, (part, url) => {
+    const bytes = fetched.get(url);
+    if (bytes !== undefined) return { ...part, source: inPlaceOf(part.source, bytes) };
+    onMissing(part);
+    return unshown(part);
+  });
+}
+
+interface Wanted {
+  readonly url: string;
+  readonly part: MediaPart;
+  /** The last turn of the user has it: nothing can take its place. */
+  isNeeded: boolean;
+}
+
+/** What is needed first, then what is latest. */
+function wantedOf(prompt: Prompt, kinds: readonly MediaPart['kind'][]): Wanted[] {
+  const wanted = new Map<string, Wanted>();
+  mapMedia(prompt, kinds, (part, url, isNeeded) => {
+    const one = wanted.get(url) ?? { url, part, isNeeded };
+    one.isNeeded ||= isNeeded;
+    // The latest use of an address counts.
+    wanted.delete(url);
+    wanted.set(url, one);
+    return part;
+  });
+  const all = [...wanted.values()];
+  return [...all.filter(({ isNeeded }) => isNeeded), ...all.filter(({ isNeeded }) => !isNeeded).reverse()];
 }
 
 /** The bytes that replace the URL. */
@@ -59,7 +89,7 @@ function inPlaceOf(before: Source, bytes: Bytes): Bytes {
 }
 
 async function fetchAll(
-  wanted: readonly (readonly [string, MediaPart])[],
+  wanted: readonly Wanted[],
   options: FetchOptions,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Bytes>> {
@@ -70,18 +100,20 @@ async function fetchAll(
   const any = AbortSignal.any([signal, timeout, stop.signal]);
   let totalBytes = 0;
   let next = 0;
-  const fetchOne = async (url: string, part: MediaPart) => {
+  const fetchOne = async ({ url, part, isNeeded }: Wanted) => {
     try {
       const { bytes, contentType } = await client.get(url, any);
+      if (totalBytes + bytes.length > options.maxTotalBytes)
+        throw new Unfetchable('the files of this request are too large together');
       totalBytes += bytes.length;
-      if (totalBytes > options.maxTotalBytes) throw new Unfetchable('the files of this request are too large together');
       fetched.set(url, sourceOf(part, bytes, contentType));
     } catch (error) {
-      throw encodedSource(error, url, { client: signal, timeout });
+      if (isNeeded || signal.aborted || stop.signal.aborted)
+        throw encodedSource(error, url, { client: signal, timeout });
     }
   };
   const work = async () => {
-    for (let entry = wanted[next++]; entry !== undefined; entry = wanted[next++]) await fetchOne(...entry);
+    for (let entry = wanted[next++]; entry !== undefined; entry = wanted[next++]) await fetchOne(entry);
   };
   try {
     await Promise.all(Array.from({ length: Math.max(1, Math.min(options.parallel, wanted.length)) }, work));
@@ -133,25 +165,26 @@ function shortened(address: string): string {
 
 // ------------------------------------------------------------------------------------------------ positions of media
 
-function eachMedia(prompt: Prompt, kinds: readonly MediaPart['kind'][], see: (part: MediaPart, url: string) => void) {
-  mapMedia(prompt, kinds, (part, url) => {
-    see(part, url);
-    return part;
-  });
-}
-
 function mapMedia(
   prompt: Prompt,
   kinds: readonly MediaPart['kind'][],
-  change: (part: MediaPart, url: string) => MediaPart,
+  change: (part: MediaPart, url: string, isNeeded: boolean) => MediaPart | TextPart,
 ): Prompt {
-  const changed = <P extends Part>(part: P): P | MediaPart => {
+  const last = lastSaid(prompt.turns);
+  const changed = <P extends Part>(part: P, isNeeded: boolean): P | MediaPart | TextPart => {
     if (!isMedia(part) || part.source.form !== 'url' || !kinds.includes(part.kind)) return part;
-    return change(part, part.source.url);
+    return change(part, part.source.url, isNeeded);
   };
-  const inside = (part: Part): Part =>
+  const inside = (part: Part, isNeeded: boolean): Part =>
     part.kind === 'tool-result'
-      ? ({ ...part, parts: part.parts.map((inner: TextPart | MediaPart) => changed(inner)) } satisfies ToolResultPart)
-      : changed(part);
-  return { ...prompt, turns: prompt.turns.map((turn): Turn => ({ ...turn, parts: turn.parts.map(inside) })) };
+      ? ({
+          ...part,
+          parts: part.parts.map((inner: TextPart | MediaPart) => changed(inner, false)),
+        } satisfies ToolResultPart)
+      : changed(part, isNeeded);
+  const turnOf = (turn: Turn, index: number): Turn => {
+    const isNeeded = turn.role !== 'assistant' && index >= last;
+    return { ...turn, parts: turn.parts.map((part) => inside(part, isNeeded)) };
+  };
+  return { ...prompt, turns: prompt.turns.map(turnOf) };
 }

@@ -382,3 +382,34 @@ function fakeLookup(resolve: (name: string) => readonly string[]): LookupFunctio
     else callback(null, found[0].address, found[0].family);
   };
 }
+
+test('what cannot be fetched becomes a text in earlier turns and tool results, and is refused in the last turn of the user', () =>
+  withServer(
+    (request, response) =>
+      request.url === '/good' ? response.end(png) : response.writeHead(request.url === '/gone' ? 404 : 200).end(),
+    async (origin) => {
+      const text: Part = { kind: 'text', text: 'Go on.' };
+      const [gone, empty, good] = ['gone', 'empty', 'good'].map((path) => image(`${origin}/${path}`));
+      const result: Part = { kind: 'tool-result', callId: 'c', parts: [empty!] };
+      const turnsOf = (...last: Part[]): Prompt['turns'] => [
+        { role: 'user', parts: [gone!, good!] },
+        { role: 'assistant', parts: [{ kind: 'tool-call', id: 'c', name: 'look', input: '{}' }] },
+        { role: 'user', parts: [result, ...last] },
+      ];
+      const missing: string[] = [];
+      const note = ({ kind, source }: MediaPart) => void missing.push(`${kind} ${JSON.stringify(source)}`);
+      const { turns } = await fetchMedia({ turns: turnsOf(text), tools: [] }, ['image'], open, never, note);
+      const unseen = { kind: 'text', text: '(image that cannot be shown)' };
+      assert.deepEqual(turns[0]!.parts[0], unseen);
+      assert.equal('source' in turns[0]!.parts[1]! && turns[0]!.parts[1].source.form, 'bytes');
+      assert.deepEqual(turns[2]!.parts, [{ ...result, parts: [unseen] }, text]);
+      assert.equal(missing.length, 2);
+      const few = { ...open, maxFiles: 1 };
+      const second = await fetchMedia({ turns: turnsOf(good!), tools: [] }, ['image'], few, never);
+      assert.equal('source' in second.turns[2]!.parts[1]! && second.turns[2]!.parts[1].source.form, 'bytes');
+      for (const last of [gone!, empty!]) {
+        const asked = fetchMedia({ turns: turnsOf(last), tools: [] }, ['image'], open, never);
+        assert.match((await refusal(asked)).message, /cannot be fetched/);
+      }
+    },
+  ));
