@@ -1,7 +1,7 @@
 /** The order of the candidates: as listed, drawn by weight, fastest first, or the session's target first. */
 import type { Exchange } from '../../core/contract/contract.ts';
 import type { Random } from '../../core/contract/host-tools.ts';
-import { call, type Pinned } from '../common/domain/calls.ts';
+import { call, conversation, type Pinned } from '../common/domain/calls.ts';
 import { model } from '../common/domain/models.ts';
 import { type TargetStrategy, translations } from '../common/domain/upstreams.ts';
 import { weightedAffinity } from '../common/kit/rendezvous.ts';
@@ -24,7 +24,14 @@ export interface ChoiceInput {
 }
 
 /** Why the first candidate is first, as shown to people. */
-type Reason = 'listed' | 'by weight' | 'by the session' | 'where the session was before' | 'the fastest' | 'pinned';
+type Reason =
+  | 'listed'
+  | 'takes the media'
+  | 'by weight'
+  | 'by the session'
+  | 'where the session was before'
+  | 'the fastest'
+  | 'pinned';
 
 export interface Order {
   readonly queue: Candidate[];
@@ -155,5 +162,18 @@ export function orderOf(exchange: Exchange, tools: Tools, config: RouteConfig, p
     sessionTarget,
     random: host.random,
   });
-  return { ...order, session, sessionTarget };
+  return { ...withMediaFirst(exchange, order), session, sessionTarget };
+}
+
+/** Targets that can take what the request shows precede the others. Without media, and where all take the same, nothing is read. */
+function withMediaFirst(exchange: Exchange, order: Order): Order {
+  const { queue } = order;
+  if (!queue.some(({ traits }) => traits.inputs !== undefined)) return order;
+  const kinds = exchange.find(conversation)?.mediaKinds?.();
+  if (kinds === undefined || kinds.size === 0) return order;
+  const takes = ({ traits: { inputs } }: Candidate) =>
+    inputs === undefined || [...kinds].every((kind) => inputs.some((one) => one === kind));
+  const first = queue[0]!;
+  const sorted = queue.filter(takes).concat(queue.filter((candidate) => !takes(candidate)));
+  return { queue: sorted, reason: sorted[0] === first ? order.reason : 'takes the media' };
 }

@@ -10,6 +10,7 @@ type Reason = Order['reason'];
 
 const reasons: Readonly<Record<Reason, string>> = {
   listed: 'as listed',
+  'takes the media': 'it takes the media of the request',
   'by weight': 'drawn by weight',
   'by the session': 'by what names the session',
   'where the session was before': 'the session was there before',

@@ -16,11 +16,15 @@ before(async () => {
             `only-${name}`,
             { keys: 'vendor-key-of-the-sandbox', speaks: { [name]: addressOf(name, sandbox) } },
           ])
-          .concat([['replayed', { keys: 'k', speaks: { responses: `${replay}/v1` } }]]),
+          .concat([
+            ['replayed', { keys: 'k', speaks: { responses: `${replay}/v1` } }],
+            ['chatting', { keys: 'k', speaks: { chat: `${replay}/v1` } }],
+          ]),
       ),
     models: {
       ...Object.fromEntries(upstreams.map((name) => [`by-${name}`, modelAt(`only-${name}`)])),
       replayed: modelAt('replayed'),
+      blind: { ...modelAt('chatting'), traits: { inputs: [] } },
     },
     offers: { single: { price: 0, limits: { concurrency: 1 } } },
     more: { websockets: { per_key: 3, queue: 2, message: '64KB' } },
@@ -170,6 +174,30 @@ test('a warm-up answers without output, costs nothing, and is gone on from', asy
   assert.ok(answer.response.usage.input_tokens > 300);
   await client.close();
   assert.equal((await house.books(customer, 1)).charges.length, 1);
+});
+
+test('a turn of a model without images goes on from one that showed an image, stored or on the connection alone', async () => {
+  const customer = await house.customer();
+  const picture = { type: 'input_image', image_url: 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUg==' };
+  const shown = [{ role: 'user', content: [{ type: 'input_text', text: 'See. [[sandbox: tokens=20]]' }, picture] }];
+  const chunk = (delta: object, finish: string | null, more: object = {}) =>
+    `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }], ...more })}\n\n`;
+  const usage = { prompt_tokens: 5, completion_tokens: 5, total_tokens: 10 };
+  const body = `${chunk({ role: 'assistant', content: 'Done.' }, null)}${chunk({}, 'stop', { usage })}data: [DONE]\n\n`;
+  const client = await talk(house.origin, customer.key);
+  for (const store of [true, false]) {
+    const first = (await client.turn({ model: 'by-chat', store, input: shown })).at(-1).response;
+    house.replay.play({ headers: { 'content-type': 'text/event-stream' }, body });
+    const next = { model: 'blind', store, input: 'Go on.', previous_response_id: first.id };
+    const last = (await client.turn(next)).at(-1);
+    assert.equal(last.type, 'response.completed', JSON.stringify(last));
+    const sent = house.replay.requests.at(-1)!.body.toString();
+    assert.match(sent, /\(image that cannot be shown\)/);
+    assert.doesNotMatch(sent, /iVBORw0KGgo/);
+    const refused = (await client.turn({ ...next, input: shown, previous_response_id: last.response.id })).at(-1);
+    assert.deepEqual([refused.type, refused.error.param], ['error', 'input[0].content[1]']);
+  }
+  await client.close();
 });
 
 test('turns wait for one another in order; too many are refused', async () => {

@@ -159,6 +159,8 @@ export interface Conversation {
    * two of it. Absent: not known.
    */
   hasSideEffects?(): boolean;
+  /** Kinds of media that it shows, earlier turns included. Reads the whole request. Absent: not known. */
+  mediaKinds?(): ReadonlySet<string>;
 }
 
 export const conversation = defineContextKey<Conversation>('conversation');

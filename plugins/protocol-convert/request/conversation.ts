@@ -3,6 +3,7 @@ import type { Exchange } from '../../../core/contract/contract.ts';
 import { isObject, type JsonObject, listOf, objectOf, oneOrMany } from '../../../core/json/json.ts';
 import type { Call, Conversation } from '../../common/domain/calls.ts';
 import { type Opened, opened } from '../../common/wire/protocols.ts';
+import { mediaKindsIn } from './media-kinds.ts';
 
 /** Longer names are cut: no client needs more characters to distinguish its sessions. */
 const longestName = 1_000;
@@ -21,6 +22,10 @@ export class RequestConversation implements Conversation {
 
   opening(): string | undefined {
     return openingOf(this.#exchange.get(opened).json);
+  }
+
+  mediaKinds(): ReadonlySet<string> {
+    return mediaKindsIn(this.#exchange.get(opened).json);
   }
 
   hasSideEffects(): boolean {

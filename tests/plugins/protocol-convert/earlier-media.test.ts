@@ -9,6 +9,7 @@ import { DroppedParameters } from '../../../plugins/common/canonical/dropped-par
 import type { MediaPart, Part, Turn } from '../../../plugins/common/canonical/prompt.ts';
 import { encodeRequest as encodeOllama } from '../../../plugins/ollama/encode.ts';
 import { protocolNamed } from '../../../plugins/protocol-convert/protocols/index.ts';
+import { mediaKindsIn } from '../../../plugins/protocol-convert/request/media-kinds.ts';
 import type { Ask, AskTurn, Play, ProtocolName } from '../../matrix/scenario.ts';
 import { vendors } from '../../matrix/vendors/index.ts';
 import { hello, nameOf, pairs, sent, turn, usage } from '../../pitfalls/telling.ts';
@@ -260,3 +261,33 @@ for (const [name, encodeRequest] of Object.entries(encoders)) {
     }
   });
 }
+
+test('the kinds of media of a request are found in every protocol, in tool results too', () => {
+  const kindsOf = (body: object) => [...mediaKindsIn(body as JsonObject)].sort();
+  const list = (name: string, ...turns: object[]) => ({ [name]: [{ role: 'user', content: 'Hi.' }, ...turns] });
+  const user = (...content: object[]) => ({ role: 'user', content });
+  const data = (mimeType: string) => ({ inlineData: { mimeType, data: 'AA==' } });
+  for (const [body, kinds] of [
+    [{ input: 'Hi.' }, []],
+    [list('messages'), []],
+    [list('messages', user({ type: 'image_url', image_url: { url: 'https://a.example/a' } })), ['image']],
+    [list('messages', { role: 'user', content: 'x', images: ['AA=='] }), ['image']],
+    [list('messages', user({ type: 'input_audio' }, { type: 'file', file: { file_id: 'f' } })), ['audio', 'document']],
+    [list('messages', user({ type: 'file', file: { filename: 'a.png', file_data: 'AA==' } })), ['image']],
+    [
+      list('messages', user({ type: 'tool_result', content: [{ type: 'image' }] }, { type: 'document' })),
+      ['document', 'image'],
+    ],
+    [
+      list('input', user({ type: 'input_image' }), { type: 'function_call_output', output: [{ type: 'input_file' }] }),
+      ['document', 'image'],
+    ],
+    [list('input', { type: 'computer_call_output', output: { type: 'computer_screenshot' } }), ['image']],
+    [
+      { contents: [{ parts: [data('video/mp4'), { functionResponse: { parts: [data('image/png')] } }] }] },
+      ['image', 'video'],
+    ],
+    [{ contents: [{ parts: [{ file_data: { mime_type: 'audio/wav' } }] }] }, ['audio']],
+  ] as const)
+    assert.deepEqual(kindsOf(body), kinds, JSON.stringify(body));
+});

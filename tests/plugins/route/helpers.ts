@@ -95,6 +95,7 @@ export interface GoOptions {
   readonly opening?: string;
   readonly headers?: Record<string, string>;
   readonly bodyBytes?: number;
+  readonly media?: () => ReadonlySet<string>;
   readonly account?: string;
   /** The answer still goes out: the test ends it. */
   readonly open?: boolean;
@@ -142,7 +143,15 @@ export async function bench(section: unknown = {}, vendorSection: unknown = vend
           [pinned, options.pinned],
           [timeline, options.story],
           [caller, { accountId: account } as Caller],
-          [conversation, { name, opening: () => opening, hasSideEffects: () => options.effects }],
+          [
+            conversation,
+            {
+              name,
+              opening: () => opening,
+              hasSideEffects: () => options.effects,
+              mediaKinds: () => options.media?.() ?? new Set(),
+            },
+          ],
           [spendGuard, options.guard],
         ],
       });

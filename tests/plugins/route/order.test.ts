@@ -114,3 +114,31 @@ test('what is out of use is as if it were not there: its share goes to the other
   await desk.setDisabled('a', 'a#1', true);
   for (let round = 0; round < 4; round++) assert.deepEqual(credentials(await go(modelWith('a'), [ok])), ['a#2']);
 });
+
+test('targets that take the media of a request precede the others, and requests are read for media only where targets differ', async () => {
+  const { go } = await bench();
+  const blind = { provider: 'a', model: 'm', weight: 1, traits: { inputs: [] } };
+  const listener = { provider: 'a', model: 'ears', weight: 0, traits: { inputs: ['audio' as const] } };
+  const all = { provider: 'b', model: 'm', weight: 0 };
+  let read = 0;
+  const media =
+    (...kinds: string[]) =>
+    () => {
+      read++;
+      return new Set(kinds);
+    };
+  const firstOf = async (...[entry, options]: [Parameters<typeof go>[0], Parameters<typeof go>[2]]) =>
+    (await go(entry, [ok], options)).targets.map(({ provider, model }) => `${provider} ${model}`)[0];
+  assert.equal(await firstOf(modelWith(blind, all), { media: media('image') }), 'b m');
+  assert.equal(await firstOf(modelWith(blind, listener, all), { media: media('audio') }), 'a ears');
+  assert.equal(await firstOf(modelWith(blind, listener, all), { media: media('audio', 'image') }), 'b m');
+  assert.equal(await firstOf(modelWith(blind, all), { media: media() }), 'a m');
+  const session = { session: 'kept', media: media() };
+  assert.equal(await firstOf(modelWith(blind, all), session), 'a m');
+  assert.equal(await firstOf(modelWith(blind, all), { ...session, media: media('image') }), 'b m');
+  assert.equal(read, 6);
+  assert.equal(await firstOf(modelWith('a', all), { media: media('image') }), 'a a-m');
+  assert.equal(await firstOf(modelWith(blind), { media: media('image') }), 'a m');
+  const trip = await go(modelWith(blind, all), [unreachable, ok], { media: media('image') });
+  assert.deepEqual(credentials(trip), ['b#1', 'a#1']);
+});
