@@ -102,6 +102,10 @@ export class UpstreamRefusal extends Error {
   readonly mayRun: boolean;
   /** It refuses for a reason of its own: another target may accept the request. */
   readonly elsewhere: boolean;
+  /** What about the request is refused, where the upstream says so. */
+  readonly about: 'context_length' | 'content_filter' | undefined;
+  /** Of a prompt that is too long: so many tokens are too many, as far as the upstream says. */
+  readonly tokens: number | undefined;
 
   constructor(
     error: GatewayError,
@@ -113,6 +117,8 @@ export class UpstreamRefusal extends Error {
       keyAtFault?: boolean;
       mayRun?: boolean;
       elsewhere?: boolean;
+      about?: UpstreamRefusal['about'];
+      tokens?: number | undefined;
     },
   ) {
     super(`the upstream answered ${details.status}`, { cause: error });
@@ -124,6 +130,8 @@ export class UpstreamRefusal extends Error {
     this.keyAtFault = details.keyAtFault ?? false;
     this.mayRun = details.mayRun ?? false;
     this.elsewhere = details.elsewhere ?? false;
+    this.about = details.about;
+    this.tokens = details.tokens;
   }
 }
 

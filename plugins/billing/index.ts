@@ -27,7 +27,7 @@ import {
   ledger,
   pool,
 } from '../common/domain/ledger.ts';
-import { catalog, model } from '../common/domain/models.ts';
+import { catalog, type Instead, instead, model } from '../common/domain/models.ts';
 import { plan, plans, rateLimits } from '../common/domain/plans.ts';
 import { multipliers, priceRatio } from '../common/domain/price-ratio.ts';
 import { maxCount } from '../common/domain/usage.ts';
@@ -47,7 +47,7 @@ import { openLedgerService } from './pool.ts';
 import { statementOf } from './reports/ledger-pages.ts';
 import { openLedgerQueries } from './reports/ledger-queries.ts';
 import { admitByBalance, requireFunds } from './reservations/admission.ts';
-import { type HoldRules, termsOf } from './reservations/call-terms.ts';
+import { type HoldRules, otherTerms, termsOf } from './reservations/call-terms.ts';
 import { Caps } from './reservations/caps.ts';
 import { boundOf } from './reservations/charge.ts';
 import type { Hold } from './reservations/hold.ts';
@@ -56,6 +56,7 @@ import { holdWithin, keySpend } from './reservations/key-spend.ts';
 import type { Verdict } from './reservations/outcome.ts';
 import type { Reservations } from './reservations/reservations.ts';
 import { HoldGuard, settle } from './reservations/settle.ts';
+import type { Terms } from './reservations/terms.ts';
 import { auditWith, RestoreWatch } from './restores/watch.ts';
 import { type BillingRuntime, journalDirectory, openBillingRuntime } from './runtime.ts';
 import { recordEnd, recordHeld } from './timeline.ts';
@@ -86,7 +87,7 @@ export default definePlugin<Config>({
     provides: [ledger, pool, funds, authorizations, ledgerQueries, callRows],
   },
   requires: [call, caller, model],
-  optional: [plan, priceRatio],
+  optional: [plan, priceRatio, instead],
   sets: [spendGuard, authorization, callRow, heldEstimate],
   requiresAtEnd: [attempts, usageReport],
   setup: (host, config) => setUpBilling(host, config, nodeFiles),
@@ -284,12 +285,27 @@ interface CallServices {
 /** Holds the money, and ensures that the hold ends with the exchange. */
 function startHold(exchange: Exchange, services: CallServices): undefined | Promise<void> {
   const { reservations, caps, rules, host } = services;
-  const terms = termsOf(exchange, rules, host.clock.now());
+  const at = host.clock.now();
+  const terms = termsOf(exchange, rules, at);
   const { cap } = exchange.get(caller);
-  const taken = cap === undefined ? reservations.create(terms) : holdWithin(caps, cap, terms, reservations);
+  const take = (asked: Terms) =>
+    cap === undefined ? reservations.create(asked) : holdWithin(caps, cap, asked, reservations);
+  const others = otherTerms(exchange, rules, at, host.find(multipliers));
+  const taken = others === undefined ? take(terms) : takeForAll(take, { ...terms, others }, exchange.get(instead));
   if (taken instanceof Promise) return taken.then((hold) => settleAtEnd(exchange, services, hold));
   settleAtEnd(exchange, services, taken);
   return undefined;
+}
+
+/** An account that cannot pay for the dearest of the models is served by its own alone. */
+async function takeForAll(take: (terms: Terms) => Hold | Promise<Hold>, terms: Terms, others: Instead): Promise<Hold> {
+  try {
+    return await take(terms);
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.kind !== 'insufficient_balance') throw error;
+    others.withdraw();
+    return take({ ...terms, others: [] });
+  }
 }
 
 function settleAtEnd(exchange: Exchange, { reservations, caps, host }: CallServices, hold: Hold): void {

@@ -33,7 +33,7 @@ function toModel(id: string, section: ModelConfig): Model {
     created: section.created,
     displayName: section.display_name ?? id,
     kind: section.kind,
-    targets: section.targets.map(({ provider, model, weight, speaks, headers, traits, cost }) => ({
+    targets: section.targets.map(({ provider, model, weight, speaks, headers, traits, cost, context }) => ({
       provider,
       model: model ?? id,
       weight,
@@ -41,6 +41,7 @@ function toModel(id: string, section: ModelConfig): Model {
       ...(headers === undefined ? {} : { headers }),
       ...(traits === undefined ? {} : { traits }),
       ...(cost === undefined ? {} : { cost }),
+      ...(context === undefined ? {} : { contextTokens: context }),
     })),
     contextTokens: section.context,
     maxOutputTokens: section.max_output,
@@ -52,6 +53,7 @@ function toModel(id: string, section: ModelConfig): Model {
     ...(section.traits === undefined ? {} : { traits: section.traits }),
     ...(section.strategy === undefined ? {} : { strategy: section.strategy }),
     ...(section.hedge === undefined ? {} : { hedgeAfterMs: section.hedge }),
+    ...(section.instead === undefined ? {} : { instead: section.instead }),
   };
 }
 

@@ -24,6 +24,7 @@ const plainTarget = {
   traits: undefined,
   cost: undefined,
   below_cost: false,
+  context: undefined,
 };
 
 const shortTarget = z.string().transform((text, context) => {
@@ -55,6 +56,7 @@ const longTarget = z.strictObject({
     .optional()
     .describe("Headers that are sent with this model's requests to this provider, over the provider's own."),
   traits: traitsSchema.optional().describe('What is particular of the model at this provider.'),
+  context: count().optional().describe("Largest input that it takes there, in tokens; default: the model's."),
   cost: priceSchema
     .optional()
     .describe("What the operator pays this provider, written like a price; default: the model's."),
@@ -66,6 +68,19 @@ const created = z.union([z.number(), z.string()]).transform((value, context) => 
   if (Number.isSafeInteger(seconds) && seconds >= 0) return seconds;
   context.addIssue({ code: 'custom', message: 'must be Unix seconds or a date such as 2026-04-23' });
   return z.NEVER;
+});
+
+const otherModels = z
+  .union([modelId, z.array(modelId).min(1).max(5)])
+  .transform((written) => [written].flat())
+  .optional();
+
+const insteadSchema = z.strictObject({
+  context_length: otherModels.describe(
+    'Models, one or a list, that are asked where the prompt is too long for this one.',
+  ),
+  unavailable: otherModels.describe('Models that are asked where no target of this one can answer at the moment.'),
+  content_filter: otherModels.describe("Models that are asked where the vendor's content rules refuse the call."),
 });
 
 const settings = z.strictObject({
@@ -109,6 +124,11 @@ const settings = z.strictObject({
   hedge: durationOrOff()
     .optional()
     .describe('How long a target may be silent before another is asked beside it, or off. Default: as `route` says.'),
+  instead: insteadSchema
+    .optional()
+    .describe(
+      'Other models of the same kind that serve a call when this one cannot, at their own price; the header x-gateway-model names the one that served. Default: none.',
+    ),
   aliases: z.array(modelId).max(100).prefault([]).describe('Other ids that mean this model; they are not listed.'),
 });
 

@@ -2,6 +2,7 @@
 import {
   definePlugin,
   type Endpoint,
+  type Exchange,
   type Host,
   type Notice,
   type PluginInstance,
@@ -11,8 +12,8 @@ import { renamedNotices } from '../../core/contract/renamed.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { priceQueries } from '../common/domain/admin/prices.ts';
-import { batchLine, type Call, call, vendorBatch, vendorBatchService } from '../common/domain/calls.ts';
-import { type Catalog, catalog, type Model, model, priceFloor } from '../common/domain/models.ts';
+import { batchLine, type Call, call, pinned, vendorBatch, vendorBatchService } from '../common/domain/calls.ts';
+import { type Catalog, catalog, instead, type Model, model, priceFloor } from '../common/domain/models.ts';
 import { one, timesRatio } from '../common/domain/money.ts';
 import { plan, plans } from '../common/domain/plans.ts';
 import { multipliers } from '../common/domain/price-ratio.ts';
@@ -22,6 +23,7 @@ import { dialectOf, renderError } from '../common/kit/dialects.ts';
 import { buildCatalog, catalogNotices, offeredBy, planNotices, priceNotices } from './catalog.ts';
 import { type ModelsConfig, modelsSchema } from './config.ts';
 import { floorFaults, lowestRatioIn, withoutUnusedCosts } from './floors.ts';
+import { insteadFaults, insteadNotices, insteadOf } from './instead.ts';
 import { buildListing, type Listing, quoted, unknownModel } from './listing.ts';
 import { priceCommands } from './price-commands.ts';
 import { openPriceQueries } from './price-queries.ts';
@@ -37,8 +39,8 @@ export default definePlugin<ModelsConfig>({
     provides: [catalog, priceFloor, priceQueries],
   },
   requires: [call],
-  optional: [caller, plan],
-  sets: [model],
+  optional: [caller, plan, pinned],
+  sets: [model, instead],
   setup(host, written) {
     const known = host.get(providers);
     let config = written;
@@ -81,9 +83,14 @@ export default definePlugin<ModelsConfig>({
         ...planNotices(config, host.find(plans)?.list() ?? []),
         ...unservedNotices(current, offered),
         ...priceNotices(config, host.clock.now()),
+        ...insteadNotices(config, host.clock.now()),
         ...undersellingPlans(host, costed(), host.clock.now()).map((text) => ({ level: 'warning', text }) as const),
       ],
-      problems: () => [...targetFaults(config, host), ...floorFaults(costed(), host.clock.now(), lowest)],
+      problems: () => [
+        ...targetFaults(config, host),
+        ...insteadFaults(config),
+        ...floorFaults(costed(), host.clock.now(), lowest),
+      ],
       commands: priceCommands(host, config),
     };
     return instance;
@@ -106,12 +113,34 @@ function resolveModel(offered: Catalog, host: Host): NonNullable<PluginInstance[
     // What a vendor has made already was allowed when it was ordered.
     if (exchange.find(vendorBatch) !== 'answer') {
       checkSold(entry, wanted, host);
-      checkAllowed(entry, wanted, exchange.find(caller)?.models, 'This key');
-      checkAllowed(entry, wanted, exchange.find(plan)?.models, "The account's plan");
+      checkAllowed(entry, wanted.model, exchange.find(caller)?.models, 'This key');
+      checkAllowed(entry, wanted.model, exchange.find(plan)?.models, "The account's plan");
     }
-    exchange.set(model, exchange.find(batchLine) === true ? forBatch(entry) : entry);
+    const isLine = exchange.find(batchLine) === true;
+    exchange.set(model, isLine ? forBatch(entry) : entry);
+    if (entry.instead !== undefined) offerOthers(exchange, entry, offered, host, isLine);
     return next();
   };
+}
+
+/** What one vendor keeps or has made already stays with its model. */
+function offerOthers(exchange: Exchange, entry: Model, offered: Catalog, host: Host, isLine: boolean): void {
+  if (exchange.find(pinned) !== undefined || exchange.find(vendorBatch) !== undefined) return;
+  const wanted = exchange.get(call);
+  const isCallable = (other: Model) => {
+    if (other.prices === undefined || versionAt(other.prices, host.clock.now()) === undefined) return false;
+    try {
+      checkSold(other, wanted, host);
+      checkAllowed(other, other.id, exchange.find(caller)?.models, '');
+      checkAllowed(other, other.id, exchange.find(plan)?.models, '');
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const priced = (other: Model) => (isLine ? forBatch(other) : other);
+  const others = insteadOf(exchange, entry, (id) => offered.find(id), isCallable, priced);
+  if (others !== undefined) exchange.set(instead, others);
 }
 
 /** The entry with its ratio for batches in the ratio that is charged and stored. */
@@ -159,9 +188,9 @@ function checkService(model: string, service: string, prices: PriceVersion, fiel
   });
 }
 
-function checkAllowed(entry: Model, wanted: Call, allowed: ReadonlySet<string> | undefined, who: string): void {
-  if (allowed === undefined || allowed.has(entry.id) || allowed.has(wanted.model)) return;
-  throw new GatewayError('forbidden', `${who} may not call the model ${quoted(wanted.model)}.`, {
+function checkAllowed(entry: Model, wanted: string, allowed: ReadonlySet<string> | undefined, who: string): void {
+  if (allowed === undefined || allowed.has(entry.id) || allowed.has(wanted)) return;
+  throw new GatewayError('forbidden', `${who} may not call the model ${quoted(wanted)}.`, {
     field: 'model',
     code: 'model_not_allowed',
   });

@@ -21,7 +21,7 @@ import { upstreamProbes } from '../common/domain/admin/upstreams.ts';
 import { call, conversation, dropped, pinned, spendGuard, usageReport } from '../common/domain/calls.ts';
 import { database } from '../common/domain/database.ts';
 import { errorShape } from '../common/domain/error-shape.ts';
-import { catalog, model } from '../common/domain/models.ts';
+import { catalog, instead, model } from '../common/domain/models.ts';
 import { uploadedFiles } from '../common/domain/stored-files.ts';
 import { openings, providers, target, translations } from '../common/domain/upstreams.ts';
 import { callTransforms } from '../common/wire/call-transforms.ts';
@@ -65,7 +65,7 @@ export default definePlugin<ProtocolConvertConfig>({
     provides: [translations, upstreamProbes],
   },
   requires: [call, opened, target],
-  optional: [spendGuard, caller, model],
+  optional: [spendGuard, caller, model, instead],
   sets: [upstreamRequest, usageReport, dropped],
   async setup(host, config) {
     for (const protocol of [...protocols, completions]) host.extend(wireProtocols, protocol);

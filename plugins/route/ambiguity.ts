@@ -28,7 +28,7 @@ export function isPure(exchange: Exchange): boolean {
 }
 
 /** The body was buffered, so that it can be sent more than once. */
-const isKept = ({ request: { body, bodyBytes } }: Exchange) => body.length === bodyBytes;
+export const isKept = ({ request: { body, bodyBytes } }: Exchange) => body.length === bodyBytes;
 
 /** Why no other attempt may follow one that may have run. */
 export type Refused = 'setting' | 'effects' | 'share';
@@ -63,9 +63,9 @@ export class Repeats {
     this.#config = config;
   }
 
-  /** Whether another attempt may follow the latest one that may have run. */
-  mayFollow(attempts: readonly Attempt[]): boolean {
-    if (this.isRepeat || attempts.length >= this.#config.attempts) return false;
+  /** Whether another attempt may follow the latest one that may have run. `isLast`: nothing is left that it could ask. */
+  mayFollow(attempts: readonly Attempt[], isLast: boolean): boolean {
+    if (isLast) return false;
     const broken = attempts.filter(({ result }) => result === 'unknown');
     this.#broken = broken.length === 1 ? broken[0] : undefined;
     const attempt = broken.at(-1)!;

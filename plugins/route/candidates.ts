@@ -16,6 +16,7 @@ import {
   type Translations,
   translations,
 } from '../common/domain/upstreams.ts';
+import type { Session, SessionTarget } from './affinity.ts';
 import type { HealthRegistry, TargetHealth } from './health.ts';
 
 export interface Candidate {
@@ -28,6 +29,8 @@ export interface Candidate {
   readonly headers: ModelTarget['headers'];
   readonly weight: number;
   readonly health: TargetHealth;
+  /** Largest input there, in tokens, where the target names its own. */
+  readonly contextTokens?: number | undefined;
   /** Credentials that this request has already tried here; created at the first failure. */
   tried?: Set<string>;
 }
@@ -120,6 +123,7 @@ function candidate(
     headers: target.headers,
     weight: target.weight,
     health: registry.of(target),
+    contextTokens: target.contextTokens,
   };
 }
 
@@ -178,11 +182,25 @@ export function checkPinned(pin: Pinned, model: Model, providers: Providers): vo
   if (!serves) throw lost(pin);
 }
 
+/** A key for an attempt, or for how long none is free. */
+export function takeKey(
+  { provider, model: name, tried }: Candidate,
+  providers: Providers,
+  pin: Pinned | undefined,
+  session: Session | undefined,
+  last: SessionTarget | undefined,
+): ReturnType<Providers['acquireKey']> {
+  if (pin !== undefined) return takePinned(pin, name, providers, tried);
+  if (session === undefined) return providers.acquireKey(provider.name, name, tried);
+  const credential = last?.provider === provider.name ? last.credential : undefined;
+  return providers.acquireKey(provider.name, name, tried, { credential, session: session.hash });
+}
+
 /**
  * The key of the earlier answer, or for how long it cannot be used (0: it was tried already). Throws `lost` when it
  * is not configured any more or disabled: no other key can read the stored state.
  */
-export function takePinned(
+function takePinned(
   pin: Pinned,
   model: string,
   providers: Providers,

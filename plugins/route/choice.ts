@@ -2,13 +2,12 @@
 import type { Exchange } from '../../core/contract/contract.ts';
 import type { Random } from '../../core/contract/host-tools.ts';
 import { call, conversation, type Pinned } from '../common/domain/calls.ts';
-import { model } from '../common/domain/models.ts';
+import type { Model } from '../common/domain/models.ts';
 import { type TargetStrategy, translations } from '../common/domain/upstreams.ts';
 import { weightedAffinity } from '../common/kit/rendezvous.ts';
 import { type Session, type SessionTarget, sessionOf } from './affinity.ts';
 import { type Candidate, type Candidates, candidatesFor, checkPinned, endpointsOf } from './candidates.ts';
-import type { RouteConfig } from './config.ts';
-import type { Tools } from './dependencies.ts';
+import type { RouteConfig, Tools } from './config.ts';
 import { hasSeveralKeys } from './health-feedback.ts';
 
 /** One request in this many goes to the slower of two targets, so that its figures stay current. */
@@ -138,9 +137,14 @@ export interface RequestOrder extends Order {
   readonly sessionTarget?: SessionTarget | undefined;
 }
 
-export function orderOf(exchange: Exchange, tools: Tools, config: RouteConfig, pin: Pinned | undefined): RequestOrder {
+export function orderOf(
+  exchange: Exchange,
+  wanted: Model,
+  tools: Tools,
+  config: RouteConfig,
+  pin?: Pinned,
+): RequestOrder {
   const { host, providers, registry, sessions } = tools;
-  const wanted = exchange.get(model);
   const { protocol, convertsTo, choices, stream } = exchange.get(call);
   if (pin !== undefined) checkPinned(pin, wanted, providers);
   const asked = { protocol: pin?.protocol ?? protocol, convertsTo, choices };

@@ -1,11 +1,13 @@
-/** Results of an attempt: its record, its usage, and its feedback to the health of its target. */
+/** Results of an attempt: its record, its usage, and what they mean for its key, its target's health and the request. */
 import type { Exchange, Host } from '../../core/contract/contract.ts';
-import { type Attempt, usageReport } from '../common/domain/calls.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import { type Attempt, usageReport, vendorBatch } from '../common/domain/calls.ts';
 import type { Provider } from '../common/domain/upstreams.ts';
-import type { AttemptSlot } from './attempt-slot.ts';
+import { type AttemptSlot, unjudged } from './attempt-slot.ts';
 import type { Candidate } from './candidates.ts';
-import type { RouteConfig } from './config.ts';
+import type { RouteConfig, Tools } from './config.ts';
 import type { HealthRegistry, TargetHealth } from './health.ts';
+import { type Failure, type Failures, isDeadline, type Verdict } from './verdict.ts';
 
 export function newAttempt(candidate: Candidate, credential: string, number: number, startedAt: number): Attempt {
   return {
@@ -54,3 +56,67 @@ export function recordFailure(
 }
 
 export const hasSeveralKeys = ({ keyCount }: Provider) => keyCount !== undefined && keyCount > 1;
+
+/** The request of the attempt. */
+export interface Judging {
+  readonly exchange: Exchange;
+  readonly tools: Tools;
+  readonly config: RouteConfig;
+  readonly failures: Failures;
+  readonly streamed: boolean;
+}
+
+export function applyVerdict(
+  judging: Judging,
+  verdict: Verdict,
+  candidate: Candidate,
+  attempt: Attempt,
+  slot: AttemptSlot,
+): Failure {
+  const { exchange, tools, config, failures, streamed } = judging;
+  const { host } = tools;
+  if (exchange.find(vendorBatch) !== undefined) return unjudged(slot, verdict);
+  const { result, status, error, number, credential } = attempt;
+  const fields = { exchange: exchange.id, number, credential, model: candidate.model, result, status, error };
+  host.log.info(fields, 'an upstream attempt failed');
+  coolDown(judging, verdict, candidate, attempt);
+  const { signal } = exchange;
+  const isClientGone = signal.aborted && !isDeadline(signal.reason);
+  const { figures } = candidate.health;
+  if (isClientGone) figures.noteWait(attempt.durationMs!, streamed);
+  else if (hasSeveralKeys(candidate.provider)) tools.registry.ofKey(candidate.health, credential).noteFailure();
+  if (verdict.isFault && !isClientGone) {
+    figures.noteFailure();
+    recordFailure(host, config.breaker, slot, candidate.health);
+  } else slot.dropped();
+  if (signal.aborted) {
+    const reported = signal.reason instanceof GatewayError ? signal.reason : verdict.error;
+    return { next: 'nowhere', error: reported, isFault: false, isAmbiguous: false };
+  }
+  failures.note(verdict);
+  return verdict;
+}
+
+/** The slot is held until the answer is sent. */
+export function noteAnswer(
+  { tools: { registry, host }, streamed }: Judging,
+  candidate: Candidate,
+  attempt: Attempt,
+  slot: AttemptSlot,
+): void {
+  const { provider, model: name } = attempt;
+  recordDuration(registry, candidate, attempt, streamed);
+  if (slot.answered(host.clock)) host.log.info({ provider, model: name }, 'a target answers again');
+}
+
+function coolDown(
+  { tools, failures }: Judging,
+  { cooldown, errorPrecedence }: Verdict,
+  { model: name }: Candidate,
+  { credential, error }: Attempt,
+): void {
+  if (cooldown === undefined) return;
+  const { forMs, allModels } = cooldown;
+  tools.providers.coolDown(credential, allModels ? undefined : name, forMs, error ?? 'refused');
+  if (errorPrecedence > 0) failures.noteWait(forMs);
+}

@@ -3,6 +3,7 @@ import type { Branch } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { type Attempt, type SpendGuard, spendGuard } from '../common/domain/calls.ts';
+import type { Model } from '../common/domain/models.ts';
 import type { AttemptSlot } from './attempt-slot.ts';
 import type { Candidate } from './candidates.ts';
 import type { Failure } from './verdict.ts';
@@ -90,6 +91,10 @@ class DeferredSpendGuard implements SpendGuard {
 
   writeOff(attempt: Attempt, share: number): boolean {
     return this.#meter.writeOff?.(attempt, share) ?? true;
+  }
+
+  serve(entry: Model, attempts: number): boolean {
+    return this.#meter.serve?.(entry, attempts) ?? true;
   }
 
   charged(): ReturnType<NonNullable<SpendGuard['charged']>> {

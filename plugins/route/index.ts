@@ -5,13 +5,12 @@ import { renamedNotices } from '../../core/contract/renamed.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { upstreamHealth } from '../common/domain/admin/upstreams.ts';
 import { attempts, call, conversation, pinned, spendGuard } from '../common/domain/calls.ts';
-import { model } from '../common/domain/models.ts';
+import { instead, model } from '../common/domain/models.ts';
 import { openings, providers, target } from '../common/domain/upstreams.ts';
 import { Sessions } from './affinity.ts';
 import { beginBackgroundCall } from './background-calls.ts';
 import { endpointServices } from './candidates.ts';
-import { type RouteConfig, routeSchema } from './config.ts';
-import type { Tools } from './dependencies.ts';
+import { type RouteConfig, routeSchema, type Tools } from './config.ts';
 import { HealthRegistry } from './health.ts';
 import { HedgeBudget } from './hedge.ts';
 import { RoutingSession } from './routing-session.ts';
@@ -21,7 +20,7 @@ export default definePlugin<RouteConfig>({
   config: routeSchema,
   services: { requires: [providers], optional: [...endpointServices], provides: [upstreamHealth, openings] },
   requires: [call, model],
-  optional: [pinned, conversation, caller, spendGuard],
+  optional: [pinned, conversation, caller, spendGuard, instead],
   sets: [target, attempts],
   retries: true,
   setup(host, config) {

@@ -1,12 +1,32 @@
 /** Retry advice of the final error: none, or not before a target accepts requests again. Pure. */
 import { type ErrorDetails, GatewayError, toGatewayError, UpstreamRefusal } from '../../core/contract/errors.ts';
+import type { Attempt } from '../common/domain/calls.ts';
 import type { Candidate } from './candidates.ts';
+
+/** The final error of a request with these attempts and candidates. */
+export function finalAdvice(
+  error: unknown,
+  attempts: readonly Attempt[],
+  candidates: readonly Candidate[],
+  now: number,
+): unknown {
+  const mayHaveRun = attempts.some(({ result }) => result === 'unknown');
+  // A failed attempt is charged if it is the last one and its vendor has counted.
+  const isCharged = attempts.at(-1)?.consumed?.estimated === false;
+  return withWait(mayHaveRun ? withRetryAdvice(error, isCharged) : error, closedForMs(candidates, now));
+}
+
+/** The target that reopens first. */
+export function soonestOpen(skipped: readonly Candidate[], now: number): Candidate {
+  const waitOf = ({ health }: Candidate) => health.breaker.opensForMs(now);
+  return skipped.reduce((best, other) => (waitOf(other) < waitOf(best) ? other : best));
+}
 
 /** For a target that is being tested: the test's duration is unknown. */
 export const shortestWaitMs = 1_000;
 
 /** How long the circuits of all these targets stay open; undefined: at least one accepts requests. */
-export function closedForMs(candidates: readonly Candidate[], now: number): number | undefined {
+function closedForMs(candidates: readonly Candidate[], now: number): number | undefined {
   let soonestMs: number | undefined;
   for (const { health } of candidates) {
     if (health.breaker.allows(now)) return undefined;
@@ -17,7 +37,7 @@ export function closedForMs(candidates: readonly Candidate[], now: number): numb
 }
 
 /** Adds `waitMs` as `retry-after` to an error about the targets. An existing time is kept. */
-export function withWait(error: unknown, waitMs: number | undefined): unknown {
+function withWait(error: unknown, waitMs: number | undefined): unknown {
   const gatewayError = toGatewayError(error);
   const isAboutTargets =
     gatewayError.kind === 'upstream_failed' ||
@@ -31,7 +51,7 @@ export function withWait(error: unknown, waitMs: number | undefined): unknown {
 const isRetriedBySdks = (status: number) => status === 408 || status === 409 || status === 429 || status >= 500;
 
 /** The final error after an attempt that may have run: official SDKs are asked to retry unless the client pays for it. */
-export function withRetryAdvice(error: unknown, isCharged: boolean): unknown {
+function withRetryAdvice(error: unknown, isCharged: boolean): unknown {
   const gatewayError = toGatewayError(error);
   const { kind, status, retryAfterMs, shouldRetry } = gatewayError;
   // An internal error is left unchanged: the server logs it and marks it as not retryable.

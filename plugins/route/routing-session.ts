@@ -1,6 +1,5 @@
 /** The routing of one request: tries its targets in order, records each outcome, and returns an answer or the final error. */
 import type { Exchange, Next, Outcome } from '../../core/contract/contract.ts';
-import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import {
   type Attempt,
@@ -12,23 +11,34 @@ import {
   usageReport,
   vendorBatch,
 } from '../common/domain/calls.ts';
-import { model } from '../common/domain/models.ts';
+import { type Model, model } from '../common/domain/models.ts';
 import { type Providers, target, type UpstreamGate } from '../common/domain/upstreams.ts';
 import type { Session, SessionTarget } from './affinity.ts';
 import { Repeats } from './ambiguity.ts';
-import { AttemptSlot, unjudged, waitForCapacity } from './attempt-slot.ts';
-import { type AcquiredKey, type Candidate, canServe, takePinned, targetOf } from './candidates.ts';
-import { orderOf } from './choice.ts';
-import type { RouteConfig } from './config.ts';
-import type { Tools } from './dependencies.ts';
-import { hasSeveralKeys, newAttempt, recordConsumed, recordDuration, recordFailure } from './health-feedback.ts';
+import { AttemptSlot, waitForCapacity } from './attempt-slot.ts';
+import { type AcquiredKey, type Candidate, canServe, takeKey, targetOf } from './candidates.ts';
+import { orderOf, type RequestOrder } from './choice.ts';
+import type { RouteConfig, Tools } from './config.ts';
+import {
+  applyVerdict,
+  hasSeveralKeys,
+  type Judging,
+  newAttempt,
+  noteAnswer,
+  recordConsumed,
+  recordFailure,
+} from './health-feedback.ts';
 import { hedgeAfter } from './hedge.ts';
 import { HedgedAttempt } from './hedged-attempt.ts';
 import { Hedging } from './hedging.ts';
 import { isAnswer } from './race.ts';
-import { closedForMs, shortestWaitMs, withRetryAdvice, withWait } from './retry-advice.ts';
+import { finalAdvice, shortestWaitMs, soonestOpen } from './retry-advice.ts';
+import { Substitutes } from './substitutes.ts';
 import { recordAttempt, recordCircuitOpen, recordCooldown, recordOrder } from './timeline.ts';
-import { type Failure, Failures, isBreak, isDeadline, judge, type Verdict } from './verdict.ts';
+import { type Failure, Failures, isBreak, judge } from './verdict.ts';
+
+/** With all models; the listeners of each attempt stay with the request, and above ten Node warns of a leak. */
+const mostAttempts = 10;
 
 type RunningAttempt = Pick<HedgedAttempt, 'candidate' | 'attempt' | 'startedMs'>;
 
@@ -40,7 +50,6 @@ export class RoutingSession {
   readonly #pin: Pinned | undefined;
   readonly #attempts: Attempt[] = [];
   #session: Session | undefined;
-  /** The target that served the session last. */
   #sessionTarget: SessionTarget | undefined;
   /** The request of the running attempt was handed to a socket. */
   #sent = false;
@@ -50,7 +59,11 @@ export class RoutingSession {
   /** Open circuits are tried too. */
   #isForced: boolean;
   readonly #failures = new Failures();
-  /** All targets that could serve the request. */
+  #others: Substitutes | undefined;
+  /** The model that serves the request in place of the one that was asked for. */
+  #served: string | undefined;
+  /** Attempts before that. */
+  #before = 0;
   #candidates: readonly Candidate[] = [];
   /** Targets skipped because their circuits are open; created at the first. */
   #skipped: Candidate[] | undefined;
@@ -74,28 +87,66 @@ export class RoutingSession {
   /** May throw in place of rejecting. */
   run(next: Next): Promise<Answer> {
     const exchange = this.#exchange;
-    const { queue, reason, session, sessionTarget } = orderOf(exchange, this.#tools, this.#config, this.#pin);
-    this.#session = session;
-    this.#sessionTarget = sessionTarget;
-    this.#queue = queue;
+    const entry = exchange.get(model);
     this.#next = next;
-    this.#candidates = [...queue];
     exchange.set(attempts, this.#attempts);
-    recordOrder(exchange, this.#tools.host.clock.now(), queue, reason);
     exchange.beforeFirstByte(() => {
       this.#sent = true;
     });
     exchange.defer((outcome) => this.#end(outcome));
-    const afterMs = hedgeAfter(exchange, exchange.get(model), this.#config);
+    const error = this.#begin(entry);
+    if (error !== undefined) return this.#tryOther({ error }) ?? Promise.reject(error);
+    const queue = this.#queue;
+    const afterMs = hedgeAfter(exchange, entry, this.#config);
     const hasChoice = afterMs !== undefined && (queue.length > 1 || hasSeveralKeys(queue[0]!.provider));
     if (hasChoice) this.#hedging = this.#openHedging(afterMs);
     return this.#tryNext();
   }
 
+  /** Orders the targets of the model. Returns why none can be asked, if another model may be. */
+  #begin(entry: Model): unknown {
+    try {
+      return this.#follow(orderOf(this.#exchange, entry, this.#tools, this.#config, this.#pin));
+    } catch (error) {
+      if (entry.instead === undefined) throw error;
+      return error;
+    }
+  }
+
+  #follow({ queue, reason, session, sessionTarget }: RequestOrder): undefined {
+    this.#session = session;
+    this.#sessionTarget = sessionTarget;
+    this.#queue = queue;
+    this.#candidates = [...queue];
+    recordOrder(this.#exchange, this.#tools.host.clock.now(), queue, reason);
+  }
+
+  /** With another model, if the settings of the one that was asked for name one for this failure. */
+  #tryOther(failure: Pick<Failure, 'about' | 'error'>): Promise<Answer> | undefined {
+    const order = (entry: Model) => orderOf(this.#exchange, entry, this.#tools, this.#config);
+    const before = this.#attempts.length;
+    const found = this.#substitutes.next(failure, before, order);
+    if (found === undefined) return undefined;
+    [this.#served, this.#before] = [found.entry.id, before];
+    [this.#repeats, this.#skipped, this.#isForced] = [undefined, undefined, false];
+    this.#follow(found.order);
+    return this.#tryNext();
+  }
+
+  get #substitutes(): Substitutes {
+    this.#others ??= new Substitutes(this.#exchange, this.#tools.host.clock);
+    return this.#others;
+  }
+
+  get #isFull(): boolean {
+    const { length } = this.#attempts;
+    return length - this.#before >= this.#config.attempts || length >= mostAttempts;
+  }
+
   /** Tries the candidates in order. A call that is answered at the first attempt costs one promise. */
   #tryNext(): Promise<Answer> {
     const queue = this.#queue;
-    while (queue.length > 0 && this.#attempts.length < this.#config.attempts) {
+    while (queue.length > 0 && !this.#isFull) {
       const candidate = queue[0]!;
       const { gate } = candidate.provider;
       if (this.#isForced || !this.#isCircuitOpen(candidate)) {
@@ -118,7 +169,7 @@ export class RoutingSession {
   }
 
   #try(candidate: Candidate, taken: AcquiredKey): Promise<Answer> {
-    if (this.#hedging !== undefined && !this.#isForced)
+    if (this.#hedging !== undefined && !this.#isForced && this.#served === undefined)
       return this.#race(this.#hedging, this.#startHedged(candidate, taken, this.#slot)).then((outcome) =>
         isAnswer(outcome) ? outcome : this.#goOn(outcome, candidate, taken),
       );
@@ -135,8 +186,12 @@ export class RoutingSession {
   /** After an attempt that failed. */
   #goOn(outcome: Failure, candidate: Candidate, taken: AcquiredKey): Promise<Answer> {
     this.#repeats ??= new Repeats(this.#exchange, this.#tools.host.clock, this.#config);
-    const mayGoOn = outcome.next !== 'nowhere' && (!outcome.isAmbiguous || this.#repeats.mayFollow(this.#attempts));
-    if (!mayGoOn) throw this.#reportedError(outcome.error);
+    const isLast = !this.#substitutes.has('unavailable') && (this.#repeats.isRepeat || this.#isFull);
+    const isContent = outcome.about === 'content_filter' && this.#substitutes.has(outcome.about);
+    const mayFollow = () => !outcome.isAmbiguous || this.#repeats!.mayFollow(this.#attempts, isLast && !isContent);
+    if ((outcome.next === 'nowhere' && !isContent) || !mayFollow()) throw this.#reportedError(outcome.error);
+    if (isContent) return this.#tryOther(outcome) ?? Promise.reject(this.#reportedError(outcome.error));
+    this.#queue = this.#substitutes.largeEnough(this.#queue, candidate, outcome);
     candidate.tried ??= new Set();
     candidate.tried.add(taken.credential);
     this.#repeats.failed(candidate, outcome.isAmbiguous);
@@ -147,27 +202,23 @@ export class RoutingSession {
     return this.#tryNext();
   }
 
-  /** Throws the final error when nothing is left to try. */
+  /** Throws the final error if nothing is left. */
   #tryLastResort(): Promise<Answer> {
     const again = this.#repeats?.take();
     if (again !== undefined) {
       this.#queue = again;
       return this.#tryNext();
     }
-    const last = this.#isForced ? undefined : this.#lastResort();
-    if (last === undefined) throw this.#reportedError(this.#failures.finalError());
+    const error = this.#failures.finalError();
+    const other = this.#tryOther({ error });
+    if (other !== undefined) return other;
+    const isTried = this.#isForced || this.#attempts.length > this.#before;
+    // An open circuit is the gateway's own guess, so the last target is tried anyway unless `all_open: refuse` is set.
+    if (this.#skipped === undefined || isTried || this.#config.breaker.all_open === 'refuse')
+      throw this.#reportedError(error);
     this.#isForced = true;
-    this.#queue = [last];
+    this.#queue = [soonestOpen(this.#skipped, this.#tools.host.clock.monotonic())];
     return this.#tryNext();
-  }
-
-  /** An open circuit is the gateway's own guess, so the last target is tried anyway unless `all_open: refuse` is set. */
-  #lastResort(): Candidate | undefined {
-    if (this.#skipped === undefined || this.#attempts.length > 0 || this.#config.breaker.all_open === 'refuse')
-      return undefined;
-    const now = this.#tools.host.clock.monotonic();
-    const waitOf = ({ health }: Candidate) => health.breaker.opensForMs(now);
-    return this.#skipped.reduce((best, other) => (waitOf(other) < waitOf(best) ? other : best));
   }
 
   #isCircuitOpen(candidate: Candidate): boolean {
@@ -200,12 +251,8 @@ export class RoutingSession {
     return undefined;
   }
 
-  #acquireKey({ provider, model: name, tried }: Candidate): ReturnType<Providers['acquireKey']> {
-    const { providers } = this.#tools;
-    if (this.#pin !== undefined) return takePinned(this.#pin, name, providers, tried);
-    if (this.#session === undefined) return providers.acquireKey(provider.name, name, tried);
-    const credential = this.#sessionTarget?.provider === provider.name ? this.#sessionTarget.credential : undefined;
-    return providers.acquireKey(provider.name, name, tried, { credential, session: this.#session.hash });
+  #acquireKey(candidate: Candidate): ReturnType<Providers['acquireKey']> {
+    return takeKey(candidate, this.#tools.providers, this.#pin, this.#session, this.#sessionTarget);
   }
 
   #openHedging(afterMs: number): Hedging {
@@ -234,7 +281,12 @@ export class RoutingSession {
     attempt.durationMs = this.#tools.host.clock.monotonic() - startedMs;
     const slot = hedged?.slot ?? this.#slot;
     if (this.#exchange.find(vendorBatch) !== undefined) slot.dropped();
-    else if (hedged?.claim() !== false) this.#noteAnswer(candidate, attempt, slot);
+    else if (hedged?.claim() !== false) {
+      noteAnswer(this.#judging, candidate, attempt, slot);
+      if (this.#session !== undefined)
+        this.#tools.sessions.noteAnswer(this.#session, this.#sessionTarget, attempt, this.#config.affinity.keep);
+    }
+    if (this.#served !== undefined) answer.headers['x-gateway-model'] = this.#served;
     return answer;
   }
 
@@ -248,7 +300,7 @@ export class RoutingSession {
     attempt.error = (error instanceof Error ? error.message : String(error)).slice(0, 300);
     return hedged?.fail() === false
       ? verdict
-      : this.#handleFailure(verdict, candidate, attempt, hedged?.slot ?? this.#slot);
+      : applyVerdict(this.#judging, verdict, candidate, attempt, hedged?.slot ?? this.#slot);
   }
 
   #newAttempt(candidate: Candidate, credential: string, exchange: Exchange, hedge = false): Attempt {
@@ -278,48 +330,6 @@ export class RoutingSession {
     return hedged;
   }
 
-  /** The slot is held until the answer is sent. */
-  #noteAnswer(candidate: Candidate, attempt: Attempt, slot: AttemptSlot): void {
-    const { registry, host, sessions } = this.#tools;
-    const { provider, model: name } = attempt;
-    recordDuration(registry, candidate, attempt, this.#streamed);
-    if (slot.answered(host.clock)) host.log.info({ provider, model: name }, 'a target answers again');
-    if (this.#session !== undefined)
-      sessions.noteAnswer(this.#session, this.#sessionTarget, attempt, this.#config.affinity.keep);
-  }
-
-  /** Applies a verdict: cools the key down, counts the failure, and stops if the client has disconnected. */
-  #handleFailure(verdict: Verdict, candidate: Candidate, attempt: Attempt, slot: AttemptSlot): Failure {
-    const { host } = this.#tools;
-    if (this.#exchange.find(vendorBatch) !== undefined) return unjudged(slot, verdict);
-    const { result, status, error, number, credential } = attempt;
-    const fields = { exchange: this.#exchange.id, number, credential, model: candidate.model, result, status, error };
-    host.log.info(fields, 'an upstream attempt failed');
-    this.#coolDown(verdict, candidate, attempt);
-    const { signal } = this.#exchange;
-    const isClientGone = signal.aborted && !isDeadline(signal.reason);
-    const { figures } = candidate.health;
-    if (isClientGone) figures.noteWait(attempt.durationMs!, this.#streamed);
-    else if (hasSeveralKeys(candidate.provider)) this.#tools.registry.ofKey(candidate.health, credential).noteFailure();
-    if (verdict.isFault && !isClientGone) {
-      figures.noteFailure();
-      recordFailure(host, this.#config.breaker, slot, candidate.health);
-    } else slot.dropped();
-    if (signal.aborted) {
-      const reported = signal.reason instanceof GatewayError ? signal.reason : verdict.error;
-      return { next: 'nowhere', error: reported, isFault: false, isAmbiguous: false };
-    }
-    this.#failures.note(verdict);
-    return verdict;
-  }
-
-  #coolDown({ cooldown, errorPrecedence }: Verdict, { model: name }: Candidate, { credential, error }: Attempt): void {
-    if (cooldown === undefined) return;
-    const { forMs, allModels } = cooldown;
-    this.#tools.providers.coolDown(credential, allModels ? undefined : name, forMs, error ?? 'refused');
-    if (errorPrecedence > 0) this.#failures.noteWait(forMs);
-  }
-
   /** Releases the slot when the exchange ends, and waits for the usage of an attempt that lost. */
   #end({ kind, error }: Outcome): Promise<void> | undefined {
     const health = this.#slot.serving;
@@ -329,11 +339,12 @@ export class RoutingSession {
     return this.#hedging?.losing;
   }
 
+  get #judging(): Judging {
+    const [exchange, tools, failures] = [this.#exchange, this.#tools, this.#failures];
+    return { exchange, tools, config: this.#config, failures, streamed: this.#streamed };
+  }
+
   #reportedError(error: unknown): unknown {
-    const mayHaveRun = this.#attempts.some(({ result }) => result === 'unknown');
-    // A failed attempt is charged if it is the last one and its vendor has counted.
-    const isCharged = this.#attempts.at(-1)?.consumed?.estimated === false;
-    const reported = mayHaveRun ? withRetryAdvice(error, isCharged) : error;
-    return withWait(reported, closedForMs(this.#candidates, this.#tools.host.clock.monotonic()));
+    return finalAdvice(error, this.#attempts, this.#candidates, this.#tools.host.clock.monotonic());
   }
 }

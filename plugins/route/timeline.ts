@@ -1,6 +1,7 @@
 /** The timeline events of routing: the order of targets and why, skipped targets, waits, attempts and hedges. */
 import type { Exchange } from '../../core/contract/contract.ts';
 import type { Attempt } from '../common/domain/calls.ts';
+import type { InsteadReason } from '../common/domain/models.ts';
 import { defineEvent, defineOperatorEvent, recordEvent } from '../common/domain/timeline.ts';
 import type { Refused } from './ambiguity.ts';
 import type { Candidate } from './candidates.ts';
@@ -45,6 +46,26 @@ const refusedReasons: Readonly<Record<Refused, string>> = {
 export function recordAmbiguous(exchange: Exchange, at: number, number: number, refused: Refused | undefined): void {
   if (refused === undefined) recordEvent(exchange, at, againEvent, [number]);
   else recordEvent(exchange, at, finalEvent, [number, refused]);
+}
+
+const insteadEvent = defineEvent('route.instead', (asked: string, served: string, reason: InsteadReason) => {
+  return `the call goes on with the model ${served}, at its price, as ${asked} ${insteadTexts[reason]}`;
+});
+
+const insteadTexts: Readonly<Record<InsteadReason, string>> = {
+  context_length: 'is too small for the prompt',
+  unavailable: 'could not answer',
+  content_filter: 'refuses its content',
+};
+
+export function recordInstead(
+  exchange: Exchange,
+  at: number,
+  asked: string,
+  served: string,
+  reason: InsteadReason,
+): void {
+  recordEvent(exchange, at, insteadEvent, [asked, served, reason]);
 }
 
 /** `queue` is consumed later, so its first entries are copied now. */

@@ -24,10 +24,14 @@ export interface Verdict {
   readonly isFault: boolean;
   /** It may have run: another attempt follows only where `ambiguity.ts` allows it. */
   readonly isAmbiguous: boolean;
+  /** What the vendor refuses of the request, where another model may take it; absent: nothing of that kind. */
+  readonly about?: UpstreamRefusal['about'];
+  /** Of a prompt that is too long: so many tokens are too many. */
+  readonly tokens?: number | undefined;
 }
 
 /** The members that routing continues with. */
-export type Failure = Pick<Verdict, 'next' | 'error' | 'isFault' | 'isAmbiguous'>;
+export type Failure = Pick<Verdict, 'next' | 'error' | 'isFault' | 'isAmbiguous' | 'about' | 'tokens'>;
 
 /**
  * Follows the outcome table of the money rules.
@@ -100,11 +104,14 @@ function judgeRefusal(refusal: UpstreamRefusal, config: RouteConfig): Verdict {
   if (refusal.mayRun || refusal.hasUsage || gaveUpWaiting.has(status)) {
     const isFault = status >= 500 || status < 400 || status === 408;
     const unknown = { ...nothing, result: 'unknown', status, isFault } as const;
-    if (isClients) return { ...unknown, error: refusal };
+    if (isClients) return { ...unknown, isAmbiguous: true, about: refusal.about, error: refusal };
     return { ...unknown, next: 'target', error: failed(refusal), isAmbiguous: true };
   }
   const refused = { ...nothing, result: 'refused', status } as const;
-  if (isClients) return { ...refused, ...afterRefusal(refusal), error: refusal };
+  if (isClients) {
+    const { about, tokens } = refusal;
+    return { ...refused, ...afterRefusal(refusal), about, tokens, error: refusal };
+  }
   if (refusal.keyAtFault) {
     // A 403 is often about one model that the key may not use; 401 and 402 concern the key itself.
     const pause = { forMs: cooldown.unauthorized, allModels: status !== 403 };

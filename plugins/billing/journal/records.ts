@@ -45,6 +45,16 @@ export interface HoldRecord {
 interface SentRecord extends SentAttempt {
   readonly kind: 'SENT';
   readonly id: string;
+  /** Another model than that of the hold serves the call from here on. */
+  readonly served?: ServedTerms;
+}
+
+export interface ServedTerms {
+  readonly model: string;
+  readonly price: PriceTexts;
+  readonly ratio: string;
+  readonly version: string;
+  readonly tier?: string | undefined;
 }
 
 /** An extension of a running answer's hold; `part` counts from 1. */

@@ -1,7 +1,7 @@
 /** Reads the journal at the start: records that the database lacks, and requests that a crash interrupted. */
 import { money, zero } from '../../common/domain/money.ts';
 import { batchBytes, type Stretch } from '../ledger/backlog.ts';
-import { type Hold, holdOf } from '../reservations/hold.ts';
+import { type Hold, holdOf, servedAgain } from '../reservations/hold.ts';
 import { unfinishedAttempt, type Verdict } from '../reservations/outcome.ts';
 import type { Shares } from '../reservations/written-off.ts';
 import type { Position } from './position.ts';
@@ -219,6 +219,7 @@ function replayRecord(open: Map<string, Hold>, hold: Hold, record: Exclude<Journ
   switch (record.kind) {
     case 'SENT':
       hold.sent = hold.sent.concat(record);
+      if (record.served !== undefined) servedAgain(hold, record.served);
       return;
     case 'PROGRESS':
       hold.seenOutput = Math.max(hold.seenOutput, record.output);

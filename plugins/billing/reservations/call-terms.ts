@@ -3,10 +3,10 @@ import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import { type Call, call, vendorBatch, vendorBatchService } from '../../common/domain/calls.ts';
-import { type Model, model } from '../../common/domain/models.ts';
+import { instead, type Model, model } from '../../common/domain/models.ts';
 import { oneTool, type PieceBounds } from '../../common/domain/money.ts';
 import { plan } from '../../common/domain/plans.ts';
-import { planRatioOfCall, ratioOf } from '../../common/domain/price-ratio.ts';
+import { type Multipliers, planRatioOfCall, ratioOf } from '../../common/domain/price-ratio.ts';
 import { type PriceContext, versionAt } from '../../common/domain/prices.ts';
 import { maxCount } from '../../common/domain/usage.ts';
 import type { CallPlan } from '../grants/terms.ts';
@@ -21,9 +21,14 @@ export interface HoldRules {
 }
 
 /** The call's terms, fixed now. A model without a current price cannot be called. */
-export function termsOf(exchange: Exchange, rules: HoldRules, at: number): Terms {
+export function termsOf(
+  exchange: Exchange,
+  rules: HoldRules,
+  at: number,
+  entry = exchange.get(model),
+  planRatio = planRatioOfCall(exchange),
+): Terms {
   const request = exchange.get(call);
-  const entry = exchange.get(model);
   const identity = exchange.get(caller);
   const prices = entry.prices === undefined ? undefined : versionAt(entry.prices, at);
   if (prices === undefined) {
@@ -43,13 +48,30 @@ export function termsOf(exchange: Exchange, rules: HoldRules, at: number): Terms
     prices,
     at,
     context: services === undefined && media === undefined ? standard : { services: services ?? {}, ...given(media) },
-    ratio: ratioOf({ plan: planRatioOfCall(exchange), model: entry.multiplier, account: identity.multiplier }),
+    ratio: ratioOf({ plan: planRatio, model: entry.multiplier, account: identity.multiplier }),
     inputTokens: request.inputTokens,
     outputTokens: Math.min(outputHeld(request, entry, rules), maxCount),
     allowance: allowanceOf(request),
     entry,
     plan: planOf(exchange),
   };
+}
+
+/** The terms of the other models that may serve the call; undefined: there are none. */
+export function otherTerms(
+  exchange: Exchange,
+  rules: HoldRules,
+  at: number,
+  ratios: Pick<Multipliers, 'of'> | undefined,
+): Terms[] | undefined {
+  const terms = exchange.find(plan);
+  return exchange
+    .find(instead)
+    ?.all()
+    .map((entry) => {
+      const ratio = ratios?.of?.(terms?.name ?? '', entry.id) ?? terms?.multiplier;
+      return termsOf(exchange, rules, at, entry, ratio);
+    });
 }
 
 /** The plan was set when the call arrived, and may have ended while the call waited. */

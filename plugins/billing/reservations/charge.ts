@@ -32,6 +32,12 @@ export function boundOf(terms: Terms, outputTokens: number): Money {
   return costBound(inputTokens, outputTokens, prices.bound(at, inputTokens, context), ratio, allowance);
 }
 
+/** What is held for the call: the most that it can cost with its first output tokens, whichever model serves it. */
+export function firstHold(terms: Terms): Money {
+  const amount = boundOf(terms, terms.outputTokens);
+  return (terms.others ?? []).map(firstHold).reduce((most, other) => (other > most ? other : most), amount);
+}
+
 /** The price by the prompt's estimate, which is used for calls interrupted by a crash. */
 export function priceAtHold({ prices, at, inputTokens, context }: Terms): Priced {
   return prices.priced(at, { input: inputTokens }, context);

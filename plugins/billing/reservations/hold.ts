@@ -1,5 +1,6 @@
 /** A hold: the money reserved for one request, and its journal records. Pure. */
 
+import type { Model } from '../../common/domain/models.ts';
 import { type Money, money } from '../../common/domain/money.ts';
 import { PriceVersion } from '../../common/domain/prices.ts';
 import type { CallPlan } from '../grants/terms.ts';
@@ -12,17 +13,19 @@ import {
   encodeRatio,
   type HoldRecord,
   type SentAttempt,
+  type ServedTerms,
   type SettleRecord,
   type VoidRecord,
 } from '../journal/records.ts';
 import type { CachedBalance } from './cached-balance.ts';
-import { type Charge, priceAtHold } from './charge.ts';
+import { boundOf, type Charge, priceAtHold } from './charge.ts';
 import type { Settlement } from './outcome.ts';
 import type { Terms } from './terms.ts';
 import type { Shares } from './written-off.ts';
 
 export interface Hold {
-  readonly terms: Terms;
+  /** Of the model that serves the call. */
+  terms: Terms;
   /** The balance it is taken from; undefined for a hold recovered from the journal at the start. */
   readonly balance: CachedBalance | undefined;
   /** Wall-clock milliseconds. */
@@ -91,6 +94,31 @@ export function sentAttempts(hold: Hold): readonly SentAttempt[] {
     hold.sent = hold.sent.slice(0, -1);
   }
   return hold.sent;
+}
+
+/** The call goes on with another model behind this attempt. false: it is not among those that the hold covers. */
+export function serveBy(hold: Hold, entry: Model, attempts: number): boolean {
+  const { terms } = hold;
+  const { cap, others } = terms;
+  const other = others?.find((one) => one.entry === entry);
+  if (hold.ended || other === undefined || boundOf(other, other.outputTokens) > hold.held) return false;
+  hold.terms = { ...other, ...(cap === undefined ? {} : { cap }), others: others!, before: { terms, attempts } };
+  hold.coveredOutput = other.outputTokens;
+  hold.preparedOutput = -1;
+  return true;
+}
+
+/** The price by which a call is charged from an attempt on. */
+export function servedTerms(terms: Terms): ServedTerms {
+  const { price, version, tier } = priceAtHold(terms);
+  const { model, ratio } = terms;
+  return { model, price: encodePrice(price), ratio: encodeRatio(ratio), version, tier: tier === '' ? undefined : tier };
+}
+
+/** Goes on with another model, as its first attempt's record says. */
+export function servedAgain(hold: Hold, { model, price, ratio, version, tier = '' }: ServedTerms): void {
+  const prices = new PriceVersion({ name: version, base: decodePrice(price), label: tier });
+  hold.terms = { ...hold.terms, model, prices, ratio: decodeRatio(ratio) };
 }
 
 export function holdRecord({ terms, held, at }: Hold): HoldRecord {

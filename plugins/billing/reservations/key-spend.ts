@@ -5,7 +5,7 @@ import { zero } from '../../common/domain/money.ts';
 import type { Store } from '../ledger/store.ts';
 import type { BillingRuntime } from '../runtime.ts';
 import type { CapShare, Caps, KeySpend } from './caps.ts';
-import { boundOf } from './charge.ts';
+import { firstHold } from './charge.ts';
 import type { Hold } from './hold.ts';
 import type { Reservations } from './reservations.ts';
 import type { Terms } from './terms.ts';
@@ -24,7 +24,7 @@ export async function keySpend(
 
 /** A hold within its key's cap: at once for a known key. 402 when it does not fit. */
 export function holdWithin(caps: Caps, cap: KeyCap, terms: Terms, reservations: Reservations): Hold | Promise<Hold> {
-  const share = caps.enter(terms.keyId, cap, boundOf(terms, terms.outputTokens));
+  const share = caps.enter(terms.keyId, cap, firstHold(terms));
   return share instanceof Promise
     ? share.then((later) => holdBy(later, terms, reservations))
     : holdBy(share, terms, reservations);

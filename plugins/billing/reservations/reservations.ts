@@ -20,8 +20,8 @@ import type { Flusher } from '../ledger/flusher.ts';
 import { AbsorbBudget } from './absorb-budget.ts';
 import type { BalanceCache } from './balance-cache.ts';
 import type { CachedBalance } from './cached-balance.ts';
-import { boundOf, type Charge, chargeFor } from './charge.ts';
-import { type Hold, holdRecord, newHold, sentAttempts, settleRecord, voidRecord } from './hold.ts';
+import { boundOf, type Charge, chargeFor, firstHold } from './charge.ts';
+import { type Hold, holdRecord, newHold, sentAttempts, servedTerms, settleRecord, voidRecord } from './hold.ts';
 import { OpenHolds } from './open-holds.ts';
 import type { Settlement, Verdict } from './outcome.ts';
 import type { Terms } from './terms.ts';
@@ -92,7 +92,7 @@ export class Reservations {
   create(terms: Terms): Hold | Promise<Hold> {
     const { journal, balances: cachedBalances, clock } = this.#options;
     if (!this.accepting()) throw journal.refusal();
-    const amount = boundOf(terms, terms.outputTokens);
+    const amount = firstHold(terms);
     const cached = cachedBalances.find(terms.accountId);
     const now = clock.now();
     const ready = cached !== undefined && now < cached.upkeepAt && cachedBalances.admits(cached, amount);
@@ -194,8 +194,10 @@ export class Reservations {
     };
     const { record } = hold;
     hold.record = undefined;
-    if (record !== undefined && hold.sequence > journal.writtenSequence) record.sent = sentAttempt;
-    else journal.append({ kind: 'SENT', id: hold.terms.id, ...sentAttempt });
+    const { id, before } = hold.terms;
+    if (before !== undefined) journal.append({ kind: 'SENT', id, ...sentAttempt, served: servedTerms(hold.terms) });
+    else if (record !== undefined && hold.sequence > journal.writtenSequence) record.sent = sentAttempt;
+    else journal.append({ kind: 'SENT', id, ...sentAttempt });
     hold.sent = hold.sent.concat(sentAttempt);
     hold.turn = journal.turn();
     return hold.turn.promise;

@@ -2,14 +2,18 @@
 import type { Exchange, Outcome } from '../../../core/contract/contract.ts';
 import { type Attempt, attempts, call, type SpendGuard, usageReport } from '../../common/domain/calls.ts';
 import { servedBy } from '../../common/domain/ledger.ts';
+import type { Model } from '../../common/domain/models.ts';
 import { unknownSize } from '../../common/wire/possible-usage.ts';
-import { type Hold, sentAttempts } from './hold.ts';
+import { type Hold, sentAttempts, serveBy } from './hold.ts';
 import { attemptNotes, judge, type Verdict } from './outcome.ts';
 import type { Reservations } from './reservations.ts';
+import { termsOfAttempt } from './terms.ts';
 import { possibleLoss, share } from './written-off.ts';
 
 export function settle(exchange: Exchange, reservations: Reservations, hold: Hold, outcome: Outcome['kind']): Verdict {
   const list = exchange.find(attempts) ?? [];
+  // A model of which no target could be asked has served nothing.
+  hold.terms = termsOfAttempt(hold.terms, list.at(-1)?.number ?? 0);
   const sent = sentAttempts(hold);
   const report = exchange.find(usageReport);
   const { seenOutput, unpaid, terms } = hold;
@@ -47,6 +51,10 @@ export class HoldGuard implements SpendGuard {
 
   writeOff(attempt: Attempt, share: number): boolean {
     return this.#reservations.absorb.take(possibleLoss(attempt, this.#hold.terms), share);
+  }
+
+  serve(entry: Model, attempts: number): boolean {
+    return serveBy(this.#hold, entry, attempts);
   }
 
   charged(): ReturnType<NonNullable<SpendGuard['charged']>> {

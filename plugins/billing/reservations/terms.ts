@@ -1,4 +1,4 @@
-/** The terms of a hold: everything that the price of a request depends on. Types. */
+/** The terms of a hold: everything that the price of a request depends on. Pure. */
 
 import type { Model } from '../../common/domain/models.ts';
 import type { PieceBounds, Ratio } from '../../common/domain/money.ts';
@@ -29,6 +29,16 @@ export interface Terms {
   readonly plan?: CallPlan | undefined;
   /** Its share of the key's spend cap, if any. */
   readonly cap?: CapShare;
+  /** Of other models that may serve the call in its place; the hold covers each of them. */
+  readonly others?: readonly Terms[];
+  /** The model that was asked before this one, and the number of its last attempt. */
+  readonly before?: { readonly terms: Terms; readonly attempts: number };
+}
+
+/** The terms of the model that an attempt asked. */
+export function termsOfAttempt<T extends Pick<Terms, 'before'>>(terms: T, number: number): T | Terms {
+  const { before } = terms;
+  return before === undefined || number > before.attempts ? terms : termsOfAttempt(before.terms, number);
 }
 
 /** Pieces that a hold covers. */

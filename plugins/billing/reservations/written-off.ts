@@ -9,7 +9,7 @@ import { type AskedUsage, possibleUsage, unknownSize } from '../../common/wire/p
 import type { AttemptNote } from '../journal/records.ts';
 import { officialBound, officialCost, ownBound } from './charge.ts';
 import { believable, type Verdict } from './outcome.ts';
-import type { Terms } from './terms.ts';
+import { type Terms, termsOfAttempt } from './terms.ts';
 
 export interface Shares {
   readonly notes: readonly AttemptNote[];
@@ -28,7 +28,7 @@ export function share(
   sent: readonly AttemptNote[],
   attempts: readonly Attempt[],
   verdict: Verdict,
-  terms: LossTerms,
+  terms: LossTerms & Pick<Terms, 'before'>,
 ): Shares {
   const charged = verdict.kind === 'SETTLE' && verdict.served === undefined ? sent.at(-1) : undefined;
   // The normal case: one attempt, charged to the client.
@@ -38,9 +38,10 @@ export function share(
   let writtenOff = 0n;
   const notes = sent.map((note): AttemptNote => {
     if (note === charged) return paidBy(note, verdict);
-    const consumed = consumedBy(note, consumedIn(attempts, note.number), terms);
+    const own = termsOfAttempt(terms, note.number);
+    const consumed = consumedBy(note, consumedIn(attempts, note.number), own);
     if (consumed === undefined) return note;
-    const amount = lossOf(note, consumed, terms);
+    const amount = lossOf(note, consumed, own);
     writtenOff += amount;
     return { ...note, bearer: 'operator', absorbed: amount.toString(), ...consumed };
   });

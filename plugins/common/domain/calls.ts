@@ -142,6 +142,11 @@ export interface SpendGuard {
    * of what the calls of the last hour have cost, and counted.
    */
   writeOff?(attempt: Attempt, share: number): boolean;
+  /**
+   * The call goes on with this model, by the price of which it is held and charged; the attempts so far keep theirs. false: not
+   * enough is held for it.
+   */
+  serve?(entry: Model, attempts: number): boolean;
   /** What was charged, and what that cost the operator as far as it is known; undefined: nothing, or it runs still. */
   charged?(): { readonly cost: Money; readonly own: Money | undefined } | undefined;
 }

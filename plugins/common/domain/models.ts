@@ -1,4 +1,4 @@
-/** The model catalogue: entries, their targets, and the ratios on their prices. */
+/** The model catalogue: entries, their targets, the ratios on their prices, and models that serve in place of others. */
 
 import { defineContextKey, defineService } from '../../../core/contract/contract.ts';
 import type { Ratio } from './money.ts';
@@ -21,6 +21,8 @@ export interface ModelTarget {
   readonly traits?: Traits;
   /** What the operator pays there; absent: the model's. */
   readonly cost?: PriceBook;
+  /** Largest input there, in tokens; absent: the model's. */
+  readonly contextTokens?: number;
 }
 
 type Spoken = Pick<ModelTarget, 'speaks'>;
@@ -77,10 +79,33 @@ export interface Model {
   readonly strategy?: TargetStrategy;
   /** Silence of its target after which a hedged attempt starts; 0: never; absent: the route's setting. */
   readonly hedgeAfterMs?: number;
+  /** Models that serve a call when this one cannot; absent: none. */
+  readonly instead?: InsteadNames;
 }
 
 /** The catalogue entry of `call.model`. */
 export const model = defineContextKey<Model>('model');
+
+/** The prompt is too long for it; none of its targets can be asked; its vendor's content rules refuse the call. */
+export const insteadReasons = ['context_length', 'unavailable', 'content_filter'] as const;
+export type InsteadReason = (typeof insteadReasons)[number];
+
+/** Ids by reason, in the order in which they are asked. */
+export type InsteadNames = { readonly [R in InsteadReason]?: readonly string[] | undefined };
+
+/** Set by `models` for calls of models with such settings. */
+export interface Instead {
+  /** Those that the caller may call, that are sold now, and that were not asked yet. */
+  models(reason: InsteadReason): readonly Model[];
+  /** Each of them once. */
+  all(): readonly Model[];
+  /** They are not offered any more. */
+  withdraw(): void;
+  /** The call goes on with this one. */
+  serve(entry: Model): void;
+}
+
+export const instead = defineContextKey<Instead>('instead');
 
 export interface Catalog {
   find(id: string): Model | undefined;

@@ -4,6 +4,7 @@ import { type ErrorKind, GatewayError, UpstreamRefusal } from '../../../core/con
 import type { Answer, Headers } from '../../../core/contract/message.ts';
 import { table } from '../../../core/contract/table.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json/json.ts';
+import { refusalClass, tokensTold } from '../wire/refusal-class.ts';
 import { type ErrorBody, errorIn, readErrorBody } from './error-body.ts';
 import { retryAfterMs } from './retry-after.ts';
 import { maxScrubbedBytes, scrubBytes } from './scrub.ts';
@@ -54,11 +55,14 @@ export function classify(
     return new UpstreamRefusal(unavailable(new Error('the upstream has no such model')), { status: 502 });
   const kind = clientStatuses[status];
   if (kind === undefined) return withGatewayMessage(status, waitMs, hasUsage);
+  const about = refusalClass(status, said.json, said.message);
   return new UpstreamRefusal(renderedError(kind, said, waitMs, headers['x-should-retry'] === 'false'), {
     status,
     retryAfterMs: waitMs,
     hasUsage,
-    elsewhere: isMissing,
+    elsewhere: isMissing || about === 'context_length',
+    about,
+    tokens: about === 'context_length' ? tokensTold(said.message ?? '') : undefined,
     answer: said.bytes === undefined ? undefined : jsonAnswer(status, said.bytes),
   });
 }

@@ -1,8 +1,11 @@
-/** The opening of a relayed stream: for how long it is held back, and what is left of its counts where it is refused. */
+/** The opening of an answer: for how long a stream's is held back, what is left of its counts, and which answers are refusals. */
 import type { Exchange } from '../../../core/contract/contract.ts';
-import { UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { GatewayError, UpstreamRefusal } from '../../../core/contract/errors.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import { type UsageReport, usageReport } from '../../common/domain/calls.ts';
+import { instead } from '../../common/domain/models.ts';
+import { isContentFinish } from '../../common/wire/refusal-class.ts';
+import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import type { RelayStreamOptions } from './stream-end.ts';
 
 type Step = IteratorResult<Uint8Array>;
@@ -51,4 +54,18 @@ export function keepAsEstimate(exchange: Exchange, error: unknown): void {
   const isCounted = usage !== undefined && Object.keys(usage).length > 0;
   const left = { usage, estimated: true, terminal: false, upstreamId: undefined, finish: undefined };
   exchange.set<UsageReport | undefined>(usageReport, isCounted ? (left as UsageReport) : undefined);
+}
+
+/** An answer without a word, kept back by the vendor's content rules, is a refusal where another model may answer. */
+export function refuseKeptBack(exchange: Exchange, { finish, text }: UsageMeter, report: UsageReport): void {
+  if ((exchange.find(instead)?.models('content_filter').length ?? 0) === 0) return;
+  if (text.bytes > 0 || !isContentFinish(finish)) return;
+  const { usage, estimated } = report;
+  const hasUsage = !estimated && Object.keys(usage).length > 0;
+  exchange.set<UsageReport | undefined>(usageReport, hasUsage ? report : undefined);
+  const error = new GatewayError('invalid_request', "The content rules of the model's vendor refuse this request.", {
+    code: 'content_filter',
+    shouldRetry: false,
+  });
+  throw new UpstreamRefusal(error, { status: 400, hasUsage, about: 'content_filter' });
 }

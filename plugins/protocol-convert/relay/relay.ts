@@ -19,6 +19,7 @@ import type { CostOf } from '../../common/wire/readings.ts';
 import type { UsageMeter, UsageMeterOptions } from '../../common/wire/usage-meter.ts';
 import { shapeFor, type Tools } from '../dependencies.ts';
 import { LiveReport } from '../metering/report.ts';
+import { refuseKeptBack } from './opening.ts';
 import { RelayStream } from './stream.ts';
 
 /** Calls that run no inference consume nothing. */
@@ -143,6 +144,7 @@ function relayWhole(
     throw refusal;
   }
   exchange.set(usageReport, call.billable ? report : nothingUsed);
+  refuseKeptBack(exchange, usageMeter, report);
   reshape?.begin?.(report);
   const give = (converted: Uint8Array) => {
     hooks.ended?.(usageMeter);

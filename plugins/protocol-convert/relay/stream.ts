@@ -8,7 +8,7 @@ import { wholeBody } from '../../common/wire/answer-body.ts';
 import { isComment, isWholeFrame, type ReadFrame } from '../../common/wire/frame.ts';
 import type { Reshape, StreamReader } from '../../common/wire/protocols.ts';
 import type { UsageMeter, Verdict } from '../../common/wire/usage-meter.ts';
-import { keepAsEstimate, Opening } from './opening.ts';
+import { keepAsEstimate, Opening, refuseKeptBack } from './opening.ts';
 import { Outbox } from './outbox.ts';
 import { drainBody, endOf, type RelayStreamOptions, renderedError, streamBreakError, withRest } from './stream-end.ts';
 
@@ -89,6 +89,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   }
 
   #opened(): Reshape | undefined {
+    refuseKeptBack(this.#options.exchange, this.#usageMeter, this.#options.report);
     this.#isOpening = false;
     if (this.#held.length > 1) this.#held = [Buffer.concat(this.#held)];
     return this.#reshape;
@@ -119,7 +120,6 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     return { done: true, value: undefined };
   }
 
-  /** The rest is not needed: closes the source. */
   async #giveUp(): Promise<void> {
     try {
       await this.#source.return?.();

@@ -3,13 +3,10 @@
  * body and fields. Pure.
  */
 import { GatewayError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { isOverflow as isOverflowMessage } from '../../common/wire/refusal-class.ts';
 
 /** The code by which clients recognise in every protocol that a prompt is too long. */
 export const contextOverflow = 'context_length_exceeded';
-
-/** Vendors' messages for a prompt that is too long for the model. */
-const overflowMessage =
-  /prompt is too long|input is too long|maximum prompt length|context (?:window|length|limit|size)|input token count.{0,40}exceeds|too many (?:input )?tokens/i;
 
 export function foreignRefusal(refusal: UpstreamRefusal): UpstreamRefusal {
   return new UpstreamRefusal(foreignError(refusal.error), { ...refusal, answer: undefined });
@@ -18,7 +15,7 @@ export function foreignRefusal(refusal: UpstreamRefusal): UpstreamRefusal {
 /** Drops the field: it belongs to the request that the upstream saw, not to the client's. */
 export function foreignError(error: GatewayError): GatewayError {
   const { kind, message, retryAfterMs, shouldRetry, headers, cause } = error;
-  const isOverflow = (kind === 'invalid_request' || kind === 'too_large') && overflowMessage.test(message);
+  const isOverflow = (kind === 'invalid_request' || kind === 'too_large') && isOverflowMessage(message);
   const code = isOverflow ? contextOverflow : error.code;
   return new GatewayError(isOverflow ? 'invalid_request' : kind, message, {
     ...(code === undefined ? {} : { code }),

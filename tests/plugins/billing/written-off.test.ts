@@ -3,9 +3,20 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { Outcome } from '../../../core/contract/contract.ts';
+import { chargeFor, firstHold } from '../../../plugins/billing/reservations/charge.ts';
+import {
+  holdOf,
+  holdRecord,
+  newHold,
+  serveBy,
+  servedAgain,
+  servedTerms,
+} from '../../../plugins/billing/reservations/hold.ts';
 import { attemptNotes, judge } from '../../../plugins/billing/reservations/outcome.ts';
+import { type Terms, termsOfAttempt } from '../../../plugins/billing/reservations/terms.ts';
 import { share } from '../../../plugins/billing/reservations/written-off.ts';
 import { type Attempt, usageReport } from '../../../plugins/common/domain/calls.ts';
+import type { Model } from '../../../plugins/common/domain/models.ts';
 import { cost, parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
 import { flatBook, PriceVersion, versionAt } from '../../../plugins/common/domain/prices.ts';
 import { fc } from '../../helpers/properties.ts';
@@ -200,4 +211,66 @@ test('an unreported kind is written off at its highest possible price; a reporte
     return share(attemptNotes(attempts, sent), attempts, refused, { ...terms, prices }).writtenOff;
   };
   assert.deepEqual([absorbedOf(true), absorbedOf(false)], [parseUsd('0.15'), parseUsd('0.03')]);
+});
+
+const drawnPrice = fc
+  .record({ input: fc.nat(5_000), output: fc.nat(5_000) })
+  .map(({ input, output }) => ({ input: BigInt(input), output: BigInt(output) }));
+const drawnRatio = fc.constantFrom(parseRatio('1'), parseRatio('1.6'), parseRatio('0.3'));
+
+test('whichever model serves a call, its hold covers it, its price is charged, and attempts before are written off by theirs', () => {
+  const models = fc.array(fc.record({ price: drawnPrice, ratio: drawnRatio }), { minLength: 2, maxLength: 4 });
+  const used = fc.record({ input: fc.nat(1_000), output: fc.nat(500) });
+  fc.assert(
+    fc.property(models, used, fc.nat(3), (drawn, usage, turns) => {
+      const all = drawn.map(({ price: own, ratio }, index): Terms => {
+        const prices = new PriceVersion({ name: `v${index}`, base: own });
+        const entry = { id: `m${index}`, targets: [] } as unknown as Model;
+        const ids = { id: 'r', accountId: 'a', keyId: 'k', model: entry.id };
+        return { ...terms, ...ids, prices, ratio, outputTokens: 500, entry };
+      });
+      const [first, ...others] = all;
+      const asked: Terms = { ...first!, others };
+      const hold = newHold(asked, firstHold(asked), undefined, 0);
+      const served = others.slice(0, turns);
+      for (const [index, { entry }] of served.entries()) assert.ok(serveBy(hold, entry!, index + 1));
+      const last = served.at(-1) ?? asked;
+      assert.equal(hold.terms.model, last.model);
+      const attempts = [...served, last].map((_, index): Attempt => {
+        const result = index === served.length ? 'answered' : 'unknown';
+        return {
+          ...attemptOf(result, index + 1),
+          ...(index === served.length ? {} : { consumed: { usage, estimated: false } }),
+        };
+      });
+      const sent = attempts.map((attempt) => ({ at: 0, ...attempt }));
+      const verdict = judge({ attempts, sent, report: report(usage), outcome: 'complete', ...limits(1_000) });
+      assert.ok(verdict.kind === 'SETTLE');
+      const { writtenOff, notes } = share(attemptNotes(attempts, sent), attempts, verdict, hold.terms);
+      const charge = chargeFor(hold.terms, verdict.usage, verdict, notes);
+      assert.equal(charge.cost, cost(usage, last.prices.priced(0, usage, {}).price, last.ratio));
+      assert.ok(charge.cost <= hold.held);
+      const before = [asked, ...served].slice(0, -1);
+      const lost = before.reduce((sum, { prices }) => sum + cost(usage, prices.priced(0, usage, {}).price), 0n);
+      assert.equal(writtenOff, lost);
+      // After a crash the journal alone knows the price.
+      const again = holdOf(holdRecord(newHold(asked, firstHold(asked), undefined, 0)), 1);
+      servedAgain(again, servedTerms(hold.terms));
+      assert.equal(chargeFor(again.terms, usage, {}, []).cost, charge.cost);
+      assert.equal(again.terms.model, last.model);
+      // A model of which no target could be asked has served nothing.
+      assert.equal(termsOfAttempt(hold.terms, 0).model, 'm0');
+    }),
+  );
+});
+
+test('a model that the hold does not cover, or of another catalogue, serves nothing', () => {
+  const entry = { id: 'm', targets: [] } as unknown as Model;
+  const ids = { id: 'r', accountId: 'a', keyId: 'k', model: 'm', ratio: parseRatio('1'), outputTokens: 10 };
+  const dear = { ...terms, ...ids, prices: new PriceVersion({ name: 'dear', base: { input: 10n ** 9n } }), entry };
+  const asked: Terms = { ...terms, ...ids, others: [dear] };
+  const hold = newHold(asked, parseUsd('0.000001'), undefined, 0);
+  assert.equal(serveBy(hold, entry, 1), false);
+  assert.equal(serveBy(newHold(asked, firstHold(asked), undefined, 0), { ...entry }, 1), false);
+  assert.equal(hold.terms, asked);
 });

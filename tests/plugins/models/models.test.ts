@@ -4,8 +4,9 @@ import { test } from 'node:test';
 import type { PluginInstance } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { type Caller, caller } from '../../../plugins/common/domain/accounts.ts';
-import { type Call, call } from '../../../plugins/common/domain/calls.ts';
-import { catalog, model } from '../../../plugins/common/domain/models.ts';
+import { batchLine, type Call, call } from '../../../plugins/common/domain/calls.ts';
+import { catalog, instead, model } from '../../../plugins/common/domain/models.ts';
+import { formatRatio } from '../../../plugins/common/domain/money.ts';
 import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
 import { priceFor } from '../../../plugins/common/domain/prices.ts';
 import { fakeExchange, okAnswer } from '../../helpers/fakes.ts';
@@ -141,6 +142,76 @@ test('the operator is told what is not sold, not served or not checked', async (
     { level: 'info', text: 'models with an example price; check it before you sell them: painter' },
   ]);
   assert.deepEqual((await start({ small: models.small })).part.notices!(), []);
+});
+
+const priced = { owned_by: 'acme', targets: ['acme'], created: 1, price: { input: 1, output: 2 } };
+
+test('mistakes in `instead` are told at the start: missing models, other kinds, circles by one reason', async () => {
+  const { part } = await start({
+    a: { ...priced, instead: { unavailable: ['b', 'gone'], context_length: 'c' } },
+    b: { ...priced, instead: { unavailable: 'second-c' } },
+    c: { ...priced, aliases: ['second-c'], instead: { unavailable: 'a', content_filter: 'c' } },
+    d: { ...priced, instead: { context_length: 'e' } },
+    e: { ...priced, kind: 'embedding', price: { input: 1 } },
+    f: { ...priced, kind: 'image', price: { image: 1 }, instead: { unavailable: 'a' } },
+  });
+  assert.deepEqual(
+    part.problems!().map((fault) => `${fault.path.join('.')}: ${'message' in fault ? fault.message : ''}`),
+    [
+      'a.instead.unavailable: comes back to the model itself: a → b → c → a',
+      'a.instead.unavailable: there is no model "gone"',
+      'b.instead.unavailable: comes back to the model itself: b → c → a → b',
+      'c.instead.unavailable: comes back to the model itself: c → a → b → c',
+      'c.instead.content_filter: comes back to the model itself: c → c',
+      'd.instead.context_length: "e" is of the kind "embedding", and this model of the kind "chat"',
+      'f.instead.unavailable: no other model can stand in for one of the kind "image"',
+    ],
+  );
+});
+
+test('a model of `instead` that is dearer, or has no price, is warned of', async () => {
+  const { part } = await start({
+    a: { ...priced, instead: { context_length: ['b', 'c', 'd'] } },
+    b: { ...priced, price: { input: 1, output: 3, reasoning: 4 } },
+    c: priced,
+    d: { ...priced, price: undefined },
+  });
+  const told = part.notices!().flatMap(({ level, text }) => (text.includes('.instead.') ? [`${level}: ${text}`] : []));
+  assert.deepEqual(told, [
+    'warning: a.instead.context_length names b, which is dearer by its price of output, reasoning',
+    'warning: a.instead.context_length names d, which has no price and is never asked',
+  ]);
+});
+
+test('a call is offered the models of `instead` that its key and plan may call and that are sold, for lines at their ratio', async () => {
+  const { part } = await start({
+    a: { ...priced, instead: { context_length: ['b', 'c'], unavailable: 'c' } },
+    b: { ...priced, batch: 0.5 },
+    c: { ...priced, price: undefined },
+  });
+  const idsFor = async (...how: Parameters<typeof send>) => {
+    const { exchange } = await send(...how);
+    return exchange
+      .find(instead)
+      ?.models('context_length')
+      .map(({ id }) => id);
+  };
+  assert.deepEqual(await idsFor(part, { model: 'a' }), ['b']);
+  assert.deepEqual(await idsFor(part, { model: 'a' }, { models: new Set(['a']) }), undefined);
+  assert.deepEqual(await idsFor(part, { model: 'a' }, {}, { models: new Set(['a']) }), undefined);
+  assert.deepEqual(await idsFor(part, { model: 'a' }, {}, { models: new Set(['a', 'b']) }), ['b']);
+  assert.deepEqual(await idsFor(part, { model: 'b' }), undefined);
+  const line = fakeExchange({
+    facts: [
+      [call, { protocol: 'chat', model: 'a' } as Call],
+      [batchLine, true],
+    ],
+  });
+  await part.handle!(line, async () => okAnswer);
+  const [other] = line.get(instead).all();
+  assert.equal(formatRatio(other!.multiplier!), '0.5');
+  line.get(instead).serve(other!);
+  assert.deepEqual([line.get(model), line.get(instead).all()], [other, []]);
 });
 
 test('it runs on endpoints that state a call; its own need no body', async () => {

@@ -125,7 +125,8 @@ export class ResponsesUsageMeter implements UsageMeter {
     this.upstreamId ??= textOf(response['id']);
     this.#issued?.(response);
     this.#items?.(response);
-    this.finish = textOf(response['status']) ?? this.finish;
+    const reason = objectOf(response['incomplete_details'])?.['reason'];
+    this.finish = reason === 'content_filter' ? reason : (textOf(response['status']) ?? this.finish);
     this.#tier = response['service_tier'] ?? this.#tier;
     const output = listOf(response['output']);
     if (output.length > 0) this.itemIds = output.flatMap((item) => textOf(objectOf(item)?.['id']) ?? []);
