@@ -10,7 +10,7 @@ export const families = ['chat', 'responses', 'messages', 'gemini'] as const;
 export type Json = Record<string, any>;
 
 export interface Stage {
-  /** Of the gateway, which has a model named after each family, and `model-socket` for a vendor that is called over WebSocket. */
+  /** Of the gateway: a model named after each family, `model-socket` for a vendor that is called over WebSocket, each also `-eager`. */
   readonly origin: string;
   /** The vendor itself. */
   readonly vendor: string;
@@ -39,10 +39,9 @@ export async function startStage(): Promise<Stage> {
         },
       },
       models: Object.fromEntries(
-        [...families, 'socket'].map((name) => [
-          `model-${name}`,
-          { owned_by: 'sandbox', targets: [name], price: 'free' },
-        ]),
+        [...families, 'socket'].flatMap((name) =>
+          ['', '-eager'].map((end) => [`model-${name}${end}`, { owned_by: 'sandbox', targets: [name], price: 'free' }]),
+        ),
       ),
     }),
   );

@@ -35,6 +35,8 @@ export interface Script {
 }
 
 const longestEcho = 300;
+/** Models with such a name call a declared tool of their own accord. */
+const eagerEnd = '-eager';
 const refusalText = 'I am sorry, but I cannot help with that.';
 
 export function scriptOf(modelRequest: ModelRequest): Script {
@@ -114,10 +116,11 @@ function callsOf(modelRequest: ModelRequest, choice: number): ToolCall[] {
   });
 }
 
-/** The tools to call, in order: the forced ones, or those from a directive, once for each user turn. */
+/** The tools to call, in order: the forced ones, or those from a directive or for an eager model, once for each user turn. */
 function calledOffers(modelRequest: ModelRequest): ToolOffer[] {
   const { tool, tools } = modelRequest.directives;
-  const ordered = (tool !== undefined || tools !== undefined) && modelRequest.results.length === 0;
+  const isAsked = tool !== undefined || tools !== undefined || modelRequest.model.endsWith(eagerEnd);
+  const ordered = isAsked && modelRequest.results.length === 0;
   if (modelRequest.tools.length === 0 || (modelRequest.forced === undefined && !ordered)) return [];
   const allowed = modelRequest.tools.filter(
     (offer) =>

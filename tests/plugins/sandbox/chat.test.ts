@@ -85,6 +85,17 @@ test('parallel calls come when ordered, unless the client forbids them', async (
   assert.equal(single.choices[0]!.message.tool_calls!.length, 1);
 });
 
+test('an eager model calls a tool that nothing asks for once, and answers after its result', async (context) => {
+  const client = openai(await vendorFor(context));
+  const request = { ...ask('Weather?'), model: 'any-eager', tools };
+  const asked = await client.chat.completions.create(request);
+  const { message, finish_reason } = asked.choices[0]!;
+  assert.deepEqual([message.tool_calls?.length, finish_reason], [1, 'tool_calls']);
+  const result = { role: 'tool' as const, tool_call_id: message.tool_calls![0]!.id, content: 'Sunny' };
+  const told = await client.chat.completions.create({ ...request, messages: [...request.messages, message, result] });
+  assert.match(told.choices[0]!.message.content!, /Sunny/);
+});
+
 test('custom tools get free text', async (context) => {
   const client = openai(await vendorFor(context));
   const answer = await client.chat.completions.create({
