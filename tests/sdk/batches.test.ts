@@ -144,13 +144,13 @@ test('a batch that is cancelled ends with what was made, and the rest is named',
   if (completed > 0) assert.equal((await linesIn(batch.output_file_id!)).length, completed);
 });
 
-test('a line without money waits, and goes on when the batch is cancelled', async () => {
-  const client = openai(demo.keys.broke);
-  const placed = await order([chatLine('one', {})], client);
-  await pause(1_500);
-  assert.equal((await client.batches.retrieve(placed.id)).status, 'in_progress');
-  await client.batches.cancel(placed.id);
-  assert.equal((await ended(placed.id, client)).status, 'cancelled');
+test('a batch whose first line the balance does not cover is refused with what it needs', async () => {
+  await assert.rejects(order([chatLine('one', {})], openai(demo.keys.broke)), (error) => {
+    assert.ok(error instanceof OpenAI.APIError);
+    assert.equal(error.status, 402);
+    assert.match(error.message, /The first request of this batch needs 0\.\d+ USD at most/);
+    return true;
+  });
 });
 
 test('the other client has its own form of batches, of any model', async () => {
