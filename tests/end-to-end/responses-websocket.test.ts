@@ -195,7 +195,8 @@ test('a turn of a model without images goes on from one that showed an image, st
     assert.match(sent, /\(image that cannot be shown\)/);
     assert.doesNotMatch(sent, /iVBORw0KGgo/);
     const refused = (await client.turn({ ...next, input: shown, previous_response_id: last.response.id })).at(-1);
-    assert.deepEqual([refused.type, refused.error.param], ['error', 'input[0].content[1]']);
+    assert.equal(refused.type, 'error');
+    assert.match(refused.error.param, /^input\[\d\]\.content\[1\]$/);
   }
   await client.close();
 });

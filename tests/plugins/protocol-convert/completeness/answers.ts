@@ -1,7 +1,16 @@
 /** Ways to ask for reasoning and for structured answers. Data. */
 import { answerSchema, functions, type Row } from './table.ts';
 
-const newFormats = ['generationConfig.responseFormat[1].audio', 'generationConfig.responseFormat[1].image.delivery'];
+const newFormats = [
+  'generationConfig.responseFormat[1].audio',
+  'generationConfig.responseFormat[1].image.delivery',
+  'generationConfig.responseFormat[1].image',
+];
+const imageOptions = (name: string) => ({
+  chat: { has: {}, dropped: [name] },
+  responses: { has: {}, dropped: [name] },
+  messages: { has: {}, dropped: [name] },
+});
 
 export const reasoning: readonly Row[] = [
   {
@@ -118,6 +127,18 @@ export const structured: readonly Row[] = [
       responses: { has: { 'text.format.schema': answerSchema }, dropped: newFormats },
       messages: { has: { 'output_config.format.schema': answerSchema }, dropped: newFormats },
     },
+  },
+  {
+    what: 'options of images where none is asked for',
+    from: 'gemini',
+    ask: { generationConfig: { imageConfig: { aspectRatio: '16:9', imageSize: '2K' } } },
+    to: imageOptions('generationConfig.imageConfig'),
+  },
+  {
+    what: 'a format of images where none is asked for, in snake case',
+    from: 'gemini',
+    ask: { generation_config: { response_format: { image: { aspect_ratio: '16:9' } } } },
+    to: imageOptions('generation_config.response_format.image'),
   },
   {
     what: 'an answer by schema in the list of formats, in snake case and not in a list',

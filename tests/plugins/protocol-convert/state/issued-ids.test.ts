@@ -92,7 +92,8 @@ test('what is used stays known; a request that names nothing waits for nothing',
   const guard = new IdGuard({ store, providers: () => undefined, clock: host.clock, keepMs });
   store.put(issued('conv_1', { expiresAt: now + 10_000 }));
   const exchange = fakeExchange({ facts: [[caller, { accountId: 'anna', keyId: 'k', plan: 'p', models: undefined }]] });
-  const request = { json: { input: 'x', conversation: 'conv_1' } } as never;
+  const protocol = { codec: { conversation: 'input' } };
+  const request = { protocol, json: { input: 'x', conversation: 'conv_1' } } as never;
   exchange.set(opened, request);
   await guard.check(exchange, request, undefined);
   assert.deepEqual([...exchange.get(opened).vendorIds!.known], ['conv_1']);

@@ -90,16 +90,14 @@ function imageConfig(options: JsonObject, dropped: EncodeContext['dropped']): Js
 }
 
 /** Audio is requested in a streamable form (raw samples) or as a file. */
-function kinds(
-  { outputKinds, audioOptions, imageOptions = {} }: Prompt,
-  { stream, dropped }: EncodeContext,
-): JsonObject {
+function kinds({ outputKinds, audioOptions, imageOptions }: Prompt, { stream, dropped }: EncodeContext): JsonObject {
+  if (imageOptions !== undefined && outputKinds?.includes('image') !== true) dropped.drop('imageOptions');
   if (outputKinds === undefined || outputKinds.length === 0) return {};
   const voice = textOf(audioOptions?.['voice']) ?? audioOptions?.['voice'] ?? 'alloy';
   const format = textOf(audioOptions?.['format']) ?? (stream ? 'pcm16' : 'wav');
   return {
     modalities: [...outputKinds, 'text'],
     ...(outputKinds.includes('audio') ? { audio: { voice, format } } : {}),
-    ...(outputKinds.includes('image') ? imageConfig(imageOptions, dropped) : {}),
+    ...(outputKinds.includes('image') ? imageConfig(imageOptions ?? {}, dropped) : {}),
   };
 }

@@ -9,7 +9,7 @@ import { openShape, recordUnread, shape } from '../../../request/shapes.ts';
 import { ContentsDecoder } from './contents.ts';
 import { officialRequest } from './flat-request.ts';
 import { RequestDecoder } from './request-members.ts';
-import { decodeSettings } from './settings.ts';
+import { decodeSettings, imageOptionsField, imageOptionsName } from './settings.ts';
 import { decodeToolChoice, decodeTools } from './tools.ts';
 
 // The members that are read of each object, by official names.
@@ -54,7 +54,7 @@ const softParameters = new Set(['safetySettings', 'labels', 'store', 'modelArmor
 /** Throws invalid_request that names the field, and unsupported for state that only the protocol's own vendor stores. */
 export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt {
   const decoder = new RequestDecoder(json, context);
-  context.dropped.spellWith((name) => decoder.spelled(name));
+  context.dropped.spellWith((name) => decoder.spelled(name === imageOptionsName ? imageOptionsField(json) : name));
   const outer = officialRequest(json);
   // A count may wrap the request, which then repeats the model.
   const nested = objectOf(outer['generateContentRequest']);

@@ -99,6 +99,19 @@ function responseFormats(config: JsonObject, decoder: RequestDecoder): ResponseF
   return formats;
 }
 
+export const imageOptionsName = 'generationConfig.imageConfig';
+
+/** Where this request has its image options. */
+export function imageOptionsField(json: JsonObject): string {
+  const config = objectOf(json['generationConfig'] ?? json['generation_config']) ?? {};
+  const formats = config['responseFormat'] ?? config['response_format'];
+  if (formats === undefined || (config['imageConfig'] ?? config['image_config']) !== undefined) return imageOptionsName;
+  const path = 'generationConfig.responseFormat';
+  return Array.isArray(formats)
+    ? `${path}[${formats.findIndex((entry) => isObject(entry) && 'image' in entry)}].image`
+    : `${path}.image`;
+}
+
 /** The members that `imageConfig` has too; delivery and file type are the vendor's own. */
 function imageFormat(format: JsonObject, path: string, decoder: RequestDecoder): JsonObject {
   const options = Object.entries(format).filter(([member, value]) => {
@@ -176,7 +189,7 @@ function decodeBudget(budget: number): ReasoningSettings {
 function outputKinds(config: JsonObject, format: JsonObject | undefined, decoder: RequestDecoder): Settings {
   const kinds = mediaKinds(config, decoder);
   const voice = voiceOf(config, decoder);
-  const image = { ...decoder.object(config, 'imageConfig', 'generationConfig.imageConfig'), ...format };
+  const image = { ...decoder.object(config, 'imageConfig', imageOptionsName), ...format };
   return {
     ...(kinds.length === 0 ? {} : { outputKinds: kinds }),
     ...(voice === undefined ? {} : { audioOptions: { voice } }),

@@ -86,6 +86,7 @@ const softParameters = [
   'logprobs',
   'verbosity',
   'metadata',
+  'imageOptions',
 ] as const;
 
 function dropSoftParameters(prompt: Prompt, { dropped, traits }: EncodeContext): void {

@@ -33,6 +33,8 @@ export class ToolList {
     if (prompt.outputKinds?.includes('image') === true && !this.#hosted.has('image_generation')) {
       this.#addHosted({ kind: 'hosted', tool: 'image_generation', name: 'image_generation', options: {} });
     }
+    if (prompt.imageOptions !== undefined && !this.#hosted.has('image_generation'))
+      context.dropped.drop('imageOptions');
   }
 
   /** `tool_choice`; undefined: not requested, or there is nothing left to choose from. */
