@@ -1,4 +1,7 @@
 /** The database service of one gateway: a connection, its schema, migrations, announcements and health. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/pg-proxy';
 import type { Host } from '../../core/contract/contract.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
@@ -6,10 +9,12 @@ import type { Database, Orm } from '../common/domain/database.ts';
 import { Changes, heardPollIntervalMs, pollIntervalMs, pruneIntervalMs } from './changes.ts';
 import { type Connection, type ConnectOptions, connect, describeUrl } from './connect.ts';
 import { useEmbedded } from './embedded/keeper.ts';
+import { readOwner } from './embedded/lock.ts';
 import { channelOf, Listener } from './listener.ts';
 import { migrate, prepareSchema } from './migrate.ts';
 import { StartWait } from './start-wait.ts';
 import { warmUpThread } from './thread.ts';
+import { filledTable } from './transfer/tables.ts';
 
 /** A poll without an answer for so long means that statements hang. */
 const stuckAfterMs = 5_000;
@@ -25,6 +30,8 @@ export interface DatabaseOptions {
   readonly maxConnections: number;
   /** How long a gateway that starts waits for the first answer; commands do not wait for a database that is down. */
   readonly startTimeoutMs?: number;
+  /** An empty server is meant, though the data directory has an embedded database. */
+  readonly mayBeEmpty?: boolean;
   /** Wakes the other processes' readers of changes beside the database's own notifications. */
   readonly notifier?: ChangeNotifier | undefined;
 }
@@ -35,6 +42,12 @@ interface ChangeNotifier {
 }
 
 export interface OpenedDatabase extends Database {
+  /** Runs work on a connection whose statements may take any time. */
+  patiently<T>(work: (orm: Orm) => Promise<T>): Promise<T>;
+  /** Makes the tables of a schema of this or another gateway by these migrations, as far as the program has them. */
+  makeTables(schema: string, migrations: readonly { readonly plugin: string }[]): Promise<void>;
+  /** Who else uses the database: a gateway that runs on it. */
+  userBeside(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
@@ -47,16 +60,11 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
   const channel = channelOf(schema);
   const reader = source.reader ?? source.connection;
   const changes = new Changes({ orm, reader: reader.orm, schema, channel, clock: host.clock, log: host.log });
-  /** By a connection of its own: a migration may take longer than a statement is let. */
-  const migratePlugin = async (plugin: string, directory: URL) => {
-    await waiting.run(async () => {
-      const patient = connect({ ...source.options, maxConnections: 1, patient: true, threaded: false });
-      await migrate(patient.orm, schema, plugin, directory).finally(() => patient.close());
-    });
-  };
+  const tools = tableTools(source.options, schema, waiting);
   try {
+    if (source.shared && options.mayBeEmpty !== true) await waiting.run(() => refuseEmpty(host, orm, source.name));
     await waiting.run(() => prepareSchema(orm, schema));
-    await migratePlugin('storage', new URL('./migrations/', import.meta.url));
+    await tools.migrate('storage', new URL('./migrations/', import.meta.url));
     await waiting.run(() => changes.begin());
   } catch (error) {
     await source.close();
@@ -77,7 +85,8 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
   return {
     orm,
     schema,
-    migrate: migratePlugin,
+    ...tools,
+    userBeside: () => source.userBeside(),
     announce: async (topic, subject) => {
       await changes.announce(topic, subject);
       bell?.publish(channel);
@@ -95,6 +104,42 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
       await listener.close();
       await source.close();
     },
+  };
+}
+
+/** Somebody may only have set the address of a server: accounts and balances would seem to be gone. */
+async function refuseEmpty(host: Host, orm: Orm, name: string): Promise<void> {
+  if (host.mode !== 'serve' || !existsSync(join(host.directory, 'postgres', 'PG_VERSION'))) return;
+  if ((await filledTable(orm, host.schema)) !== undefined) return;
+  throw new Error(
+    `The database ${name} has no rows of this gateway, but ${host.directory} holds an embedded database. Bring it there: run "gateway storage export FILE" with storage.database (DATABASE_URL) as before, then "gateway storage import FILE" as it is now. To begin with nothing, set storage.start_empty: true.`,
+  );
+}
+
+type TableTools = Pick<OpenedDatabase, 'patiently' | 'migrate' | 'makeTables'>;
+
+/** By connections of their own: a migration may take longer than a statement is let. */
+function tableTools(options: ConnectOptions, schema: string, waiting: StartWait): TableTools {
+  const directories = new Map<string, URL>();
+  const patiently = <T>(work: (orm: Orm) => Promise<T>) => {
+    const patient = connect({ ...options, maxConnections: 1, patient: true, threaded: false });
+    return work(patient.orm).finally(() => patient.close());
+  };
+  return {
+    patiently,
+    migrate: async (plugin, directory) => {
+      directories.set(plugin, directory);
+      await waiting.run(() => patiently((orm) => migrate(orm, schema, plugin, directory)));
+    },
+    // Tables of plugins that are neither in this gateway's list nor of the program stay away.
+    makeTables: (name, migrations) =>
+      patiently(async (orm) => {
+        await prepareSchema(orm, name);
+        for (const plugin of new Set(migrations.map((each) => each.plugin))) {
+          const directory = directories.get(plugin) ?? new URL(`../${plugin}/migrations/`, import.meta.url);
+          if (existsSync(directory)) await migrate(orm, name, plugin, directory);
+        }
+      }),
   };
 }
 
@@ -151,13 +196,14 @@ interface Source {
   /** Other processes may serve from it too. */
   readonly shared: boolean;
   alive(): boolean;
+  userBeside(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
 async function openSource(host: Host, options: DatabaseOptions): Promise<Source> {
   const { database, maxConnections, startTimeoutMs = defaultStartTimeoutMs } = options;
   const threaded = host.mode === 'serve';
-  const applicationName = `model-gateway ${host.gateway}`;
+  const applicationName = `model-gateway ${host.mode === 'serve' ? '' : 'command '}${host.gateway}`;
   const common = { maxConnections, applicationName, threaded, ...(threaded ? {} : { openDeadlineMs: startTimeoutMs }) };
   if (database !== 'embedded') {
     const name = describeUrl(database);
@@ -177,6 +223,7 @@ async function openSource(host: Host, options: DatabaseOptions): Promise<Source>
       ...(reader === undefined ? {} : { reader }),
       shared: true,
       alive: () => true,
+      userBeside: () => gatewayBeside(connection.orm),
       async close() {
         await Promise.all([reader?.close(), connection.close()]);
       },
@@ -195,11 +242,23 @@ async function openSource(host: Host, options: DatabaseOptions): Promise<Source>
     onCopy: embedded.onCopy,
     shared: false,
     alive: () => embedded.alive(),
+    userBeside: async () => {
+      const owner = readOwner(host.directory);
+      return owner === undefined || owner.gatewayPid === process.pid ? undefined : `process ${owner.gatewayPid}`;
+    },
     async close() {
       await connection.close();
       await embedded.release();
     },
   };
+}
+
+async function gatewayBeside(orm: Orm): Promise<string | undefined> {
+  const rows = (await orm.execute(
+    sql`select application_name as name from pg_catalog.pg_stat_activity where datname = current_database()
+          and application_name like 'model-gateway %' and application_name not like 'model-gateway command %' limit 1`,
+  )) as unknown as { name: string }[];
+  return rows[0] && `the gateway ${rows[0].name.replace('model-gateway ', '')}`;
 }
 
 interface HealthOptions {

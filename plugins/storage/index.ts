@@ -2,11 +2,13 @@
 import type { Command } from '../../core/contract/commands.ts';
 import { definePlugin } from '../../core/contract/contract.ts';
 import { count, duration, z } from '../../core/contract/schema.ts';
+import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { counters } from '../common/domain/counters.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { closedDatabase, openDatabase } from './database.ts';
 import { warmUpEmbedded } from './embedded/keeper.ts';
 import { migrationsIn } from './migrate.ts';
+import { transferCommands } from './transfer/commands.ts';
 
 const postgresUrl = /^postgres(?:ql)?:\/\/\S+$/;
 const redisUrl = /^rediss?:\/\/\S+$/;
@@ -43,8 +45,14 @@ export default definePlugin({
       .refine((milliseconds) => milliseconds >= 1_000 && milliseconds <= 3_600_000, 'must be from 1s to 1h')
       .prefault('60s')
       .describe('How long a start waits until the database answers; then it ends with an error.'),
+    start_empty: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Start on an empty Postgres server although the data directory has an embedded database, which stays unused.',
+      ),
   }),
-  services: { provides: [database, counters] },
+  services: { optional: [ledgerQueries], provides: [database, counters] },
   warmUp(section) {
     const { database = 'embedded' } = (section ?? {}) as { database?: unknown };
     if (database === 'embedded') warmUpEmbedded();
@@ -62,12 +70,13 @@ export default definePlugin({
       database: config.database,
       maxConnections: config.pool,
       startTimeoutMs: config.start_timeout,
+      mayBeEmpty: config.start_empty,
       notifier: shared,
     });
     host.provide(database, opened);
     if (shared !== undefined) host.provide(counters, shared);
     return {
-      commands: commandsOf(opened),
+      commands: [...commandsOf(opened), ...transferCommands(host, opened)],
       ready: () => opened.healthy(),
       async stop() {
         await opened.close();

@@ -58,7 +58,8 @@ function refuseUnknown({ files, directory, position }: ClaimOptions, name: strin
   if (!hasRecords(files, directory, position)) return;
   throw new Error(
     `${directory} holds records of journal ${name}, which this database does not know: the database is another one, ` +
-      'an older copy or new; restore it, or move the journal away and run audit',
+      'an older copy or new; restore it, or move the journal away and run audit. If only its address was changed, bring the ' +
+      'rows along: "gateway storage export FILE" from the former one, "gateway storage import FILE" into this one',
   );
 }
 
