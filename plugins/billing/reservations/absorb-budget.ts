@@ -12,6 +12,10 @@ const slots = 12;
  */
 const leastCost = parseUsd('10');
 const leastCalls = 200;
+/** Of what is allowed, attempts of one account take one part in so many: its bad luck, or its doing, leaves the rest to others. */
+const accountPart = 4;
+/** Accounts that are remembered. */
+const mostAccounts = 10_000;
 /** Shares are compared in whole parts of a million. */
 const parts = 1_000_000;
 
@@ -22,8 +26,16 @@ interface Slot {
   beyond: number;
 }
 
+/** What attempts of one account have taken within an hour of the first. */
+interface Taken {
+  readonly since: number;
+  absorbed: bigint;
+  beyond: number;
+}
+
 export class AbsorbBudget {
   readonly #clock: Clock;
+  readonly #accounts = new Map<string, Taken>();
   readonly #slots: Slot[] = Array.from({ length: slots }, () => ({ cost: 0n, absorbed: 0n, beyond: 0 }));
   #turn = 0;
 
@@ -36,8 +48,11 @@ export class AbsorbBudget {
     this.#now().cost += cost;
   }
 
-  /** Counts an attempt that may have cost so much. false: it would exceed this share of the hour's cost, and is not counted. */
-  take(amount: Money, share: number): boolean {
+  /**
+   * Counts an attempt of the account that may have cost so much. false: it would exceed this share of the hour's cost, or the
+   * account's part of it, and is not counted.
+   */
+  take(amount: Money, share: number, accountId: string): boolean {
     const now = this.#now();
     let [cost, absorbed, beyond] = [0n, amount as bigint, 0];
     for (const slot of this.#slots) {
@@ -46,11 +61,28 @@ export class AbsorbBudget {
       beyond += slot.beyond;
     }
     const counted = cost > leastCost ? cost : leastCost;
-    const isWithin = share > 0 && absorbed * BigInt(parts) <= counted * BigInt(Math.round(share * parts));
-    if (!isWithin && beyond + 1 > share * leastCalls) return false;
-    now.absorbed += amount;
-    if (!isWithin) now.beyond += 1;
+    const allowed = counted * BigInt(Math.round(share * parts));
+    const own = this.#takenBy(accountId);
+    const ownAbsorbed = (own.absorbed + amount) * BigInt(accountPart);
+    const isWithin = share > 0 && absorbed * BigInt(parts) <= allowed && ownAbsorbed * BigInt(parts) <= allowed;
+    const isFew = beyond + 1 <= share * leastCalls && own.beyond + 1 <= Math.ceil((share * leastCalls) / accountPart);
+    if (!isWithin && !isFew) return false;
+    for (const each of [now, own]) {
+      each.absorbed += amount;
+      if (!isWithin) each.beyond += 1;
+    }
+    this.#accounts.set(accountId, own);
     return true;
+  }
+
+  #takenBy(accountId: string): Taken {
+    const at = this.#clock.monotonic();
+    const known = this.#accounts.get(accountId);
+    if (known !== undefined && at - known.since < slots * slotMs) return known;
+    this.#accounts.delete(accountId);
+    const [oldest] = this.#accounts.size < mostAccounts ? [] : this.#accounts.keys();
+    if (oldest !== undefined) this.#accounts.delete(oldest);
+    return { since: at, absorbed: 0n, beyond: 0 };
   }
 
   /** The current slot; clears the slots that have passed. */

@@ -69,7 +69,7 @@ export function otherTerms(
     .find(instead)
     ?.all()
     .map((entry) => {
-      const ratio = ratios?.of?.(terms?.name ?? '', entry.id) ?? terms?.multiplier;
+      const ratio = ratios?.of === undefined ? planRatioOfCall(exchange) : ratios.of(terms?.name ?? '', entry.id);
       return termsOf(exchange, rules, at, entry, ratio);
     });
 }

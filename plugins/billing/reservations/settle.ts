@@ -50,7 +50,8 @@ export class HoldGuard implements SpendGuard {
   }
 
   writeOff(attempt: Attempt, share: number): boolean {
-    return this.#reservations.absorb.take(possibleLoss(attempt, this.#hold.terms), share);
+    const { terms } = this.#hold;
+    return this.#reservations.absorb.take(possibleLoss(attempt, terms), share, terms.accountId);
   }
 
   serve(entry: Model, attempts: number): boolean {
