@@ -37,10 +37,12 @@ export class RequestConversation implements Conversation {
 /** Members that refer to objects that a vendor stores, or to servers that it calls. */
 const statefulMembers = ['previous_response_id', 'conversation', 'prompt', 'container', 'mcp_servers', 'cachedContent'];
 
-/** Whether the upstream stores the answer (`store`, the default of responses), uses stored objects, or acts. */
-export function requestHasSideEffects(json: JsonObject, { protocol, toolCalls = 0 }: Call): boolean {
-  const isKept = protocol === 'responses' ? json['store'] !== false : json['store'] === true;
-  if (isKept || toolCalls > 0) return true;
+/**
+ * Whether the upstream is asked to store the answer (`store`, `background`), uses stored objects, or acts. What a vendor stores by
+ * default (responses) is reached by its id alone, which a failed attempt gives to no client.
+ */
+export function requestHasSideEffects(json: JsonObject, { toolCalls = 0 }: Call): boolean {
+  if (json['store'] === true || json['background'] === true || toolCalls > 0) return true;
   if (statefulMembers.some((name) => json[name] !== undefined && json[name] !== null)) return true;
   return listOf(json['tools']).some((tool) => objectOf(tool)?.['type'] === 'image_generation');
 }

@@ -89,7 +89,8 @@ test('what an upstream keeps, goes on with or acts on leaves traces; an answer a
   assert.equal(leaves('chat', { store: false, tools: [{ type: 'function' }] }, 0), false);
   assert.equal(leaves('chat', { store: true }), true);
   // The protocol's own default is to keep.
-  assert.deepEqual([leaves('responses', {}), leaves('responses', { store: null })], [true, true]);
+  assert.deepEqual([leaves('responses', {}), leaves('responses', { store: null })], [false, false]);
+  assert.deepEqual([leaves('responses', { store: true }), leaves('responses', { background: true })], [true, true]);
   assert.equal(leaves('responses', { store: false }), false);
   assert.equal(leaves('responses', { store: false, previous_response_id: 'r' }), true);
   assert.equal(leaves('responses', { store: false, previous_response_id: null }), false);
