@@ -22,7 +22,10 @@ function budget() {
 test('a quiet hour allows half a dollar by a twentieth, ten attempts beyond it, and nothing by zero', () => {
   const { clock, budget: book } = budget();
   let account = 0;
-  const take = (amount: Money, share: number) => book.take(amount, share, `account ${(account += 1)}`);
+  const take = (amount: Money, share: number) => {
+    account += 1;
+    return book.take(amount, share, `account ${account}`);
+  };
   assert.equal(take(money(1n), 0), false);
   assert.equal(take(money(1n), 0.001), true, 'a cent');
   assert.equal(take(parseUsd('1'), 0.001), false);
