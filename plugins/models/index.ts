@@ -18,7 +18,7 @@ import { one, timesRatio } from '../common/domain/money.ts';
 import { plan, plans } from '../common/domain/plans.ts';
 import { multipliers } from '../common/domain/price-ratio.ts';
 import { type PriceVersion, versionAt } from '../common/domain/prices.ts';
-import { providers, translations } from '../common/domain/upstreams.ts';
+import { mediaProtocols, providers, translations } from '../common/domain/upstreams.ts';
 import { dialectOf, renderError } from '../common/kit/dialects.ts';
 import { buildCatalog, catalogNotices, offeredBy, planNotices, priceNotices } from './catalog.ts';
 import { type ModelsConfig, modelsSchema } from './config.ts';
@@ -64,7 +64,8 @@ export default definePlugin<ModelsConfig>({
     });
     let listing: Listing | undefined;
     // Built at the first request: which models can be called depends on plugins below.
-    const getListing = () => (listing ??= buildListing(current, known, host.find(translations)));
+    const getListing = () =>
+      (listing ??= buildListing(current, known, host.find(translations), host.find(mediaProtocols)?.paths()));
     const instance: PluginInstance<ModelsConfig> = {
       endpoints: endpoints(getListing),
       applies: (endpoint) => endpoint.setsOnOpen?.includes(call) ?? false,

@@ -20,7 +20,12 @@ export interface Listing {
 }
 
 /** Lists only models with a price. */
-export function buildListing(catalog: Catalog, providers: Providers, translations: Translations | undefined): Listing {
+export function buildListing(
+  catalog: Catalog,
+  providers: Providers,
+  translations: Translations | undefined,
+  media: ReadonlyMap<string, string> = new Map(),
+): Listing {
   const models = catalog.list().filter((model) => model.prices !== undefined);
   const ids = models.map((model) => model.id);
   const place = new Map(ids.map((id, index) => [id, index]));
@@ -28,7 +33,7 @@ export function buildListing(catalog: Catalog, providers: Providers, translation
     dialects.map((dialect) => [
       dialect,
       models.map((model) =>
-        JSON.stringify(entryOf[dialect](model, isCallable(model, dialect, providers, translations))),
+        JSON.stringify(entryOf[dialect](model, isCallable(model, dialect, providers, translations, media))),
       ),
     ]),
   ) as Record<Dialect, string[]>;
@@ -52,10 +57,13 @@ function isCallable(
   protocol: string,
   providers: Providers,
   translations: Translations | undefined,
+  media: ReadonlyMap<string, string>,
 ): boolean {
+  // An image model that is ordered answers `generateContent` too.
+  const isOrdered = (name: string) => model.kind === 'image' && protocol === 'gemini' && media.has(name);
   return model.targets.some((target) =>
     protocolsOf(target, providers.find(target.provider)).some(
-      (name) => name === protocol || translations?.can(protocol, name) === true,
+      (name) => name === protocol || translations?.can(protocol, name) === true || isOrdered(name),
     ),
   );
 }

@@ -8,7 +8,7 @@ import { renderError } from '../../common/kit/dialects.ts';
 import { formatFrame } from '../../common/kit/sse.ts';
 import type { Shape } from '../contract.ts';
 import type { Rooms } from './endpoints.ts';
-import { contentAnswer } from './shapes/content-answer.ts';
+import { contentAnswer, specAnswer } from './shapes/content-answer.ts';
 import { readContentRequest } from './shapes/content-request.ts';
 import { imageTask } from './shapes/index.ts';
 import { callOf, takeOrder } from './submit.ts';
@@ -20,6 +20,7 @@ const paths = ['/v1beta/models/*', '/v1/models/*', '/v1alpha/models/*'];
 const spareMs = 10_000;
 
 const isStreamed = defineContextKey<boolean>('streamed content');
+const isSpecForm = defineContextKey<boolean>('content in the form of the specification');
 
 export function contentEndpoints({ host, config, tools, engine }: Rooms): Endpoint[] {
   const shape: Shape = { ...imageTask, waited: contentAnswer.render, submitted: contentAnswer.submitted };
@@ -43,13 +44,14 @@ export function contentEndpoints({ host, config, tools, engine }: Rooms): Endpoi
     charges: true,
     deferred: true,
     timeoutMs: config.wait + spareMs,
-    setsOnOpen: [call, submission, isStreamed],
+    setsOnOpen: [call, submission, isStreamed, isSpecForm],
     open(exchange) {
       const { body, params } = exchange.request;
       const { model, streams } = asked(params)!;
       const read = readContentRequest(body, model);
       exchange.set(submission, read);
       exchange.set(isStreamed, streams || read.stream);
+      exchange.set(isSpecForm, read.isSpecForm);
       exchange.set(call, callOf(read, tools));
     },
     renderError: (error, exchange) => renderError(error, 'gemini', exchange.id),
@@ -67,9 +69,10 @@ function asked(
 
 /** A stream has one frame: an event, or a line. */
 function inForm(exchange: Exchange, answer: Answer): Answer {
-  if (!exchange.get(isStreamed)) return answer;
+  const created = Math.floor(exchange.receivedAt / 1000);
+  const text = exchange.get(isSpecForm) ? specAnswer(String(answer.body), created) : String(answer.body);
+  if (!exchange.get(isStreamed)) return { ...answer, body: text };
   const isSse = exchange.request.query.get('alt') === 'sse';
-  const text = String(answer.body);
   const headers = { ...answer.headers, 'content-type': isSse ? 'text/event-stream' : 'application/x-ndjson' };
   return { ...answer, headers, body: isSse ? formatFrame(text) : `${text}\n` };
 }

@@ -30,10 +30,11 @@ export async function clientOf(
   { gateway: running, origin: base }: TestGateway,
   name: string,
   plan = 'free',
+  usd = '10',
 ): Promise<Client> {
   const book = running.find(accounts)!;
   const { id } = await book.create(name, plan);
-  await running.find(ledger)!.credit(id, parseUsd('10'), { kind: 'top-up', reason: 'test', reference: name });
+  await running.find(ledger)!.credit(id, parseUsd(usd), { kind: 'top-up', reason: 'test', reference: name });
   const balance = () => running.find(ledger)!.balance(id);
   const { key } = await book.createKey(id, { name: 'test' });
   return {

@@ -120,6 +120,45 @@ test('what an order cannot say is refused by its field, and settings without a p
   assert.ok(isPng(pictures(told.json)[0]));
 });
 
+test('a flat request is answered in the form of the specification, an official one in camelCase, ordered and relayed', async () => {
+  for (const model of ['gemini-3-image', 'openai']) {
+    const contents = [{ parts: [{ text: 'A cat' }] }];
+    const address = `/v1beta/models/${model}:generateContent`;
+    const flat = await alice.send('POST', address, { contents, candidate_count: 1 });
+    const [candidate] = flat.json.candidates;
+    const inline = candidate.content.parts.find((part: object) => 'inline_data' in part).inline_data;
+    assert.ok(isPng(inline.data));
+    assert.deepEqual([inline.mime_type, candidate.finish_reason], ['image/png', 'STOP']);
+    assert.equal(typeof flat.json.model_version, 'string');
+    assert.ok(Number.isSafeInteger(flat.json.created));
+    assert.ok(flat.json.usage_metadata.total_token_count >= 0);
+    assert.doesNotMatch(Object.keys(flat.json).join(), /[A-Z]/);
+    const official = await alice.send('POST', address, { contents, generationConfig: { candidateCount: 1 } });
+    assert.equal(pictures(official.json).length, 1);
+    assert.equal(official.json.created, undefined);
+  }
+});
+
+test('the list names generateContent for models that are relayed and for those that are ordered', async () => {
+  const { json } = await alice.send('GET', '/v1beta/models', undefined, { 'x-goog-api-key': alice.key });
+  for (const model of painters) {
+    const listed = json.models.find(({ name }: { name: string }) => name === `models/${model}`);
+    assert.deepEqual(listed.supportedGenerationMethods, ['generateContent'], model);
+  }
+});
+
+test('each of several candidates is held before it is made', async () => {
+  for (const model of ['gemini-3-image', 'openai']) {
+    const poor = await clientOf(gateway, `poor-${model}`, 'free', '0.35');
+    const contents = [{ parts: [{ text: 'A cat' }] }];
+    const ask = (candidateCount: number) =>
+      poor.send('POST', `/v1beta/models/${model}:generateContent`, { contents, generationConfig: { candidateCount } });
+    const refused = await ask(4);
+    assert.equal(refused.status, 402, JSON.stringify(refused.json));
+    assert.equal((await ask(3)).status, 200);
+  }
+});
+
 test('models of conversations are answered as before, and an unknown one is not found', async () => {
   const contents = [{ parts: [{ text: 'Hello' }] }];
   const talk = await alice.send('POST', '/v1beta/models/talk:generateContent', { contents });

@@ -1,6 +1,6 @@
 /** The answer to a `generateContent` request that ordered images: a candidate for each image, as bytes. Pure. */
 import { GatewayError } from '../../../../core/contract/errors.ts';
-import type { JsonObject } from '../../../../core/json/json.ts';
+import { isObject, type JsonObject } from '../../../../core/json/json.ts';
 import type { Usage } from '../../../common/domain/usage.ts';
 import type { Shape, Task } from '../../contract.ts';
 
@@ -23,6 +23,18 @@ export const contentAnswer: Pick<Shape, 'submitted' | 'render'> = {
     responseId: task.id,
   }),
 };
+
+/** The same answer for a client of the specification: snake_case, with the time. */
+export function specAnswer(official: string, created: number): string {
+  return JSON.stringify({ ...(snakeCased(JSON.parse(official)) as JsonObject), created });
+}
+
+function snakeCased(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(snakeCased);
+  if (!isObject(value)) return value;
+  const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [snake(name), snakeCased(member)]));
+}
 
 function usageOf({ made }: Task): JsonObject {
   const usage: Usage = made?.usage ?? {};

@@ -28,8 +28,15 @@ const settings = new Set(['responseModalities', 'imageConfig', 'candidateCount',
 const imageSettings = new Set(['aspectRatio', 'imageSize']);
 const resolutions = ['1k', '2k', '4k'] as const;
 
-/** Whether the body asks for a stream, as clients of the specification do. Throws invalid_request that names the field. */
-export function readContentRequest(bytes: Uint8Array, model: string): Submission & { readonly stream: boolean } {
+interface ContentOrder extends Submission {
+  /** The body asks for a stream, as clients of the specification do. */
+  readonly stream: boolean;
+  /** It has the form that the specification alone has, and is answered in it. */
+  readonly isSpecForm: boolean;
+}
+
+/** Throws invalid_request that names the field. */
+export function readContentRequest(bytes: Uint8Array, model: string): ContentOrder {
   const { json } = readBody(bytes, single);
   const { prompt, references } = conversationOf(json);
   const config = camelCased(objectOf(either(json, 'generationConfig')) ?? {});
@@ -57,7 +64,15 @@ export function readContentRequest(bytes: Uint8Array, model: string): Submission
       resolution: 'generationConfig.imageConfig.imageSize',
     },
   };
-  return { order, waits: true, form: 'base64', callbackUrl: undefined, stream: optionalFlag(json, 'stream') === true };
+  const stream = optionalFlag(json, 'stream') === true;
+  return { order, waits: true, form: 'base64', callbackUrl: undefined, stream, isSpecForm: isSpecForm(json) };
+}
+
+/** As for models of conversations. */
+function isSpecForm(json: JsonObject): boolean {
+  if ((json['stream'] ?? undefined) !== undefined) return true;
+  if ((either(json, 'generationConfig') ?? undefined) !== undefined) return false;
+  return ['candidateCount', 'responseModalities'].some((name) => (either(json, name) ?? undefined) !== undefined);
 }
 
 /** The texts of the instruction and of the user's turns, and the images of all turns: an edit shows what was made before. */
