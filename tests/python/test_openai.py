@@ -63,6 +63,23 @@ class Responses(unittest.TestCase):
             final = stream.get_final_response()
         self.assertIn("Stream it", final.output_text)
 
+    def test_conversation(self):
+        # Kept here, whichever protocol the vendor of the model speaks.
+        for model in (MODEL, "claude-opus-5"):
+            made = client().conversations.create(metadata={"topic": "names"})
+            responses = client().responses
+            responses.create(model=model, input="My name is Ada.", conversation=made.id)
+            responses.create(model=model, input="And yours?", conversation=made.id)
+            items = list(client().conversations.items.list(made.id, order="asc"))
+            self.assertEqual([item.role for item in items], ["user", "assistant", "user", "assistant"])
+            added = client().conversations.items.create(made.id, items=[{"type": "message", "role": "user", "content": "More"}])
+            client().conversations.items.delete(added.data[0].id, conversation_id=made.id)
+            self.assertEqual(len(list(client().conversations.items.list(made.id))), 4)
+            self.assertEqual(client().conversations.retrieve(made.id).metadata, {"topic": "names"})
+            self.assertTrue(client().conversations.delete(made.id).deleted)
+            with self.assertRaises(openai.NotFoundError):
+                client().conversations.retrieve(made.id)
+
     def test_over_a_websocket(self):
         with client().responses.connect() as connection:
             previous = None
@@ -130,6 +147,24 @@ class OtherEndpoints(unittest.TestCase):
         self.assertTrue(files.delete(made.id).deleted)
         with self.assertRaises(openai.NotFoundError):
             files.retrieve(made.id)
+
+    def test_upload_in_parts(self):
+        uploads = client().uploads
+        halves = [b"a first half, ", b"and a second"]
+        made = uploads.create(filename="whole.txt", bytes=sum(map(len, halves)), mime_type="text/plain", purpose="user_data")
+        parts = [uploads.parts.create(made.id, data=half) for half in halves]
+        done = uploads.complete(made.id, part_ids=[part.id for part in parts])
+        self.assertEqual((done.status, done.file.filename), ("completed", "whole.txt"))
+        self.assertEqual(client().files.content(done.file.id).read(), b"".join(halves))
+        left = uploads.create(filename="left.txt", bytes=1, mime_type="text/plain", purpose="user_data")
+        self.assertEqual(uploads.cancel(left.id).status, "cancelled")
+
+    def test_upload_at_once(self):
+        text = b"x" * 3000
+        done = client().uploads.upload_file_chunked(
+            file=text, filename="chunks.txt", bytes=len(text), mime_type="text/plain", purpose="user_data", part_size=1024
+        )
+        self.assertEqual(client().files.content(done.file.id).read(), text)
 
     def test_batch(self):
         lines = [

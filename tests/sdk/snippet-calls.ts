@@ -73,13 +73,15 @@ export async function writeSnippets(folder: string, language: CodeLanguage, acce
     await writeFile(join(place, `snippet.${endings[language]}`), codeOf(language, call, access));
   }
   const name = language === 'javascript' ? 'js' : language;
-  for (const { template } of allTools.flatMap(({ files }) => files.filter((file) => file.language === name))) {
-    if (template === 'langchain') continue;
-    const place = join(folder, template);
-    await mkdir(place, { recursive: true });
-    const text = readFileSync(new URL(`${template}.txt`, templates), 'utf8');
-    await writeFile(join(place, `snippet.${endings[language]}`), fill(text, { ...access, model, name: 'demo' }));
-  }
+  for (const { makes, files } of allTools)
+    for (const { template, language: written } of files) {
+      if (written !== name || template === 'langchain') continue;
+      const place = join(folder, template);
+      await mkdir(place, { recursive: true });
+      const text = readFileSync(new URL(`${template}.txt`, templates), 'utf8');
+      const filling = { ...access, model: makes === 'images' ? 'gpt-image-2' : model, name: 'demo' };
+      await writeFile(join(place, `snippet.${endings[language]}`), fill(text, filling));
+    }
 }
 
 /** PCM of so many seconds, in a file. */

@@ -43,6 +43,11 @@ for (const template of ['openai', 'anthropic', 'google'])
     assert.match(await outputOf(template), /Hello/);
   });
 
+test('the template of the AI SDK for images makes one with a key of the specification', async () => {
+  await outputOf('ai-sdk-images');
+  assert.ok(statSync(join(folder, 'ai-sdk-images', 'made.png')).size > 100);
+});
+
 const hasCurl = () => {
   try {
     execFileSync('curl', ['--version']);

@@ -1,7 +1,9 @@
 /** Models that make images, called by generateContent: relayed to a vendor that speaks it, else by an order; as Google's SDK has them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { createGoogle } from '@ai-sdk/google';
 import { GoogleGenAI } from '@google/genai';
+import { generateText, streamText } from 'ai';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { type RunningVendor, startVendor } from '../../../plugins/sandbox/vendor.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
@@ -67,6 +69,17 @@ for (const model of painters) {
     for await (const chunk of await sdk().models.generateContentStream({ model, contents, config }))
       streamed.push(...pictures(chunk));
     assert.ok(isPng(streamed[0]));
+    await alice.hasPaid(before, parseUsd('0.2'));
+  });
+
+  test(`${model}: the AI SDK has the image, whole and streamed, and each is paid by its price`, async () => {
+    const google = createGoogle({ apiKey: alice.key, baseURL: `${gateway.origin}/v1beta` });
+    const asked = { model: google(model), prompt: 'A cat', maxRetries: 0 };
+    const before = await alice.balance();
+    const whole = await generateText(asked);
+    assert.ok(isPng(whole.files[0]?.base64));
+    const streamed = await streamText(asked).files;
+    assert.ok(isPng(streamed[0]?.base64));
     await alice.hasPaid(before, parseUsd('0.2'));
   });
 
