@@ -144,7 +144,7 @@ for (const family of families) {
       assert.deepEqual([textOf(items[2]), textOf(items[4])], [first.output_text, second.output_text]);
       assert.equal(new Set(items.map((item) => item.id)).size, 5);
       assert.ok(second.usage!.input_tokens > first.usage!.input_tokens);
-      if (family !== 'responses') assert.deepEqual(second.conversation, { id });
+      assert.deepEqual([first.conversation, second.conversation], [{ id }, { id }]);
     });
 
   test(`a turn over WebSocket goes on from the conversation and becomes part of it (${family})`, async () => {
@@ -176,6 +176,45 @@ const json = (body: object) => ({ headers: { 'content-type': 'application/json' 
 const sse = (...events: { type: string }[]) => ({
   headers: { 'content-type': 'text/event-stream' },
   body: events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''),
+});
+
+test('relayed answers name the conversation of the call, keep every other byte, and stay as they are without one', async () => {
+  const { id } = await clientOf(anna).conversations.create();
+  const ask = async (body: object) => {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${anna.key}` };
+    const order = JSON.stringify({ model: 'relayed', input: 'Hi', ...body });
+    return (await fetch(`${house.origin}/v1/responses`, { method: 'POST', headers, body: order })).text();
+  };
+  const echo = `"conversation":{"id":"${id}"}`;
+  const whole = JSON.stringify(response([said('ok "response" {')], { own: [1e3] }));
+  const spread = JSON.stringify(JSON.parse(whole), null, 2);
+  for (const [vendors, expected] of [
+    [whole, whole.replace('{', `{${echo},`)],
+    [spread, spread.replace('{', `{${echo},`)],
+    [
+      whole.replace('"own"', '"conversation": null,"own"'),
+      whole.replace('"own"', `"conversation": {"id":"${id}"},"own"`),
+    ],
+  ] as const)
+    for (const isNamed of [true, false]) {
+      house.replay.play({ headers: { 'content-type': 'application/json' }, body: vendors });
+      assert.equal(await ask(isNamed ? { conversation: id } : {}), isNamed ? expected : vendors);
+    }
+  const begun = response([], { status: 'in_progress', conversation: null });
+  const delta = { type: 'response.output_text.delta', delta: '"response":{', item_id: 'm', output_index: 0 };
+  const { headers, body } = sse({ type: 'response.created', response: begun } as never, delta, {
+    type: 'response.completed',
+    response: response([said('ok')]),
+  } as never);
+  const named = body.replace('"conversation":null', echo).replace(/("response.completed","response":\{)/, `$1${echo},`);
+  for (const isNamed of [true, false]) {
+    house.replay.play({ headers, body });
+    const text = await ask({ stream: true, ...(isNamed ? { conversation: id } : {}) });
+    assert.equal(text, isNamed ? named : body);
+  }
+  // An answer in the other form.
+  house.replay.play({ headers: { 'content-type': 'application/json' }, body: whole });
+  assert.match(await ask({ stream: true, conversation: id }), new RegExp(`"conversation":\\{"id":"${id}"`));
 });
 
 test('a vendor that keeps conversations itself gets the items, and never the id of the gateway', async () => {

@@ -20,7 +20,8 @@ import { RelayedAnswer } from '../transforms/relayed-answer.ts';
 import { makerOf, withoutConversation } from '../translate/call.ts';
 import { ResponseTranslation } from '../translate/response-mapping.ts';
 import { foreignRefusal } from '../translate/upstream-error.ts';
-import { AskedModel } from './asked-model.ts';
+import { askedModel, inConversation } from './answer-edits.ts';
+import { EditedAnswer } from './edited-answer.ts';
 import { type RelayHooks, relayAnswer } from './relay.ts';
 import { changedMembers, type SpokenProtocol } from './variants.ts';
 
@@ -67,10 +68,15 @@ export function relayCall(
   });
 }
 
-/** Over the answer's conversion, if the client is to read the name that it has asked for. */
-function named({ protocol, call }: Opened, reshape: Reshape | undefined, { config }: Tools): Reshape | undefined {
-  if (config.answer_model === 'vendor' || !call.billable) return reshape;
-  return new AskedModel(protocol, call.model, reshape);
+/** Over the answer's conversion, if the client is to read the name that it has asked for, or the conversation that it goes on with. */
+function named(opened: Opened, reshape: Reshape | undefined, { config }: Tools): Reshape | undefined {
+  const { protocol, call, conversation } = opened;
+  if ((config.answer_model === 'vendor' && conversation === undefined) || !call.billable) return reshape;
+  const edits = [
+    ...(config.answer_model === 'vendor' ? [] : [askedModel(protocol, call.model)]),
+    ...(conversation === undefined ? [] : [inConversation(conversation.id)]),
+  ];
+  return new EditedAnswer(protocol, edits, reshape);
 }
 
 function ownNames(exchange: Exchange, { model: name }: Call, target: Target): ReadonlySet<string> {
@@ -143,7 +149,7 @@ function contextOf(exchange: Exchange, opened: Opened, target: Target, tools: To
   return {
     exchangeId: exchange.id,
     call,
-    request: withoutConversation(opened.json, codec),
+    request: withoutConversation(opened.clientJson ?? opened.json, codec),
     query: exchange.request.query,
     createdAt: Math.floor(exchange.receivedAt / 1000),
     now: () => Math.floor(tools.clock.now() / 1000),

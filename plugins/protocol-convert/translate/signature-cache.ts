@@ -83,8 +83,6 @@ export class SignatureCache {
   #set(key: string, entry: Entry): void {
     const earlier = this.#entries.get(key) ?? [];
     const own = earlier.find(({ maker }) => maker === entry.maker);
-    const isEmpty = entry.opaqueState === undefined && entry.kept!.reasoning.length === 0;
-    if (isEmpty && earlier.length === 0) return;
     const others = earlier.filter((other) => other !== own);
     const isSame = own === undefined || JSON.stringify(own) === JSON.stringify(entry);
     const ambiguous = { ...entry, kept: undefined, opaqueState: undefined, size: entryBytes + 2 * key.length };
@@ -136,8 +134,15 @@ export class SignatureCache {
 
   #entry(key: string, maker: string): Entry | undefined {
     const entries = this.#entries.get(key);
+    // It may be the answer without reasoning that goes on.
+    if (entries?.some(isEmpty) === true) return undefined;
     return entries?.find((entry) => entry.maker === maker) ?? (entries?.length === 1 ? entries[0] : undefined);
   }
+}
+
+/** Of an answer that had nothing to remember: what is given for it would be another's. */
+function isEmpty({ kept, opaqueState }: Entry): boolean {
+  return opaqueState === undefined && kept?.reasoning.length === 0;
 }
 
 function by(maker: string, opaqueState: OpaqueState | undefined): { opaqueState?: OpaqueState } {

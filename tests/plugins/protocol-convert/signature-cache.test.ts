@@ -200,13 +200,28 @@ test('makers that answered the same with the same call get their own reasoning e
   assert.deepEqual([recall('one'), recall('two')], ['of one', '']);
 });
 
-test('an answer of one maker without reasoning leaves the other makers none of what a third answered', () => {
+test('an answer without reasoning that came first also makes such a call ambiguous, in the order of any makers', () => {
+  for (const [first, second] of [
+    ['maker', 'maker'],
+    ['one', 'two'],
+  ] as const) {
+    const { memory } = memoryOf();
+    const turns = [user('Go'), assistant(call(counted))];
+    memory.remember('anna', first, [call(counted)], [user('Go')]);
+    memory.remember('anna', second, [thought('PRIVATE', 's1'), call(counted)], [user('Go')]);
+    for (const maker of [first, second, 'other']) assert.deepEqual(memory.recall('anna', turns, maker), turns);
+    memory.remember('anna', second, [thought('PRIVATE', 's1'), call(counted)], [user('Other')]);
+    assert.equal(thoughtIn(memory.recall('anna', [user('Other'), turns[1]!], second)[1]), 'PRIVATE');
+  }
+});
+
+test('an answer of one maker without reasoning leaves all makers none of what others answered', () => {
   const { memory } = memoryOf();
   const turns = [user('Go'), assistant(call(counted))];
   memory.remember('anna', 'one', [thought('of one', 's1'), call(counted)], [user('Go')]);
   memory.remember('anna', 'two', [call(counted)], [user('Go')]);
   const recall = (maker: string) => thoughtIn(memory.recall('anna', turns, maker)[1]);
-  assert.deepEqual([recall('one'), recall('two'), recall('other')], ['of one', '', '']);
+  assert.deepEqual([recall('one'), recall('two'), recall('other')], ['', '', '']);
 });
 
 test('arguments of earlier calls that a client writes in another form keep the conversation the same', () => {

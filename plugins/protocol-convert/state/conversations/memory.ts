@@ -1,6 +1,7 @@
 /** Conversations of a gateway without a database: in memory, the ones used longest ago are dropped first. */
 import { LRUCache } from 'lru-cache';
 import {
+  type AppendBounds,
   type Appended,
   type Block,
   type Bounds,
@@ -42,6 +43,10 @@ export class ConversationMemory implements ConversationBackend {
   }
 
   async usedBytes(accountId: string, now: number): Promise<number> {
+    return this.#used(accountId, now);
+  }
+
+  #used(accountId: string, now: number): number {
     return sumOf(this.#of(accountId, now));
   }
 
@@ -60,16 +65,14 @@ export class ConversationMemory implements ConversationBackend {
     this.#held.delete(keyOf(accountId, id));
   }
 
-  async append(
-    block: Block,
-    now: number,
-    most: Pick<Bounds, 'conversationBytes' | 'conversationItems'>,
-  ): Promise<Appended> {
+  async append(block: Block, now: number, most: AppendBounds): Promise<Appended> {
     const held = this.#alive(block.accountId, block.conversationId, now);
     if (held === undefined) return 'gone';
     if (held.blocks.has(block.name)) return 'appended';
     const items = [...held.items, ...withNewIds(block, new Set(held.items.map(({ id }) => id)))];
     if (bytesOf(items) > most.conversationBytes || items.length > most.conversationItems) return 'full';
+    const added = bytesOf(items) - held.conversation.bytes;
+    if (this.#used(block.accountId, now) + added > most.accountBytes) return 'share';
     this.#set({ ...held.conversation, expiresAt: block.expiresAt }, items, new Set(held.blocks).add(block.name));
     return 'appended';
   }

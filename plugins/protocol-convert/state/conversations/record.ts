@@ -52,7 +52,10 @@ export function boundsFor(conversationBytes: number): Bounds {
   };
 }
 
-export type Appended = 'appended' | 'gone' | 'full';
+/** Of one change. */
+export type AppendBounds = Pick<Bounds, 'conversationBytes' | 'conversationItems' | 'accountBytes'>;
+
+export type Appended = 'appended' | 'gone' | 'full' | 'share';
 
 const idFormat = /^conv_gw[0-9a-f]{32}$/;
 

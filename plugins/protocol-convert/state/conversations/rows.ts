@@ -2,6 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database, Orm } from '../../../common/domain/database.ts';
 import {
+  type AppendBounds,
   type Appended,
   type Block,
   type Bounds,
@@ -54,9 +55,13 @@ export class ConversationRows implements ConversationBackend {
     return row && conversationOf(row, accountId);
   }
 
-  async usedBytes(accountId: string, now: number): Promise<number> {
+  usedBytes(accountId: string, now: number): Promise<number> {
+    return this.#used(this.#database.orm, accountId, now);
+  }
+
+  async #used(orm: Orm, accountId: string, now: number): Promise<number> {
     const [row] = await this.#rows<{ bytes: string }>(
-      this.#database.orm,
+      orm,
       sql`select coalesce(sum(bytes), 0)::text as bytes from ${this.#conversations}
         where account_id = ${accountId} and expires_at > ${instant(now)}`,
     );
@@ -83,7 +88,7 @@ export class ConversationRows implements ConversationBackend {
     );
   }
 
-  append(block: Block, now: number, most: Pick<Bounds, 'conversationBytes' | 'conversationItems'>): Promise<Appended> {
+  append(block: Block, now: number, most: AppendBounds): Promise<Appended> {
     const { accountId, conversationId, name } = block;
     return this.#database.orm.transaction(async (orm) => {
       const [row] = await this.#select(orm, accountId, conversationId, now, sql`for update`);
@@ -98,6 +103,7 @@ export class ConversationRows implements ConversationBackend {
       const bytes = bytesOf(items);
       if (Number(row.bytes) + bytes > most.conversationBytes || there.length + items.length > most.conversationItems)
         return 'full';
+      if ((await this.#used(orm, accountId, now)) + bytes > most.accountBytes) return 'share';
       await this.#insert(orm, block, items, Number(row.last));
       await orm.execute(sql`
         update ${this.#conversations} set item_count = item_count + ${items.length}::int, bytes = bytes + ${bytes}::bigint,

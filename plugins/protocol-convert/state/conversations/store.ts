@@ -6,6 +6,7 @@ import type { Database } from '../../../common/domain/database.ts';
 import { WriteQueue } from '../writes.ts';
 import { ConversationMemory } from './memory.ts';
 import {
+  type AppendBounds,
   type Appended,
   type Block,
   type Bounds,
@@ -34,7 +35,7 @@ export interface ConversationBackend {
   items(accountId: string, id: string): Promise<readonly string[]>;
   setMetadata(accountId: string, id: string, metadata: string, expiresAt: number): Promise<void>;
   delete(accountId: string, id: string): Promise<void>;
-  append(block: Block, now: number, most: Pick<Bounds, 'conversationBytes' | 'conversationItems'>): Promise<Appended>;
+  append(block: Block, now: number, most: AppendBounds): Promise<Appended>;
   deleteItem(accountId: string, id: string, itemId: string): Promise<boolean>;
   deleteExpired(now: number): Promise<void>;
 }
@@ -54,7 +55,7 @@ export class ConversationStore {
   readonly #options: ConversationStoreOptions;
   readonly #bounds: Bounds;
   /** Of answers, which were given and are kept even if they go past the bound, up to twice of it. */
-  readonly #answerBounds: Pick<Bounds, 'conversationBytes' | 'conversationItems'>;
+  readonly #answerBounds: AppendBounds;
   readonly #queue: WriteQueue<Block>;
   #backend: ConversationBackend;
 
@@ -64,6 +65,7 @@ export class ConversationStore {
     this.#answerBounds = {
       conversationBytes: 2 * this.#bounds.conversationBytes,
       conversationItems: 2 * this.#bounds.conversationItems,
+      accountBytes: this.#mostBytes,
     };
     this.#backend = new ConversationMemory(options.memoryBytes);
     this.#queue = new WriteQueue({
@@ -90,8 +92,18 @@ export class ConversationStore {
     const made: Conversation = { id, accountId, metadata, itemCount: 0, bytes: 0, ...times };
     this.#checkSize(made, items, 'items');
     if (!(await this.#ask((backend) => backend.create(made, this.#bounds)))) throw shareUsed();
-    if (items.length > 0) await this.#append(made, items, name);
+    if (items.length > 0) await this.#fill(made, items, name);
     return made;
+  }
+
+  /** A conversation that cannot hold what it was made with is not there. */
+  async #fill(made: Conversation, items: readonly unknown[], name: string): Promise<void> {
+    try {
+      await this.#append(made, items, name);
+    } catch (error) {
+      await this.delete(made);
+      throw error;
+    }
   }
 
   /** Throws not_found for an id that is unknown, expired, or another account's. What earlier calls append is there. */
@@ -169,9 +181,12 @@ export class ConversationStore {
     const now = this.#options.clock.now();
     const kept = itemsToKeep(items, name);
     const block = { accountId, conversationId, name, items: kept, expiresAt: now + this.#options.keepMs };
-    const done = await this.#ask((backend) => backend.append(block, now, this.#bounds));
+    const done = await this.#ask((backend) =>
+      backend.append(block, now, { ...this.#bounds, accountBytes: this.#mostBytes }),
+    );
     if (done === 'gone') throw conversationNotFound(conversationId);
     if (done === 'full') throw conversationFull('items');
+    if (done === 'share') throw shareUsed();
     return kept.map(({ text }) => JSON.parse(text) as JsonObject);
   }
 
@@ -180,7 +195,7 @@ export class ConversationStore {
     for (const block of blocks) {
       const done = await this.#backend.append(block, clock.now(), this.#answerBounds);
       const { conversationId, items } = block;
-      if (done === 'full')
+      if (done === 'full' || done === 'share')
         log.warn({ conversation: conversationId, items: items.length }, 'a conversation is too large for an answer');
     }
   }
@@ -190,6 +205,11 @@ export class ConversationStore {
     const added = itemCount + items.length;
     if (added > conversationItems || bytes + Buffer.byteLength(JSON.stringify(items)) > conversationBytes)
       throw conversationFull(field);
+  }
+
+  /** Of an account, which begins nothing once its share is used up: what runs then may fill one conversation more. */
+  get #mostBytes(): number {
+    return this.#bounds.accountBytes + 2 * this.#bounds.conversationBytes;
   }
 
   async #checkShare(accountId: string): Promise<void> {

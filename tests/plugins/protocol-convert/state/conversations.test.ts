@@ -105,6 +105,24 @@ for (const isStored of [false, true]) {
     }));
 }
 
+for (const isStored of [false, true]) {
+  test(`calls that run at the same time do not fill more than the account's share, ${isStored ? 'in the database' : 'in memory'}`, () =>
+    withStores(isStored, async (open) => {
+      const store = open();
+      const share = 64 * 2_000;
+      const ids: string[] = [];
+      for (let count = 0; count < 45; count++) ids.push((await store.create('anna', '{}', [], `x${count}`)).id);
+      for (const [index, id] of ids.entries()) store.append('anna', id, [message('y'.repeat(3_500))], `y${index}`);
+      await store.flush();
+      let bytes = 0;
+      for (const id of ids) bytes += (await store.get('anna', id)).bytes;
+      assert.ok(bytes > share && bytes <= share + 4_000, `${bytes} of ${share}`);
+      await assert.rejects(store.create('anna', '{}', [user('x')], 'z'), { status: 400 });
+      await assert.rejects(store.add(await store.get('anna', ids.at(-1)!), [user('x')], 'z1'), { status: 400 });
+      await store.create('bert', '{}', [user('x')], 'y0');
+    }));
+}
+
 test('processes on one database append at the same time without mixing their blocks', () =>
   withStores(true, async (open) => {
     const stores = [open(), open(), open()];

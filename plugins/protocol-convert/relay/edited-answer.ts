@@ -1,26 +1,24 @@
-/** Relayed answers under the name by which the client asked for the model; every other byte is the vendor's. */
+/** Relayed answers in which single members are the gateway's; every other byte is the vendor's. */
 
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import { asBuffer, isObject, type JsonObject, tryParseBytes } from '../../../core/json/json.ts';
-import { applyEdits, findPlace, type Place } from '../../../core/json/splice.ts';
 import type { UsageSeen } from '../../common/canonical/reply.ts';
 import { formatFrame } from '../../common/kit/sse.ts';
 import { readFrame } from '../../common/wire/frame.ts';
 import type { AnsweringProtocol, Reshape } from '../../common/wire/protocols.ts';
 import type { Verdict } from '../../common/wire/usage-meter.ts';
-
-const quote = 0x22;
+import type { AnswerEdit } from './answer-edits.ts';
 
 /** Over the conversion that the answer has otherwise, if any, which gets the changed frames. */
-export class AskedModel implements Reshape {
+export class EditedAnswer implements Reshape {
   readonly #protocol: AnsweringProtocol;
-  readonly #name: string;
+  readonly #edits: readonly AnswerEdit[];
   #inner: Reshape | undefined;
   #lastFrame: Buffer | undefined;
 
-  constructor(protocol: AnsweringProtocol, name: string, inner: Reshape | undefined) {
+  constructor(protocol: AnsweringProtocol, edits: readonly AnswerEdit[], inner: Reshape | undefined) {
     this.#protocol = protocol;
-    this.#name = name;
+    this.#edits = edits;
     this.#inner = inner;
   }
 
@@ -55,18 +53,18 @@ export class AskedModel implements Reshape {
   }
 
   whole(json: JsonObject, body: Uint8Array): Uint8Array | Promise<Uint8Array> {
-    const named = this.#edited(asBuffer(body), 0) ?? Buffer.from(JSON.stringify(this.#renamed(json)));
-    if (this.#inner === undefined) return named;
-    const read = named === body ? json : tryParseBytes(named);
-    return this.#inner.whole(isObject(read) ? read : json, named);
+    const edited = this.#edited(asBuffer(body), 0) ?? Buffer.from(JSON.stringify(this.#changed(json)));
+    if (this.#inner === undefined) return edited;
+    const read = edited === body ? json : tryParseBytes(edited);
+    return this.#inner.whole(isObject(read) ? read : json, edited);
   }
 
   frame(raw: Buffer, _read?: unknown, verdict: Verdict = 'pass'): Uint8Array | undefined {
     this.#lastFrame = raw;
-    const named = this.#named(raw);
-    if (this.#inner !== undefined) return this.#inner.frame(named, undefined, verdict);
+    const edited = this.#framed(raw);
+    if (this.#inner !== undefined) return this.#inner.frame(edited, undefined, verdict);
     if (verdict === 'withhold') return undefined;
-    return verdict === 'overdue' ? Buffer.from(this.#protocol.streamEnd ?? '') : named;
+    return verdict === 'overdue' ? Buffer.from(this.#protocol.streamEnd ?? '') : edited;
   }
 
   flush(): Uint8Array | undefined {
@@ -85,47 +83,26 @@ export class AskedModel implements Reshape {
     return this.#inner?.error?.(frames) ?? frames;
   }
 
-  #named(raw: Buffer): Buffer {
+  #framed(raw: Buffer): Buffer {
     const at = raw.indexOf('{');
     if (at === -1) return raw;
     const edited = this.#edited(raw, at);
     if (edited !== undefined) return edited;
     // Data of several lines.
     const read = readFrame(raw);
-    return read === undefined ? raw : Buffer.from(formatFrame(JSON.stringify(this.#renamed(read.json)), read.event));
+    return read === undefined ? raw : Buffer.from(formatFrame(JSON.stringify(this.#changed(read.json)), read.event));
   }
 
   /** undefined: the JSON that begins at `from` is not in one piece. */
   #edited(bytes: Buffer, from: number): Buffer | undefined {
     try {
-      for (const path of this.#places) {
-        // The name alone is found many times faster than its place.
-        if (!bytes.includes(`"${path.at(-1)}"`, from)) continue;
-        const place = findPlace(bytes.subarray(from), path);
-        if (place !== undefined && bytes[from + place.valueStart] === quote) return this.#replaced(bytes, from, place);
-      }
-      return bytes;
+      return this.#edits.reduce((changed, edit) => edit.bytes(changed, from), bytes);
     } catch {
       return undefined;
     }
   }
 
-  #replaced(bytes: Buffer, from: number, { valueStart, end }: Place): Buffer {
-    const edit = { start: from + valueStart, end: from + end, text: JSON.stringify(this.#name) };
-    return asBuffer(applyEdits(bytes, [edit]));
+  #changed(json: JsonObject): JsonObject {
+    return this.#edits.reduce((changed, edit) => edit.json(changed), json);
   }
-
-  #renamed(json: JsonObject): JsonObject {
-    return this.#places.reduce((changed, path) => renamed(changed, path, this.#name), json);
-  }
-
-  get #places(): readonly (readonly string[])[] {
-    return this.#protocol.modelPlaces ?? [];
-  }
-}
-
-function renamed(json: JsonObject, [name, ...rest]: readonly string[], text: string): JsonObject {
-  const value = json[name!];
-  if (rest.length === 0) return typeof value === 'string' ? { ...json, [name!]: text } : json;
-  return isObject(value) ? { ...json, [name!]: renamed(value, rest, text) } : json;
 }
