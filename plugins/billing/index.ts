@@ -16,7 +16,7 @@ import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { ledgerQueries, payments } from '../common/domain/admin/ledger.ts';
 import { requestSumsAudit } from '../common/domain/admin/requests.ts';
 import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
-import { attempts, call, spendGuard, usageReport, vendorBatch } from '../common/domain/calls.ts';
+import { attempts, call, conversation, spendGuard, usageReport, vendorBatch } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import {
   type Authorization,
@@ -37,6 +37,7 @@ import { audit } from './audit/audit.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { commandsOf } from './commands/ledger.ts';
 import { type Config, configSchema } from './config.ts';
+import { Estimates } from './estimates/unreported.ts';
 import { overdraftNotices, unlimitedOperations } from './grants/bound.ts';
 import { readPaying } from './grants/funds.ts';
 import { type Files, nodeFiles } from './journal/segments.ts';
@@ -55,7 +56,7 @@ import { reportImpossible } from './reservations/impossible.ts';
 import { holdWithin, keySpend } from './reservations/key-spend.ts';
 import type { Verdict } from './reservations/outcome.ts';
 import type { Reservations } from './reservations/reservations.ts';
-import { HoldGuard, settle } from './reservations/settle.ts';
+import { HoldGuard, judged, settle } from './reservations/settle.ts';
 import type { Terms } from './reservations/terms.ts';
 import { auditWith, RestoreWatch } from './restores/watch.ts';
 import { type BillingRuntime, journalDirectory, openBillingRuntime } from './runtime.ts';
@@ -87,7 +88,7 @@ export default definePlugin<Config>({
     provides: [ledger, pool, funds, authorizations, ledgerQueries, callRows],
   },
   requires: [call, caller, model],
-  optional: [plan, priceRatio, instead],
+  optional: [plan, priceRatio, instead, conversation],
   sets: [spendGuard, authorization, callRow, heldEstimate],
   requiresAtEnd: [attempts, usageReport],
   setup: (host, config) => setUpBilling(host, config, nodeFiles),
@@ -106,6 +107,7 @@ export async function setUpBilling(
   const state: State = { config, rules: rulesOf(config), runtime: undefined };
   const storage = { store, rows, files };
   const { ledgerService, authorizationStore, caps, commands, watch } = provideServices(host, state, storage);
+  const estimates = new Estimates();
   return {
     applies: (endpoint) => endpoint.handle === undefined || endpoint.deferred === true,
     reloads: ['hold'],
@@ -128,7 +130,7 @@ export async function setUpBilling(
         exchange.set(authorization, authorizationOf(exchange, authorizationStore, caps, host.clock.now()));
         return next();
       }
-      const opening = startHold(exchange, { reservations: runtime.reservations, caps, rules, host });
+      const opening = startHold(exchange, { reservations: runtime.reservations, caps, rules, host, estimates });
       // The account is normally in memory, and no wait is needed.
       return opening === undefined ? next() : opening.then(() => next());
     },
@@ -280,6 +282,7 @@ interface CallServices {
   readonly caps: Caps;
   readonly rules: HoldRules;
   readonly host: Host;
+  readonly estimates: Estimates;
 }
 
 /** Holds the money, and ensures that the hold ends with the exchange. */
@@ -308,28 +311,39 @@ async function takeForAll(take: (terms: Terms) => Hold | Promise<Hold>, terms: T
   }
 }
 
-function settleAtEnd(exchange: Exchange, { reservations, caps, host }: CallServices, hold: Hold): void {
-  let verdict: Verdict | undefined;
-  const end = (outcome: Outcome['kind']) => {
-    const judged = settle(exchange, reservations, hold, outcome);
-    verdict = judged;
+function settleAtEnd(exchange: Exchange, { reservations, caps, host, estimates }: CallServices, hold: Hold): void {
+  const finish = (verdict: Verdict) => {
+    settle(exchange, reservations, hold, verdict);
     const at = host.clock.now();
+    estimates.ended(exchange, hold.terms, verdict, at);
     if (hold.terms.cap === undefined && hold.spent !== undefined) caps.charged(hold.terms.keyId, hold.spent, at);
-    recordEnd(exchange, at, hold, judged);
-    if (judged.kind === 'SETTLE' && judged.impossible !== undefined)
+    recordEnd(exchange, at, hold, verdict);
+    if (verdict.kind === 'SETTLE' && verdict.impossible !== undefined)
       reportImpossible(host, exchange.find(attempts)?.at(-1));
+  };
+  let counting: Promise<void> | undefined;
+  /** A promise only where the prompt has to be counted. */
+  const end = (outcome: Outcome['kind']): undefined | Promise<void> => {
+    const verdict = judged(exchange, hold, outcome);
+    const isEstimate = verdict.kind === 'SETTLE' && verdict.estimated;
+    const likely = isEstimate ? estimates.of(exchange, hold.terms, host.clock.now()) : undefined;
+    if (likely instanceof Promise) return likely.then((known) => finish(judged(exchange, hold, outcome, known)));
+    finish(likely === undefined ? verdict : judged(exchange, hold, outcome, likely));
+    return undefined;
   };
   // A crash after the client has the whole answer must not lose its charge, so the charge is in the journal first.
   exchange.beforeEnd((outcome) => {
     // A hedge's other attempt may still run and counts too; it is awaited after the client has its answer.
     if (exchange.find(attempts)?.some(({ hedge }) => hedge === true) === true) return undefined;
-    end(outcome);
-    return reservations.written();
+    counting = end(outcome);
+    // What is counted is an estimate: the client does not wait for it.
+    return counting === undefined ? reservations.written() : undefined;
   });
-  exchange.defer((outcome) => {
-    if (verdict === undefined) end(outcome.kind);
+  exchange.defer((outcome) => (hold.ended ? undefined : (counting ?? end(outcome.kind))));
+  exchange.beforeFirstByte((sending) => {
+    estimates.sending(sending, hold.terms);
+    return reservations.sent(hold, sending.find(attempts)?.at(-1));
   });
-  exchange.beforeFirstByte((sending) => reservations.sent(hold, sending.find(attempts)?.at(-1)));
   exchange.set(spendGuard, new HoldGuard(reservations, hold));
   exchange.set(callRow, { complete: (facts) => hold.ended && reservations.complete(hold.terms, facts) });
   recordHeld(exchange, hold);

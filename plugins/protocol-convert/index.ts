@@ -35,6 +35,7 @@ import {
 } from '../common/wire/protocols.ts';
 import { configSchema, type ProtocolConvertConfig } from './config.ts';
 import type { Tools } from './dependencies.ts';
+import { KeptRequests } from './metering/kept-requests.ts';
 import { openProbes } from './probe/probe.ts';
 import { completions } from './protocols/completions.ts';
 import { protocols, versionPrefixes } from './protocols/index.ts';
@@ -85,15 +86,16 @@ export default definePlugin<ProtocolConvertConfig>({
     host.provide(upstreamProbes, openProbes({ ...host, protocolNamed: known.named }));
     const state = openState(host, config.state, responses);
     const keptFiles = new KeptFiles(() => host.find(uploadedFiles), config.media);
-    const isPainter = (name: string) => host.find(catalog)?.find(name)?.kind === 'image';
-    const offered = once(() => offeredBy(known, config.expose, { state, keptFiles, isPainter }));
-    const secret = config.seal_secret === '' ? undefined : config.seal_secret;
+    const opening: OpeningTools = {
+      ...{ state, keptFiles, keptRequests: new KeptRequests() },
+      isPainter: (name) => host.find(catalog)?.find(name)?.kind === 'image',
+    };
+    const offered = once(() => offeredBy(known, config.expose, opening));
     const tools: Tools = {
       clock: host.clock,
       log: host.log,
       protocolNamed: known.named,
-      sealer:
-        host.mode === 'serve' ? await Sealer.open(host.commonDirectory, secret, host.random) : Sealer.idle(host.random),
+      sealer: await sealerOf(host, config),
       signatureCache: new SignatureCache(host.clock),
       responseRecorder: state.keeper,
       ids: state.ids,
@@ -127,6 +129,10 @@ export default definePlugin<ProtocolConvertConfig>({
     return instance;
   },
 });
+
+function sealerOf({ mode, commonDirectory, random }: Host, { seal_secret: secret }: ProtocolConvertConfig) {
+  return mode === 'serve' ? Sealer.open(commonDirectory, secret || undefined, random) : Sealer.idle(random);
+}
 
 function converting(tools: Tools): NonNullable<PluginInstance['handle']> {
   return function protocolConvert(exchange, next) {
@@ -190,6 +196,7 @@ function exposedTo(known: KnownProtocols, expose: readonly string[] | undefined)
 interface OpeningTools {
   readonly state: ResponseState;
   readonly keptFiles: KeptFiles;
+  readonly keptRequests: KeptRequests;
   /** Whether a model makes images. */
   readonly isPainter: (model: string) => boolean;
 }
@@ -221,7 +228,7 @@ function unknownNames(known: KnownProtocols, expose: readonly string[] = []): Fa
 function endpointOf(
   protocol: Protocol,
   endpoint: ProtocolEndpoint,
-  { state, keptFiles, isPainter }: OpeningTools,
+  { state, keptFiles, keptRequests, isPainter }: OpeningTools,
 ): Endpoint {
   const { imageCall } = protocol;
   const begin = (body: RequestBody, exchange: Exchange, sent: RequestBody) => {
@@ -232,7 +239,7 @@ function endpointOf(
         : asked;
     exchange.set(call, request.call);
     exchange.set(opened, request);
-    exchange.set(conversation, new RequestConversation(exchange, request));
+    exchange.set(conversation, new RequestConversation(exchange, request, keptRequests));
     if (state.resolver.isInConversation(request)) return inConversation(exchange, request, sent);
     return state.ids.check(exchange, request, state.resolver.resolve(exchange, request));
   };

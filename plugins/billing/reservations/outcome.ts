@@ -1,10 +1,11 @@
 /** The charge for a finished exchange: the outcome table, row by row. Pure. */
 import type { Outcome } from '../../../core/contract/contract.ts';
-import type { Attempt, UsageReport } from '../../common/domain/calls.ts';
+import type { Attempt, Unreported, UsageReport } from '../../common/domain/calls.ts';
 import { isDelivered, type ServedAnswer, type ServedBy } from '../../common/domain/ledger.ts';
 import type { Services } from '../../common/domain/prices.ts';
 import { readCount, type Usage, type UsageClass } from '../../common/domain/usage.ts';
 import { type AskedUsage, type ModelSize, possibleUsage } from '../../common/wire/possible-usage.ts';
+import type { Likely } from '../estimates/prompt-memory.ts';
 import type { AttemptNote, SentAttempt } from '../journal/records.ts';
 
 export interface Ending {
@@ -23,6 +24,8 @@ export interface Ending {
   readonly seenOutput: number;
   /** The answer was stopped because it could not be paid further: the output seen is charged. */
   readonly unpaid?: boolean;
+  /** What stands in for what the vendor has not reported; absent: sizes. */
+  readonly likely?: Likely | undefined;
 }
 
 /** Prefix of a charge's reason for an answer without an attempt; its source follows. */
@@ -127,25 +130,50 @@ function settlement(ending: Ending, reported: Usage | undefined): Settlement {
   const { inputTokens, counted } = asked;
   const reason = outcome === 'client_left' ? 'client_left' : outcome === 'failed' ? 'cut' : 'answered';
   if (report === undefined || reported === undefined) {
-    const usage = { input: inputTokens, output: seenOutput, ...counted };
+    const usage = { ...(ending.likely?.prompt ?? { input: inputTokens }), output: seenOutput, ...counted };
     const terminal = report?.terminal ?? false;
     return { kind: 'SETTLE', reason: reason === 'answered' ? 'no_usage' : reason, usage, estimated: true, terminal };
   }
   const believed = believable(reported, inputTokens, seenOutput, counted);
   const seen = report.seen ?? { bytes: seenOutput, tokens: seenOutput };
-  const usage = possibleUsage(believed, asked, size, seen);
+  const possible = possibleUsage(believed, asked, size, seen);
+  const usage = possible === reported ? refined(possible, report.unreported, ending.likely, inputTokens) : possible;
   return {
     kind: 'SETTLE',
     reason,
     usage,
-    impossible: usage === reported ? undefined : reported,
-    estimated: usage !== reported || report.estimated,
+    impossible: possible === reported ? undefined : reported,
+    estimated: possible !== reported || report.estimated,
     terminal: report.terminal,
     finish: report.finish,
     upstreamId: report.upstreamId,
     services: report.services,
     media: report.media,
   };
+}
+
+/** With better estimates in the place of those by sizes, never above these. */
+function refined(
+  usage: Usage,
+  missing: Unreported | undefined,
+  likely: Likely | undefined,
+  inputTokens: number,
+): Usage {
+  if (missing === undefined || likely === undefined) return usage;
+  const { prompt, tokensPerByte } = likely;
+  const better: { [K in UsageClass]?: number } = { ...usage };
+  if (missing.prompt && prompt !== undefined) {
+    const reported = (usage.input ?? 0) - inputTokens;
+    if (reported > 0) better.input = reported;
+    else delete better.input;
+    for (const name in prompt)
+      better[name as UsageClass] = (better[name as UsageClass] ?? 0) + prompt[name as UsageClass]!;
+  }
+  if (missing.tokens > 0 && tokensPerByte !== undefined) {
+    const tokens = Math.min(missing.tokens, Math.ceil(missing.bytes * tokensPerByte));
+    better.output = (usage.output ?? 0) - missing.tokens + tokens;
+  }
+  return better;
 }
 
 function hasCounts(usage: Usage): boolean {

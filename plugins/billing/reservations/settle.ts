@@ -4,35 +4,36 @@ import { type Attempt, attempts, call, type SpendGuard, usageReport } from '../.
 import { servedBy } from '../../common/domain/ledger.ts';
 import type { Model } from '../../common/domain/models.ts';
 import { unknownSize } from '../../common/wire/possible-usage.ts';
+import type { Likely } from '../estimates/prompt-memory.ts';
 import { type Hold, sentAttempts, serveBy } from './hold.ts';
 import { attemptNotes, judge, type Verdict } from './outcome.ts';
 import type { Reservations } from './reservations.ts';
 import { termsOfAttempt } from './terms.ts';
 import { possibleLoss, share } from './written-off.ts';
 
-export function settle(exchange: Exchange, reservations: Reservations, hold: Hold, outcome: Outcome['kind']): Verdict {
+/** `likely`: what stands in for what was not reported. */
+export function judged(exchange: Exchange, hold: Hold, outcome: Outcome['kind'], likely?: Likely): Verdict {
   const list = exchange.find(attempts) ?? [];
   // A model of which no target could be asked has served nothing.
   hold.terms = termsOfAttempt(hold.terms, list.at(-1)?.number ?? 0);
-  const sent = sentAttempts(hold);
-  const report = exchange.find(usageReport);
   const { seenOutput, unpaid, terms } = hold;
-  const served = exchange.find(servedBy);
-  const asked = exchange.get(call);
-  const size = terms.entry ?? unknownSize;
-  const verdict = judge({
+  return judge({
     attempts: list,
-    sent,
-    report,
+    sent: sentAttempts(hold),
+    report: exchange.find(usageReport),
     outcome,
-    served,
+    served: exchange.find(servedBy),
     seenOutput,
     unpaid,
-    asked,
-    size,
+    asked: exchange.get(call),
+    size: terms.entry ?? unknownSize,
+    likely,
   });
-  reservations.settle(hold, verdict, share(attemptNotes(list, sent), list, verdict, terms));
-  return verdict;
+}
+
+export function settle(exchange: Exchange, reservations: Reservations, hold: Hold, verdict: Verdict): void {
+  const list = exchange.find(attempts) ?? [];
+  reservations.settle(hold, verdict, share(attemptNotes(list, hold.sent), list, verdict, hold.terms));
 }
 
 /** Compares a running answer with the hold. */

@@ -126,6 +126,17 @@ export interface UsageReport {
   readonly media?: readonly string[];
   /** The answer's text as it passed; absent: it has none. */
   readonly seen?: SeenAnswer;
+  /** What of the usage stands for counts that the vendor has not reported; absent: nothing. */
+  readonly unreported?: Unreported | undefined;
+}
+
+/** Counts that were made from sizes. */
+export interface Unreported {
+  /** `Call.inputTokens` is part of the usage. */
+  readonly prompt: boolean;
+  /** Text of the answer that no report covers, and the output tokens that stand for it. */
+  readonly bytes: number;
+  readonly tokens: number;
 }
 
 export const usageReport = defineContextKey<UsageReport>('usage');
@@ -166,6 +177,13 @@ export interface Conversation {
   hasSideEffects?(): boolean;
   /** Kinds of media that it shows, earlier turns included. Reads the whole request. Absent: not known. */
   mediaKinds?(): ReadonlySet<string>;
+  /** A number that the requests of one conversation share with few others; odd: they declare tools. */
+  readonly mark?: number;
+  /** Keeps the request for `countPrompt` until it is to be forgotten. Not a large one, nor where many are kept. */
+  keep?(): void;
+  forget?(): void;
+  /** Tokens of the prompt by a public vocabulary; undefined: the request was not kept, or cannot be read. */
+  countPrompt?(): Promise<number | undefined>;
 }
 
 export const conversation = defineContextKey<Conversation>('conversation');

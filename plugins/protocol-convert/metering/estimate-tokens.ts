@@ -8,15 +8,29 @@ const turnTokens = 4;
 const callTokens = 8;
 const toolTokens = 12;
 
+/** Tokens of media whose size in tokens is not known: bounds, which vendors rarely reach, or what is usual. */
+interface MediaTokens {
+  readonly image: number;
+  /** By the length as base64, where the bytes are in the request. */
+  other(base64Length: number | undefined): number;
+}
+const boundMedia: MediaTokens = {
+  image: imageTokens,
+  other: (length) => (length === undefined ? remoteMediaTokens : mediaTokens(length)),
+};
+/** Of one picture of usual size, and one page. */
+export const usualMedia: MediaTokens = { image: 1_000, other: () => 2_000 };
+
 /** Texts to tokenize, and tokens that are known already. */
 interface Tally {
+  readonly media: MediaTokens;
   readonly texts: string[];
   tokens: number;
 }
 
 /** An estimate of the input tokens of the prompt: system, turns, tools, media, the format of the answer. */
-export async function estimateTokens(prompt: Prompt): Promise<number> {
-  const tally: Tally = { texts: [], tokens: 0 };
+export async function estimateTokens(prompt: Prompt, media = boundMedia): Promise<number> {
+  const tally: Tally = { media, texts: [], tokens: 0 };
   for (const turn of prompt.turns) {
     tally.tokens += turnTokens;
     for (const part of turn.parts) addPart(part, tally);
@@ -52,8 +66,8 @@ function addPart(part: Part, tally: Tally): void {
 function addMedia({ kind, source, name, context }: MediaPart, tally: Tally): void {
   for (const text of [name, context]) if (text !== undefined) tally.texts.push(text);
   if (source.form === 'text') tally.texts.push(source.text);
-  else if (kind === 'image') tally.tokens += imageTokens;
-  else tally.tokens += source.form === 'bytes' ? mediaTokens(source.base64.length) : remoteMediaTokens;
+  else if (kind === 'image') tally.tokens += tally.media.image;
+  else tally.tokens += tally.media.other(source.form === 'bytes' ? source.base64.length : undefined);
 }
 
 /** A vendor's own tool adds a line to its instructions; the content is unknown. */

@@ -2,7 +2,7 @@
  * The usage report of one answer, computed on each read, so that it is right for complete, cut and abandoned answers.
  */
 
-import type { Call, UsageReport } from '../../common/domain/calls.ts';
+import type { Call, Unreported, UsageReport } from '../../common/domain/calls.ts';
 import type { Services } from '../../common/domain/prices.ts';
 import type { Usage } from '../../common/domain/usage.ts';
 import { isPossibleAnswer, type ModelSize, type SeenAnswer } from '../../common/wire/possible-usage.ts';
@@ -71,6 +71,13 @@ export class LiveReport implements UsageReport {
   get seen(): SeenAnswer {
     const { bytes, frames } = this.#usageMeter.text;
     return { bytes, tokens: answerTokens(bytes, frames) };
+  }
+
+  get unreported(): Unreported | undefined {
+    const { text, reading } = this.#usageMeter;
+    if (!this.estimated) return undefined;
+    const bytes = reading.hasOutput ? text.bytesUnreported : text.bytes;
+    return { prompt: !reading.hasInput, bytes, tokens: this.#missingOutput() };
   }
 
   get finish(): string | undefined {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Call } from '../../../plugins/common/domain/calls.ts';
 import { type Opened, opened } from '../../../plugins/common/wire/protocols.ts';
+import { KeptRequests } from '../../../plugins/protocol-convert/metering/kept-requests.ts';
 import {
   openingOf,
   RequestConversation,
@@ -13,7 +14,7 @@ import { fakeExchange } from '../../helpers/fakes.ts';
 function told(protocol: string, json: Opened['json']) {
   const request = { json, call: { protocol } as Call } as Opened;
   const exchange = fakeExchange({ facts: [[opened, request]] });
-  return { exchange, conversation: new RequestConversation(exchange, request) };
+  return { exchange, conversation: new RequestConversation(exchange, request, new KeptRequests()) };
 }
 const nameIn = (protocol: string, json: Opened['json']) => told(protocol, json).conversation.name;
 

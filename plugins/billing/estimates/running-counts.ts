@@ -1,0 +1,59 @@
+/** Running sums of what a target's calls were estimated at and what they were counted at. */
+import type { Usage } from '../../common/domain/usage.ts';
+
+/** Calls that a ratio needs at least. */
+const fewest = 3;
+/** After so many the sums are halved, so that newer calls count more. */
+const most = 64;
+/** Powers of two of a prompt's size. */
+const sizes = 22;
+
+/** Of a prompt: by its size, since what vendors add to it weighs more in small ones. */
+export class SizeCounts {
+  readonly #calls = new Array<number>(sizes).fill(0);
+  readonly #asked = new Array<number>(sizes).fill(0);
+  readonly #counted = new Array<number>(sizes).fill(0);
+
+  add(asked: number, counted: number): void {
+    const size = sizeOf(asked);
+    if (this.#calls[size]! >= most) this.#halve(size);
+    this.#calls[size]!++;
+    this.#asked[size]! += asked;
+    this.#counted[size]! += counted;
+  }
+
+  /** Counted tokens for each of the estimate; undefined: too few calls of such a size. */
+  ratio(asked: number): number | undefined {
+    const size = sizeOf(asked);
+    return this.#calls[size]! < fewest ? undefined : this.#counted[size]! / this.#asked[size]!;
+  }
+
+  #halve(size: number): void {
+    for (const sums of [this.#calls, this.#asked, this.#counted]) sums[size] = sums[size]! / 2;
+  }
+}
+
+const sizeOf = (tokens: number): number => Math.min(sizes - 1, 31 - Math.clz32(Math.max(1, Math.min(tokens, 2 ** 30))));
+
+/** Of an answer's text. */
+export class AnswerCounts {
+  #bytes = 0;
+  #tokens = 0;
+
+  /** Reasoning counts where its text has passed: no text has more than a token in two bytes. */
+  add({ output = 0, reasoning = 0 }: Usage, bytes: number): void {
+    const tokens = 2 * (output + reasoning) <= bytes ? output + reasoning : output;
+    if (tokens === 0 || bytes < tokens) return;
+    this.#bytes += bytes;
+    this.#tokens += tokens;
+    if (this.#bytes < halvedBytes) return;
+    this.#bytes /= 2;
+    this.#tokens /= 2;
+  }
+
+  get tokensPerByte(): number | undefined {
+    return this.#bytes === 0 ? undefined : this.#tokens / this.#bytes;
+  }
+}
+
+const halvedBytes = 256 * 1024;
