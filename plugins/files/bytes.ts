@@ -1,5 +1,8 @@
 /** The interface of byte stores, and the names of their objects. */
 
+/** Images that may hold scripts. */
+export const svgType = 'image/svg+xml';
+
 /** Bytes in memory, or a file by its path under the directory of files; the store may move that file. */
 export type StoredContent = Uint8Array | { readonly path: string };
 

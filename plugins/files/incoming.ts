@@ -13,19 +13,19 @@ import type { FileContent, FileVendor } from '../common/domain/stored-files.ts';
 import { type FetchWay, GuardedClient, type GuardOptions, Unfetchable } from '../common/kit/fetch/guarded-fetch.ts';
 import { kindOfMedia } from '../common/kit/media-types.ts';
 import { sniffBytes } from '../common/kit/sniff.ts';
-import type { StoredContent } from './bytes.ts';
+import { type StoredContent, svgType } from './bytes.ts';
 import { isNoSpace } from './disk-space.ts';
 import { Semaphore } from './semaphore.ts';
 import { storageFull } from './sql.ts';
 
-/** Types that browsers show without running content. */
+/** Types that browsers show without running content; what an SVG holds runs nowhere, as it is served in a sandbox. */
 const servable = new Set([
-  ...['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif'],
+  ...['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif', svgType],
   ...['video/mp4', 'video/webm', 'video/quicktime'],
 ]);
 
-/** Enough for every signature. */
-const headBytes = 64;
+/** Enough for every signature, and for what precedes the first element of an SVG. */
+const headBytes = 1_024;
 const firstPauseMs = 300;
 /** An older incoming file is a leftover of a process that has ended. */
 const leftoverMs = 2 * 3_600_000;
@@ -169,13 +169,21 @@ class Gauge {
 }
 
 function checkedType(bytes: Uint8Array, kind: Kind): string {
-  const mediaType = sniffBytes(bytes);
+  const mediaType = sniffBytes(bytes) ?? (isSvg(bytes) ? svgType : undefined);
   if (bytes.length === 0) throw new Unfetchable('it is empty');
   if (mediaType === undefined) throw new Unfetchable(`it is no ${kind}`);
   if (kindOfMedia(mediaType) !== kind || !servable.has(mediaType)) {
     throw new Unfetchable(`it is ${mediaType}, which is not kept as ${kind}`);
   }
   return mediaType;
+}
+
+/** A text whose first element is `svg`, behind a declaration, comments and a document type. */
+function isSvg(bytes: Uint8Array): boolean {
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, headBytes)).toString('utf8');
+  return /^\uFEFF?\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:[^-]|-(?!->))*-->\s*)*(?:<!DOCTYPE\s+svg[^>]*>\s*)?(?:<!--(?:[^-]|-(?!->))*-->\s*)*<svg[\s>]/i.test(
+    head,
+  );
 }
 
 /** Throws for a failure that no further attempt mends. */

@@ -2,7 +2,7 @@
 import type { ClientRequest, Headers } from '../../core/contract/message.ts';
 import type { KeptFile } from '../common/domain/stored-files.ts';
 import { extensionOf } from '../common/kit/media-types.ts';
-import type { Span } from './bytes.ts';
+import { type Span, svgType } from './bytes.ts';
 
 /** Without a span there is no body. */
 export interface Serving {
@@ -46,8 +46,12 @@ export function servingOf(
 }
 
 export function dispositionOf({ id, mediaType }: KeptFile): string {
-  return `inline; filename="${id}.${extensionOf(mediaType)}"`;
+  // A page of its own would run what an SVG holds.
+  const how = mediaType === svgType ? 'attachment' : 'inline';
+  return `${how}; filename="${id}.${extensionOf(mediaType)}"`;
 }
+
+const policy = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'";
 
 function headersOf(file: KeptFile, tag: string, until: number, now: number): Headers {
   const seconds = Math.max(0, Math.floor((Math.min(until, file.expiresAt) - now) / 1000));
@@ -61,7 +65,7 @@ function headersOf(file: KeptFile, tag: string, until: number, now: number): Hea
     'content-disposition': dispositionOf(file),
     // Content type as sniffed; browsers show the file but run nothing in it.
     'x-content-type-options': 'nosniff',
-    'content-security-policy': "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'",
+    'content-security-policy': file.mediaType === svgType ? `${policy}; sandbox` : policy,
     'cross-origin-resource-policy': 'cross-origin',
     'referrer-policy': 'no-referrer',
   };

@@ -82,6 +82,7 @@ export function kindOfMedia(mediaType: string): MediaKind {
 
 const extensions = new Map(Object.entries(typesByExtension).map(([ending, type]) => [type, ending]));
 extensions.set('image/jpeg', 'jpg');
+extensions.set('image/svg+xml', 'svg');
 
 /** The ending of files of a type, without the dot; `bin` where none is known. */
 export function extensionOf(mediaType: string): string {

@@ -7,6 +7,7 @@ import { sql } from 'drizzle-orm';
 import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { ByteStore } from '../../../plugins/files/bytes.ts';
+import { servingOf } from '../../../plugins/files/serving.ts';
 import { openDatabase } from '../../helpers/database.ts';
 import { startBucket, type TestBucket } from '../../helpers/s3.ts';
 import { mp4, never, openRooms, owner, png, type Rooms } from './setup.ts';
@@ -311,12 +312,30 @@ test('a bucket that is not there is an error without its words', () =>
     assert.ok(!error.message.includes('bucket'));
   }));
 
+const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>');
+
+test('an SVG is kept, and goes out as an attachment in a sandbox, whatever precedes its first element', () =>
+  withRooms({}, async ({ keeper }) => {
+    for (const before of ['', '\uFEFF', '<?xml version="1.0"?>\n<!-- made -->\n<!DOCTYPE svg PUBLIC "x">\n']) {
+      const kept = await keeper.keep(Buffer.concat([Buffer.from(before), svg]), 'image', owner(), never);
+      assert.equal(kept.mediaType, 'image/svg+xml');
+      for (const range of [undefined, 'bytes=0-9']) {
+        const request = { headers: range === undefined ? {} : { range } };
+        const { headers } = servingOf(kept, request, kept.expiresAt, kept.expiresAt - 1_000);
+        assert.match(headers['content-security-policy']!, /; sandbox$/);
+        assert.equal(headers['content-disposition'], `attachment; filename="${kept.id}.svg"`);
+        assert.equal(headers['x-content-type-options'], 'nosniff');
+      }
+    }
+  }));
+
 test('what is no image or film, or larger than allowed, is not kept', () =>
   withRooms({ file_limit: 1000 }, async ({ keeper, directory }) => {
-    const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>');
+    const page = Buffer.from('<html><body><svg xmlns="http://www.w3.org/2000/svg"/></body></html>');
     const pdf = Buffer.from('%PDF-1.7 and more');
     for (const [bytes, kind] of [
-      [svg, 'image'],
+      [page, 'image'],
+      [svg, 'video'],
       [pdf, 'image'],
       [png, 'video'],
       [mp4, 'video'],
