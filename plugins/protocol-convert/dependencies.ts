@@ -9,9 +9,12 @@ import type { Prompt } from '../common/canonical/prompt.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { dropped } from '../common/domain/calls.ts';
 import type { ErrorShape } from '../common/domain/error-shape.ts';
+import { model } from '../common/domain/models.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 import type { Traits } from '../common/domain/traits.ts';
 import type { CallTransform } from '../common/wire/call-transforms.ts';
+import { isToolPriced } from '../common/wire/hosted-tools.ts';
+import type { IsPriced } from '../common/wire/named.ts';
 import type { ProtocolConvertConfig } from './config.ts';
 import type { SpokenProtocol } from './relay/variants.ts';
 import type { IdGuard } from './state/id-guard.ts';
@@ -90,6 +93,12 @@ export function recordConversion(
     conversion,
     droppedFields.length === 0 ? null : droppedFields.join(', '),
   ]);
+}
+
+/** Tools of the vendor of which runs have a price for the model that serves; without a price list, all. */
+export function pricedTools(exchange: Exchange, at: number): IsPriced {
+  const prices = exchange.find(model)?.prices;
+  return (name) => prices === undefined || isToolPriced(prices, at, name);
 }
 
 /** The account that sealed texts and stored responses belong to; without `auth` all clients share one. */

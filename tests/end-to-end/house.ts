@@ -126,7 +126,7 @@ export interface House {
 
 export const usdInNano = 1_000_000_000n;
 /** What every model here costs, in USD per million tokens; one input token is 1,000 nano-USD. */
-const price = { input: 1, cache_read: 0.1, output: 2 };
+const price = { input: 1, cache_read: 0.1, output: 2, call: 0 };
 
 /** All four protocols at one origin. */
 export const speaks = (origin: string) => ({

@@ -3,9 +3,10 @@
  * the vendor keeps. The one rule for every protocol: each is metered, or the request is refused by the field's name. Pure.
  */
 import { GatewayError } from '../../../core/contract/errors.ts';
-import { table } from '../../../core/contract/table.ts';
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json/json.ts';
+import { isObject, type JsonObject, listOf } from '../../../core/json/json.ts';
 import type { Target } from '../domain/upstreams.ts';
+import type { UsageClass } from '../domain/usage.ts';
+import { asksSearch, chargeOf, knowsTools, namesIn, readTools, searchMembers } from './hosted-tools.ts';
 import type { VendorId } from './protocols.ts';
 
 /** Clients get the same error for unknown ids, expired ids and ids of other accounts. */
@@ -62,11 +63,77 @@ const deepest = 20;
  */
 export function refuseUnmetered(protocol: string, json: JsonObject, own: OwnNames, left: readonly string[] = []): void {
   for (const key in json) if (!unread.has(key) && !left.includes(key)) refuseMember(key, json[key], key, own);
-  if (left.includes('tools')) return;
-  const read = (tools: unknown, field: string) => refuseTools(protocol, tools, field, own);
-  read(json['tools'], 'tools');
-  if (protocol === 'messages') readAdditions(json['messages'], read);
-  if (protocol === 'responses') readItems(json['input'], read);
+  if (left.includes('tools') || !knowsTools(protocol)) return;
+  readTools(protocol, json, (tools, field) => {
+    eachTool(tools, field, (tool, at) => refuseTool(protocol, tool, at, own));
+  });
+}
+
+/** Whether a run that is counted by this class has a price, which may be 0. */
+export type IsPriced = (name: UsageClass) => boolean;
+
+/** Throws invalid_request that names the field of a tool which this vendor runs, and whose runs have no price. `left`: as above. */
+export function refuseUnpriced(
+  protocol: string,
+  json: JsonObject,
+  isPriced: IsPriced,
+  left: readonly string[] = [],
+): void {
+  if (protocol === 'chat')
+    for (const name of searchMembers)
+      if (asksSearch(json[name]) && !left.includes(name) && !isPriced('web_search')) throw unpriced(name, name);
+  if (left.includes('tools') || !knowsTools(protocol)) return;
+  readTools(protocol, json, (tools, field) => {
+    eachTool(tools, field, (tool, at) => {
+      for (const [name, place] of namesIn(protocol, tool, at)) {
+        const charge = chargeOf(protocol, name, tool);
+        if (charge !== undefined && charge !== 'tokens' && !isPriced(charge)) throw unpriced(place, name);
+      }
+    });
+  });
+}
+
+/** As `refuseUnmetered` and `refuseUnpriced` throw for settings of a session, at `field`; undefined: all is charged. */
+export function unmeteredMember(protocol: string, settings: JsonObject, own: OwnNames, field: string) {
+  return refusalAt(field, () => refuseUnmetered(protocol, settings, own));
+}
+
+export function unpricedTool(protocol: string, settings: JsonObject, isPriced: IsPriced, field: string) {
+  return refusalAt(field, () => refuseUnpriced(protocol, settings, isPriced));
+}
+
+function refusalAt(within: string, check: () => void): GatewayError | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    const { kind, message, field, code, shouldRetry } = error;
+    const place = `${within}.${field}`;
+    const shown = message.replace(`"${field}"`, `"${place}"`);
+    return new GatewayError(kind, shown, {
+      field: place,
+      ...(code && { code }),
+      ...(shouldRetry === false && { shouldRetry }),
+    });
+  }
+}
+
+/** Those that are within others, too. */
+function eachTool(tools: unknown, field: string, read: (tool: JsonObject, field: string) => void, depth = 0): void {
+  if (depth > deepest) throw unmetered(field, 'is nested too deep');
+  if (!Array.isArray(tools)) {
+    if (isObject(tools)) read(tools, field);
+    return;
+  }
+  for (let index = 0; index < tools.length; index++) {
+    const tool: unknown = tools[index];
+    if (!isObject(tool)) continue;
+    read(tool, `${field}[${index}]`);
+    const { type } = tool;
+    if (type !== undefined && type !== 'function' && type !== 'custom')
+      eachTool(tool['tools'], `${field}[${index}].tools`, read, depth + 1);
+  }
 }
 
 function refuseMember(name: string, value: unknown, field: string, own: OwnNames, depth = 0): void {
@@ -121,83 +188,11 @@ function isFixed(name: string, choices: JsonObject): boolean {
   );
 }
 
-type ReadTools = (tools: unknown, field: string) => void;
-
-/** Tools that a turn adds. */
-function readAdditions(messages: unknown, read: ReadTools): void {
-  listOf(messages).forEach((turn, at) => {
-    const content = objectOf(turn)?.['content'];
-    if (Array.isArray(content)) readBlocks(content, `messages[${at}].content`, read);
-  });
-}
-
-function readBlocks(blocks: readonly unknown[], field: string, read: ReadTools): void {
-  for (let at = 0; at < blocks.length; at++) {
-    const block = objectOf(blocks[at]);
-    if (block?.['type'] === 'tool_addition') readAddition(block, `${field}[${at}]`, read);
-    // What a compaction has kept of earlier turns.
-    else if (Array.isArray(block?.['tool_changes']))
-      readBlocks(block['tool_changes'], `${field}[${at}].tool_changes`, read);
-  }
-}
-
-function readAddition({ tool }: JsonObject, field: string, read: ReadTools): void {
-  const added = objectOf(tool);
-  if (added === undefined || /_reference$/.test(textOf(added['type']) ?? '')) return;
-  // The definition may stand in a member of its own.
-  const definition = ['definition', 'tool'].find((name) => isObject(added[name]));
-  if (definition === undefined) read(added, `${field}.tool`);
-  else read(added[definition], `${field}.tool.${definition}`);
-}
-
-/** Items of a conversation that bring tools. */
-function readItems(input: unknown, read: ReadTools): void {
-  const items = listOf(input);
-  for (let index = 0; index < items.length; index++) {
-    const tools = objectOf(items[index])?.['tools'];
-    // What a server lists of its own are descriptions.
-    if (Array.isArray(tools) && objectOf(items[index])?.['type'] !== 'mcp_list_tools')
-      read(tools, `input[${index}].tools`);
-  }
-}
-
-/**
- * Tools by their type, or by their member for generate-content, of which every run is counted or has no price of its own: those of the
- * client, and the vendor's that the usage meters read.
- */
-const meteredTools: Readonly<Record<string, RegExp>> = table({
-  chat: /^(function|custom|namespace|computer.*|mcp|(\w+:)?web_search.*|web_fetch|x_search|code_interpreter|code_execution|file_search|retrieval|browser_search|builtin_function|image_generation|search_engine|\w+:datetime)$/,
-  responses:
-    /^(function|custom|namespace|local_shell|shell|apply_patch|computer.*|tool_search.*|programmatic_tool_calling|mcp|(\w+:)?web_search.*|x_search|code_interpreter|code_execution|file_search|document_search|collections_search|attachment_search|image_generation|\w+:datetime)$/,
-  messages:
-    /^(custom|function|bash_.*|text_editor_.*|computer_.*|browser_.*|memory_.*|tool_search_.*|mcp_.*|web_search_.*|web_fetch_.*|code_execution_.*|advisor_.*)$/,
-  gemini:
-    /^(function_?declarations|google_?search|google_?search_?retrieval|google_?maps|url_?context|code_?execution|file_?search|computer_?use|retrieval|enterprise_?web_?search|exa_?ai_?search|parallel_?ai_?search|mcp_?servers)$/i,
-});
-
-function refuseTools(protocol: string, tools: unknown, field: string, own: OwnNames): void {
-  const known = meteredTools[protocol];
-  if (known === undefined) return;
-  if (!Array.isArray(tools)) {
-    if (isObject(tools)) refuseTool(protocol, known, tools, field, own);
-    return;
-  }
-  for (let index = 0; index < tools.length; index++) {
-    const tool: unknown = tools[index];
-    if (isObject(tool)) refuseTool(protocol, known, tool, `${field}[${index}]`, own);
-  }
-}
-
-function refuseTool(protocol: string, known: RegExp, tool: JsonObject, field: string, own: OwnNames): void {
-  if (protocol === 'gemini') {
-    const unknown = Object.keys(tool).find((name) => !known.test(name));
-    if (unknown !== undefined) throw unknownTool(`${field}.${unknown}`, unknown);
-    return;
-  }
+function refuseTool(protocol: string, tool: JsonObject, field: string, own: OwnNames): void {
+  const unknown = namesIn(protocol, tool, field).find(([name]) => chargeOf(protocol, name, tool) === undefined);
+  if (unknown !== undefined) throw unknownTool(unknown[1], unknown[0]);
   const { type } = tool;
-  if (type === undefined || type === 'function' || type === 'custom') return;
-  if (typeof type === 'string' && !known.test(type)) throw unknownTool(`${field}.type`, type);
-  refuseTools(protocol, tool['tools'], `${field}.tools`, own);
+  if (protocol === 'gemini' || type === undefined || type === 'function' || type === 'custom') return;
   for (const name of modelMembers) refuseMember(name, tool[name], `${field}.${name}`, own);
 }
 
@@ -209,6 +204,11 @@ function otherModel(field: string, name: string): GatewayError {
   const shown = name.slice(0, 200);
   const message = `The field "${field}" names the model "${shown}": a request is answered and charged by the model of "model" alone. Leave it out.`;
   return new GatewayError('invalid_request', message, { field, code: 'other_model', shouldRetry: false });
+}
+
+function unpriced(field: string, name: string): GatewayError {
+  const message = `The field "${field}" names the tool "${name.slice(0, 100)}", which the vendor runs, and of which a run has no price for this model. Leave it out.`;
+  return new GatewayError('invalid_request', message, { field, code: 'tool_not_priced', shouldRetry: false });
 }
 
 function unmetered(field: string, why: string): GatewayError {

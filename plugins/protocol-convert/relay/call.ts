@@ -11,10 +11,10 @@ import { model } from '../../common/domain/models.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { keepAliveFrame } from '../../common/kit/sse.ts';
 import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
-import { refuseUnmetered } from '../../common/wire/named.ts';
+import { refuseUnmetered, refuseUnpriced } from '../../common/wire/named.ts';
 import type { Opened, Prepared, Reshape } from '../../common/wire/protocols.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
-import { accountOf, checkDropped, recordConversion, shapeFor, type Tools } from '../dependencies.ts';
+import { accountOf, checkDropped, pricedTools, recordConversion, shapeFor, type Tools } from '../dependencies.ts';
 import { type AnswerTransforms, answerTransforms } from '../transforms/chain.ts';
 import { RelayedAnswer } from '../transforms/relayed-answer.ts';
 import { makerOf, withoutConversation } from '../translate/call.ts';
@@ -37,7 +37,10 @@ export function relayCall(
 ): Promise<Answer> {
   const { protocol, call } = opened;
   tools.ids.refuse(opened.vendorIds?.unknown ?? [], target);
-  if (call.billable) refuseUnmetered(protocol.name, opened.json, ownNames(exchange, call, target), leftOut(target));
+  if (call.billable) {
+    refuseUnmetered(protocol.name, opened.json, ownNames(exchange, call, target), leftOut(target));
+    refuseUnpriced(protocol.name, opened.json, pricedTools(exchange, tools.clock.now()), leftOut(target));
+  }
   const { variant } = upstream;
   const changes = variant === undefined ? undefined : changesFor(variant, exchange, opened, target);
   const asked = withoutSeals(exchange, opened, opened.prepare(target, changes), tools);

@@ -11,12 +11,22 @@ import type { ClientCodec, EncodedRequest } from '../../common/canonical/codec.t
 import { DroppedParameters } from '../../common/canonical/dropped-parameters.ts';
 import type { Part, Prompt } from '../../common/canonical/prompt.ts';
 import { model } from '../../common/domain/models.ts';
+import type { Traits } from '../../common/domain/traits.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { hasStrayResult, requireAnswerable } from '../../common/encoding/history.ts';
 import { keepAliveFrame } from '../../common/kit/sse.ts';
 import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
+import { type IsPriced, refuseUnpriced } from '../../common/wire/named.ts';
 import type { Opened, WireProtocol } from '../../common/wire/protocols.ts';
-import { accountOf, checkDropped, recordConversion, shapeFor, type Tools, withBytes } from '../dependencies.ts';
+import {
+  accountOf,
+  checkDropped,
+  pricedTools,
+  recordConversion,
+  shapeFor,
+  type Tools,
+  withBytes,
+} from '../dependencies.ts';
 import { compactionMaker } from '../protocols/responses/decode/input.ts';
 import { type Answered, relayAnswer } from '../relay/relay.ts';
 import { relays, type SpokenProtocol } from '../relay/variants.ts';
@@ -87,6 +97,21 @@ export async function translateCall(
   }
 }
 
+const hostedTools = ['web_search', 'web_fetch', 'code_execution'] as const;
+
+/** Tools of the vendor without a price are left out like those that it does not have. */
+function offeredTraits(
+  { tools }: Prompt,
+  { traits }: Target,
+  { name: protocol }: WireProtocol,
+  isPriced: IsPriced,
+): Traits {
+  if (!tools.some(({ kind }) => kind === 'hosted')) return traits;
+  const offered = traits.hosted_tools ?? (protocol === 'chat' ? [] : hostedTools);
+  const costsTokens = (name: string) => protocol === 'gemini' && name !== 'web_search';
+  return { ...traits, hosted_tools: offered.filter((name) => costsTokens(name) || isPriced(name)) };
+}
+
 /**
  * The request encoded for the upstream, the parameters that were dropped, whether it is large, and the digest of its conversation
  * where the answer may have calls.
@@ -120,9 +145,10 @@ export async function encodeRequest(
   const { needsBytes } = upstream.codec;
   const prompt = await withBytes(whole, needsBytes, target.traits, tools.config, exchange.signal, droppedParameters);
   if (large) await pause(exchange);
+  const isPriced = pricedTools(exchange, tools.clock.now());
   const encoded = upstream.codec.encodeRequest(prompt, {
     target,
-    traits: target.traits,
+    traits: offeredTraits(prompt, target, upstream, isPriced),
     maker: makerOf(target),
     dropped: droppedParameters,
     ownCallIds: mine.own,
@@ -131,6 +157,7 @@ export async function encodeRequest(
   });
   if (large) await pause(exchange);
   tools.ids.refuseIn(encoded.body, opened, target);
+  if (opened.call.billable) refuseUnpriced(upstream.name, encoded.body, isPriced);
   // Media that were fetched may be large too.
   return { encoded, dropped: droppedParameters.dropped, large: large || prompt !== whole, precedent };
 }

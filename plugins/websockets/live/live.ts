@@ -4,6 +4,7 @@ import type { Answer } from '../../../core/contract/message.ts';
 import { isObject, objectOf, textOf, tryParseBytes } from '../../../core/json/json.ts';
 import { applyEdits, editsFor, findMember, scanObject } from '../../../core/json/splice.ts';
 import type { Usage } from '../../common/domain/usage.ts';
+import { type IsPriced, unmeteredMember, unpricedTool } from '../../common/wire/named.ts';
 import type { ClientReading, Dialect, RelayProtocol, UpstreamReading } from '../relay/dialect.ts';
 import type { Message } from '../relay/upstream.ts';
 import { groundingUsage, liveUsage } from './usage.ts';
@@ -53,6 +54,13 @@ export class LiveDialect implements Dialect {
     const model = textOf(objectOf(objectOf(tryParseBytes(data))?.['setup'])?.['model']);
     if (model === undefined || model.length > 200) return undefined;
     return model.startsWith(prefix) ? model.slice(prefix.length) : model;
+  }
+
+  checkFirst({ data }: Message, model: string, isPriced: IsPriced): GatewayError | undefined {
+    const setup = objectOf(objectOf(tryParseBytes(data))?.['setup']) ?? {};
+    return (
+      unmeteredMember('gemini', setup, new Set([model]), 'setup') ?? unpricedTool('gemini', setup, isPriced, 'setup')
+    );
   }
 
   withModel({ data, isBinary }: Message, model: string): Message {

@@ -1,12 +1,12 @@
 /** The realtime protocol: events as JSON in both directions, a response from `response.created` to `response.done`. */
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../../../core/contract/errors.ts';
-import { isObject, type JsonObject, objectOf, textOf, tryParseBytes } from '../../../core/json/json.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf, tryParseBytes } from '../../../core/json/json.ts';
 import { applyEdits, editsFor, findMember, scanObject } from '../../../core/json/splice.ts';
 import type { ShapeMembers } from '../../common/domain/error-shape.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { envelope } from '../../common/kit/error-envelope.ts';
-import { notFound } from '../../common/wire/named.ts';
+import { type IsPriced, notFound, unpricedTool } from '../../common/wire/named.ts';
 import type { ClientReading, Dialect, RelayProtocol, UpstreamReading } from '../relay/dialect.ts';
 import type { Message } from '../relay/upstream.ts';
 import { responseUsage, transcriptionUsage } from './usage.ts';
@@ -41,7 +41,7 @@ const imageTokens = 1_500;
 const mostSeenIds = 1_000;
 
 /** A message without any of them names no model and no object of the vendor. */
-const namingMarks = ['"model"', '"voice"', '"prompt"', '\\u'].map((text) => Buffer.from(text));
+const namingMarks = ['"model"', '"voice"', '"prompt"', '"tools"', '\\u'].map((text) => Buffer.from(text));
 const dataUrl = Buffer.from('data:image');
 const soundMember = Buffer.from('"audio"');
 const typeFirst = /^\s*\{\s*"type"\s*:\s*"([\w.]{1,80})"/;
@@ -54,6 +54,7 @@ export class RealtimeDialect implements Dialect {
   /** The upstream's name of it. */
   #upstreamModel = '';
   #upstream: Target['upstream'] | undefined;
+  #isPriced: IsPriced | undefined;
   /** The transcription model, by the upstream's name; undefined: input is not transcribed. */
   #transcriptionModel: string | undefined;
   #responding = 0;
@@ -69,9 +70,10 @@ export class RealtimeDialect implements Dialect {
     return this.#responding > 0;
   }
 
-  opened(upstreamModel: string, upstream?: Target['upstream']): void {
+  opened(upstreamModel: string, upstream?: Target['upstream'], isPriced?: IsPriced): void {
     this.#upstreamModel = upstreamModel;
     this.#upstream = upstream;
+    this.#isPriced = isPriced;
   }
 
   client({ data, isBinary }: Message): ClientReading {
@@ -85,7 +87,7 @@ export class RealtimeDialect implements Dialect {
     if (!isObject(json)) return { needsHold: false, tokens: 0 };
     const needsHold = !freeEvents.has(String(json['type']));
     const asks = json['type'] === asking;
-    const refusal = this.#foreignObject(json);
+    const refusal = this.#refused(json);
     if (refusal !== undefined) return { refusal, needsHold: false, tokens: 0 };
     for (const part of ['session', 'response'] as const) {
       const named = objectOf(json[part])?.['model'];
@@ -113,6 +115,18 @@ export class RealtimeDialect implements Dialect {
         if (this.#upstream?.uncheckedIds?.all === true) continue;
         if (this.#upstream?.uncheckedIds?.shared.has(named.id) !== true) return notFound(named);
       }
+    }
+    return undefined;
+  }
+
+  #refused(json: JsonObject): GatewayError | undefined {
+    const foreign = this.#foreignObject(json);
+    if (foreign !== undefined) return foreign;
+    for (const part of ['session', 'response'] as const) {
+      const settings = objectOf(json[part]);
+      if (settings === undefined || this.#isPriced === undefined) continue;
+      const refusal = unpricedTool('responses', settings, this.#isPriced, part);
+      if (refusal !== undefined) return refusal;
     }
     return undefined;
   }
@@ -211,7 +225,9 @@ function shortText(value: unknown): string | undefined {
 
 function doneReading(event: unknown): UpstreamReading {
   const response = objectOf(objectOf(event)?.['response']) ?? {};
-  const usage = responseUsage(response['usage']);
+  const tokens = responseUsage(response['usage']);
+  const runs = listOf(response['output']).filter((item) => objectOf(item)?.['type'] === 'mcp_call').length;
+  const usage = tokens === undefined || runs === 0 ? tokens : { ...tokens, call: runs };
   const finish = textOf(response['status']);
   // A failed response that reports nothing has used nothing.
   const failed = finish === 'failed' || finish === 'cancelled';

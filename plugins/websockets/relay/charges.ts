@@ -6,6 +6,8 @@ import { type Call, type Pinned, pinned } from '../../common/domain/calls.ts';
 import { catalog } from '../../common/domain/models.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import type { Usage } from '../../common/domain/usage.ts';
+import { isToolPriced } from '../../common/wire/hosted-tools.ts';
+import type { IsPriced } from '../../common/wire/named.ts';
 import type { ClientHead } from '../connection.ts';
 import type { Connections } from '../connections.ts';
 import type { Dialect, Metered } from './dialect.ts';
@@ -27,6 +29,12 @@ export interface Opening {
   readonly admit?: (first: Message) => Promise<Message>;
   /** Wall-clock milliseconds after which no message is taken. */
   readonly expiresAt?: number;
+}
+
+/** Tools of the vendor of which runs have a price for this model; without a price list, all. */
+export function pricedTools(host: RelayTools['host'], model: string): IsPriced {
+  const prices = host.find(catalog)?.find(model)?.prices;
+  return (name) => prices === undefined || isToolPriced(prices, host.clock.now(), name);
 }
 
 /** Tokens that are held beyond the known ones of a prompt. */

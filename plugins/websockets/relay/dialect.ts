@@ -4,6 +4,7 @@ import type { ShapeMembers } from '../../common/domain/error-shape.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import type { Usage } from '../../common/domain/usage.ts';
 import type { WireHeaders } from '../../common/kit/upstream-request.ts';
+import type { IsPriced } from '../../common/wire/named.ts';
 import type { Message } from './upstream.ts';
 
 /** One kind of session. */
@@ -21,8 +22,10 @@ export interface RelayProtocol {
 
 export interface Dialect {
   readonly protocol: RelayProtocol;
-  /** Connected: the upstream's name of the model. */
-  opened?(model: string, upstream: Target['upstream']): void;
+  /** Why the first message is refused: it names another model, or a tool of the vendor without a price. */
+  checkFirst?(message: Message, model: string, isPriced: IsPriced): GatewayError | undefined;
+  /** Connected: the upstream's name of the model. `isPriced`: of tools that the vendor runs. */
+  opened?(model: string, upstream: Target['upstream'], isPriced: IsPriced): void;
   /** A response is being made. */
   readonly isResponding: boolean;
   /** The model that a session's first message names, where the address does not; undefined: this message may not be the first. */

@@ -6,7 +6,7 @@ import { errorShape } from '../../common/domain/error-shape.ts';
 import { maxScrubbedBytes, scrubBytes } from '../../common/kit/scrub.ts';
 import { classifyFrame } from '../../common/kit/upstream-errors.ts';
 import { type Connection, closeCode, type Session } from '../connection.ts';
-import { Charges, type Opening, type RelayTools } from './charges.ts';
+import { Charges, type Opening, pricedTools, type RelayTools } from './charges.ts';
 import type { UpstreamReading } from './dialect.ts';
 import { Lane } from './lane.ts';
 import { errorOf, type RelayStep } from './step.ts';
@@ -65,6 +65,9 @@ export class RelaySession implements Session {
   /** Finds a target and connects to it. Rejects as a request would be refused. */
   async connect(model: string, first?: Message): Promise<void> {
     const { connections } = this.#tools;
+    const isPriced = pricedTools(this.#tools.host, model);
+    const refused = first && this.#opening.dialect.checkFirst?.(first, model, isPriced);
+    if (refused !== undefined) throw refused;
     const step: RelayStep = {
       call: this.#charges.begin(model),
       report: { usage: {}, estimated: false, terminal: true, upstreamId: undefined, finish: undefined },
@@ -82,7 +85,7 @@ export class RelaySession implements Session {
           if (refusal !== undefined) throw classifyFrame(refusal, this.#tools.host.clock.now(), target.key.reveal());
           throw new UpstreamError('connect', 'the client has disconnected');
         }
-        dialect.opened?.(target.model, target.upstream);
+        dialect.opened?.(target.model, target.upstream, isPriced);
         this.#upstream = opened;
         this.#charges.pinTo(target);
         this.#key = () => target.key.reveal();
@@ -106,7 +109,7 @@ export class RelaySession implements Session {
     if (settings !== undefined) {
       const refusal = this.#opening.dialect.client({ data: settings, isBinary: false }).refusal;
       // They were kept before the target was known.
-      if (refusal?.code === 'resource_not_found') {
+      if (refusal?.code === 'resource_not_found' || refusal?.code === 'tool_not_priced') {
         this.#failed(refusal);
         return;
       }

@@ -223,3 +223,44 @@ test('searches and maps of a live turn are charged with it', () => {
   const [metered] = meteredBy(dialect, events);
   assert.deepEqual([metered?.usage?.web_search, metered?.usage?.call, metered?.usage?.input], [2, 1, 5]);
 });
+
+test('a session names no tool of the vendor without a price, in an update or a response; MCP runs are counted', () => {
+  const priced = new Set<string>();
+  const dialect = new RealtimeDialect('m');
+  dialect.opened('real', undefined, (name) => priced.has(name));
+  const message = (json: object) => ({ data: Buffer.from(JSON.stringify(json)), isBinary: false });
+  const tools = [
+    { type: 'function', name: 'f' },
+    { type: 'mcp', server_label: 's', server_url: 'https://x.example' },
+  ];
+  for (const [json, field] of [
+    [{ type: 'session.update', session: { type: 'realtime', tools } }, 'session.tools[1].type'],
+    [{ type: 'response.create', response: { tools } }, 'response.tools[1].type'],
+  ] as const) {
+    priced.clear();
+    const { refusal } = dialect.client(message(json));
+    assert.deepEqual([refusal?.field, refusal?.code], [field, 'tool_not_priced']);
+    assert.ok(refusal!.message.includes(`"${field}"`));
+    priced.add('call');
+    assert.equal(dialect.client(message(json)).refusal, undefined);
+  }
+  const output = [{ type: 'mcp_call' }, { type: 'message' }, { type: 'mcp_call' }];
+  const usage = { input_tokens: 4, output_tokens: 2 };
+  const done = message({ type: 'response.done', response: { id: 'r', status: 'completed', output, usage } });
+  assert.deepEqual(dialect.upstream(done)?.metered?.usage, { input: 4, output: 2, call: 2 });
+});
+
+test('the setup of a live session names no other model and no tool without a price', () => {
+  const dialect = new LiveDialect(liveProtocols[0]!);
+  const check = (setup: object, ...priced: readonly string[]) =>
+    dialect.checkFirst(
+      { data: Buffer.from(JSON.stringify({ setup: { model: 'models/m', ...setup } })), isBinary: false },
+      'm',
+      (name) => priced.includes(name),
+    )?.field;
+  assert.equal(check({ tools: [{ googleSearch: {} }] }), 'setup.tools[0].googleSearch');
+  assert.equal(check({ tools: [{ googleSearch: {}, functionDeclarations: [] }] }, 'web_search'), undefined);
+  assert.equal(check({ tools: [{ tomorrowsTool: {} }] }), 'setup.tools[0].tomorrowsTool');
+  assert.equal(check({ extra: { fallbackModels: ['dear'] } }), 'setup.extra.fallbackModels[0]');
+  assert.equal(check({ generationConfig: { temperature: 1 }, sessionResumption: {} }), undefined);
+});

@@ -1,6 +1,7 @@
 /** Extracts from a chat request what the gateway needs before it forwards it. Pure. */
 import { type JsonObject, objectOf } from '../../../../core/json/json.ts';
 import type { Call } from '../../../common/domain/calls.ts';
+import { asksSearch, searchMembers } from '../../../common/wire/hosted-tools.ts';
 import type { RequestBody } from '../../../common/wire/protocols.ts';
 import { measureMedia, promptTokens } from '../../metering/estimate.ts';
 import { boundedCalls, surcharges, toolCallsOf } from '../../metering/surcharges.ts';
@@ -15,7 +16,7 @@ export function preflightChat({ json, bytes }: RequestBody): Call {
     measureMedia(objectOf(message)?.['content'], media);
     measureMedia(objectOf(message)?.['images'], media);
   }
-  const searches = searchMembers.some((name) => asks(json[name])) ? boundedCalls(undefined) : 0;
+  const searches = searchMembers.some((name) => asksSearch(json[name])) ? boundedCalls(undefined) : 0;
   return {
     protocol: 'chat',
     model,
@@ -29,14 +30,6 @@ export function preflightChat({ json, bytes }: RequestBody): Call {
       toolCalls: searches + toolCallsOf(json['tools'], callsOf),
     }),
   };
-}
-
-/** Members by which vendors are asked to search, beside tools. */
-const searchMembers = ['web_search_options', 'enable_search', 'search_parameters', 'web_search'];
-
-function asks(member: unknown): boolean {
-  const settings = objectOf(member);
-  return settings === undefined ? member === true : settings['mode'] !== 'off' && settings['enable'] !== false;
 }
 
 /** The vendor runs every tool but functions and free-text tools. */

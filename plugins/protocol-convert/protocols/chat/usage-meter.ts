@@ -12,13 +12,16 @@ import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wir
 import { grantedServices } from '../../metering/surcharges.ts';
 import { asLatin1, RepeatedFrame, textBytes, textPattern, valuePattern } from '../../request/fast-scan.ts';
 import { isFailure } from './finish.ts';
+import { saidIn, type ToolRuns, takeRuns } from './tool-runs.ts';
 
 /** Markers of frames that must be parsed. */
-const matters = valuePattern('usage', 'finish_reason', 'error');
+const matters = valuePattern('usage', 'finish_reason', 'error', 'executed_tools');
 /** The same, until a stream has given its audio's id. */
-const mattersBeforeAudio = valuePattern('usage', 'finish_reason', 'error', 'audio', 'annotations');
+const mattersBeforeAudio = valuePattern('usage', 'finish_reason', 'error', 'audio', 'annotations', 'executed_tools');
 /** The same for a request that lets the vendor search. */
-const mattersOfSearches = valuePattern('usage', 'finish_reason', 'error', 'audio', 'annotations', 'web_search');
+const mattersOfSearches = valuePattern(
+  ...['usage', 'finish_reason', 'error', 'audio', 'annotations', 'web_search', 'executed_tools', 'tool_calls'],
+);
 const deltaText = textPattern('content', 'reasoning_content', 'reasoning', 'arguments', 'text', 'refusal', 'input');
 const textNames = new Set([
   'content',
@@ -49,6 +52,7 @@ export class ChatUsageMeter implements UsageMeter {
   readonly #withholdUsage: boolean;
   readonly #costOf: CostOf | undefined;
   readonly #finished = new Set<unknown>();
+  #runs: ToolRuns | undefined;
   #choiceUsages: Map<unknown, JsonObject> | undefined;
   #textBytes = 0;
   #transcriptBytes = 0;
@@ -163,6 +167,7 @@ export class ChatUsageMeter implements UsageMeter {
     const choices = listOf(payload['choices']);
     if (choices.length > 0) this.#hasChoices = true;
     if (this.#searches && hasSearched(payload, choices)) this.#counts.take('searched', 1);
+    for (const choice of choices) this.#runs = takeRuns(this.#counts, saidIn(choice), this.#runs);
     if (this.#issued !== undefined && choices.length > 0) this.#recordIds(this.#issued, choices);
     for (const choice of choices) {
       const reason = textOf(objectOf(choice)?.['finish_reason']);
@@ -277,14 +282,25 @@ function readUsage(counts: Counts, costOf: CostOf | undefined): Reading {
     unnamed: (counts.get('audioSeconds') ?? 0) > 0 ? 'input_audio' : 'reasoning',
   } as const;
   const reading = readCounters(counters, counts, costOf);
-  const searches = counts.get('searches') ?? counts.get('searched');
-  const others = counts.get('otherCalls');
-  if (searches === undefined && others === undefined) return reading;
+  return withTools(reading, counts);
+}
+
+/** Where a vendor has a counter, what its answer shows is not counted again. */
+function withTools(reading: Reading, counts: Counts): Reading {
+  const shown = sumOf(counts, 'executedSearches', 'builtinSearches');
   const tools = {
-    ...(searches === undefined ? {} : { web_search: searches }),
-    ...(others === undefined ? {} : { call: others }),
+    web_search: counts.get('searches') ?? shown ?? counts.get('searched'),
+    call: counts.get('otherCalls') ?? counts.get('executedOthers'),
+    web_fetch: counts.get('executedFetches'),
+    code_execution: counts.get('executedCode'),
   };
-  return { ...reading, usage: { ...reading.usage, ...tools } };
+  const found = Object.entries(tools).filter(([, count]) => count !== undefined);
+  return found.length === 0 ? reading : { ...reading, usage: { ...reading.usage, ...Object.fromEntries(found) } };
+}
+
+function sumOf(counts: Counts, ...names: readonly string[]): number | undefined {
+  const found = names.map((name) => counts.get(name)).filter((count) => count !== undefined);
+  return found.length === 0 ? undefined : found.reduce((sum, count) => sum + count, 0);
 }
 
 /** Runs of the vendor's own tools, by the names that vendors use. */
@@ -302,7 +318,6 @@ function takeSearches(counts: Counts, usage: JsonObject): void {
 function hasSearched(payload: JsonObject, choices: readonly unknown[]): boolean {
   if (listOf(payload['web_search']).length > 0) return true;
   return choices.some((choice) => {
-    const said = objectOf(objectOf(choice)?.['delta']) ?? objectOf(objectOf(choice)?.['message']) ?? {};
-    return listOf(said['annotations']).some((one) => objectOf(one)?.['type'] === 'url_citation');
+    return listOf(saidIn(choice)['annotations']).some((one) => objectOf(one)?.['type'] === 'url_citation');
   });
 }

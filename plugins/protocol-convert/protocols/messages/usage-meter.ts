@@ -79,6 +79,7 @@ export class MessagesUsageMeter implements UsageMeter {
   whole(json: JsonObject): void {
     if (json['type'] === 'error') this.error = json;
     this.#message(json);
+    for (const block of listOf(json['content'])) takeCodeRun(this.#counts, block);
     const written = listOf(json['content']).filter((block) =>
       writtenBlocks.has(textOf(objectOf(block)?.['type']) ?? ''),
     );
@@ -89,8 +90,10 @@ export class MessagesUsageMeter implements UsageMeter {
 
   payload(payload: JsonObject, event: string | undefined): Verdict {
     const type = textOf(payload['type']) ?? event;
-    if (type === 'content_block_start') this.#issued?.(payload);
-    else if (type === 'content_block_delta') this.text.add(textBytesIn(payload['delta'], deltaNames));
+    if (type === 'content_block_start') {
+      this.#issued?.(payload);
+      takeCodeRun(this.#counts, payload['content_block']);
+    } else if (type === 'content_block_delta') this.text.add(textBytesIn(payload['delta'], deltaNames));
     else if (type === 'message_start') this.#message(objectOf(payload['message']) ?? {});
     else if (type === 'ping') return this.#ping();
     else if (type === 'message_delta') this.#delta(payload);
@@ -142,6 +145,7 @@ function takeCounts(counts: Counts, usage: JsonObject): void {
   const tools = objectOf(usage['server_tool_use']) ?? {};
   counts.take('searches', tools['web_search_requests']);
   counts.take('fetches', tools['web_fetch_requests']);
+  counts.take('codeRuns', tools['code_execution_requests']);
   takeIterations(counts, usage['iterations']);
 }
 
@@ -188,6 +192,17 @@ function consumed(counts: Counts, name: (typeof iterated)[number]): number | und
   return counts.get('isIterated') === 1 ? all : Math.max(top, all);
 }
 
+/** Code that the vendor ran is reported by its blocks where no counter has it. */
+function takeCodeRun(counts: Counts, block: unknown): void {
+  const { type, name } = objectOf(block) ?? {};
+  if (type === 'server_tool_use' && /code_execution$/.test(textOf(name) ?? '')) counts.take('container', 1);
+}
+
+/** The vendor charges the time of a container, however often it is used, and none where searches and fetches use it. */
+function codeUses(counts: Counts, searches: number, fetches: number): number | undefined {
+  return searches + fetches > 0 ? undefined : counts.get('container');
+}
+
 /** `input_tokens` excludes tokens read from or written to the cache; `output_tokens` includes reasoning. */
 function readUsage(counts: Counts): Reading {
   const input = consumed(counts, 'input');
@@ -202,6 +217,8 @@ function readUsage(counts: Counts): Reading {
   if (searches !== undefined) usage.web_search = searches;
   const fetches = counts.get('fetches');
   if (fetches !== undefined) usage.web_fetch = fetches;
+  const runs = counts.get('codeRuns') ?? codeUses(counts, searches ?? 0, fetches ?? 0);
+  if (runs !== undefined) usage.code_execution = runs;
   return { usage, hasInput: input !== undefined, hasOutput: output !== undefined };
 }
 

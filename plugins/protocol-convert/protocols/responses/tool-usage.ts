@@ -9,6 +9,7 @@ const callItems = [
   ['searches', 'web_search_call'],
   ['codeRuns', 'code_interpreter_call'],
   ['fileSearches', 'file_search_call'],
+  ['otherCalls', 'mcp_call'],
 ] as const;
 
 /** Counters that vendors report, by ours. Several are added up. */
@@ -101,9 +102,19 @@ export function toolUsage(counts: Counts): Usage {
   };
 }
 
+/** Tokens of a large picture. */
+const pictureTokens = 4_160;
+
+function withUnreported(reading: Reading): Reading {
+  const { image = 0, output_image: known = 0 } = reading.usage;
+  if (image === 0) return reading;
+  return { ...reading, usage: { ...reading.usage, output_image: known + image * pictureTokens }, isUncertain: true };
+}
+
 /** Pictures are charged by piece where the price names pieces, else by the tokens that the vendor counted for them. */
 export function withPictures(reading: Reading, counts: Counts, isPriced: UsageMeterOptions['isPriced']): Reading {
-  if (isPriced === undefined || counts.get('pictureOutput') === undefined || isPriced('image')) return reading;
+  if (isPriced === undefined || isPriced('image')) return reading;
+  if (counts.get('pictureOutput') === undefined) return isPriced('output_image') ? withUnreported(reading) : reading;
   const of = (name: string) => counts.get(name) ?? 0;
   const cachedImage = Math.min(of('pictureCachedImage'), of('pictureInputImage'));
   const inputImage = Math.min(of('pictureInputImage'), of('pictureInput'));
