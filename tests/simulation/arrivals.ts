@@ -103,7 +103,6 @@ export class Arrivals {
     if (serving === undefined) return;
     schedule.current = serving.life;
     const exchange = Visit.exchangeOf(serving, ask);
-    mutant.exchange?.(exchange, chance);
     const { output_tokens: stepTokens, non_streaming: nonStreaming } = profile.billing.hold;
     const longest = ask.call.maxOutputTokens ?? 4_000;
     const story = newStory({
@@ -119,7 +118,10 @@ export class Arrivals {
       isPure: ask.leavesTraces === false,
       stream: ask.call.stream,
     });
-    oracle.arrived(story, ask.call.maxOutputTokens ?? profile.vendors.longestOutput);
+    oracle.absorb.watch(exchange, story);
+    mutant.exchange?.(exchange, chance);
+    const lists = ask.other === undefined ? [ask.price] : [ask.price, ask.other.price];
+    oracle.arrived(story, ask.call.maxOutputTokens ?? profile.vendors.longestOutput, lists);
     this.#recent.set(account.id, [...(this.#recent.get(account.id) ?? []).slice(-remembered), story.id]);
     if (ask.key !== undefined) {
       this.#remember(ask.key, { account, ask, story });
@@ -171,6 +173,7 @@ export class Arrivals {
       plan,
       model,
       price,
+      other: profile.instead ? this.#models.get(modelIds.find((name) => name !== model.id)!) : undefined,
       ratio,
       apiKey,
       key: profile.keys && chance.oneIn(4) ? `key-${chance.next()}` : undefined,

@@ -81,7 +81,13 @@ export class Audit {
       return;
     }
     const output = call.usage.output ?? 0;
-    const estimate = costOf({ input: story.inputTokens, output }, story.list, story.ratio);
+    const left = story.tries.filter((_try, index) => this.#ledger.attempts.has(`${story.id} ${index + 1}`));
+    const last = left.reduce<Try | undefined>(
+      (one, two) => (two.departure > (one?.departure ?? -1) ? two : one),
+      undefined,
+    );
+    const list = last?.list ?? story.list;
+    const estimate = costOf({ input: story.inputTokens, output }, list, story.ratio);
     const isNoted = output >= story.noted && output <= story.seen;
     if (story.departed === 0 || !isNoted || cost !== estimate) {
       this.#fault('M16', story.id, `charged ${cost} for ${output} tokens, noted were ${story.noted} of ${story.seen}`);
@@ -132,7 +138,7 @@ export class Audit {
       if ((note.bearer === 'client') !== isClients)
         this.#fault('M5', story.id, `try ${index + 1} is borne by the ${note.bearer ?? 'nobody'}`);
       if (told !== due) this.#fault('M5', story.id, `${told} of try ${index + 1} are absorbed, it must be ${due}`);
-      const bill = isClients || attempt.bill === undefined ? 0n : costOf(attempt.bill, story.list, one);
+      const bill = isClients || attempt.bill === undefined ? 0n : costOf(attempt.bill, attempt.list, one);
       if (told < bill)
         this.#fault('M5', story.id, `${told} of try ${index + 1} are absorbed, its vendor bills ${bill}`);
     });
@@ -229,7 +235,7 @@ export class Audit {
 const one = { numerator: 1n, denominator: 1n };
 
 /** What a try that the client does not pay for may cost, at the list's price. */
-function shareOf({ inputTokens, list }: Story, { received, state, told }: Try): bigint {
+export function shareOf({ inputTokens }: Pick<Story, 'inputTokens'>, { list, received, state, told }: Try): bigint {
   if (!received || state === 'refused') return 0n;
   return costOf(told ?? { input: inputTokens }, list, one);
 }

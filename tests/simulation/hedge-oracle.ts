@@ -70,7 +70,9 @@ export class HedgeOracle {
     const isAllowed = story.isPure && this.rules?.absorb !== 0 && mayHaveRun.every(({ state }) => state === 'broken');
     if (mayHaveRun.length > 0 && !isAllowed)
       this.#violations.add('M10', story.id, 'tried again although an earlier try may have run');
-    const same = earlier.filter(({ credential }) => credential === attempt.credential);
+    const same = earlier.filter(
+      ({ credential, target }) => credential === attempt.credential && target === attempt.target,
+    );
     // The vendor of the only one that broke off is tried once more where nothing else is left.
     const isRepeat = same.length === 1 && mayHaveRun.length === 1 && mayHaveRun[0]!.provider === attempt.provider;
     if (same.length > 0 && !isRepeat)

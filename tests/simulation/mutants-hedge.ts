@@ -1,13 +1,14 @@
 /** Faults in how a second try runs beside the first, and in what becomes of the one that loses. */
 import type { Branch } from '../../core/contract/contract.ts';
-import type { GatewayError } from '../../core/contract/errors.ts';
+import { type GatewayError, UpstreamRefusal } from '../../core/contract/errors.ts';
 import type { LiveBranch, LiveExchange } from '../../core/http/exchange.ts';
 import type { EndRecord } from '../../plugins/billing/journal/records.ts';
-import { conversation, type SpendGuard, spendGuard } from '../../plugins/common/domain/calls.ts';
+import { call, conversation, type SpendGuard, spendGuard, usageReport } from '../../plugins/common/domain/calls.ts';
 import { target } from '../../plugins/common/domain/upstreams.ts';
 import { attemptsIn } from './memory-records.ts';
 import type { Mutant } from './mutants.ts';
 import { editing, redefine } from './mutants-tools.ts';
+import { forward } from './visit.ts';
 
 /** Changes each branch of an exchange. */
 const onBranches =
@@ -130,6 +131,55 @@ export const hedgeMutants: Readonly<Record<string, Mutant>> = {
       exchange.set = (fact, value) => {
         if ((fact as unknown) === spendGuard)
           redefine(value as SpendGuard, 'writeOff', { value: () => true, configurable: true });
+        set(fact, value);
+      };
+    },
+  },
+  'other-at-own-price': {
+    summary: 'a call that another model has served costs what its own model does',
+    exchange: (exchange) => {
+      const set = exchange.set.bind(exchange);
+      exchange.set = (fact, value) => {
+        if ((fact as unknown) === spendGuard)
+          redefine(value as SpendGuard, 'serve', { value: () => true, configurable: true });
+        set(fact, value);
+      };
+    },
+  },
+  'opening-billed': {
+    summary: 'a refusal in a stream before the first word is charged with its prompt',
+    forward: async (exchange) => {
+      try {
+        return await forward(exchange);
+      } catch (error) {
+        const report = exchange.find(usageReport);
+        if (!(error instanceof UpstreamRefusal) || error.mayRun || report?.usage === undefined) throw error;
+        if (Object.keys(report.usage).length > 0) throw error;
+        exchange.set(usageReport, { ...report, usage: { input: exchange.get(call).inputTokens } });
+        throw new UpstreamRefusal(error.error, { ...error, hasUsage: true });
+      }
+    },
+  },
+  'break-unbooked': {
+    summary: 'what an attempt that may have run may cost is not booked where another one follows',
+    link: editing((record) => {
+      if (record.kind !== 'SETTLE' && record.kind !== 'VOID') return record;
+      const attempts = attemptsIn(record).map((note) =>
+        note.result === 'unknown' ? { ...note, absorbed: '0' } : note,
+      );
+      return { ...record, attempts, absorbed: undefined };
+    }),
+  },
+  'losses-uncounted': {
+    summary:
+      'what attempts may have cost that were followed by another one does not count against the share of the hour',
+    exchange: (exchange) => {
+      const set = exchange.set.bind(exchange);
+      exchange.set = (fact, value) => {
+        const guard = value as SpendGuard;
+        const writeOff = (fact as unknown) === spendGuard ? guard.writeOff?.bind(guard) : undefined;
+        if (writeOff !== undefined)
+          guard.writeOff = (attempt, share) => writeOff(attempt, share) || (share > 0 && attempt.number < 9);
         set(fact, value);
       };
     },

@@ -2,6 +2,7 @@
 
 import type { Outcome } from '../../core/contract/contract.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
+import { AbsorbOracle } from './absorb-oracle.ts';
 import { CallersOracle } from './callers-oracle.ts';
 import type { CrashKind, Disk } from './disk.ts';
 import { HedgeOracle } from './hedge-oracle.ts';
@@ -10,7 +11,7 @@ import type { LimitsOracle } from './limits-oracle.ts';
 import type { Entry, StoredGrant } from './memory-ledger.ts';
 import type { Life, Schedule } from './schedule.ts';
 import type { Story, Try } from './story.ts';
-import { costOf, coverOf } from './tariff.ts';
+import { costOf, coverOf, type PriceList } from './tariff.ts';
 import { TasksOracle } from './tasks-oracle.ts';
 import { TradeOracle } from './trade-oracle.ts';
 import type { Violations } from './violations.ts';
@@ -46,6 +47,7 @@ export class Oracle {
   readonly accounts = new Map<string, AccountView>();
   readonly limits: LimitsOracle;
   readonly hedges: HedgeOracle;
+  readonly absorb: AbsorbOracle;
   readonly keys: KeysOracle;
   readonly callers: CallersOracle;
   readonly trade: TradeOracle;
@@ -75,6 +77,7 @@ export class Oracle {
     this.violations = violations;
     this.limits = limits;
     this.hedges = new HedgeOracle(schedule, violations);
+    this.absorb = new AbsorbOracle(violations);
     this.keys = new KeysOracle(violations);
     this.callers = new CallersOracle(schedule, violations);
     this.trade = new TradeOracle(violations);
@@ -206,13 +209,16 @@ export class Oracle {
 
   // ------------------------------------------------------------------------------------------------------------ calls
 
-  arrived(story: Story, longestOutput: number): void {
+  /** `lists`: of the models that may serve it. */
+  arrived(story: Story, longestOutput: number, lists: readonly PriceList[]): void {
     this.stories.set(story.id, story);
     this.#byLife.get(story.life)!.add(story);
     this.hedges.arrived(story);
     const view = this.view(story.account);
-    const most = coverOf(story.inputTokens, longestOutput, story.list, story.ratio);
-    if (most > view.dearestCall) view.dearestCall = most;
+    for (const list of lists) {
+      const most = coverOf(story.inputTokens, longestOutput, list, story.ratio);
+      if (most > view.dearestCall) view.dearestCall = most;
+    }
   }
 
   /** A try begins: whoever comes here has passed the limiter and has money set aside. */
@@ -221,7 +227,10 @@ export class Oracle {
     this.limits.aimed(story, attempt.credential, model);
     this.hedges.aimed(story, attempt);
     this.keys.aimed(story);
-    if (story.admitted) return;
+    if (story.admitted) {
+      this.#coverOther(story);
+      return;
+    }
     story.admitted = true;
     this.callers.held(story);
     const view = this.view(story.account);
@@ -231,6 +240,14 @@ export class Oracle {
     const amount = coverOf(story.inputTokens, story.heldOutput, story.list, story.ratio);
     // That another node's call has turned out dearer than its hold is not known here before it is in the ledger.
     this.#cover(view, story, amount, { rule: 'M6', excused: this.shared === undefined ? 0n : view.excess });
+  }
+
+  /** Another model's price may be dearer: its money was set aside when the call came. */
+  #coverOther(story: Story): void {
+    const view = this.view(story.account);
+    if (!view.open.has(story)) return;
+    const amount = coverOf(story.inputTokens, story.heldOutput, story.list, story.ratio);
+    this.#cover(view, story, amount, { rule: 'M7', excused: view.excess });
   }
 
   received(story: Story, attempt: Try): void {
@@ -285,7 +302,7 @@ export class Oracle {
     story.payer = payerOf(story, outcome);
     // A client that left while the vendor was at work pays for the prompt that it had us send.
     const seen = { input: story.inputTokens, output: story.seen };
-    story.expected = story.payer === undefined ? 0n : costOf(story.told ?? seen, story.list, story.ratio);
+    story.expected = story.payer === undefined ? 0n : costOf(story.told ?? seen, story.payer.list, story.ratio);
     this.#schedule.trace(Number(story.expected & 0xffffffn));
     this.charge(view, story.expected);
     this.callers.ended(story);
@@ -298,6 +315,7 @@ export class Oracle {
   }
 
   charge(view: AccountView, cost: bigint): void {
+    this.absorb.spent += cost;
     view.settled += cost;
     const overdraft = view.settled - view.credited;
     const bound = view.dearestCall * BigInt(view.mostOpen);

@@ -22,6 +22,8 @@ export interface Profile {
   readonly nodes: number;
   /** Nodes spend by leases, as they must where there are several. */
   readonly shared: boolean;
+  /** Each model serves the calls that the other one cannot. */
+  readonly instead: boolean;
   /** Some calls carry an Idempotency-Key. */
   readonly keys: boolean;
   readonly accounts: readonly AccountProfile[];
@@ -96,6 +98,7 @@ export interface OtherChances {
   readonly tasks: Chance;
   readonly callers: Chance;
   readonly hedges: Chance;
+  readonly instead: Chance;
 }
 
 export function drawProfile(chance: Chance, others: OtherChances): Profile {
@@ -136,6 +139,7 @@ export function drawProfile(chance: Chance, others: OtherChances): Profile {
   return {
     ...rest,
     callers,
+    instead: others.instead.oneIn(3) && callers === undefined,
     hedge: isHedged ? drawHedge(others.hedges) : undefined,
     tasks: others.tasks.oneIn(2) ? drawTasks(others.tasks) : undefined,
     ...(callers === undefined ? {} : calmer(rest.accounts)),
@@ -158,15 +162,20 @@ function drawHedge(chance: Chance): HedgeProfile {
   const ofModels = new Map(chance.oneIn(3) ? [['large', chance.pick([0, 15])]] : []);
   const drained = vendorNames.filter(() => chance.oneIn(2));
   const bounds = () => ({ longestMs: chance.pick([20, 150, 2_000]), bytes: chance.pick([40, 1_000]) });
-  return {
+  const rest = {
     afterMs: chance.pick([10, 10, 40]),
     ofModels,
     share: chance.pick([0.1, 0.5, 1, 1]),
     strategy: chance.pick(['ordered', 'fastest'] as const),
     attempts: chance.pick([2, 3, 5]),
     drains: new Map(drained.map((name) => [name, bounds()])),
-    places: chance.oneIn(2) ? chance.pick([3, 10, 40]) : undefined,
-    absorb: chance.oneIn(3) ? 0 : 0.05,
+  };
+  const places = chance.oneIn(2) ? chance.pick([3, 10, 40]) : undefined;
+  return {
+    ...rest,
+    places,
+    // Two cents are soon used up.
+    absorb: chance.oneIn(3) ? 0 : places === undefined ? 0.05 : 0.002,
   };
 }
 

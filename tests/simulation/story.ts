@@ -7,6 +7,9 @@ import type { Counts, Fraction, PriceList } from './tariff.ts';
 export interface Try {
   readonly provider: string;
   readonly credential: string;
+  /** Its vendor's name of the model, and what that model costs. */
+  readonly target: string;
+  readonly list: PriceList;
   /** Virtual time at which it began. */
   readonly at: number;
   /** It runs on a branch of its own: another may run beside it. */
@@ -39,7 +42,9 @@ export interface Try {
   isExact: boolean;
 }
 
-export function newTry(given: Pick<Try, 'provider' | 'credential' | 'at' | 'isRacing' | 'isDrained'>): Try {
+export function newTry(
+  given: Pick<Try, 'provider' | 'credential' | 'target' | 'list' | 'at' | 'isRacing' | 'isDrained'>,
+): Try {
   const nothingYet = { hasLeft: false, received: false, billed: false, bill: undefined, headed: false, over: false };
   return { ...given, ...nothingYet, state: 'waiting', departure: 0, seen: 0, told: undefined, isExact: false };
 }
@@ -50,7 +55,8 @@ export interface Story {
   readonly life: Life;
   /** The node that it came to. */
   readonly node: number;
-  readonly list: PriceList;
+  /** Of the model that was asked last. */
+  list: PriceList;
   readonly ratio: Fraction;
   /** The gateway's estimate of the prompt. */
   readonly inputTokens: number;

@@ -7,12 +7,14 @@ import { deadlinePassed, LiveExchange } from '../../core/http/exchange.ts';
 import type { IncomingRequest } from '../../core/http/incoming-request.ts';
 import { type Caller, caller } from '../../plugins/common/domain/accounts.ts';
 import { type Call, call, conversation, spendGuard, usageReport } from '../../plugins/common/domain/calls.ts';
-import { type Model, model } from '../../plugins/common/domain/models.ts';
+import { instead, type Model, model } from '../../plugins/common/domain/models.ts';
 import { type PlanTerms, plan } from '../../plugins/common/domain/plans.ts';
 import { priceRatio } from '../../plugins/common/domain/price-ratio.ts';
+import { insteadOf } from '../../plugins/models/instead.ts';
 import type { Chance } from './chance.ts';
 import type { Oracle } from './oracle.ts';
 import { endpoint, type Process } from './process.ts';
+import type { PricedModel } from './profile.ts';
 import type { Schedule } from './schedule.ts';
 import type { Story, Try } from './story.ts';
 import { guessOf } from './tap.ts';
@@ -37,6 +39,8 @@ export interface Ask {
   readonly model: Model;
   /** What the model's price was made of. */
   readonly price: PriceList;
+  /** Another model that serves the call when its own cannot; undefined: none. */
+  readonly other: PricedModel | undefined;
   readonly ratio: Fraction | undefined;
   readonly call: Call;
   /** The key that it carries, and the body that decides with it. */
@@ -111,6 +115,7 @@ export class Visit {
     exchange.set(call, this.#ask.call);
     exchange.set(plan, this.#ask.plan);
     exchange.set(model, this.#ask.model);
+    this.#offerOther();
     if (ratio !== undefined) exchange.set(priceRatio, ratio);
     if (leavesTraces !== undefined) exchange.set(conversation, { ...nameless, hasSideEffects: () => leavesTraces });
     // Deferred before all others, and so the last that is done.
@@ -127,6 +132,21 @@ export class Visit {
       (answer) => this.#begun(answer),
       (error: unknown) => this.#refused(toGatewayError(error)),
     );
+  }
+
+  /** As the models plugin does it for a caller that may call both. */
+  #offerOther(): void {
+    const { other, model: own } = this.#ask;
+    if (other === undefined) return;
+    const named = { ...own, instead: { context_length: [other.model.id], unavailable: [other.model.id] } };
+    const offered = insteadOf(
+      this.#exchange,
+      named,
+      () => other.model,
+      () => true,
+      (entry) => entry,
+    );
+    this.#exchange.set(instead, offered!);
   }
 
   /** Calls that have waited for one look at their key come to the limiter one after another, each in a turn of its own. */

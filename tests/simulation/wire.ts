@@ -5,6 +5,7 @@ import { GatewayError, UpstreamError, UpstreamRefusal } from '../../core/contrac
 import type { Answer } from '../../core/contract/message.ts';
 import { LiveBranch, type LiveExchange } from '../../core/http/exchange.ts';
 import { usageReport } from '../../plugins/common/domain/calls.ts';
+import { model } from '../../plugins/common/domain/models.ts';
 import { target } from '../../plugins/common/domain/upstreams.ts';
 import type { Life } from './schedule.ts';
 import { newTry, type Story, type Try } from './story.ts';
@@ -35,14 +36,17 @@ export class Wire {
 
   /** As core/http/forward.ts does it: a connection first, then hold and departure, then the request's bytes. */
   async send(exchange: LiveExchange): Promise<Answer> {
-    const { story, setting } = this.#options;
+    const { story, setting, ask } = this.#options;
     const { oracle, schedule, line } = setting;
     const { provider, credential, model: name, upstream } = exchange.get(target);
     const { drain } = upstream;
     exchange.set(upstreamRequest, { drain } as UpstreamRequest);
     const isRacing = exchange instanceof LiveBranch;
     exchange.attemptSent = false;
-    const attempt = newTry({ provider, credential, at: schedule.now, isRacing, isDrained: drain !== undefined });
+    const list = exchange.get(model).id === ask.other?.model.id ? ask.other.price : ask.price;
+    const about = { provider, credential, target: name, list };
+    const attempt = newTry({ ...about, at: schedule.now, isRacing, isDrained: drain !== undefined });
+    story.list = list;
     story.tries.push(attempt);
     oracle.aimed(story, attempt, name);
     try {
@@ -143,6 +147,7 @@ export class Wire {
     // Nobody listens to one that has lost.
     if (story.winner === undefined && !isOver())
       setting.oracle.turnedAway(story, attempt.credential, name, fate.status, fate.retryAfterMs);
+    if (fate.status === 400 && this.#options.ask.other !== undefined && isTooLong(story)) return tooLong();
     return refusalOf(fate.status, fate.retryAfterMs, false);
   }
 
@@ -220,6 +225,14 @@ export class Wire {
 
 /** In one story of three a refusal comes in the stream of a 200, behind frames that say nothing yet. */
 const comesBehindOpening = ({ id }: Story) => Number.parseInt(id.slice(-1), 16) % 3 === 0;
+/** Where another model may serve, in two stories of three a 400 says that the prompt is too long. */
+const isTooLong = ({ id }: Story) => Number.parseInt(id.slice(-2, -1), 16) % 3 > 0;
+const tooLong = () =>
+  new UpstreamRefusal(new GatewayError('invalid_request', 'too long'), {
+    status: 400,
+    about: 'context_length',
+    elsewhere: true,
+  });
 const nothingUsed = { usage: {}, estimated: false, terminal: false, upstreamId: undefined, finish: undefined };
 
 function refusalOf(status: number, retryAfterMs: number | undefined, mayRun: boolean): UpstreamRefusal {

@@ -85,6 +85,7 @@ class World {
       tasks: new Chance(seed, 1),
       callers: new Chance(seed, 2),
       hedges: new Chance(seed, 3),
+      instead: new Chance(seed, 4),
     });
     this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn, meanMs: this.#profile.databaseMeanMs };
     const limits = new Map(this.#profile.accounts.map((account) => [account.id, account.plan.limits]));
@@ -105,6 +106,7 @@ class World {
     this.#leases = this.#profile.shared ? new LeaseOracle(this.#ledger, this.#oracle) : undefined;
     this.#oracle.shared = this.#leases;
     this.#oracle.hedges.rules = this.#profile.hedge;
+    this.#oracle.absorb.share = this.#profile.hedge?.absorb ?? 0.05;
     this.#oracle.stepTokens = this.#profile.billing.hold.output_tokens;
     mutant.ledger?.(this.#ledger, this.#chance);
     this.#store = mutant.store?.(this.#ledger, this.#chance) ?? this.#ledger;
