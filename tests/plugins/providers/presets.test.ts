@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { wirePaths } from '../../../plugins/endpoints/wires.ts';
+import { completions } from '../../../plugins/protocol-convert/protocols/completions.ts';
 import { protocols } from '../../../plugins/protocol-convert/protocols/index.ts';
 import { type ProvidersConfig, providersSchema } from '../../../plugins/providers/config.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
@@ -25,7 +26,7 @@ const ofPlugins = [
   ['vertex-claude', '/publishers/anthropic/models'],
 ] as const;
 const spoken = spokenBy(
-  new Map([...protocols.map(({ name, path }) => [name, path] as const), ...ofPlugins]),
+  new Map([...[...protocols, completions].map(({ name, path }) => [name, path] as const), ...ofPlugins]),
   new Map(ownAdapters.map(({ name, path }) => [name, path])),
   wirePaths,
   new Map([realtimeProtocol, liveProtocols[0]!].map(({ name, base }) => [name, base])),
