@@ -75,9 +75,11 @@ export class PromptMemory {
     const prompt = promptTokens(usage);
     if (prompt === 0 || inputTokens === 0) return;
     const session = this.#session(accountId, mark, to) ?? this.#begin(accountId, mark, to);
-    const { target } = session;
-    sizesOf(target, mark).add(inputTokens, prompt);
-    target.answers.add(usage, bytes);
+    // The same again teaches nothing of the target.
+    if (session.asked !== inputTokens || session.prompt !== prompt) {
+      sizesOf(session.target, mark).add(inputTokens, prompt);
+      session.target.answers.add(usage, bytes);
+    }
     session.asked = inputTokens;
     session.prompt = prompt;
     session.read = usage.cache_read ?? 0;
