@@ -4,6 +4,7 @@ import { UpstreamRefusal } from '../../core/contract/errors.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
 import type { Answer, Headers } from '../../core/contract/message.ts';
 import { asBuffer, isObject, tryParseBytes } from '../../core/json/json.ts';
+import { applyEdits, findPlace } from '../../core/json/splice.ts';
 import { dropped, type UsageReport, usageReport } from '../common/domain/calls.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 import type { Target } from '../common/domain/upstreams.ts';
@@ -11,7 +12,7 @@ import type { Usage } from '../common/domain/usage.ts';
 import { maxScrubbedBytes } from '../common/kit/scrub.ts';
 import { classify, classifyBody, notAnAnswer } from '../common/kit/upstream-errors.ts';
 import { buildUpstreamRequest } from '../common/kit/upstream-request.ts';
-import { isWhole, wholeBody } from '../common/wire/answer-body.ts';
+import { asBytes, isWhole, wholeBody } from '../common/wire/answer-body.ts';
 import type { AnswerContext, AnswerReader, Opened, Prepared } from './description.ts';
 import { foreignRefusal } from './errors.ts';
 import { askedFor, completed, pricedIn } from './metering.ts';
@@ -26,6 +27,8 @@ export interface CallTools {
   readonly clock: Clock;
   /** The gateway's own error bodies, if it has any. */
   shape(): AnswerContext['shapeOf'];
+  /** Relayed answers name the model as the client did. */
+  namesAsked(): boolean;
 }
 
 /** The client's answer. Throws an UpstreamRefusal, or a GatewayError for what this target cannot serve. */
@@ -33,7 +36,7 @@ export async function makeCall(
   exchange: Exchange,
   opened: Opened,
   target: Target,
-  { clock, shape }: CallTools,
+  { clock, shape, namesAsked }: CallTools,
   next: Next,
 ): Promise<Answer> {
   const prepared = opened.prepare(target);
@@ -44,7 +47,7 @@ export async function makeCall(
   exchange.set(upstreamRequest, requestFor(exchange, prepared, target));
   const answer = await next();
   const context = { call: opened.call, exchange, shapeOf: shape() };
-  const read = { context, opened, prepared, target, clock };
+  const read = { context, opened, prepared, target, clock, namesAsked: namesAsked() && !prepared.converted };
   try {
     if (answer.status >= 300 || isPage(answer.headers)) return await refuse(read, answer);
     const { answer: reader } = prepared;
@@ -63,6 +66,7 @@ interface Read {
   readonly prepared: Prepared;
   readonly target: Target;
   readonly clock: Clock;
+  readonly namesAsked: boolean;
 }
 
 function requestFor({ request }: Exchange, prepared: Prepared, target: Target) {
@@ -83,8 +87,26 @@ async function readWhole(read: Read, reader: AnswerReader & { form: 'whole' }, a
   const reading = await reader.read(body, context);
   const { usage, upstreamId, contentType = answer.headers['content-type'] ?? 'application/json' } = reading;
   exchange.set(usageReport, reportOf(exchange, opened, reading.seen, usage, upstreamId));
-  return { status: answer.status, headers: { 'content-type': contentType }, body: reading.body ?? body };
+  const given = reading.body ?? body;
+  const named = read.namesAsked ? withModel(given, opened.call.model) : given;
+  return { status: answer.status, headers: { 'content-type': contentType }, body: named };
 }
+
+/** With this name in the member `model`, or as it is where that is no name. */
+function withModel(body: Answer['body'], name: string): Answer['body'] {
+  if (!isWhole(body)) return body;
+  const bytes = asBuffer(asBytes(body));
+  if (!bytes.includes('"model"')) return body;
+  try {
+    const place = findPlace(bytes, ['model']);
+    if (place === undefined || bytes[place.valueStart] !== quote) return body;
+    return applyEdits(bytes, [{ start: place.valueStart, end: place.end, text: JSON.stringify(name) }]);
+  } catch {
+    return body;
+  }
+}
+
+const quote = 0x22;
 
 function reportOf(
   exchange: Exchange,

@@ -45,6 +45,12 @@ const configSchema = z.strictObject({
     .array(z.enum(operations))
     .default([...operations])
     .describe('Operations whose endpoints this gateway offers.'),
+  answer_model: z
+    .enum(['vendor', 'asked'])
+    .default('vendor')
+    .describe(
+      'The model\'s name in relayed JSON answers: "vendor" keeps the vendor\'s bytes, "asked" writes the name that the client has asked for.',
+    ),
   inputs: positive(100_000).prefault(2_048).describe('Inputs of one request for embeddings or moderations at most.'),
   documents: positive(100_000).prefault(1_000).describe('Documents of one request for a rerank at most.'),
   questions: positive(100_000).prefault(400).describe('Questions of one request for decisions at most.'),
@@ -85,9 +91,13 @@ export default definePlugin<Config>({
           wireEndpoints.flatMap(([name, operation, path]) => (config.expose.includes(operation) ? [[name, path]] : [])),
         ),
     });
-    let [limits, spoolLimits] = [limitsOf(config), spoolLimitsOf(config)];
+    let [limits, spoolLimits, answerModel] = [limitsOf(config), spoolLimitsOf(config), config.answer_model];
     const spool = new Spool(join(host.directory, 'endpoints', 'spool'), () => spoolLimits, host.random);
-    const tools: CallTools = { clock: host.clock, shape: () => host.find(errorShape)?.members };
+    const tools: CallTools = {
+      clock: host.clock,
+      shape: () => host.find(errorShape)?.members,
+      namesAsked: () => answerModel === 'asked',
+    };
     const offered = endpointTable.filter(({ operation }) => config.expose.includes(operation));
     const own = new Set(offered.map((description) => endpointOf(description, () => limits, spool)));
     const instance: PluginInstance<Config> = {
@@ -96,9 +106,9 @@ export default definePlugin<Config>({
       applies: (endpoint) => own.has(endpoint),
       handle: (exchange, next) => makeCall(exchange, exchange.get(openedRequest), exchange.get(target), tools, next),
       unrouted,
-      reloads: ['inputs', 'documents', 'questions', 'characters', 'file', 'default_models', 'spool'],
+      reloads: ['answer_model', 'inputs', 'documents', 'questions', 'characters', 'file', 'default_models', 'spool'],
       prepare: (changed) => () => {
-        [limits, spoolLimits] = [limitsOf(changed), spoolLimitsOf(changed)];
+        [limits, spoolLimits, answerModel] = [limitsOf(changed), spoolLimitsOf(changed), changed.answer_model];
       },
       start: () => spool.start(),
     };
