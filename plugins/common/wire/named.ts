@@ -32,19 +32,17 @@ export type OwnNames = ReadonlySet<string>;
 /** Members of a request that hold the conversation, or data of the client: a name in them runs nothing. Tools among them are read apart. */
 const unread = new Set([
   ...['model', 'messages', 'input', 'contents', 'system', 'systemInstruction', 'system_instruction', 'instructions'],
-  ...['tools', 'tool_choice', 'toolConfig', 'tool_config', 'functions', 'function_call', 'metadata', 'labels', 'user'],
-  ...['response_format', 'text', 'output_format', 'prediction', 'stop', 'thinking', 'reasoning', 'stream_options'],
-  ...['include', 'safetySettings', 'safety_settings', 'context_management', 'client_metadata', 'prompt', 'audio'],
+  ...['tools', 'tool_choice', 'functions', 'function_call', 'metadata', 'labels', 'user'],
+  ...['response_format', 'text', 'output_format', 'stop'],
+  ...['include', 'safetySettings', 'safety_settings', 'client_metadata', 'prompt', 'audio'],
   ...['documents', 'query', 'texts'],
 ]);
 /** The same, deeper. */
 const opaque = new Set(['schema', 'responseSchema', 'responseJsonSchema', 'response_schema', 'response_json_schema']);
 
-/** Members that name models, at any depth. */
-const modelMembers = new Set([
-  ...['model', 'models', 'fallback', 'fallbacks', 'fallback_model', 'fallback_models', 'fallbackModel'],
-  ...['fallbackModels', 'model_name', 'modelName', 'model_id', 'modelId'],
-]);
+/** Members that name models, at any depth: `model`, `fallbacks`, `draft_model`, `modelName` and the like. */
+const modelMember =
+  /(?:^|_)(?:models?|fallbacks?)(?:_(?:name|id))?$|^model(?:Name|Id)$|[a-z](?:Models?|Fallbacks?)(?:Name|Id)?$|^M(?:odels?|ODELS?)$/;
 /** Members that leave it to the vendor who serves the call, with what, and at which price. */
 const routeMembers = new Set([
   ...['route', 'provider', 'providers', 'plugins', 'preset', 'routing', 'routingConfig', 'routing_config'],
@@ -139,7 +137,7 @@ function eachTool(tools: unknown, field: string, read: (tool: JsonObject, field:
 function refuseMember(name: string, value: unknown, field: string, own: OwnNames, depth = 0): void {
   if (value === null || value === undefined || value === false) return;
   if (routeMembers.has(name)) refuseRoute(field, value);
-  else if (modelMembers.has(name)) refuseNames(value, field, own, depth);
+  else if (modelMember.test(name)) refuseNames(value, field, own, depth);
   else if (typeof value === 'object') refuseWithin(value, field, own, depth);
 }
 
@@ -192,8 +190,24 @@ function refuseTool(protocol: string, tool: JsonObject, field: string, own: OwnN
   const unknown = namesIn(protocol, tool, field).find(([name]) => chargeOf(protocol, name, tool) === undefined);
   if (unknown !== undefined) throw unknownTool(unknown[1], unknown[0]);
   const { type } = tool;
-  if (protocol === 'gemini' || type === undefined || type === 'function' || type === 'custom') return;
-  for (const name of modelMembers) refuseMember(name, tool[name], `${field}.${name}`, own);
+  if (protocol !== 'gemini' && (type === undefined || type === 'function' || type === 'custom')) return;
+  refuseModelsOf(tool, field, own);
+}
+
+/** Descriptions of functions, and tools that are read apart. */
+const described = new Set([
+  ...['tools', 'parameters', 'input_schema', 'functionDeclarations', 'function_declarations', 'headers'],
+]);
+
+/** Models in the settings of a tool, at any depth. */
+function refuseModelsOf(settings: object, field: string, own: OwnNames, depth = 0): void {
+  if (depth > deepest) throw unmetered(field, 'is nested too deep');
+  for (const [key, value] of Object.entries(settings)) {
+    const place = Array.isArray(settings) ? `${field}[${key}]` : `${field}.${key}`;
+    if (described.has(key) || value === null) continue;
+    if (modelMember.test(key)) refuseNames(value, place, own, depth);
+    else if (typeof value === 'object') refuseModelsOf(value, place, own, depth + 1);
+  }
 }
 
 function unknownTool(field: string, name: string): GatewayError {

@@ -65,6 +65,39 @@ test('a model beside the own one is refused by its field, in each protocol', () 
   for (const [protocol, json, field] of cases) assert.equal(refusedFor(protocol, json), field, JSON.stringify(json));
 });
 
+test('another model is found under any name of such a member, in settings of the request and of tools', () => {
+  const named = { model: 'dear' };
+  const cases: readonly (readonly [protocol: string, json: object, field: string])[] = [
+    ['chat', { model_fallbacks: ['dear'] }, 'model_fallbacks[0]'],
+    ['chat', { Model: 'dear' }, 'Model'],
+    ['chat', { compound_custom: { models: { answering_model: 'dear' } } }, 'compound_custom.models.answering_model'],
+    ['chat', { speculative: { draft_model: 'dear' } }, 'speculative.draft_model'],
+    ['chat', { prediction: named }, 'prediction.model'],
+    ['chat', { reasoning: named }, 'reasoning.model'],
+    ['chat', { moderation: named }, 'moderation.model'],
+    ['chat', { tools: [{ type: 'web_search', web_search: named }] }, 'tools[0].web_search.model'],
+    ['messages', { thinking: named }, 'thinking.model'],
+    ['messages', { advisor_model: 'dear' }, 'advisor_model'],
+    ['messages', { context_management: { edits: [named] } }, 'context_management.edits[0].model'],
+    ['messages', { tools: [{ type: 'advisor_1', advisor: named }] }, 'tools[0].advisor.model'],
+    ['responses', { conversation: named }, 'conversation.model'],
+    ['responses', { context_management: [named] }, 'context_management[0].model'],
+    ['responses', { tools: [{ type: 'code_interpreter', container: named }] }, 'tools[0].container.model'],
+    ['responses', { tools: [{ type: 'image_generation', a: [named] }] }, 'tools[0].a[0].model'],
+    ['gemini', { toolConfig: named }, 'toolConfig.model'],
+    ['gemini', { tools: [{ retrieval: { ranking: { modelName: 'dear' } } }] }, 'tools[0].retrieval.ranking.modelName'],
+    ['gemini', { tools: { fileSearch: named } }, 'tools.fileSearch.model'],
+  ];
+  for (const [protocol, json, field] of cases) assert.equal(refusedFor(protocol, json), field, JSON.stringify(json));
+  const described = { name: 'f', parameters: { properties: { model: 'dear' } } };
+  for (const [protocol, tool] of [
+    ['gemini', { functionDeclarations: [described] }],
+    ['responses', { type: 'namespace', tools: [{ type: 'function', ...described }] }],
+    ['responses', { type: 'mcp', server_url: 'https://x.example', headers: { model: 'dear' } }],
+  ] as const)
+    assert.equal(refusedFor(protocol, { tools: [tool] }), undefined);
+});
+
 test('routes, plugins and unknown tools of the vendor are refused by their field', () => {
   for (const protocol of ['chat', 'responses']) {
     for (const [member, value] of [
