@@ -4,6 +4,7 @@ import type { Endpoint, Exchange, PluginInstance } from '../contract/contract.ts
 import { GatewayError, toGatewayError } from '../contract/errors.ts';
 import type { Answer } from '../contract/message.ts';
 import type { Unrouted } from '../contract/public-operation.ts';
+import { withNulField } from '../json/nul-field.ts';
 
 /** What a rendered error may contain of the exchange. */
 type ErrorContext = Pick<Exchange, 'id' | 'request'>;
@@ -28,7 +29,8 @@ export function renderError(
   shapes: readonly PluginInstance[],
 ): { answer: Answer; error: GatewayError } {
   const brought = (thrown as { answer?: Answer }).answer;
-  const error = toGatewayError(thrown);
+  const plain = toGatewayError(thrown);
+  const error = exchange === undefined ? plain : withNulField(plain, exchange.request);
   const answer = ownShape(error, exchange, shapes) ?? brought ?? protocolShape(error, exchange);
   return { answer: withErrorHeaders(answer, error), error };
 }

@@ -289,5 +289,6 @@ test('U+0000 in an id is a 404, in a query or a body that reaches the database a
   for (const [path, body] of asked) {
     const { status, text } = await ask('POST', `/v1/${path}`, body);
     assert.ok(status < 500, `${path} ${JSON.stringify(body)}: ${status} ${text}`);
+    if (text.includes('U+0000')) assert.match(text, /The field /);
   }
 });
