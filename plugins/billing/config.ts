@@ -36,9 +36,13 @@ export const configSchema = z.strictObject({
     .prefault({})
     .describe('The local file in which every hold and charge is recorded before the database has it.'),
   nodes: count()
-    .default(8)
-    .describe('Processes that may serve from one Postgres at once, draining ones included; one more does not start.'),
+    .optional()
+    .describe(
+      'Processes that may serve from one PostgreSQL at once, draining ones included; one more does not start. Default: 8. Where it is set to more than 1, files need a bucket.',
+    ),
   accounts: count().default(100_000).describe('Accounts whose balance is kept in memory at most.'),
 });
 
 export type Config = z.output<typeof configSchema>;
+
+export const nodesOf = ({ nodes = 8 }: Pick<Config, 'nodes'>): number => nodes;

@@ -36,7 +36,7 @@ import { foldEveryMs, foldSums } from '../common/kit/sums/fold.ts';
 import { audit } from './audit/audit.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { commandsOf } from './commands/ledger.ts';
-import { type Config, configSchema } from './config.ts';
+import { type Config, configSchema, nodesOf } from './config.ts';
 import { Estimates } from './estimates/unreported.ts';
 import { overdraftNotices, unlimitedOperations } from './grants/bound.ts';
 import { readPaying } from './grants/funds.ts';
@@ -137,7 +137,7 @@ export async function setUpBilling(
     commands,
     notices: () => [
       ...renamedNotices('billing', state.config),
-      ...noticesOfOverdraft(host, state.rules, store.shared === true ? config.nodes : 1),
+      ...noticesOfOverdraft(host, state.rules, store.shared === true ? nodesOf(config) : 1),
     ],
     ready: () => state.runtime?.reservations.accepting() ?? false,
     // A fenced process stays so until the journal is read again at a start; running calls end in the drain before.
@@ -179,7 +179,7 @@ function provideServices(host: Host, state: State, { store, rows, files }: Stora
   const watch = rows.restores && new RestoreWatch({ host, rows: rows.restores, journal: directory });
   watch?.listen(store);
   const ledgerService = openLedgerService(host, store, rows, () => state.runtime, watch);
-  host.provide(ledger, ledgerService.ledger);
+  host.provide(ledger, { ...ledgerService.ledger, processes: store.shared === true ? state.config.nodes : undefined });
   host.provide(pool, ledgerService.pool);
   host.provide(funds, {
     require: async (exchange, amount) =>
@@ -234,7 +234,7 @@ function runtimeOptions({ journal, accounts, nodes }: Config, store: Database, w
     backlogLimit: journal.backlog,
     accountLimit: accounts,
     shared: store.shared === true ? store : undefined,
-    nodeLimit: nodes,
+    nodeLimit: nodesOf({ nodes }),
     onCopy: store.onCopy,
     watch,
   };

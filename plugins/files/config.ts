@@ -42,6 +42,12 @@ export const configSchema = z
       .describe(
         'Parts of `total_limit` for accounts that have never paid money in, or have it all back; the rest is kept for those that have.',
       ),
+    disk: z
+      .enum(['own', 'shared'])
+      .default('own')
+      .describe(
+        'Whether all processes on one PostgreSQL use one data directory (shared: one machine, or a network file system) or each its own. With own, several processes need a bucket.',
+      ),
     disk_reserve: size().prefault('1GB').describe('Space that files leave free on the disk of the data directory.'),
     answers: count()
       .refine(...atLeast(1, '1'))

@@ -6,7 +6,9 @@ import {
   definePlugin,
   type Endpoint,
   type Exchange,
+  type Fault,
   type Host,
+  type Notice,
   type PluginInstance,
 } from '../../core/contract/contract.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
@@ -15,7 +17,7 @@ import { accounts } from '../common/domain/accounts.ts';
 import { fileAdmin } from '../common/domain/admin/files.ts';
 import { fileStatistics } from '../common/domain/admin/stored-work.ts';
 import { database } from '../common/domain/database.ts';
-import { funds } from '../common/domain/ledger.ts';
+import { funds, ledger } from '../common/domain/ledger.ts';
 import { files, uploadedFiles } from '../common/domain/stored-files.ts';
 import { envelope } from '../common/kit/error-envelope.ts';
 import { checkedExpiry, originFor, signedPath } from './address.ts';
@@ -41,7 +43,7 @@ export default definePlugin<FilesConfig>({
   config: configSchema,
   services: {
     requires: [database],
-    optional: [accounts, funds],
+    optional: [accounts, funds, ledger],
     provides: [files, uploadedFiles, fileAdmin, fileStatistics],
   },
   setup: (host, config) => setUpFiles(host, config),
@@ -56,6 +58,7 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
   const rows = new FileRows(db, paying);
   const key = await loadKey(host, rows, config.secret);
   const directory = join(host.commonDirectory, 'files', host.schema);
+  const processes = () => host.find(ledger)?.processes;
   const store = await openStore(directory, config);
   const incoming = new Incoming(directory, incomingOptions(config), host.random);
   if (host.mode !== 'check') await incoming.open();
@@ -83,7 +86,8 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
   return {
     endpoints: endpointsOf((exchange) => answerAddress(exchange, host, key, keeper)),
     commands: commandsOf(host, rows),
-    notices: () => noticesOf(config),
+    notices: () => noticesOf(config, db.shared === true && processes() === undefined),
+    problems: () => problemsOf(config, processes()),
     async start() {
       host.every(sweepIntervalMs, 'sweep files', async () => void (await keeper.sweep()));
       host.every(leftoversIntervalMs, 'remove what fetching left', () => incoming.removeLeftovers(host.clock.now()));
@@ -180,10 +184,25 @@ function endpointsOf(handle: (exchange: Exchange) => Promise<Answer>): Endpoint[
   }));
 }
 
-function noticesOf(config: FilesConfig) {
-  if (config.origin !== '') return [];
-  const text = 'files.origin is not set: addresses of files lead to this machine alone.';
-  return [{ level: 'warning' as const, text }];
+const isAlone = ({ s3, disk }: FilesConfig) => s3.bucket === '' && disk === 'own';
+
+function noticesOf(config: FilesConfig, mayBeSeveral: boolean): Notice[] {
+  const notices: Notice[] = [];
+  if (config.origin === '')
+    notices.push({ level: 'warning', text: 'files.origin is not set: addresses of files lead to this machine alone.' });
+  if (mayBeSeveral && isAlone(config)) {
+    const text =
+      'files.s3.bucket is not set: a second process on this PostgreSQL would not find the files of this one.';
+    notices.push({ level: 'warning', text });
+  }
+  return notices;
+}
+
+/** Each of several processes would find its own files alone. */
+function problemsOf(config: FilesConfig, processes = 1): Fault[] {
+  if (processes <= 1 || !isAlone(config)) return [];
+  const message = `is needed: up to ${processes} processes serve from this PostgreSQL (billing.nodes), and each would find only the files in its own data directory. Name a bucket, or set files.disk to shared where all of them use one directory, or billing.nodes to 1.`;
+  return [{ path: ['s3', 'bucket'], message }];
 }
 
 /** The S3 client is loaded only if a bucket is configured. */

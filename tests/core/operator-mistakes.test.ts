@@ -1,6 +1,8 @@
 /** Mistakes in YAML, in the list of plugins and in the gateway's own settings: the whole sentence that `check` prints of each. */
+import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
-import { testMistakes } from '../helpers/operator-mistakes.ts';
+import { test } from 'node:test';
+import { linesOf, soundFile, testMistakes } from '../helpers/operator-mistakes.ts';
 
 const plugins = new URL('../../plugins/', import.meta.url);
 const builtIn = readdirSync(plugins)
@@ -233,3 +235,23 @@ testMistakes([
     'gateway.yaml:5: storage.database: must be "embedded" or a URL such as postgres://user:password@host:5432/name',
   ],
 ]);
+
+test('several processes on one PostgreSQL without a bucket are refused, one and those with one directory are not', async () => {
+  const fleet = soundFile
+    .replace('database: embedded', 'database: postgres://user@127.0.0.1:1/none')
+    .replace('route, ', 'route, files, ')
+    .concat('billing: { nodes: 2 }\nfiles: { origin: https://gateway.example }\n');
+  const [line, ...others] = await linesOf(fleet);
+  assert.match(line!, /files\.s3\.bucket: is needed: up to 2 processes serve from this PostgreSQL/);
+  assert.deepEqual(others, []);
+  for (const [from, to] of [
+    ['origin:', 's3: { bucket: files }, origin:'],
+    ['origin:', 'disk: shared, origin:'],
+    ['nodes: 2', 'nodes: 1'],
+    ['postgres://user@127.0.0.1:1/none', 'embedded'],
+  ] as const)
+    assert.deepEqual(await linesOf(fleet.replace(from, to)), [], to);
+  assert.deepEqual(await linesOf(fleet.replace('billing: { nodes: 2 }', '')), [
+    'warning: files.s3.bucket is not set: a second process on this PostgreSQL would not find the files of this one.',
+  ]);
+});

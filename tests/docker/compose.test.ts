@@ -14,7 +14,7 @@ import { freePort } from '../helpers/free-port.ts';
 import { hasPostgres } from '../helpers/postgres.ts';
 import { hasRedis } from '../helpers/redis.ts';
 import { type Container, startContainer, startFront } from './containers.ts';
-import { interpolate, type Stores, services, settings, startStores } from './services.ts';
+import { gatewayService, interpolate, type Stores, services, settings, startStores } from './services.ts';
 
 // nginx keeps bodies in directories that root alone may use.
 const hasNginx = existsSync('/usr/sbin/nginx') && process.getuid?.() === 0;
@@ -35,7 +35,7 @@ if (hasPostgres && hasRedis) {
   before(async () => {
     stores = await startStores();
     for (let index = 0; index < 2; index += 1)
-      gateways.push(await startContainer(services.gateway.command, stores.variables));
+      gateways.push(await startContainer(gatewayService.command, stores.variables));
   });
   after(async () => {
     await Promise.all(gateways.map((gateway) => gateway.kill()));
@@ -46,10 +46,11 @@ const testOfFleet = hasPostgres && hasRedis ? test : () => {};
 const testOfFront = hasNginx ? testOfFleet : () => {};
 const testOfChart = hasHelm ? testOfFleet : () => {};
 
-test('what must be set stops compose, what may be left out is empty', () => {
-  const { DATABASE_URL = '', S3_BUCKET = '' } = services.gateway.environment;
+test('what must be set stops compose, what may be left out has a default', () => {
+  const { DATABASE_URL = '', S3_BUCKET = '', S3_SECRET_ACCESS_KEY = '' } = gatewayService.environment;
   assert.throws(() => interpolate(DATABASE_URL, {}), /POSTGRES_PASSWORD/);
-  assert.equal(interpolate(S3_BUCKET, {}), '');
+  assert.throws(() => interpolate(S3_SECRET_ACCESS_KEY, {}), /S3_SECRET_ACCESS_KEY/);
+  assert.equal(interpolate(S3_BUCKET, {}), 'gateway');
   assert.equal(interpolate(DATABASE_URL, settings), 'postgres://gateway:a-password@postgres:5432/gateway');
 });
 
@@ -70,7 +71,7 @@ testOfFleet(
   async () => {
     const [one, other] = gateways;
     for (const gateway of gateways) assert.equal(gateway.isHealthy(), true);
-    const file = services.gateway.command.at(-1)!;
+    const file = gatewayService.command.at(-1)!;
     one!.run('accounts', 'create', 'alice', '--credit', '1', '--config', file);
     const made = one!.run('keys', 'create', '--account', 'alice', '--config', file);
     const [key] = /sk-gw-\w+/.exec(made)!;
@@ -145,7 +146,11 @@ async function startStreaming(): Promise<{ server: Server; goOn: () => void }> {
 const render = (...words: string[]): Manifest[] =>
   parseAllDocuments(
     // A helm that was built from its module alone takes Kubernetes to be older than the chart allows.
-    execFileSync('helm', ['template', 'try', 'docker/helm', '--kube-version', '1.37', ...words], { encoding: 'utf8' }),
+    execFileSync(
+      'helm',
+      ['template', 'try', 'docker/helm', '--kube-version', '1.37', '--set', 'bucket.name=files', ...words],
+      { encoding: 'utf8' },
+    ),
   ).map((each) => each.toJS() as Manifest);
 const kindOf = (manifests: readonly Manifest[], kind: string) => manifests.find((each) => each.kind === kind)!;
 

@@ -73,11 +73,12 @@ interface Service {
   readonly depends_on?: readonly string[] | Record<string, unknown>;
   readonly read_only?: boolean;
   readonly cap_drop?: readonly string[];
+  readonly networks?: { readonly default: { readonly aliases: readonly string[] } };
   readonly stop_grace_period?: string;
 }
 
 for (const file of globSync('docker/compose*.yaml')) {
-  const { services, volumes = {} } = parse(read(file)) as {
+  const { services, volumes = {} } = parse(read(file), { merge: true }) as {
     services: Record<string, Service>;
     volumes?: Record<string, unknown>;
   };
@@ -96,7 +97,11 @@ for (const file of globSync('docker/compose*.yaml')) {
   });
 
   test(`${file}: the gateway gets variables that it reads, a file that exists, and no rights`, () => {
-    const { command, environment = {}, read_only, cap_drop, stop_grace_period } = services['gateway']!;
+    const gateways = Object.entries(services).filter(([name]) => name.startsWith('gateway'));
+    const [[, { command, environment = {}, read_only, cap_drop, stop_grace_period }]] = gateways as [[string, Service]];
+    // Each keeps its journal on a volume of its own, under a name.
+    assert.equal(new Set(gateways.map(([, { volumes: mounts }]) => mounts![0])).size, gateways.length);
+    for (const [, { volumes: mounts }] of gateways) assert.match(mounts![0]!, /^[\w-]+:\/data$/);
     assert.equal(command![0], 'serve');
     assert.ok(existsSync(command![1]!), command![1]!);
     for (const name of Object.keys(environment)) assert.ok(variables.has(name), `nobody reads ${name}`);
@@ -110,8 +115,11 @@ test('nginx asks the port that the gateway listens on, lets streams through, and
   const text = read('docker/nginx.conf');
   assert.equal(text.split('{').length, text.split('}').length);
   const [, host, port] = /server (\w+):(\d+) resolve/.exec(text)!;
-  const { services } = parse(read('docker/compose.scale.yaml')) as { services: Record<string, Service> };
-  assert.ok(host! in services);
+  const { services } = parse(read('docker/compose.scale.yaml'), { merge: true }) as {
+    services: Record<string, Service>;
+  };
+  for (const [name, { networks }] of Object.entries(services))
+    if (name.startsWith('gateway')) assert.deepEqual(networks?.default.aliases, [host]);
   assert.match(read('config/main.yaml'), new RegExp(`^listen: \\$\\{PORT:-${port}\\}$`, 'm'));
   assert.match(text, new RegExp(`listen ${services['front']!.ports![0]!.split(':')[1]};`));
   assert.match(text, /proxy_buffering off;/);

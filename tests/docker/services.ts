@@ -10,15 +10,17 @@ export interface Service {
   readonly healthcheck: { readonly test: readonly string[] };
 }
 
-export const { services } = parse(readFileSync('docker/compose.scale.yaml', 'utf8')) as {
-  services: Record<'gateway' | 'postgres' | 'redis', Service>;
+export const { services } = parse(readFileSync('docker/compose.scale.yaml', 'utf8'), { merge: true }) as {
+  services: Record<'gateway-1' | 'postgres' | 'redis', Service>;
 };
+export const gatewayService = services['gateway-1'];
 
 /** What an operator writes into .env. */
 export const settings = {
   POSTGRES_PASSWORD: 'a-password',
   SEAL_SECRET: 'a secret that all of them share, for seals',
   AUTH_SECRET: 'a secret that all of them share, for keys',
+  S3_SECRET_ACCESS_KEY: 'a secret that all of them share, for files',
 };
 
 /** `${NAME:-default}` and `${NAME:?}`. Throws for a variable that must be set and is not. */
@@ -53,7 +55,7 @@ export async function startStores(): Promise<Stores> {
     postgres,
     redis,
     variables: Object.fromEntries(
-      Object.entries(services.gateway.environment).map(([name, value]) => [name, here(value)]),
+      Object.entries(gatewayService.environment).map(([name, value]) => [name, here(value)]),
     ),
     close: async () => void (await Promise.all([postgres.close(), redis.stop()])),
   };

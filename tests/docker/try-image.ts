@@ -18,7 +18,7 @@ import { hasRedis } from '../helpers/redis.ts';
 import { type ImageConfig, ImageStore, installBuildTools } from './buildah.ts';
 import { readDockerfile } from './dockerfile.ts';
 import { canMakeRooms, type Room, startInRoom } from './room.ts';
-import { services, startStores } from './services.ts';
+import { gatewayService, startStores } from './services.ts';
 
 const cannot = 77;
 const mostMegabytes = 150;
@@ -186,7 +186,7 @@ async function tryCommand(command: readonly string[], more: Readonly<Record<stri
 async function tryFleet(): Promise<void> {
   const stores = await startStores();
   try {
-    await tryCommand(services.gateway.command, stores.variables);
+    await tryCommand(gatewayService.command, stores.variables);
   } finally {
     await stores.close();
   }

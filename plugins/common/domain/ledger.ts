@@ -18,6 +18,8 @@ export interface Ledger {
   endOf(requestId: string): Promise<'charged' | 'free' | 'in_vain' | 'open' | undefined>;
   /** Resolves when no crash can take the outcome of the calls that have ended in this process by now; rejects while that cannot be recorded. */
   safe(): Promise<void>;
+  /** Processes that are to serve from one database at once, where the operator says so. */
+  readonly processes?: number | undefined;
 }
 
 interface CreditOptions {
