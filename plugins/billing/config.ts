@@ -1,6 +1,7 @@
 /** The settings of `billing`. */
 import { renamed } from '../../core/contract/renamed.ts';
 import { count, size, z } from '../../core/contract/schema.ts';
+import type { HoldRules } from './reservations/call-terms.ts';
 
 const holdSchema = renamed(
   z.strictObject({
@@ -46,3 +47,7 @@ export const configSchema = z.strictObject({
 export type Config = z.output<typeof configSchema>;
 
 export const nodesOf = ({ nodes = 8 }: Pick<Config, 'nodes'>): number => nodes;
+
+export function rulesOf({ hold }: Config): HoldRules {
+  return { stepTokens: hold.output_tokens, nonStreaming: hold.non_streaming };
+}

@@ -36,7 +36,7 @@ import { foldEveryMs, foldSums } from '../common/kit/sums/fold.ts';
 import { audit } from './audit/audit.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { commandsOf } from './commands/ledger.ts';
-import { type Config, configSchema, nodesOf } from './config.ts';
+import { type Config, configSchema, nodesOf, rulesOf } from './config.ts';
 import { Estimates } from './estimates/unreported.ts';
 import { overdraftNotices, unlimitedOperations } from './grants/bound.ts';
 import { readPaying } from './grants/funds.ts';
@@ -210,6 +210,7 @@ function provideServices(host: Host, state: State, { store, rows, files }: Stora
     statement: (accountId, limit) => statementOf(store.orm, store.schema, accountId, limit),
     audit: check,
     watch,
+    journal: { files, directory, cursorOf: (name) => rows.cursorOf(name) },
   });
   return { ledgerService, authorizationStore, caps, commands, watch };
 }
@@ -251,10 +252,6 @@ function runBackgroundWork(host: Host, store: Database, running: BillingRuntime)
     // Calls that need more refresh a lease share; a purchased plan must be known earlier.
     if (running.balances.knows(accountId)) void running.flusher.refresh(accountId);
   });
-}
-
-function rulesOf({ hold }: Config): HoldRules {
-  return { stepTokens: hold.output_tokens, nonStreaming: hold.non_streaming };
 }
 
 /** The authorization of deferred work, within the cap of its key. */

@@ -48,14 +48,7 @@ export function moneyKinds(queries: Queries): AlertKind[] {
       fields: { findings: 'count' },
       defaults: { threshold: 0, clear: 0, windowMs: 24 * hour, forMs: 0, quietMs: 0, least: 0 },
     },
-    {
-      name: 'database_restored',
-      title: 'The database was put back to an earlier time',
-      unit: 'count',
-      bad: 'above',
-      fields: { lost: 'count' },
-      defaults: { threshold: 0, clear: 0, windowMs: 24 * hour, forMs: 0, quietMs: 0, least: 0 },
-    },
+    ...databaseKinds(queries),
     {
       name: 'usage_implausible',
       title: 'A vendor reported a usage that its call cannot have had',
@@ -70,6 +63,33 @@ export function moneyKinds(queries: Queries): AlertKind[] {
       unit: 'count',
       bad: 'above',
       defaults: { threshold: 0, clear: 0, windowMs: hour, forMs: 0, quietMs: 0, least: 0 },
+    },
+  ];
+}
+
+function databaseKinds(queries: Queries): AlertKind[] {
+  return [
+    {
+      name: 'database_restored',
+      title: 'The database was put back to an earlier time',
+      unit: 'count',
+      bad: 'above',
+      fields: { lost: 'count' },
+      defaults: { threshold: 0, clear: 0, windowMs: 24 * hour, forMs: 0, quietMs: 0, least: 0 },
+    },
+    {
+      name: 'dead_leases',
+      title: 'A process that no longer answers has leased money',
+      unit: 'milliseconds',
+      bad: 'above',
+      fields: { leased: 'usd' },
+      defaults: { threshold: 600_000, clear: 600_000, windowMs: hour, forMs: 0, quietMs: 0, least: 0 },
+      measure: async ({ until }) =>
+        ((await queries()?.nodes()) ?? [])
+          .filter(({ self, leases }) => !self && leases > 0)
+          .map(({ name, seenAt, leased }) => {
+            return { subject: name, value: Math.max(0, until - seenAt), fields: { leased: formatUsd(leased) } };
+          }),
     },
   ];
 }

@@ -6,6 +6,8 @@ import { type Account, accounts } from '../../common/domain/accounts.ts';
 import type { Database } from '../../common/domain/database.ts';
 import type { Ledger, Pool } from '../../common/domain/ledger.ts';
 import type { AuditReport } from '../audit/audit.ts';
+import type { Files } from '../journal/segments.ts';
+import type { Store } from '../ledger/store.ts';
 import type { StatementRow } from '../reports/ledger-pages.ts';
 import type { RestoreWatch } from '../restores/watch.ts';
 
@@ -20,6 +22,11 @@ export interface CommandTools {
   readonly audit: (days?: number) => Promise<AuditReport>;
   /** Absent where no database can be put back. */
   readonly watch: RestoreWatch | undefined;
+  readonly journal: {
+    readonly files: Files;
+    readonly directory: string;
+    readonly cursorOf: Store['cursorOf'];
+  };
 }
 
 export type Values = Parameters<Command['run']>[0];

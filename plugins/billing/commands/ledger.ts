@@ -10,6 +10,7 @@ import { decodePrice, decodeRatio } from '../journal/records.ts';
 import { callSums } from '../ledger/call-sums.ts';
 import type { StatementRow } from '../reports/ledger-pages.ts';
 import { type CommandTools, findAccount, missing, type Values } from './arguments.ts';
+import { journalCommands, movedAway } from './journal.ts';
 import { leaseCommands } from './leases.ts';
 import { moneyCommands } from './money.ts';
 import { acceptRestore } from './restores.ts';
@@ -18,6 +19,7 @@ export function commandsOf(tools: CommandTools): Command[] {
   return [
     ...moneyCommands(tools),
     ...leaseCommands(tools.store),
+    ...journalCommands(tools),
     {
       name: 'ledger',
       summary: "Shows an account's money, what it is made of, and its last ledger rows",
@@ -68,11 +70,12 @@ async function showLedger(tools: CommandTools, values: Values): Promise<CommandR
   return { json: { account: account.name, ...poolJson(view), rows }, text: text.join('\n') };
 }
 
-function poolJson({ balance, spendable, held, grants, windows, term }: PoolView) {
+function poolJson({ balance, spendable, held, blocked, grants, windows, term }: PoolView) {
   return {
     balance: formatUsd(money(balance + held)),
     spendable: formatUsd(spendable),
     held: formatUsd(held),
+    ...(blocked > 0n ? { blocked: formatUsd(blocked) } : {}),
     plan: term === undefined ? null : { name: term.plan, ends_at: timeOf(term.endsAt) },
     grants: grants.map(({ kind, reason, reference, amount, remaining, createdAt, expiresAt }) => ({
       kind,
@@ -90,10 +93,13 @@ function poolJson({ balance, spendable, held, grants, windows, term }: PoolView)
 }
 
 function poolLines(view: PoolView, now: string): string[] {
-  const { balance, spendable, held, plan, grants, windows } = poolJson(view);
+  const { balance, spendable, held, blocked, plan, grants, windows } = poolJson(view);
   const ends = plan?.ends_at ?? 'never';
   return [
     `balance ${balance} USD, of which ${held} USD are set aside for running calls; ${spendable} USD can be spent now`,
+    ...(blocked === undefined
+      ? []
+      : [`${blocked} USD were leased by processes that no longer answer, and cannot be spent: see "gateway leases"`]),
     ...(plan === null ? [] : [`plan ${plan.name}, ends: ${ends}`]),
     ...grants.map((each) => {
       const over = each.expires_at !== null && each.expires_at <= now;
@@ -138,7 +144,8 @@ function dayIn(text: string | boolean): number {
   return at;
 }
 
-async function showAudit({ audit, host, store, watch }: CommandTools, values: Values): Promise<CommandResult> {
+async function showAudit(tools: CommandTools, values: Values): Promise<CommandResult> {
+  const { audit, host, store, watch } = tools;
   const days = values['sumDays'] === undefined ? undefined : readCount(values['sumDays']);
   if (values['sumDays'] !== undefined && (days === undefined || days < 1)) {
     throw missing('sum-days', '--sum-days is a whole number from 1 on.');
@@ -152,9 +159,11 @@ async function showAudit({ audit, host, store, watch }: CommandTools, values: Va
   const report = await audit(days);
   const seen = `${report.accounts} accounts, ${report.rows} ledger rows`;
   const lines = report.violations.map(({ rule, what, subject }) => `${rule}: ${what}: ${subject}`);
+  const notices = await movedAway(tools);
+  const verdict = report.ok ? [`All invariants hold: ${seen}.`] : [`Violations found in ${seen}:`, ...lines];
   return {
-    json: report,
-    text: report.ok ? `All invariants hold: ${seen}.` : [`Violations found in ${seen}:`, ...lines].join('\n'),
+    json: { ...report, ...(notices.length > 0 ? { notices } : {}) },
+    text: [...verdict, ...notices].join('\n'),
     exitCode: report.ok ? 0 : 1,
   };
 }

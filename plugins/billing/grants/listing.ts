@@ -9,7 +9,7 @@ import { type GrantRow, readGrants } from './rows.ts';
 import { isRunning } from './terms.ts';
 
 export async function viewPool(entries: Entries): Promise<PoolView> {
-  const { open } = entries;
+  const { open, blocked } = entries;
   const { grants: grantBalances, spent } = await entries.pool();
   const { locked } = lockedAt(grantBalances, spent, entries.at);
   const expiring = new Map(grantBalances.map((grantBalance) => [grantBalance.grantId, grantBalance]));
@@ -30,8 +30,9 @@ export async function viewPool(entries: Entries): Promise<PoolView> {
   const term = await entries.tables.terms.last(entries.at);
   return {
     balance: money(entries.balance - open),
-    spendable: money(entries.balance - open - locked),
+    spendable: money(entries.balance - open - locked - blocked),
     held: money(entries.held + open),
+    blocked,
     grants: [
       ...Array.from(expiring.values(), (grantBalance) =>
         viewOf(byId.get(grantBalance.grantId)!, grantBalance.remaining),

@@ -6,6 +6,10 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Files } from './segments.ts';
 
+/** What to do about a damaged journal. */
+export const advice =
+  'restore the file, or apply what is sound with "gateway journal salvage" ("gateway journal inspect" shows it)';
+
 export interface Position {
   /** Counts the runs that wrote this journal; the database stores the same count. */
   readonly epoch: number;
@@ -35,7 +39,7 @@ export function readPosition(files: Files, directory: string): Position | undefi
   // Cut short at the first start, before anything else was written: a lone first slot carries no information.
   if (newest === undefined && data.length <= slotBytes) return undefined;
   if (newest === undefined) {
-    throw new Error(`${positionPath(directory)} is damaged: restore the file, or move the journal away and run audit`);
+    throw new Error(`${positionPath(directory)} is damaged: ${advice}`);
   }
   return { epoch: newest.epoch, kept: newest.kept, synced: newest.synced };
 }

@@ -4,7 +4,7 @@ import { batchBytes, type Stretch } from '../ledger/backlog.ts';
 import { type Hold, holdOf, servedAgain } from '../reservations/hold.ts';
 import { unfinishedAttempt, type Verdict } from '../reservations/outcome.ts';
 import type { Shares } from '../reservations/written-off.ts';
-import type { Position } from './position.ts';
+import { advice, type Position } from './position.ts';
 import type { EndRecord, JournalRecord } from './records.ts';
 import { type Files, listSegments, type PlacedLine, type Segment, scanSegment, segmentPath } from './segments.ts';
 
@@ -57,8 +57,6 @@ export function replay(files: Files, directory: string, applied: number, positio
   const next = Math.max((segments.at(-1)?.last ?? 0) + 1, applied + 1, (position?.synced ?? 0) + 1);
   return { segments, next, stretches, open: [...open.values()], epoch, cut };
 }
-
-const advice = 'restore the file, or move the journal away and run audit';
 
 function walk(files: Files, directory: string, applied: number, position: Position | undefined): Walk {
   const found = listSegments(files, directory);
@@ -113,10 +111,7 @@ function follows({ position, applied, segments }: Walk, segment: Segment): boole
   const expected = Math.max(previous?.last ?? 0, position === undefined ? applied : position.kept - 1) + 1;
   if (segment.first <= expected && (previous === undefined || segment.first > previous.last)) return true;
   if (position !== undefined && segment.first > expected && isUnsafe(position, applied, expected)) return false;
-  throw new Error(
-    `${segment.path} does not follow record ${expected - 1}, the last one known: restore the missing file or the ` +
-      'database, or move the journal away and run audit',
-  );
+  throw new Error(`${segment.path} does not follow record ${expected - 1}, the last one known: ${advice}`);
 }
 
 /** Whether a record was neither durable nor in the database, so that a power cut may have destroyed it. */
@@ -138,7 +133,7 @@ function readSegment({ files, position, applied, cut }: Walk, segment: Segment, 
   const brokenAt = damagedAt ?? (isLast || goodBytes === data.length ? undefined : goodBytes);
   const isWhole = brokenAt === undefined;
   if (!isWhole && (position === undefined || !isUnsafe(position, applied, lost))) {
-    throw new Error(`${segment.path} is damaged at byte ${brokenAt}: restore the file, or move it away and run audit`);
+    throw new Error(`${segment.path} is damaged at byte ${brokenAt}: ${advice}`);
   }
   if (goodBytes < data.length) {
     files.truncate(segment.path, goodBytes);

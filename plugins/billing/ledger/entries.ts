@@ -112,6 +112,11 @@ export class Entries {
     return this.#open;
   }
 
+  /** The part of `leased` that neither calls hold nor living processes can return: their processes do not answer. */
+  get blocked(): Money {
+    return money(this.#leased - this.#open - this.#byLiving);
+  }
+
   /** Where nothing is leased, what this process's calls hold is as good as leased. */
   hold(open: Money): void {
     this.#leased = money(this.#leased + open);

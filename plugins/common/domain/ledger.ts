@@ -103,6 +103,8 @@ export interface PoolView {
   readonly spendable: Money;
   /** Set aside for running calls, and for images and videos that are being made. */
   readonly held: Money;
+  /** Leased by processes that no longer answer: it cannot be spent before they are back, or an operator has released it. */
+  readonly blocked: Money;
   /** In the order of spending; those of which nothing is left are not among them. */
   readonly grants: readonly GrantView[];
   readonly windows: readonly WindowView[];

@@ -117,3 +117,25 @@ test('a message shows a nano-dollar as a decimal', () => {
   const { text } = messageOf({ ...facts, value, threshold, unit: 'usd', fields: {}, beganAt: 0, at: 0 });
   assert.match(text, /^Value: -0\.000000001 USD, threshold: 0\.00 USD$/m);
 });
+
+test('a process that still has money leased is bad ten minutes after it was seen last; one without leases and this one never are', async () => {
+  const at = 100 * hourMs;
+  const node = { version: '1', journalPending: undefined, leases: 2, leased: usdOf('3.5'), self: false };
+  const nodes = [
+    { ...node, name: 'gone', seenAt: at - 600_001 },
+    { ...node, name: 'late', seenAt: at - 600_000 },
+    { ...node, name: 'empty', seenAt: 0, leases: 0, leased: zero },
+    { ...node, name: 'this', seenAt: 0, self: true },
+  ];
+  const kinds = moneyKinds(() => ({ nodes: async () => nodes }) as Partial<LedgerQueries> as LedgerQueries);
+  const kind = kinds.find(({ name }) => name === 'dead_leases')!;
+  const found = await kind.measure!({ from: 0, until: at });
+  const verdicts = found.map(({ subject, value, fields }) => {
+    const verdict = verdictOf('above', kind.defaults as { threshold: number; clear: number }, value as number);
+    return [subject, verdict, fields!['leased']];
+  });
+  assert.deepEqual(verdicts, [
+    ['gone', 'bad', '3.50'],
+    ['late', 'good', '3.50'],
+  ]);
+});

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
+import { viewPool } from '../../../../plugins/billing/grants/listing.ts';
 import { applyDueTerms } from '../../../../plugins/billing/grants/terms.ts';
 import type { JournalRecord } from '../../../../plugins/billing/journal/records.ts';
 import type { LeaseRequest } from '../../../../plugins/billing/leases/share.ts';
@@ -352,4 +353,36 @@ test('nodes are counted while they live, and one whose journal has another owner
   await claim({ orm, schema }, one.journal, 'another run');
   await assert.rejects(take(store, one, ask(accountId, { target: 100n })), /belongs to another process/);
   await store.close();
+});
+
+test('the share of a process that no longer answers is shown as blocked, and is not part of what can be spent', async () => {
+  const database = await openStore();
+  const { orm, schema } = database;
+  const [living, dead] = [await newNode(database), await newNode(database)];
+  await fc.assert(
+    fc.asyncProperty(
+      fc.record({
+        own: fc.bigInt({ min: 0n, max: 400n }),
+        lost: fc.bigInt({ min: 1n, max: 400n }),
+        open: fc.bigInt({ min: 0n, max: 400n }),
+      }),
+      async ({ own, lost, open }) => {
+        const accountId = await openAccount(database, 1_000n);
+        if (own > 0n) await take(database, living, ask(accountId, { need: own }));
+        await orm.execute(
+          sql`insert into ${tablesOf(schema)('leases')} (account_id, node, epoch, amount, open, expires_at)
+              values (${accountId}, ${dead.journal}, '1', ${String(lost)}::bigint, ${String(open)}::bigint, now() - interval '1 minute')`,
+        );
+        const view = () => sqlStore(database).transact(accountId, now, viewPool);
+        const held = open < lost ? open : lost;
+        const { balance, blocked, spendable } = await view();
+        assert.deepEqual([balance, blocked, spendable], [1_000n - held, lost - held, 1_000n - lost]);
+        assert.ok((await releaseNode(orm, schema, dead.journal)) > 0);
+        const released = await view();
+        assert.deepEqual([released.blocked, released.spendable], [0n, 1_000n]);
+      },
+    ),
+    { numRuns: runsOf(10, 100) },
+  );
+  await database.close();
 });

@@ -121,6 +121,7 @@ function viewOf(world: World, accountId: string): Awaited<ReturnType<Pool['view'
     balance: money(balance - held),
     spendable: money(balance - held),
     held,
+    blocked: money(0n),
     grants: [
       grant('plan', half, parseUsd('25'), account?.planEndsAt),
       grant('top-up', money(balance - half), parseUsd('40'), undefined),

@@ -38,6 +38,7 @@ const texts: Part<'operator'>['alerts'] = {
     spend_spike: 'Konto gibt weit mehr aus als üblich',
     ledger_mismatch: 'Die Buchungen gehen nicht auf',
     database_restored: 'Die Datenbank wurde auf einen früheren Stand zurückgesetzt',
+    dead_leases: 'Ausgefallener Prozess hat Guthaben belegt',
     usage_implausible: 'Anbieter meldete einen unmöglichen Verbrauch',
     unpriced_model: 'Modell ohne Preis wurde angefragt',
   },

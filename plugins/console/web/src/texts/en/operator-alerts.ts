@@ -35,6 +35,7 @@ export default {
     spend_spike: 'Account spends far more than usual',
     ledger_mismatch: 'The ledger does not add up',
     database_restored: 'Database put back to an earlier time',
+    dead_leases: 'Process that no longer answers has leased money',
     usage_implausible: 'Vendor reported an impossible usage',
     unpriced_model: 'Model without a price was asked for',
   },

@@ -37,6 +37,7 @@ const texts: Part<'operator'>['alerts'] = {
     spend_spike: 'アカウントの支出が通常を大きく上回っています',
     ledger_mismatch: '台帳の計算が合いません',
     database_restored: 'データベースが過去の時点に戻されました',
+    dead_leases: '応答しないプロセスが残高を確保しています',
     usage_implausible: 'ベンダーがあり得ない使用量を報告しました',
     unpriced_model: '価格のないモデルが要求されました',
   },

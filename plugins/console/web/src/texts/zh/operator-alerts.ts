@@ -37,6 +37,7 @@ const texts: Part<'operator'>['alerts'] = {
     spend_spike: '账户消费远高于平时',
     ledger_mismatch: '账目不平',
     database_restored: '数据库被恢复到更早的时间',
+    dead_leases: '无响应的进程占用了余额',
     usage_implausible: '供应商报告了不可能的用量',
     unpriced_model: '请求了未定价的模型',
   },
