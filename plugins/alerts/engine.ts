@@ -3,7 +3,7 @@ import type { Host } from '../../core/contract/contract.ts';
 import type { AlertEvents, AlertValue, Measurement } from '../common/domain/admin/alerts.ts';
 import type { Rule } from './config.ts';
 import type { Deliveries } from './deliveries.ts';
-import { messageOf, plainName, shownValue } from './message.ts';
+import { messageOf, plainFacts, shownValue } from './message.ts';
 import type { AlertRows, NewMessages, Report } from './rows.ts';
 import { advance, type Step, verdictOf } from './state.ts';
 import type { OpenAlert } from './stored.ts';
@@ -57,10 +57,11 @@ export class Engine implements AlertEvents {
   }
 
   report(kind: string, subject: string, fields: Measurement['fields'] = {}): void {
-    const key = `${kind} ${subject}`;
+    const plain = plainFacts({ subject, fields });
+    const key = `${kind} ${plain.subject}`;
     const earlier = this.#reported.get(key);
     if (earlier === undefined && this.#reported.size >= mostReports) return;
-    this.#reported.set(key, { kind, subject: plainName(subject), value: (earlier?.value ?? 0) + 1, fields });
+    this.#reported.set(key, { kind, ...plain, value: (earlier?.value ?? 0) + 1 });
   }
 
   async look(): Promise<void> {
@@ -101,7 +102,7 @@ export class Engine implements AlertEvents {
     const seen = new Map<string, Report>();
     for (const { kind } of this.#options.rules())
       for (const one of (kind.observe?.() ?? []).slice(0, mostReports))
-        seen.set(`${kind.name} ${one.subject}`, { ...one, kind: kind.name, subject: plainName(one.subject) });
+        seen.set(`${kind.name} ${one.subject}`, { ...plainFacts(one), kind: kind.name });
     const gone = [...this.#observed].filter(([key]) => !seen.has(key)).map(([, report]) => report);
     const counted = [...this.#reported.values()];
     this.#reported.clear();
@@ -135,7 +136,7 @@ export class Engine implements AlertEvents {
     return all
       .filter(({ sample }) => sample === undefined || sample >= least)
       .slice(0, mostSubjects)
-      .map((one) => ({ ...one, subject: plainName(one.subject) }));
+      .map(plainFacts);
   }
 
   async #step(

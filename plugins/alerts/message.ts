@@ -1,14 +1,25 @@
 /** The text of messages, and names without characters that could disguise them. Pure. */
-import type { AlertMessage, AlertUnit, AlertValue, ShownValue } from '../common/domain/admin/alerts.ts';
+import type { AlertMessage, AlertUnit, AlertValue, Measurement, ShownValue } from '../common/domain/admin/alerts.ts';
 import { formatUsd } from '../common/domain/money.ts';
 
 const longestName = 120;
 
-/** Names may come from clients: without line breaks, control characters and marks that turn the direction of writing. */
+/** Names may come from clients: without line breaks, control characters, marks that turn the direction of writing, and what is invisible. */
 export function plainName(name: string): string {
-  const plain = name.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu, ' ').trim();
+  const plain = name.replaceAll(/[\p{C}\p{DI}\p{Zl}\p{Zp}]+/gu, ' ').trim();
   const letters = [...plain];
   return letters.length > longestName ? `${letters.slice(0, longestName - 1).join('')}…` : plain;
+}
+
+/** A measurement whose subject and further facts are plain. */
+export function plainFacts<T extends Pick<Measurement, 'subject' | 'fields'>>(one: T): T {
+  const subject = plainName(one.subject);
+  if (one.fields === undefined) return { ...one, subject };
+  const fields = Object.entries(one.fields).map(([name, field]) => [
+    name,
+    typeof field === 'string' ? plainName(field) : field,
+  ]);
+  return { ...one, subject, fields: Object.fromEntries(fields) };
 }
 
 export const shownValue = (value: AlertValue): ShownValue => (typeof value === 'bigint' ? formatUsd(value) : value);
@@ -27,12 +38,13 @@ function oneDecimal(value: string): string {
 
 type Written = Omit<AlertMessage, 'title' | 'text'> & { readonly kindTitle: string };
 
-export function messageOf({ kindTitle, ...facts }: Written): AlertMessage {
+export function messageOf({ kindTitle, ...written }: Written): AlertMessage {
+  const facts = { ...written, gateway: plainName(written.gateway) };
   const { event, gateway, rule, subject, value, threshold, unit, beganAt, at, id } = facts;
   const what = `${kindTitle}: ${subject}`;
   const mark = { begin: 'ALERT', repeat: 'STILL', end: 'OVER', test: 'TEST' }[event];
   const lasted = `after ${minutes(at - beganAt)}`;
-  const title = `[${plainName(gateway)}] ${mark} ${what}${event === 'end' ? ` (${lasted})` : ''}`;
+  const title = `[${gateway}] ${mark} ${what}${event === 'end' ? ` (${lasted})` : ''}`;
   const lines = [
     event === 'test' ? 'This is a test. Nothing is wrong.' : what,
     `Value: ${valueText(value, unit)}, threshold: ${valueText(threshold, unit)}`,

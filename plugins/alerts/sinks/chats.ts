@@ -27,26 +27,46 @@ interface Chat {
 
 const hmac = (key: string, data: string) => createHmac('sha256', key).update(data).digest('base64');
 
-/** https://docs.slack.dev/messaging/formatting-message-text: these three are the whole escape; `verbatim` makes no links of names. */
+/** Escapes each character, and ends between two of them where the service takes no more. */
+function escapedWithin(text: string, most: number, write: (character: string) => string): string {
+  let escaped = '';
+  for (const character of text) {
+    const next = write(character);
+    if (escaped.length + next.length >= most) return `${escaped}…`;
+    escaped += next;
+  }
+  return escaped;
+}
+
+const entities = new Map(Object.entries({ '&': '&amp;', '<': '&lt;', '>': '&gt;' }));
+
+/**
+ * https://docs.slack.dev/messaging/formatting-message-text: these three are the whole escape; `verbatim` makes no links of names. A
+ * section takes 3000 characters.
+ */
 const slack: Chat = {
   name: 'slack',
   request(text, { webhook }) {
-    const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+    const escaped = escapedWithin(text, 3_000, (character) => entities.get(character) ?? character);
     const block = { type: 'section', text: { type: 'mrkdwn', text: escaped, verbatim: true } };
-    return { url: webhook, body: { text: escaped, blocks: [block] } };
+    return { url: webhook, body: { text: escaped, blocks: [block], unfurl_links: false, unfurl_media: false } };
   },
 };
+
+const markdown = /[\\*_~`|>#[\]()<:@-]/;
 
 /** `allowed_mentions` without any: no name calls people. Marks of Markdown are escaped, also those of links. */
 const discord: Chat = {
   name: 'discord',
   request(text, { webhook }) {
-    const content = text.replaceAll(/[\\*_~`|>#[\]()<:@-]/g, '\\$&').slice(0, 2_000);
+    const content = escapedWithin(text, 2_000, (character) =>
+      markdown.test(character) ? `\\${character}` : character,
+    );
     return { url: webhook, body: { content, allowed_mentions: { parse: [] } } };
   },
 };
 
-/** Angle brackets are replaced: `<at user_id="all">` in a text would mention people. */
+/** Without an escape: `<at user_id="all">` in a text would mention people, and `[text](address)` and addresses would be links. */
 const feishu: Chat = {
   name: 'feishu',
   request(text, { webhook, secret }, now) {
@@ -71,7 +91,15 @@ const dingtalk: Chat = {
   refusal: (answer) => refusalOf(answer, 'errcode'),
 };
 
-const fullWidth = (text: string) => text.replaceAll('<', '＜').replaceAll('>', '＞').replaceAll('@', '＠');
+/** Both services take 20 kB, also of the longest characters. */
+const fullWidth = (text: string) =>
+  escapedWithin(
+    text.replaceAll('://', '：//').replaceAll('](', '］('),
+    4_000,
+    (character) => wide.get(character) ?? character,
+  );
+
+const wide = new Map(Object.entries({ '<': '＜', '>': '＞', '@': '＠' }));
 
 function refusalOf(answer: string, member: 'code' | 'errcode'): string | undefined {
   let code: unknown;

@@ -167,10 +167,10 @@ test('a sink that fails is tried a bounded number of times, and its fault is kep
 
 test('what one process reports is an alert until its time is over, whoever evaluates', async () => {
   const { nodes, sent, round } = await fleet(2, { observe: undefined as never });
-  nodes[1]!.engine.report('thing', 'evil\n\u202Emodel', { calls: 2 });
+  nodes[1]!.engine.report('thing', 'evil\n\u202Emodel', { calls: 2, model: `evil\n${'x'.repeat(10_000)}` });
   await round(5);
   assert.deepEqual(events(sent), ['begin evil model']);
-  assert.deepEqual(sent[0]!.fields, { calls: 2 });
+  assert.deepEqual(sent[0]!.fields, { calls: 2, model: `evil ${'x'.repeat(114)}…` });
   await round(22);
   assert.deepEqual(events(sent), ['begin evil model', 'end evil model']);
 });

@@ -1,8 +1,9 @@
 /** Ways in that lead through others: invitations, mails, and a provider that vouches for people. */
 import assert from 'node:assert/strict';
-import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from 'node:net';
+import type { AddressInfo, Server as TcpServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { type FakeProvider, startProvider } from '../../helpers/fake-oidc.ts';
+import { smtpSink } from '../../helpers/smtp-sink.ts';
 import type { Browser } from './browser.ts';
 import { operator, operatorOf, startConsole, type TestConsole } from './house.ts';
 
@@ -150,29 +151,6 @@ async function linkIn(to: string): Promise<string> {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   throw new Error(`no mail came to ${to}`);
-}
-
-/** RFC 5321, as much of it as takes a mail. */
-function smtpSink(received: string[]): TcpServer {
-  return createTcpServer((socket) => {
-    let inMail = false;
-    let buffer = '';
-    socket.write('220 sink ESMTP\r\n');
-    socket.on('data', (chunk) => {
-      buffer += chunk.toString();
-      for (;;) {
-        const end = inMail ? buffer.indexOf('\r\n.\r\n') : buffer.indexOf('\r\n');
-        if (end < 0) return;
-        const text = buffer.slice(0, end);
-        buffer = buffer.slice(end + (inMail ? 5 : 2));
-        if (inMail) received.push(text);
-        const isData = !inMail && /^DATA/i.test(text);
-        inMail = isData;
-        socket.write(isData ? '354 go on\r\n' : /^QUIT/i.test(text) ? '221 bye\r\n' : '250 ok\r\n');
-      }
-    });
-    socket.on('error', () => undefined);
-  });
 }
 
 function listen(server: TcpServer): Promise<number> {
