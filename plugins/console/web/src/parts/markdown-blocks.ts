@@ -9,13 +9,14 @@ export type Block =
   | { readonly kind: 'rule' }
   | { readonly kind: 'paragraph'; readonly text: string };
 
-const fence = /^\s{0,3}(`{3,}|~{3,})\s*([^`]*?)\s*$/;
+// No form goes over a line more than once, however long it is: an answer is read again with each piece that arrives.
+const fence = /^\s{0,3}(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/;
 const fenceEnd = /^\s*(`{3,}|~{3,})\s*$/;
-const heading = /^(#{1,6})\s+(.+?)\s*#*$/;
+const heading = /^(#{1,6})\s+(\S.*)$/;
 const item = /^\s*(?:[-*+]|(\d{1,9})[.)])\s+(.*)$/;
 const quote = /^\s{0,3}>\s?(.*)$/;
 const rule = /^\s{0,3}([-*_])(?:\s*\1){2,}\s*$/;
-const divider = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
+const divider = /^\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?$/;
 
 /** A block that is still being written is as whole as it is: a fence without an end is code to the end. */
 export function blocksOf(text: string): readonly Block[] {
@@ -35,9 +36,9 @@ function blockAt(lines: readonly string[], at: number): Found {
   const line = lines[at]!;
   if (line.trim() === '') return [undefined, at + 1];
   const opening = fence.exec(line);
-  if (opening !== null) return codeAt(lines, at, opening[1]!, opening[2]!);
+  if (opening !== null) return codeAt(lines, at, opening[1]!, opening[2]!.trim());
   const titled = heading.exec(line);
-  if (titled !== null) return [{ kind: 'heading', level: titled[1]!.length, text: titled[2]! }, at + 1];
+  if (titled !== null) return [{ kind: 'heading', level: titled[1]!.length, text: titleOf(titled[2]!) }, at + 1];
   if (rule.test(line)) return [{ kind: 'rule' }, at + 1];
   if (quote.test(line)) {
     const end = endOf(lines, at, (each) => quote.test(each));
@@ -45,10 +46,16 @@ function blockAt(lines: readonly string[], at: number): Found {
     return [{ kind: 'quote', text: text.join('\n') }, end];
   }
   if (item.test(line)) return listAt(lines, at);
-  if (line.includes('|') && divider.test(lines[at + 1] ?? '') && (lines[at + 1] ?? '').includes('-'))
-    return tableAt(lines, at);
+  if (line.includes('|') && divider.test((lines[at + 1] ?? '').trim())) return tableAt(lines, at);
   const end = endOf(lines, at + 1, (each) => each.trim() !== '' && !starts(each));
   return [{ kind: 'paragraph', text: lines.slice(at, end).join('\n') }, end];
+}
+
+/** Without the marks that may close a heading. */
+function titleOf(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === '#') end--;
+  return text.slice(0, end).trimEnd() || text;
 }
 
 const starts = (line: string) => [fence, heading, item, quote, rule].some((form) => form.test(line));
@@ -95,7 +102,7 @@ export interface Span {
   readonly href?: string;
 }
 
-const inline = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|\[([^[\]\n]+)\]\((https?:\/\/[^\s)]+)\)/g;
+const inline = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|\[([^[\]\n]+)\]\((https?:\/\/[^\s)]{1,2000})\)/g;
 
 /** Code, bold, italics and links to web pages; everything else is text. */
 export function spansOf(text: string): readonly Span[] {
