@@ -96,9 +96,11 @@ export function recordConversion(
 }
 
 /** Tools of the vendor of which runs have a price for the model that serves; without a price list, all. */
-export function pricedTools(exchange: Exchange, at: number): IsPriced {
-  const prices = exchange.find(model)?.prices;
-  return (name) => prices === undefined || isToolPriced(prices, at, name);
+export function pricedTools(exchange: Exchange, clock: Clock): IsPriced {
+  return (name) => {
+    const prices = exchange.find(model)?.prices;
+    return prices === undefined || isToolPriced(prices, clock.now(), name);
+  };
 }
 
 /** The account that sealed texts and stored responses belong to; without `auth` all clients share one. */

@@ -340,8 +340,8 @@ export class RoutingSession {
   }
 
   get #judging(): Judging {
-    const [exchange, tools, failures] = [this.#exchange, this.#tools, this.#failures];
-    return { exchange, tools, config: this.#config, failures, streamed: this.#streamed };
+    const failures = this.#failures;
+    return { exchange: this.#exchange, tools: this.#tools, config: this.#config, failures, streamed: this.#streamed };
   }
 
   #reportedError(error: unknown): unknown {

@@ -35,7 +35,8 @@ export function boundOf(terms: Terms, outputTokens: number): Money {
 /** What is held for the call: the most that it can cost with its first output tokens, whichever model serves it. */
 export function firstHold(terms: Terms): Money {
   const amount = boundOf(terms, terms.outputTokens);
-  return (terms.others ?? []).map(firstHold).reduce((most, other) => (other > most ? other : most), amount);
+  if (terms.others === undefined) return amount;
+  return terms.others.map(firstHold).reduce((most, other) => (other > most ? other : most), amount);
 }
 
 /** The price by the prompt's estimate, which is used for calls interrupted by a crash. */

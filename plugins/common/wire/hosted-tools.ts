@@ -53,9 +53,10 @@ export function asksSearch(member: unknown): boolean {
   return settings === undefined ? member === true : settings['mode'] !== 'off' && settings['enable'] !== false;
 }
 
-/** Whether tools of this protocol are known at all. */
-export function knowsTools(protocol: string): boolean {
-  return charges[protocol] !== undefined;
+/** Whether a request may have tools that are known here: in some protocols, turns bring more. */
+export function mayHaveTools(protocol: string, json: JsonObject): boolean {
+  const areInTurns = protocol === 'messages' || protocol === 'responses';
+  return (areInTurns || json['tools'] !== undefined) && charges[protocol] !== undefined;
 }
 
 /** `name`: its type, or its member for generate-content. */

@@ -6,7 +6,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import { isObject, type JsonObject, listOf } from '../../../core/json/json.ts';
 import type { Target } from '../domain/upstreams.ts';
 import type { UsageClass } from '../domain/usage.ts';
-import { asksSearch, chargeOf, knowsTools, namesIn, readTools, searchMembers } from './hosted-tools.ts';
+import { asksSearch, chargeOf, mayHaveTools, namesIn, readTools, searchMembers } from './hosted-tools.ts';
 import type { VendorId } from './protocols.ts';
 
 /** Clients get the same error for unknown ids, expired ids and ids of other accounts. */
@@ -27,7 +27,7 @@ export function refuseIds(
 }
 
 /** Names of the model that is charged: the client's and the vendor's. */
-export type OwnNames = ReadonlySet<string>;
+export type OwnNames = Pick<ReadonlySet<string>, 'has'>;
 
 /** Members of a request that hold the conversation, or data of the client: a name in them runs nothing. Tools among them are read apart. */
 const unread = new Set([
@@ -61,7 +61,7 @@ const deepest = 20;
  */
 export function refuseUnmetered(protocol: string, json: JsonObject, own: OwnNames, left: readonly string[] = []): void {
   for (const key in json) if (!unread.has(key) && !left.includes(key)) refuseMember(key, json[key], key, own);
-  if (left.includes('tools') || !knowsTools(protocol)) return;
+  if (left.includes('tools') || !mayHaveTools(protocol, json)) return;
   readTools(protocol, json, (tools, field) => {
     eachTool(tools, field, (tool, at) => refuseTool(protocol, tool, at, own));
   });
@@ -77,10 +77,11 @@ export function refuseUnpriced(
   isPriced: IsPriced,
   left: readonly string[] = [],
 ): void {
-  if (protocol === 'chat')
-    for (const name of searchMembers)
-      if (asksSearch(json[name]) && !left.includes(name) && !isPriced('web_search')) throw unpriced(name, name);
-  if (left.includes('tools') || !knowsTools(protocol)) return;
+  if (protocol === 'chat') {
+    const name = searchMembers.find((member) => json[member] !== undefined && !left.includes(member));
+    if (name !== undefined && asksSearch(json[name]) && !isPriced('web_search')) throw unpriced(name, name);
+  }
+  if (left.includes('tools') || !mayHaveTools(protocol, json)) return;
   readTools(protocol, json, (tools, field) => {
     eachTool(tools, field, (tool, at) => {
       for (const [name, place] of namesIn(protocol, tool, at)) {

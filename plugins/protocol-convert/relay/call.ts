@@ -11,7 +11,7 @@ import { model } from '../../common/domain/models.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { keepAliveFrame } from '../../common/kit/sse.ts';
 import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
-import { refuseUnmetered, refuseUnpriced } from '../../common/wire/named.ts';
+import { type OwnNames, refuseUnmetered, refuseUnpriced } from '../../common/wire/named.ts';
 import type { Opened, Prepared, Reshape } from '../../common/wire/protocols.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import { accountOf, checkDropped, pricedTools, recordConversion, shapeFor, type Tools } from '../dependencies.ts';
@@ -38,8 +38,9 @@ export function relayCall(
   const { protocol, call } = opened;
   tools.ids.refuse(opened.vendorIds?.unknown ?? [], target);
   if (call.billable) {
-    refuseUnmetered(protocol.name, opened.json, ownNames(exchange, call, target), leftOut(target));
-    refuseUnpriced(protocol.name, opened.json, pricedTools(exchange, tools.clock.now()), leftOut(target));
+    const left = leftOut(target);
+    refuseUnmetered(protocol.name, opened.json, ownNames(exchange, call, target), left);
+    refuseUnpriced(protocol.name, opened.json, pricedTools(exchange, tools.clock), left);
   }
   const { variant } = upstream;
   const changes = variant === undefined ? undefined : changesFor(variant, exchange, opened, target);
@@ -82,8 +83,8 @@ function named(opened: Opened, reshape: Reshape | undefined, { config }: Tools):
   return new EditedAnswer(protocol, edits, reshape);
 }
 
-function ownNames(exchange: Exchange, { model: name }: Call, target: Target): ReadonlySet<string> {
-  return new Set([name, target.model, exchange.find(model)?.id ?? name]);
+function ownNames(exchange: Exchange, { model: name }: Call, target: Target): OwnNames {
+  return { has: (one) => one === name || one === target.model || one === exchange.find(model)?.id };
 }
 
 /** Members that this provider does not get. */

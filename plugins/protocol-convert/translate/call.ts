@@ -145,7 +145,7 @@ export async function encodeRequest(
   const { needsBytes } = upstream.codec;
   const prompt = await withBytes(whole, needsBytes, target.traits, tools.config, exchange.signal, droppedParameters);
   if (large) await pause(exchange);
-  const isPriced = pricedTools(exchange, tools.clock.now());
+  const isPriced = pricedTools(exchange, tools.clock);
   const encoded = upstream.codec.encodeRequest(prompt, {
     target,
     traits: offeredTraits(prompt, target, upstream, isPriced),

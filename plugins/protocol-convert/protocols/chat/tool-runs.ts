@@ -19,6 +19,7 @@ export function saidIn(choice: unknown): JsonObject {
 }
 
 export function takeRuns(counts: Counts, said: JsonObject, seen: ToolRuns | undefined): ToolRuns | undefined {
+  if (said['executed_tools'] === undefined && said['tool_calls'] === undefined) return seen;
   let known = seen;
   const add = (id: string, counter: string) => {
     known ??= new Set();

@@ -287,20 +287,20 @@ function readUsage(counts: Counts, costOf: CostOf | undefined): Reading {
 
 /** Where a vendor has a counter, what its answer shows is not counted again. */
 function withTools(reading: Reading, counts: Counts): Reading {
-  const shown = sumOf(counts, 'executedSearches', 'builtinSearches');
+  const [executed, builtin] = [counts.get('executedSearches'), counts.get('builtinSearches')];
+  const shown = executed === undefined ? builtin : executed + (builtin ?? 0);
+  const searches = counts.get('searches') ?? shown ?? counts.get('searched');
+  const calls = counts.get('otherCalls') ?? counts.get('executedOthers');
+  const fetches = counts.get('executedFetches');
+  const code = counts.get('executedCode');
+  if ((searches ?? calls ?? fetches ?? code) === undefined) return reading;
   const tools = {
-    web_search: counts.get('searches') ?? shown ?? counts.get('searched'),
-    call: counts.get('otherCalls') ?? counts.get('executedOthers'),
-    web_fetch: counts.get('executedFetches'),
-    code_execution: counts.get('executedCode'),
+    ...(searches === undefined ? {} : { web_search: searches }),
+    ...(calls === undefined ? {} : { call: calls }),
+    ...(fetches === undefined ? {} : { web_fetch: fetches }),
+    ...(code === undefined ? {} : { code_execution: code }),
   };
-  const found = Object.entries(tools).filter(([, count]) => count !== undefined);
-  return found.length === 0 ? reading : { ...reading, usage: { ...reading.usage, ...Object.fromEntries(found) } };
-}
-
-function sumOf(counts: Counts, ...names: readonly string[]): number | undefined {
-  const found = names.map((name) => counts.get(name)).filter((count) => count !== undefined);
-  return found.length === 0 ? undefined : found.reduce((sum, count) => sum + count, 0);
+  return { ...reading, usage: { ...reading.usage, ...tools } };
 }
 
 /** Runs of the vendor's own tools, by the names that vendors use. */
