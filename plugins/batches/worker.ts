@@ -164,7 +164,7 @@ export class Worker {
       const renewed = await rows.renew(batch.id, token, this.#options.leaseMs);
       const renewAt = host.clock.monotonic() + renewMs;
       const fits = renewed !== undefined && (await space.recount(batch));
-      if (renewed?.stops === false && fits) await this.#makeLines(batch, token, open, renewAt);
+      if (renewed?.stops === false && fits && (await this.#makeLines(batch, token, open, renewAt))) continue;
       // What was sent is waited for, within the lease.
       if (open.size > 0) await Promise.race([Promise.all(open.values()), pause(renewMs, undefined, { ref: false })]);
       if (open.size > 0) continue;
@@ -206,8 +206,8 @@ export class Worker {
     return { token, renew, keep, everyMs: this.#options.leaseMs / 3, isStopping: () => this.#stopping };
   }
 
-  /** Keeps as many lines running as there may be, until none is due or the lease is to be renewed. */
-  async #makeLines(batch: Batch, token: string, open: Map<number, Promise<void>>, renewAt: number): Promise<void> {
+  /** Keeps as many lines running as there may be, until none is due; true: until the lease is to be renewed, and lines may be left. */
+  async #makeLines(batch: Batch, token: string, open: Map<number, Promise<void>>, renewAt: number): Promise<boolean> {
     const { lines, host } = this.#tools;
     let bytes = 0;
     while (!this.#stopping && host.clock.monotonic() < renewAt && bytes < uncountedBytes) {
@@ -222,10 +222,11 @@ export class Worker {
             })
             .finally(() => open.delete(line.number)),
         );
-      if (free > 0 && taken.length === 0) return;
+      if (free > 0 && taken.length === 0) return false;
       const leftMs = Math.max(0, renewAt - host.clock.monotonic());
       await Promise.race([...open.values(), pause(leftMs, undefined, { ref: false })]);
     }
+    return !this.#stopping;
   }
 
   /** Resolves with the bytes of the answer. */

@@ -26,7 +26,21 @@ export interface StageOptions {
   readonly lines?: boolean;
   /** The module of one more plugin. */
   readonly plugin?: string;
+  /** A sandbox that makes videos: there are tasks and batches then. */
+  readonly studio?: string;
 }
+
+/** With what is ordered now and made later, taken up quickly by another worker. */
+const orders = {
+  plugins: ', files, uploads, batches, task-store',
+  models: '  film: { owned_by: studio, kind: video, targets: [studio/f], price: { second: 0.05 } }\n',
+  sections: `files: { disk: shared, fetch: { allow_private: true } }
+batches: { lease: 1s }
+task-store: { expose: [videos], lease: 1s, reconcile: 1s, poll: { first: 100ms, longest: 300ms }, retry: { first: 100ms, longest: 300ms } }
+`,
+} as const;
+
+type Judged = Pick<RollingClients, 'acknowledged'> & Pick<Parameters<typeof compare>[0], 'films'>;
 
 export class Stage {
   readonly port: number;
@@ -75,13 +89,15 @@ export class Stage {
   /** Writes the file; prices and limits are those of its version. */
   write(version = this.#version, broken = ''): void {
     this.#version = version;
+    const { studio } = this.#options;
+    const more = studio === undefined ? { plugins: '', models: '', sections: '' } : orders;
     writeFileSync(
       this.file,
       `gateway: rolling
 schema: ${this.#schema}
 listen: 127.0.0.1:${this.port}
 data: ${this.directory}
-plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, websockets, welcome${this.#options.plugin === undefined ? '' : ', ./more.mts'}]
+plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, websockets, welcome${more.plugins}${this.#options.plugin === undefined ? '' : ', ./more.mts'}]
 storage: { database: "${this.#options.database}"${this.#options.startTimeout === undefined ? '' : `, start_timeout: ${this.#options.startTimeout}`} }
 request-log: { lines: ${this.#options.lines === true} }
 plans:
@@ -92,11 +108,11 @@ plans:
 providers:
   vendor: { keys: key, speaks: { chat: "${this.#vendorOrigin}/v1" } }
   relayed: { keys: key, speaks: { responses: "${this.#vendorOrigin}/v1" }, dialect: { responses: { websocket: true } } }
-models:
-  m: { owned_by: vendor, targets: [vendor], context: 100k, max_output: 4k, price: { input: ${version}, cache_read: 0.1, output: ${2 * version} } }
+${studio === undefined ? '' : `  studio: { keys: key, speaks: { xai-videos: "${studio}/imagine/v1" } }\n`}models:
+${more.models}  m: { owned_by: vendor, targets: [vendor], context: 100k, max_output: 4k, price: { input: ${version}, cache_read: 0.1, output: ${2 * version} } }
   relayed: { owned_by: vendor, targets: [relayed], context: 100k, max_output: 4k, price: { input: ${version}, cache_read: 0.1, output: ${2 * version} } }
 welcome: { account: welcomed }
-${broken}`,
+${more.sections}${broken}`,
     );
   }
 
@@ -170,11 +186,11 @@ ${broken}`,
   }
 
   /** Holds clients, vendor and ledger against each other, once nothing serves. */
-  async judge(clients: Pick<RollingClients, 'acknowledged'>): Promise<ReturnType<typeof compare>> {
+  async judge(clients: Judged): Promise<ReturnType<typeof compare> & { readonly requests: number }> {
     const bill = (await (await fetch(`${this.#vendorOrigin}/bill`)).json()) as Parameters<typeof compare>[0]['bill'];
     const charges = await readCharges(this.file);
     const keyed = { accountIds: new Set<string>(), sent: 0, lost: 0 };
-    return compare({ acknowledged: clients.acknowledged, bill, charges, keyed });
+    return { ...compare({ ...clients, bill, charges, keyed }), requests: bill.requests };
   }
 
   /** Places that have a journal. */
