@@ -1,4 +1,4 @@
-/** Why a path cannot be written, as a sentence for the operator. Pure. */
+/** Why a path cannot be written, as a sentence for the operator, and whether that is what failed. Pure. */
 
 const reasons = new Map([
   ['EROFS', 'its file system is read-only'],
@@ -7,6 +7,15 @@ const reasons = new Map([
   ['ENOSPC', 'the disk is full'],
   ['EDQUOT', 'the disk quota is used up'],
 ]);
+
+/** Further errors of a disk that takes no bytes, for which an operator has no one remedy. */
+const faults = new Set(['EFBIG', 'EIO']);
+
+/** Whether a disk refused to take bytes. */
+export function isUnwritable(error: unknown): boolean {
+  const code = (error as { code?: string } | undefined)?.code ?? '';
+  return reasons.has(code) || faults.has(code);
+}
 
 /** Of a full disk Node names no file where a file is open already. */
 const unnamed = 'A file in the data directory';

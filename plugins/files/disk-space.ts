@@ -1,5 +1,7 @@
-/** Checks free space on the disk, and recognises errors of a full disk. */
+/** Checks free space on the disk, and recognises errors of a disk that is full or cannot be written. */
 import { statfs } from 'node:fs/promises';
+import { GatewayError } from '../../core/contract/errors.ts';
+import { isUnwritable } from '../../core/contract/unwritable.ts';
 import { storageFull } from './sql.ts';
 
 /** Throws overloaded if `bytes` more would leave less than `reserveBytes` on the disk of `directory`. */
@@ -12,4 +14,18 @@ export async function ensureDisk(directory: string, bytes: number, reserveBytes:
 export function isNoSpace(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+/** What a client is answered when the disk refused bytes; other errors as they are. */
+export function refusedByDisk(error: unknown): unknown {
+  if (isNoSpace(error)) return storageFull(error);
+  return isUnwritable(error) ? storageFailed(error) : error;
+}
+
+export function storageFailed(cause: unknown): GatewayError {
+  return new GatewayError('overloaded', 'The file cannot be stored at the moment; try again later.', {
+    code: 'storage_failed',
+    retryAfterMs: 30_000,
+    cause,
+  });
 }

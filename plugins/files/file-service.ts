@@ -14,7 +14,7 @@ import {
 } from '../common/domain/stored-files.ts';
 import { isFileId, newFileId } from './address.ts';
 import type { ByteStore } from './bytes.ts';
-import { ensureDisk, isNoSpace } from './disk-space.ts';
+import { ensureDisk, isNoSpace, storageFailed } from './disk-space.ts';
 import type { Incoming, IncomingFile } from './incoming.ts';
 import type { RoomLimits } from './room.ts';
 import type { FileRows, NewFile, OwnedFile } from './rows.ts';
@@ -234,9 +234,5 @@ async function* nothing(): AsyncGenerator<Uint8Array, void> {}
 function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   if (isNoSpace(error)) return storageFull(error);
-  return new GatewayError('overloaded', 'The file cannot be stored at the moment; try again later.', {
-    code: 'storage_failed',
-    retryAfterMs: 30_000,
-    cause: error,
-  });
+  return storageFailed(error);
 }

@@ -17,10 +17,9 @@ import type {
   UploadQuery,
 } from '../common/domain/stored-files.ts';
 import type { ByteStore, Span } from './bytes.ts';
-import { ensureDisk, isNoSpace } from './disk-space.ts';
+import { ensureDisk, refusedByDisk } from './disk-space.ts';
 import { type FileService, noSuchFile } from './file-service.ts';
 import { Pieces } from './pieces.ts';
-import { storageFull } from './sql.ts';
 import type { UploadRows } from './upload-rows.ts';
 
 export interface UploadOptions {
@@ -70,7 +69,8 @@ export class Uploads implements UploadedFiles {
     const leave = this.#enter(accountId);
     const relative = `incoming/${this.#tools.random.bytes(16).toString('hex')}`;
     const path = join(directory, relative);
-    const discard = () => rm(path, { force: true });
+    // Where it cannot be removed now, the sweep removes it.
+    const discard = () => rm(path, { force: true }).catch(() => {});
     const digest = createHash('sha256');
     let bytes = 0;
     try {
@@ -89,7 +89,7 @@ export class Uploads implements UploadedFiles {
       return { bytes, sha256: digest.digest('hex'), path: relative, discard };
     } catch (error) {
       await discard();
-      throw isNoSpace(error) ? storageFull(error) : error;
+      throw refusedByDisk(error);
     } finally {
       leave();
     }

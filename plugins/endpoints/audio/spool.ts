@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Random } from '../../../core/contract/host-tools.ts';
 import type { RepeatableBody } from '../../../core/contract/message.ts';
+import { isUnwritable } from '../../../core/contract/unwritable.ts';
 import type { ByteSource } from '../../common/audio/duration.ts';
 
 export interface SpoolLimits {
@@ -122,7 +123,7 @@ export class SpooledBody {
       this.#memory = [];
       await this.#write(chunk);
     } catch (error) {
-      throw (error as NodeJS.ErrnoException).code === 'ENOSPC' ? noRoom(error) : error;
+      throw isUnwritable(error) ? noRoom(error) : error;
     }
   }
 

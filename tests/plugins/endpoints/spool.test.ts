@@ -8,6 +8,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import { sourceOf } from '../../../plugins/common/audio/duration.ts';
 import { Spool, type SpooledBody } from '../../../plugins/endpoints/audio/spool.ts';
 import { wavTone } from '../../../plugins/sandbox/endpoints/tones.ts';
+import { allowWrites, canForbidWrites } from '../../helpers/file-writes.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { until } from '../../helpers/until.ts';
 import { type House, openHouse } from './setup.ts';
@@ -168,3 +169,19 @@ test('in memory and on the disk a body reads the same, and the disk is bounded',
   assert.throws(() => spool.enter('four', 1), refused('overloaded'));
   assert.deepEqual(await readdir(directory), []);
 });
+
+if (canForbidWrites)
+  test('a body that the disk does not take is refused as overloaded, whatever the reason', async (context) => {
+    const directory = join(temporaryDirectory('spool-'), 'spool');
+    const limits = { memoryBytes: 8, bodies: 3, accountBodies: 3, diskBytes: 100 };
+    const spool = new Spool(directory, () => limits, { bytes: () => Buffer.from('one'), fraction: () => 0 });
+    await spool.start();
+    const body = spool.enter('one', 50);
+    context.after(() => body.close());
+    allowWrites(process.pid, false);
+    try {
+      await assert.rejects(kept(body, Buffer.alloc(40)), { kind: 'overloaded' });
+    } finally {
+      allowWrites(process.pid, true);
+    }
+  });
