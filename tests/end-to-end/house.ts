@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { Agent, setGlobalDispatcher } from 'undici';
+import type { Clock } from '../../core/contract/host-tools.ts';
 import { accounts } from '../../plugins/common/domain/accounts.ts';
 import { database } from '../../plugins/common/domain/database.ts';
 import { ledger, pool } from '../../plugins/common/domain/ledger.ts';
@@ -100,6 +101,7 @@ export interface HouseOptions {
   /** The vendors' keys, where their text matters. */
   readonly keys?: { readonly sandbox?: string; readonly replay?: string };
   readonly environment?: Record<string, string>;
+  readonly clock?: Clock;
 }
 
 export interface House {
@@ -159,6 +161,7 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
   };
   const gateway = await startGateway(yamlOf(sections), {
     directory,
+    ...(options.clock === undefined ? {} : { clock: options.clock }),
     environment: { ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }), ...options.environment },
   });
   return { ...faces(gateway), sandbox, replay, stop: () => stop(gateway, sandbox, replay) };

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Clock } from '../../core/contract/host-tools.ts';
 import { boot, type Gateway } from '../../core/gateway/boot.ts';
 import { createLog } from '../../core/gateway/log.ts';
 import { fillMigrated } from './migrated.ts';
@@ -20,6 +21,7 @@ export interface TestGatewayOptions {
   /** Reuses a data directory of an earlier gateway; it is then not removed. */
   directory?: string;
   environment?: Record<string, string>;
+  clock?: Clock;
 }
 
 /** Set: gateways of tests keep their rows on this PostgreSQL, each directory in a schema of its own. */
@@ -39,6 +41,7 @@ export async function startGateway(yaml: string, options: TestGatewayOptions = {
   const gateway = await boot(file, {
     mode: 'serve',
     environment,
+    ...(options.clock === undefined ? {} : { clock: options.clock }),
     log: createLog('debug', (line) => void lines.push(line)),
   });
   const port = await gateway.serve().catch(async (error: unknown) => {

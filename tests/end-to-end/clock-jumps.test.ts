@@ -1,0 +1,82 @@
+/** A gateway whose wall clock jumps by hours and days, in both directions, between calls and while they run. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { fc } from '../helpers/properties.ts';
+import { dialectNames } from './dialects.ts';
+import { type Customer, type House, modelAt, startHouse } from './house.ts';
+
+const hour = 3_600_000;
+const day = 24 * hour;
+let offset = 0;
+let house: House;
+
+before(async () => {
+  house = await startHouse({
+    clock: { now: () => Date.now() + offset, monotonic: () => performance.now() },
+    offers: { minutes: { price: 0, limits: { rpm: 2 } }, days: { price: 0, limits: { rpd: 2 } } },
+    models: { sandbox: modelAt('sandbox') },
+  });
+});
+after(() => house.stop());
+
+const jump = fc.oneof(
+  fc.integer({ min: -40 * day, max: 40 * day }),
+  fc.constantFrom(-30 * day, -day, -hour, -61_000, -1_000, -1, 0, 1, 1_000, 61_000, hour, day, 30 * day),
+);
+const turns = fc.array(
+  fc.record({ jump, during: jump, stream: fc.boolean(), dialect: fc.constantFrom(...dialectNames) }),
+  {
+    minLength: 3,
+    maxLength: 8,
+  },
+);
+
+test('whatever the wall clock does between calls and during them, each call is answered and charged once', async () => {
+  await fc.assert(
+    fc.asyncProperty(turns, async (list) => {
+      const customer: Customer = await house.customer();
+      const start = await house.balance(customer);
+      for (const { jump: by, during, stream, dialect } of list) {
+        offset += by;
+        const prompt = '[[sandbox: tokens=4 chunk_delay=3ms]]';
+        const running = house.call(customer, dialect, { model: 'sandbox', prompt, stream });
+        await new Promise((resolve) => setTimeout(resolve, 4));
+        offset += during;
+        const { status, broken, text } = await running;
+        assert.deepEqual([status, broken], [200, false], text);
+      }
+      const { charges, calls, ledger } = await house.books(customer, list.length);
+      assert.equal(charges.length, list.length);
+      assert.ok(charges.every(({ estimated, cost }) => !estimated && cost > 0n));
+      assert.equal(new Set(calls.map(({ id }) => id)).size, list.length);
+      const charged = charges.reduce((sum, { cost }) => sum + cost, 0n);
+      assert.equal(start - (await house.balance(customer)), charged);
+      assert.equal(ledger.at(-1)!.balance_after, start - charged);
+      for (const { story, total_ms } of await house.rows<{ story: unknown; total_ms: number | null }>('requests'))
+        assert.ok(story !== undefined && (total_ms ?? 0) >= 0 && (total_ms ?? 0) < hour, String(total_ms));
+    }),
+    { numRuns: 6 },
+  );
+  await house.audit();
+});
+
+for (const [plan, seconds] of [
+  ['minutes', 60],
+  ['days', 86_400],
+] as const)
+  test(`a limit of ${plan} that is used up lasts no longer than its window, however the wall clock jumps`, async () => {
+    for (const by of [-40 * day, -day, -hour, -61_000, 61_000, hour, 40 * day]) {
+      const customer = await house.customer({ plan });
+      const ask = async () => {
+        const { status, headers } = await house.call(customer, 'chat', { model: 'sandbox', prompt: 'hi' });
+        const wait = Number(headers.get('retry-after') ?? 0);
+        assert.ok(wait >= 0 && wait <= seconds, `${by}: ${wait}`);
+        return status;
+      };
+      assert.deepEqual([await ask(), await ask(), await ask()], [200, 200, 429], String(by));
+      offset += by;
+      assert.match(String(await ask()), /^(200|429)$/);
+      await house.books(customer, 2);
+    }
+    await house.audit();
+  });
