@@ -112,7 +112,7 @@ if (canForbidWrites)
     const embedded = databaseUrl === undefined ? readOwner(running.directory)?.pid : undefined;
     const pids = [process.pid, ...(embedded === undefined ? [] : [embedded])];
     for (const forbidden of [pids.slice(0, 1), pids]) {
-      forbidden.forEach((pid) => allowWrites(pid, false));
+      for (const pid of forbidden) allowWrites(pid, false);
       try {
         for (const [name, upload] of Object.entries({
           ...ways,
