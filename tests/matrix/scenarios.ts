@@ -108,9 +108,11 @@ const row = (name: string, about: string, round: Round, more: Partial<Scenario> 
 });
 
 /** Asks with tools, is told to call one after some reasoning, and gives the whole step back with the result. */
+// Asked nowhere else: an equal conversation in which a vendor made the same call without reasoning would be ambiguous.
+const thoughtAbout = 'What is the weather, on second thought?';
 const reasoningRounds: readonly Round[] = [
   {
-    ask: () => ({ turns: [says('What is the weather?')], tools: [weather], reasons: true }),
+    ask: () => ({ turns: [says(thoughtAbout)], tools: [weather], reasons: true }),
     play: () => ({
       reasoning: { text: words.thought, signature: words.signature },
       calls: [weatherCall],
@@ -121,7 +123,7 @@ const reasoningRounds: readonly Round[] = [
   {
     ask: (before) => ({
       turns: [
-        says('What is the weather?'),
+        says(thoughtAbout),
         { by: 'echo', native: before!.echo },
         { by: 'tools', results: [{ callId: before!.calls[0]!.id, name: weather.name, text: 'sunny' }] },
       ],
