@@ -7,6 +7,7 @@ import type { ClientRequest } from '../../core/contract/message.ts';
 import type { Caller } from '../common/domain/accounts.ts';
 import type { Database } from '../common/domain/database.ts';
 import { parseRatio } from '../common/domain/money.ts';
+import { within } from '../common/kit/waits/within.ts';
 import { AddressList } from './addresses.ts';
 import { type Carrier, carriersIn, presentedKeys } from './carriers.ts';
 import { Failures } from './failures.ts';
@@ -67,6 +68,8 @@ const recheckMs = 60_000;
  * as a change of its account too, so most changes leave the key as it was.
  */
 const unreadForMs = 60_000;
+/** How long a request waits for a lookup, which goes on: a later request finds what it has read. */
+const longestLookupMs = 5_000;
 /** Concurrent lookups; beyond it requests are refused as overload. */
 const maxLoads = 1_000;
 
@@ -131,7 +134,7 @@ export class Authenticator {
     const unknownUntil = this.#unknownHashes.get(hash);
     if (unknownUntil !== undefined && this.#dependencies.clock.monotonic() < unknownUntil)
       throw this.#failed(request, invalidKey());
-    const cachedKey = await (this.#loads.get(hash) ?? this.#lookUp(fingerprint, hash, request));
+    const cachedKey = await soon(this.#loads.get(hash) ?? this.#lookUp(fingerprint, hash, request));
     if (cachedKey === undefined) throw this.#failed(request, invalidKey());
     return this.#admit(cachedKey, request);
   }
@@ -141,7 +144,7 @@ export class Authenticator {
     const { clock } = this.#dependencies;
     const load = () => this.#fetchById(keyId);
     let cachedKey = this.#cachedIds.get(keyId);
-    if (cachedKey === undefined) cachedKey = await load();
+    if (cachedKey === undefined) cachedKey = await soon(load());
     else if (cachedKey.changedAtMs !== undefined)
       cachedKey = await this.#readAgain(cachedKey, load, () => this.#cachedIds.has(keyId));
     else if (this.#isDue(cachedKey)) this.#recheck(cachedKey, load);
@@ -160,7 +163,7 @@ export class Authenticator {
   ): Promise<CachedKey | undefined> {
     try {
       if (!this.#dependencies.database.healthy()) throw keysUnavailable();
-      return await load();
+      return await soon(load());
     } catch (error) {
       const unreadMs = this.#dependencies.clock.monotonic() - (cachedKey.changedAtMs ?? 0);
       if (unreadMs >= unreadForMs || !isKept()) throw error;
@@ -266,6 +269,8 @@ export class Authenticator {
         if (cachedKey.caller.accountId === accountId) cachedKey.changedAtMs ??= now;
   }
 }
+
+const soon = (lookup: Promise<CachedKey | undefined>) => within(longestLookupMs, lookup, keysUnavailable);
 
 function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
   const cap = capOf(row);

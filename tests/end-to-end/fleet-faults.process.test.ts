@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { ask } from './fleet-load.ts';
 import { canBreak, Stage } from './fleet-stage.ts';
+import { until } from './house.ts';
 
 if (canBreak) {
   describe('two processes whose PostgreSQL or Redis fails', () => {
@@ -72,6 +74,30 @@ if (canBreak) {
         slowest = took.toSorted((one, other) => one - other)[Math.floor(took.length * 0.9)]!;
       });
       assert.ok(slowest < 200, `nine in ten were answered within ${slowest} ms`);
+    });
+
+    test('a database that takes 2 s for each answer holds up nobody with money; who is not known yet waits for a bounded time', async () => {
+      const [stranger] = await stage.customers();
+      let slowest = 0;
+      await stage.during(
+        async (load) => {
+          stage.network.delayMs = 2_000;
+          const from = load.answers.length;
+          const beganAt = performance.now();
+          const answer = await ask(stage.fleet.nodes[0]!.origin, stranger!);
+          const tookMs = performance.now() - beganAt;
+          await load.more(40);
+          stage.network.delayMs = 0;
+          assert.ok(tookMs < 12_000, `it took ${tookMs} ms`);
+          assert.deepEqual([answer.status, answer.retryAfter], [503, '1'], answer.text);
+          const took = load.answers.slice(from).map(({ tookMs }) => tookMs);
+          slowest = took.toSorted((one, other) => one - other)[Math.floor(took.length * 0.9)]!;
+        },
+        // Slowly, so that the backlog's bound is not what is met.
+        { pauseMs: 100 },
+      );
+      assert.ok(slowest < 200, `nine in ten were answered within ${slowest} ms`);
+      await until('it is served', async () => (await ask(stage.fleet.nodes[0]!.origin, stranger!)).status === 200);
     });
   });
 }

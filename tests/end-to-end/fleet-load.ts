@@ -30,8 +30,14 @@ export interface LoadOptions {
   readonly pauseMs?: number;
 }
 
+interface Told {
+  readonly status: number;
+  readonly text: string;
+  readonly retryAfter?: string | null;
+}
+
 /** One chat call; a model of the sandbox that says so many tokens. */
-async function ask(origin: string, { key }: Customer, tokens = 10): Promise<{ status: number; text: string }> {
+export async function ask(origin: string, { key }: Customer, tokens = 10): Promise<Told> {
   const content = `[[sandbox: tokens=${tokens}]] Hello`;
   const answer = await fetch(`${origin}/v1/chat/completions`, {
     method: 'POST',
@@ -40,7 +46,8 @@ async function ask(origin: string, { key }: Customer, tokens = 10): Promise<{ st
   }).catch(() => undefined);
   if (answer === undefined) return { status: 0, text: 'no connection' };
   const { status, text, broken } = await told(answer);
-  return { status: broken ? 0 : status, text: status === 200 ? '' : text };
+  const retryAfter = answer.headers.get('retry-after');
+  return { status: broken ? 0 : status, text: status === 200 ? '' : text, retryAfter };
 }
 
 /** Each worker asks one node after the other, for one customer after the other. */

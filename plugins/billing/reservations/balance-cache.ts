@@ -6,6 +6,7 @@
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import { type Money, money } from '../../common/domain/money.ts';
+import { within } from '../../common/kit/waits/within.ts';
 import { remainingIn } from '../grants/allocations.ts';
 import { bindingWindow, lockedAt, type WindowAt } from '../grants/balances.ts';
 import type { Funds, PoolState } from '../grants/funds.ts';
@@ -14,6 +15,8 @@ import type { CachedBalance, LeaseShare } from './cached-balance.ts';
 
 /** How long a request waits for a running debit. */
 const longestDebitMs = 5_000;
+/** How long a call waits for a balance that is read for the first time. */
+export const longestReadMs = 5_000;
 
 export interface BalanceCacheOptions {
   readonly clock: Clock;
@@ -59,11 +62,13 @@ export class BalanceCache {
 
   /**
    * The account's cached balance, pinned until `release`. 503 when the database does not answer: an unknown balance
-   * allows nothing. `need`: the amount that the call will request.
+   * allows nothing. `need`: the amount that the call will request. `longestMs`: 503 after so long, too; what is being read is
+   * there for a later call.
    */
-  async acquire(accountId: string, need: Money = money(0n)): Promise<CachedBalance> {
+  async acquire(accountId: string, need: Money = money(0n), longestMs?: number): Promise<CachedBalance> {
     const cached = this.#loading.get(accountId) ?? this.#balances.get(accountId) ?? this.#load(accountId, need);
-    return this.use(cached instanceof Promise ? await cached : cached);
+    if (!(cached instanceof Promise)) return this.use(cached);
+    return this.use(await (longestMs === undefined ? cached : within(longestMs, cached, balanceUnavailable)));
   }
 
   [Symbol.iterator](): IterableIterator<CachedBalance> {
@@ -171,7 +176,7 @@ export class BalanceCache {
   untilUnlocked(cached: CachedBalance, amount: Money): undefined | Promise<void> {
     if (cached.reserved === 0n || cached.base + cached.posted + cached.reserved < amount) return undefined;
     cached.unlocked ??= Promise.withResolvers();
-    return within(longestDebitMs, cached.unlocked.promise);
+    return within(longestDebitMs, cached.unlocked.promise, balanceUnavailable);
   }
 
   /** Evicts balances that have been unused for a while. */
@@ -222,16 +227,6 @@ export class BalanceCache {
     } finally {
       cached.users -= 1;
     }
-  }
-}
-
-async function within(ms: number, awaited: Promise<void>): Promise<void> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(balanceUnavailable()), ms);
-  try {
-    await Promise.race([awaited, late.promise]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -18,7 +18,7 @@ import type { LeaseTopUp } from '../leases/top-up.ts';
 import type { Backlog } from '../ledger/backlog.ts';
 import type { Flusher } from '../ledger/flusher.ts';
 import { AbsorbBudget } from './absorb-budget.ts';
-import type { BalanceCache } from './balance-cache.ts';
+import { type BalanceCache, longestReadMs } from './balance-cache.ts';
 import type { CachedBalance } from './cached-balance.ts';
 import { boundOf, type Charge, chargeFor, firstHold } from './charge.ts';
 import { type Hold, holdRecord, newHold, sentAttempts, servedTerms, settleRecord, voidRecord } from './hold.ts';
@@ -118,7 +118,7 @@ export class Reservations {
     use: (cached: CachedBalance) => T,
   ): Promise<T> {
     const { balances: cachedBalances, topUp: funding, clock } = this.#options;
-    const cached = await cachedBalances.acquire(accountId, amount);
+    const cached = await cachedBalances.acquire(accountId, amount, longestReadMs);
     try {
       await this.#applyDueTerms(cached, plan);
       const since = clock.monotonic();

@@ -1,6 +1,7 @@
-/** What is kept from calls for a debit: no more than is there without what has expired. */
+/** What is kept from calls for a debit: no more than is there without what has expired; and balances that are read slowly. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Funds } from '../../../plugins/billing/grants/funds.ts';
 import { BalanceCache } from '../../../plugins/billing/reservations/balance-cache.ts';
 import { money } from '../../../plugins/common/domain/money.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
@@ -18,4 +19,23 @@ test('a debit does not count on a grant that has expired, which may have been ta
   host.advance(1_000);
   assert.equal(purses.reserve(purse, money(31n)), undefined);
   assert.notEqual(purses.reserve(purse, money(30n)), undefined);
+});
+
+test('a balance that is read too slowly is 503 for the calls that wait, is read once, and is there for a later call', async (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const { clock } = fakeHost();
+  const read = Promise.withResolvers<Funds>();
+  let reads = 0;
+  const fundsOf = () => {
+    reads += 1;
+    return read.promise;
+  };
+  const purses = new BalanceCache({ clock, limit: 10, idleMs: 60_000, fundsOf });
+  const waiting = [1, 2].map(() => assert.rejects(purses.acquire('alice', money(1n), 5_000), /balance cannot be read/));
+  context.mock.timers.tick(5_000);
+  await Promise.all(waiting);
+  const last = purses.acquire('alice', money(1n), 5_000);
+  read.resolve({ balance: money(100n), pool: undefined, term: undefined });
+  const purse = await last;
+  assert.deepEqual([purse.base, purse.users, reads], [100n, 1, 1]);
 });
