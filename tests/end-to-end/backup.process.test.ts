@@ -9,7 +9,7 @@ import { startVendor } from '../../plugins/sandbox/vendor.ts';
 import { readOwner } from '../../plugins/storage/embedded/lock.ts';
 import { databaseUrl } from '../helpers/database.ts';
 import { hasPostgres, startPostgres } from '../helpers/postgres.ts';
-import { gather } from './fleet.ts';
+import { acceptRestore, gather } from './fleet.ts';
 import { assertBillsAgree, startLoad } from './fleet-load.ts';
 import { type Customer, type faces, modelAt, speaks, until } from './house.ts';
 import { establish } from './process.ts';
@@ -108,6 +108,8 @@ if (hasPostgres)
     for (const node of fleet.nodes) await node.end('SIGTERM');
     postgres.run('pg_restore', '--clean', '--if-exists', '--dbname=postgres', file);
     await Promise.all(fleet.nodes.map((node) => node.start()));
+    await assert.rejects(credit(), /was put back to an earlier time/);
+    await acceptRestore(fleet);
     await assertBillsAgree(fleet, customers, vendor, load);
     assert.equal(await fleet.atTheDesk((desk) => desk.balance(customer!)), before - 7_000_000_000n);
     await credit();

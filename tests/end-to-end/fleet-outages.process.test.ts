@@ -1,6 +1,7 @@
 /** Answers that are lost, a PostgreSQL that hangs, another one in its place: who has money is served, and no bill differs. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { acceptRestore } from './fleet.ts';
 import { assertBillsAgree } from './fleet-load.ts';
 import { backlog, canBreak, Stage } from './fleet-stage.ts';
 import { until } from './house.ts';
@@ -104,6 +105,7 @@ if (canBreak) {
       for (const node of stage.fleet.nodes) await node.end('SIGTERM');
       await Promise.all(stage.fleet.nodes.map((node) => node.start()));
       assert.deepEqual([await stage.alive(0), await stage.alive(1)], [200, 200]);
+      await acceptRestore(stage.fleet);
       await assertBillsAgree(stage.fleet, customers, stage.vendor, load);
     });
   });

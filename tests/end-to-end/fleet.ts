@@ -175,3 +175,9 @@ async function newNode({
     },
   };
 }
+
+/** An operator takes note that the database was put back to an earlier time. */
+export const acceptRestore = (fleet: Fleet) =>
+  fleet.atTheDesk(({ gateway }) =>
+    gateway.gateway.commands.find(({ name }) => name === 'audit')!.run({ acceptRestore: true }),
+  );
