@@ -11,7 +11,7 @@ export function plainName(name: string): string {
   return letters.length > longestName ? `${letters.slice(0, longestName - 1).join('')}…` : plain;
 }
 
-/** A measurement whose subject and further facts are plain. */
+/** The measurement with subject and further facts as plain text. */
 export function plainFacts<T extends Pick<Measurement, 'subject' | 'fields'>>(one: T): T {
   const subject = plainName(one.subject);
   if (one.fields === undefined) return { ...one, subject };

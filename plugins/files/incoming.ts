@@ -178,7 +178,7 @@ function checkedType(bytes: Uint8Array, kind: Kind): string {
   return mediaType;
 }
 
-/** A text whose first element is `svg`, behind a declaration, comments and a document type. */
+/** A text with `svg` as its first element, after a declaration, comments and a document type. */
 function isSvg(bytes: Uint8Array): boolean {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, headBytes)).toString('utf8');
   return /^\uFEFF?\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:[^-]|-(?!->))*-->\s*)*(?:<!DOCTYPE\s+svg[^>]*>\s*)?(?:<!--(?:[^-]|-(?!->))*-->\s*)*<svg[\s>]/i.test(

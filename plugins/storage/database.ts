@@ -42,7 +42,7 @@ interface ChangeNotifier {
 }
 
 export interface OpenedDatabase extends Database {
-  /** Runs work on a connection whose statements may take any time. */
+  /** Runs work on a connection without a time limit for statements. */
   patiently<T>(work: (orm: Orm) => Promise<T>): Promise<T>;
   /** Makes the tables of a schema of this or another gateway by these migrations, as far as the program has them. */
   makeTables(schema: string, migrations: readonly { readonly plugin: string }[]): Promise<void>;

@@ -68,10 +68,10 @@ function fill({ house }: Stage): void {
     ...world.keys.map((key, index) => ({ ...key, name: nameOf(`key${index}`), project: nameOf('project') })),
   );
   const ofModel = { model: nameOf('model'), upstreamModel: nameOf('real'), provider: nameOf('provider') };
-  const told = { errorCode: nameOf('code'), dropped: [nameOf('field')], upstreamId: nameOf('id') };
+  const facts = { errorCode: nameOf('code'), dropped: [nameOf('field')], upstreamId: nameOf('id') };
   const story = [{ atMs: 1, by: nameOf('plugin'), text: tags('story') }];
   const rows = world.requests.map((row, index) =>
-    index % 2 === 0 ? row : { ...row, ...ofModel, ...told, accountId: clientAccount, story },
+    index % 2 === 0 ? row : { ...row, ...ofModel, ...facts, accountId: clientAccount, story },
   );
   world.requests.splice(0, rows.length, ...rows);
   const charges = world.charges.map((row) => ({

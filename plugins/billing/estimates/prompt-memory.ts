@@ -35,7 +35,7 @@ const mostGrowth = 0.6;
 const shortCacheMs = 5 * 60_000;
 const longCacheMs = 60 * 60_000;
 
-/** The last call of a conversation whose usage was reported. */
+/** The last call of a conversation with reported usage. */
 interface Session {
   provider: string;
   model: string;

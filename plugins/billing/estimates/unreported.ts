@@ -1,4 +1,4 @@
-/** Estimates the usage of calls whose vendor has reported nothing, or not all. */
+/** Estimates the usage of calls for which the vendor reported none or only a part. */
 import type { Exchange } from '../../../core/contract/contract.ts';
 import { attempts, call, conversation, usageReport } from '../../common/domain/calls.ts';
 import type { Verdict } from '../reservations/outcome.ts';

@@ -70,7 +70,7 @@ export function refuseUnmetered(protocol: string, json: JsonObject, own: OwnName
 /** Whether a run that is counted by this class has a price, which may be 0. */
 export type IsPriced = (name: UsageClass) => boolean;
 
-/** Throws invalid_request that names the field of a tool which this vendor runs, and whose runs have no price. `left`: as above. */
+/** Throws invalid_request, naming the field, for a tool that this vendor runs without a price. `left`: as above. */
 export function refuseUnpriced(
   protocol: string,
   json: JsonObject,

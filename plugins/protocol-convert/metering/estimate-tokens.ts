@@ -8,7 +8,7 @@ const turnTokens = 4;
 const callTokens = 8;
 const toolTokens = 12;
 
-/** Tokens of media whose size in tokens is not known: bounds, which vendors rarely reach, or what is usual. */
+/** Estimated tokens of media of unknown size: upper bounds that vendors rarely reach, or usual values. */
 interface MediaTokens {
   readonly image: number;
   /** By the length as base64, where the bytes are in the request. */

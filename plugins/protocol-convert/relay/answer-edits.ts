@@ -6,7 +6,7 @@ import type { AnsweringProtocol } from '../../common/wire/protocols.ts';
 const quote = 0x22;
 const brace = 0x7b;
 
-/** One change, in bytes whose JSON begins at `from`, and in JSON. The bytes stay the same object where they have no place for it. */
+/** One change, applied to bytes with JSON from `from` on, or to parsed JSON. Bytes that have no place for it are returned as they are. */
 export interface AnswerEdit {
   /** Throws for JSON that is not in one piece. */
   bytes(bytes: Buffer, from: number): Buffer;
