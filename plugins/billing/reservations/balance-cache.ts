@@ -260,6 +260,7 @@ function newCachedBalance(accountId: string, now: number, share: LeaseShare | un
     lockedFrom: Number.NEGATIVE_INFINITY,
     lockedUntil: Number.POSITIVE_INFINITY,
     term: undefined,
+    upkeepFrom: Number.NEGATIVE_INFINITY,
     upkeepAt: Number.NEGATIVE_INFINITY,
     upkeep: undefined,
     reserved: money(0n),

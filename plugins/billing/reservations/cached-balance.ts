@@ -34,8 +34,9 @@ export interface CachedBalance {
   locked: Money;
   lockedFrom: number;
   lockedUntil: number;
-  /** The plan term that began last, and the wall-clock time of the next due grant or expiry. */
+  /** The plan term that began last. From `upkeepFrom` to `upkeepAt`, wall-clock times, no grant or expiry is due. */
   term: string | undefined;
+  upkeepFrom: number;
   upkeepAt: number;
   upkeep: Promise<void> | undefined;
   /** Locked for a debit that is being made in the database. */

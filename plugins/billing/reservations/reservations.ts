@@ -4,7 +4,6 @@
  */
 
 import { GatewayError } from '../../../core/contract/errors.ts';
-import type { Clock, Log } from '../../../core/contract/host-tools.ts';
 import type { CallFacts } from '../../common/domain/call-facts.ts';
 import type { Attempt } from '../../common/domain/calls.ts';
 import { formatUsd, type Money, money, zero } from '../../common/domain/money.ts';
@@ -21,6 +20,7 @@ import { AbsorbBudget } from './absorb-budget.ts';
 import { type BalanceCache, longestReadMs } from './balance-cache.ts';
 import type { CachedBalance } from './cached-balance.ts';
 import { boundOf, type Charge, chargeFor, firstHold } from './charge.ts';
+import { DueTerms, type DueTermsOptions } from './due-terms.ts';
 import { type Hold, holdRecord, newHold, sentAttempts, servedTerms, settleRecord, voidRecord } from './hold.ts';
 import { OpenHolds } from './open-holds.ts';
 import type { Settlement, Verdict } from './outcome.ts';
@@ -38,33 +38,31 @@ const bytesPerRow = 1_024;
 /** Of what may wait for the database, facts fill at most one part in so many: the rest is for money. */
 const factsShare = 4;
 
-export interface ReservationsOptions {
+export interface ReservationsOptions extends DueTermsOptions {
   readonly journal: Journal;
   readonly backlog: Backlog;
   readonly flusher: Flusher;
   readonly balances: BalanceCache;
   /** Acquires money for the cached balances. */
   readonly topUp: LeaseTopUp;
-  readonly clock: Clock;
-  readonly log: Log;
   /** The initial `stepTokens`. */
   readonly stepTokens: number;
   /** Ended calls that may wait for the database before admission stops. */
   readonly backlogLimit: number;
-  /** Applies due grants and expiries to an account; resolves with the time of the next ones. */
-  readonly upkeep: (accountId: string, plan: CallPlan | undefined) => Promise<number>;
 }
 
 export class Reservations {
   readonly #options: ReservationsOptions;
   readonly #open = new OpenHolds();
   readonly absorb: AbsorbBudget;
+  readonly #dueTerms: DueTerms;
   /** Output tokens that an extension covers beyond what was seen; may change at any time. */
   stepTokens: number;
 
   constructor(options: ReservationsOptions) {
     this.#options = options;
     this.absorb = new AbsorbBudget(options.clock);
+    this.#dueTerms = new DueTerms(options);
     this.stepTokens = options.stepTokens;
   }
 
@@ -95,7 +93,8 @@ export class Reservations {
     const amount = firstHold(terms);
     const cached = cachedBalances.find(terms.accountId);
     const now = clock.now();
-    const ready = cached !== undefined && now < cached.upkeepAt && cachedBalances.admits(cached, amount);
+    const ready =
+      cached !== undefined && this.#dueTerms.areApplied(cached, now) && cachedBalances.admits(cached, amount);
     if (!ready) return this.#holdLater(terms, amount);
     return this.#take(terms, amount, cachedBalances.use(cached), now);
   }
@@ -120,13 +119,19 @@ export class Reservations {
     const { balances: cachedBalances, topUp: funding, clock } = this.#options;
     const cached = await cachedBalances.acquire(accountId, amount, longestReadMs);
     try {
-      await this.#applyDueTerms(cached, plan);
+      await this.#dueTerms.apply(cached, plan);
+      let again = false;
       const since = clock.monotonic();
       for (let tries = 0; !cachedBalances.admits(cached, amount); tries += 1) {
         const unlocked = cachedBalances.untilUnlocked(cached, amount);
         if (unlocked !== undefined) await unlocked;
-        else if (!(await funding.request(cached, amount, { tries, since })))
-          throw notCovered(cachedBalances.bindingWindow(cached, amount));
+        else if (!(await funding.request(cached, amount, { tries, since }))) {
+          // Its money may have expired since, and a new grant may be due.
+          if (again || this.#dueTerms.areApplied(cached, clock.now()))
+            throw notCovered(cachedBalances.bindingWindow(cached, amount));
+          again = true;
+          await this.#dueTerms.apply(cached, plan);
+        }
       }
     } catch (error) {
       cachedBalances.release(cached);
@@ -139,7 +144,7 @@ export class Reservations {
   requireFunds(accountId: string, plan: CallPlan | undefined, amount = leastAmount): undefined | Promise<void> {
     const { balances: cachedBalances, clock } = this.#options;
     const cached = cachedBalances.find(accountId);
-    if (cached !== undefined && clock.now() < cached.upkeepAt && cachedBalances.admits(cached, amount))
+    if (cached !== undefined && this.#dueTerms.areApplied(cached, clock.now()) && cachedBalances.admits(cached, amount))
       return undefined;
     return this.#funded(accountId, plan, amount, (used) => cachedBalances.release(used));
   }
@@ -153,30 +158,6 @@ export class Reservations {
     this.#open.add(hold);
     if (cached.lease !== undefined && cached.base + cached.posted < cached.lease.lowWater) funding.topUp(cached);
     return hold;
-  }
-
-  /** Due grants and expiries are applied first; of concurrent calls one does so. */
-  async #applyDueTerms(cached: CachedBalance, plan: CallPlan | undefined): Promise<void> {
-    if (this.#options.clock.now() < cached.upkeepAt) return;
-    if (cached.term === undefined && cached.pool === undefined && plan?.terms.grant === undefined) {
-      cached.upkeepAt = Number.POSITIVE_INFINITY;
-      return;
-    }
-    cached.upkeep ??= this.#runDueTerms(cached, plan).finally(() => {
-      cached.upkeep = undefined;
-    });
-    await cached.upkeep;
-  }
-
-  async #runDueTerms(cached: CachedBalance, plan: CallPlan | undefined): Promise<void> {
-    const { upkeep, clock, log } = this.#options;
-    try {
-      cached.upkeepAt = Math.max(await upkeep(cached.accountId, plan), clock.now() + 1_000);
-    } catch (error) {
-      // The cached balance can be spent all the same.
-      cached.upkeepAt = clock.now() + 5_000;
-      log.warn({ error, accountId: cached.accountId }, 'due grants of an account could not be applied; retrying');
-    }
   }
 
   /** Before an attempt is sent: resolves when the hold and the sent attempt are in the journal. */
