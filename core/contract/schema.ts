@@ -59,3 +59,15 @@ export const listOf = <T extends z.ZodType<string>>(item: T) =>
   z
     .union([item, z.array(item)])
     .transform((value) => (Array.isArray(value) ? value : [value]).filter((entry) => entry !== ''));
+
+const mostSecrets = 8;
+
+/** One secret or a list of them, of which the first is used for what is new and all for what is there; given as a list. */
+export const secretList = (leastLength: number) =>
+  listOf(
+    z
+      .string()
+      .refine((value) => value === '' || value.length >= leastLength, `must have at least ${leastLength} characters`),
+  )
+    .refine((list) => list.length <= mostSecrets, `must be at most ${mostSecrets} secrets`)
+    .refine((list) => new Set(list).size === list.length, 'must not have the same secret twice');

@@ -1,5 +1,5 @@
 /** Settings of tasks. */
-import { count, duration, size, z } from '../../core/contract/schema.ts';
+import { count, duration, secretList, size, z } from '../../core/contract/schema.ts';
 
 const between = (least: number, most: number, fallback: string) =>
   duration()
@@ -54,12 +54,10 @@ export const configSchema = z.strictObject({
   retention: between(60_000, 3_650 * dayMs, '30d').describe('How long tasks can be queried after their end.'),
   callbacks: z
     .strictObject({
-      secret: z
-        .string()
-        .refine((value) => value === '' || value.length >= 16, 'must have at least 16 characters')
-        .default('')
+      secret: secretList(16)
+        .default([])
         .describe(
-          'Secret from which the secrets of all accounts derive. Empty: generated once and stored in the database.',
+          'Secret, or a list, from which the secrets of all accounts derive; each signs. Empty: generated once and stored in the database.',
         ),
       pause: between(10, 3_600_000, '5s').describe(
         'Pause before a failed callback is sent again; it doubles, up to an hour.',

@@ -19,7 +19,7 @@ import { ownAdapters } from './adapters/index.ts';
 import { openTaskAdmin } from './admin/task-admin.ts';
 import { configSchema, type TaskConfig } from './config.ts';
 import type { Adapters } from './contract.ts';
-import { Callbacks, callbackKey, callbackSecret, checkCallback } from './engine/callbacks.ts';
+import { Callbacks, callbackKeys, callbackSecret, checkCallback } from './engine/callbacks.ts';
 import type { Timing, Tools } from './engine/dependencies.ts';
 import { Engine } from './engine/engine.ts';
 import { nextDueMs } from './engine/leases.ts';
@@ -96,14 +96,14 @@ async function setUpTasks(host: Host, config: TaskConfig): Promise<PluginInstanc
     lists: new ListQueries(tools),
     checkCallback: (address) => checkCallback(outside, address),
   });
-  const secret = () => callbackKey(store, config.callbacks.secret, host.random);
+  const secrets = () => callbackKeys(store, config.callbacks.secret, host.random);
   return {
     endpoints,
     applies: (endpoint) => endpoint.deferred === true && endpoints.includes(endpoint),
     handle: (_exchange, next) => next(),
-    commands: commandsOf(host, async (accountId) => callbackSecret(await secret(), accountId)),
+    commands: commandsOf(host, async (accountId) => (await secrets()).map((one) => callbackSecret(one, accountId))),
     async start() {
-      const callbacks = callbacksBy(tools, outside, await secret(), config.callbacks.pause);
+      const callbacks = callbacksBy(tools, outside, await secrets(), config.callbacks.pause);
       host.every(turnIntervalMs, 'take tasks', () => due.tasks.look(() => engine.turn()));
       host.every(callbackIntervalMs, 'deliver callbacks', () => due.callbacks.look(() => callbacks.turn()));
       host.every(sweepIntervalMs, 'forget old tasks', () => tools.rows.deleteOld(config.retention));
@@ -127,12 +127,17 @@ function adaptersOf(host: Host): () => Adapters {
   return adapters;
 }
 
-function callbacksBy(tools: Tools, outside: GuardedClient, secret: string, firstPauseMs: number): Callbacks {
+function callbacksBy(
+  tools: Tools,
+  outside: GuardedClient,
+  secrets: readonly string[],
+  firstPauseMs: number,
+): Callbacks {
   return new Callbacks({
     ...tools,
     post: (url, body, headers, signal) => outside.post(url, body, headers, signal),
     render: (task) => (task.kind === 'image' ? imageTask : videoTask).render(viewOf(task, tools.files, undefined)),
-    secret,
+    secrets,
     firstPauseMs,
   });
 }
@@ -159,18 +164,21 @@ function timingOf(config: TaskConfig): Timing {
   };
 }
 
-function commandsOf(host: Host, secretOf: (accountId: string) => Promise<string>): Command[] {
+function commandsOf(host: Host, secretsOf: (accountId: string) => Promise<readonly string[]>): Command[] {
   return [
     {
       name: 'callbacks secret',
-      summary: 'Shows the secret with which an account verifies its callbacks.',
+      summary: 'Shows the secrets with which an account verifies its callbacks, the newest first; each signs.',
       arguments: ['<account>'],
       async run({ account: name }) {
         const account = await host.find(accounts)?.find(String(name));
         if (account === undefined)
           throw new GatewayError('not_found', `There is no account "${String(name)}".`, { field: 'account' });
-        const secret = await secretOf(account.id);
-        return { json: { account: account.name, secret }, text: secret };
+        const [secret, ...others] = await secretsOf(account.id);
+        return {
+          json: { account: account.name, secret, others },
+          text: [secret, ...others.map((other) => `${other}  (before it)`)].join('\n'),
+        };
       },
     },
   ];

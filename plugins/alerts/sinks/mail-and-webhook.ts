@@ -1,7 +1,7 @@
 /** Alerts by mail, with the mail server of the console, and as signed JSON (https://www.standardwebhooks.com). */
-import { createHmac } from 'node:crypto';
 import { z } from '../../../core/contract/schema.ts';
 import type { AlertMessage, AlertSinkType } from '../../common/domain/admin/alerts.ts';
+import { signedHeaders, webhookSecrets } from '../../common/kit/fetch/webhooks.ts';
 import { Refused } from '../deliveries.ts';
 import { address, allowPrivate, openPoster } from './post.ts';
 
@@ -21,11 +21,10 @@ export const mailSink: AlertSinkType<z.output<typeof mailConfig>> = {
 
 const webhookConfig = z.strictObject({
   url: address.describe('Address that gets each message by POST.'),
-  secret: z
-    .string()
-    .min(16)
+  secret: webhookSecrets()
+    .refine((secrets) => secrets.length > 0, 'must not be empty')
     .describe(
-      'Signs each message: `webhook-signature` is v1 and HMAC-SHA256 of id, timestamp and body, joined by dots.',
+      'Signs each message: `whsec_` and base64, as receivers take it, or any other text. Of a list, each signs.',
     ),
   allow_private: allowPrivate,
 });
@@ -37,13 +36,10 @@ export const webhookSink: AlertSinkType<z.output<typeof webhookConfig>> = {
     const poster = openPoster(isPrivateAllowed);
     return {
       async send(message, signal) {
-        const id = `${message.id}.${message.event}.${message.at}`;
-        const timestamp = String(Math.floor(clock.now() / 1_000));
+        // A full stop ends the id in what is signed.
+        const id = `${message.id}_${message.event}_${message.at}`;
         const body = bodyOf(message);
-        const signature = createHmac('sha256', secret)
-          .update(`${id}.${timestamp}.${JSON.stringify(body)}`)
-          .digest('base64');
-        const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
+        const headers = signedHeaders(secret, id, new Date(clock.now()), JSON.stringify(body));
         await poster.post(url, body, headers, signal);
       },
       close: () => poster.close(),

@@ -5,12 +5,21 @@ const secretNames =
 /** `key: …` inside braces, and items of a list below such a name. */
 const inFlow =
   /((?:^|[{,]\s*)["']?[\w-]*(?:keys?|secrets?|passwords?|pass|tokens?|webhooks?)["']?\s*:\s*)([^,}{\s[][^,}]*)/gi;
-const harmless = /^(?:\s*|embedded|memory|\$\{[A-Z_][A-Z0-9_]*(?::-)?\}|["']{2})\s*(?:#.*)?$/;
+/** Lists below such a name, over any number of lines. */
+const lists =
+  /((?:^|[{,])[ \t]*(?:- )?["']?[\w-]*(?:keys?|secrets?|passwords?|pass|tokens?|webhooks?)["']?\s*:\s*)(\[[^\]]*\]?)/gim;
+const variable = String.raw`["']?\$\{(?:[A-Z_][A-Z0-9_]*(?::-)?|[a-z][a-z0-9_-]*:(?!-)[^}]*)\}["']?`;
+const harmless = new RegExp(
+  String.raw`^(?:\s*|embedded|memory|${variable}|\[\s*${variable}(?:\s*,\s*${variable})*\s*\]|["']{2})\s*(?:#.*)?$`,
+);
 const credentials = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s:/@]+:)[^\s@]+@/gi;
 
 export function withoutSecrets(text: string): string {
   let below: number | undefined;
   return text
+    .replace(lists, (whole, name: string, list: string) =>
+      harmless.test(list) ? whole : `${name}"***"${'\n'.repeat(list.split('\n').length - 1)}`,
+    )
     .split('\n')
     .map((line) => {
       const indent = line.length - line.trimStart().length;

@@ -1,12 +1,12 @@
 /** Delivers signed callbacks about final tasks through the guarded client, with retries until the receiver acknowledges. */
 import { createHmac } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
-import { Webhook } from 'standardwebhooks';
 import type { Clock, Log, Random } from '../../../core/contract/host-tools.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
 import { invalid } from '../../../core/json/request-body.ts';
 import type { Database } from '../../common/domain/database.ts';
 import { type GuardedClient, Unfetchable } from '../../common/kit/fetch/guarded-fetch.ts';
+import { signedHeaders } from '../../common/kit/fetch/webhooks.ts';
 import { backOff } from './dependencies.ts';
 import { type Leased, takeDue } from './leases.ts';
 import type { StoredTask, TaskRows } from './rows.ts';
@@ -26,8 +26,8 @@ export interface CallbackTools {
   readonly post: (url: string, body: string, headers: Record<string, string>, signal: AbortSignal) => Promise<number>;
   /** The final task in the client's protocol. */
   readonly render: (task: StoredTask) => JsonObject;
-  /** Secret of this gateway; each account's own secret derives from it. */
-  readonly secret: string;
+  /** Secrets of this gateway; each account's own secrets derive from them. All sign, the first one is shown. */
+  readonly secrets: readonly string[];
   /** Before the second attempt. */
   readonly firstPauseMs: number;
   readonly clock: Clock;
@@ -96,16 +96,11 @@ export class Callbacks {
   }
 
   async #post(row: Row, task: StoredTask): Promise<'delivered' | { failure: string; final: boolean }> {
-    const { post, render: word, secret, clock } = this.#tools;
+    const { post, render: word, secrets, clock } = this.#tools;
     const at = new Date(clock.now());
     const body = JSON.stringify({ type: `task.${task.state}`, timestamp: at.toISOString(), data: word(task) });
-    const signature = new Webhook(callbackSecret(secret, task.accountId)).sign(row.id, at, body);
-    const headers = {
-      'content-type': 'application/json',
-      'webhook-id': row.id,
-      'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
-      'webhook-signature': signature,
-    };
+    const own = secrets.map((secret) => callbackSecret(secret, task.accountId));
+    const headers = { 'content-type': 'application/json', ...signedHeaders(own, row.id, at, body) };
     try {
       const status = await post(row.url, body, headers, AbortSignal.timeout(timeoutMs));
       if (status >= 200 && status < 300) return 'delivered';
@@ -135,13 +130,17 @@ export function checkCallback(client: GuardedClient, address: string): void {
   }
 }
 
-/** The gateway's secret: from the configuration, or generated once and stored. */
-export async function callbackKey({ orm, schema }: Database, configured: string, random: Random): Promise<string> {
-  if (configured !== '') return configured;
+/** The gateway's secrets: those of the configuration, and the one that was generated once and stored while there were none. */
+export async function callbackKeys(
+  { orm, schema }: Database,
+  configured: readonly string[],
+  random: Random,
+): Promise<readonly string[]> {
   const table = sql`${sql.identifier(schema)}.task_secret`;
-  await orm.execute(
-    sql`insert into ${table} (secret) values (${random.bytes(32).toString('base64url')}) on conflict do nothing`,
-  );
-  const [row] = await rowsOf<{ secret: string }>(orm, sql`select secret from ${table}`);
-  return row!.secret;
+  if (configured.length === 0)
+    await orm.execute(
+      sql`insert into ${table} (secret) values (${random.bytes(32).toString('base64url')}) on conflict do nothing`,
+    );
+  const rows = await rowsOf<{ secret: string }>(orm, sql`select secret from ${table}`);
+  return [...new Set([...configured, ...rows.map(({ secret }) => secret)])];
 }

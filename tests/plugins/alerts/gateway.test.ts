@@ -1,14 +1,15 @@
 /** Alerts of whole gateways: found in real traffic, sent signed, tested by the command, wrong settings named. */
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
+import { Webhook } from 'standardwebhooks';
 import { alertAdmin } from '../../../plugins/common/domain/admin/alerts.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import { until } from '../../helpers/until.ts';
 
 const secret = 'a secret of the webhook';
+const standard = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
 const got: { headers: Record<string, unknown>; text: string }[] = [];
 const hook = createServer((request, response) => {
   const chunks: Buffer[] = [];
@@ -51,7 +52,7 @@ rules:
   model_success: { for: 0s, quiet: 0s, least: 3 }
   key_resting: off
 sinks:
-  ops: { type: webhook, url: "${hookOrigin}/alerts", secret: ${secret}, allow_private: true }
+  ops: { type: webhook, url: "${hookOrigin}/alerts", secret: ["${standard}", ${secret}], allow_private: true }
   inside: { type: webhook, url: "${hookOrigin}/inside", secret: ${secret} }
   mail: { type: mail, to: [ops@example.test] }`),
   );
@@ -88,9 +89,10 @@ test('a model that fails is an alert, signed, and one without a price is another
   const unpriced = await until('an alert of the price', () => messages().find(({ rule }) => rule === 'unpriced_model'));
   assert.equal(unpriced['subject'], 'free');
   for (const { headers, text } of got) {
-    const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${text}`;
-    const expected = `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`;
-    assert.equal(headers['webhook-signature'], expected);
+    for (const receiver of [new Webhook(standard), new Webhook(secret, { format: 'raw' })])
+      assert.deepEqual(receiver.verify(text, headers as Record<string, string>), JSON.parse(text));
+    assert.throws(() => new Webhook('bm9uZSBvZiB0aGVt').verify(text, headers as Record<string, string>));
+    assert.doesNotMatch(String(headers['webhook-id']), /\./);
     assert.doesNotMatch(text, /"k"|secret/);
   }
 });

@@ -99,7 +99,7 @@ models:
 files: { fetch: { allow_private: true } }
 task-store:
   poll: { first: 50ms, longest: 100ms }
-  callbacks: { allow_private: true, pause: 50ms }
+  callbacks: { allow_private: true, pause: 50ms, secret: [the newer of the two, the older of the two] }
 ${more}
 `;
 
@@ -305,8 +305,16 @@ test('a callback is signed for its account, and sent until it is taken', async (
   await until('the third callback', async () => (vendor.calls.length >= 3 ? true : undefined));
   const { headers, body } = vendor.calls.at(-1)!;
   const command = gateway.gateway.commands.find(({ name }) => name === 'callbacks secret')!;
-  const { secret } = (await command.run({ account: 'alice' })).json as { secret: string };
-  const event = new Webhook(secret).verify(body, headers as Record<string, string>) as {
+  const shown = (await command.run({ account: 'alice' })).json as { secret: string; others: string[] };
+  assert.deepEqual(
+    [shown.secret, ...shown.others].map((one) => one.slice(0, 6)),
+    ['whsec_', 'whsec_'],
+  );
+  assert.ok(
+    new Webhook(shown.others[0]!).verify(body, headers as Record<string, string>),
+    'also for who has not changed',
+  );
+  const event = new Webhook(shown.secret).verify(body, headers as Record<string, string>) as {
     type: string;
     data: { data: { id: string } };
   };
