@@ -1,5 +1,6 @@
 /** Types of configuration values, on zod: what an operator may write and what the plugin gets. Pure. */
 
+import { isIPv6 } from 'node:net';
 import { z } from 'zod';
 import { table } from './table.ts';
 
@@ -71,3 +72,41 @@ export const secretList = (leastLength: number) =>
   )
     .refine((list) => list.length <= mostSecrets, `must be at most ${mostSecrets} secrets`)
     .refine((list) => new Set(list).size === list.length, 'must not have the same secret twice');
+
+/** Where a server listens. */
+export interface ListenAddress {
+  readonly host: string | undefined;
+  readonly port: number;
+  /** The address is IPv6 and has no brackets: the last part could be meant as part of it. */
+  readonly isUnclear?: boolean;
+}
+
+const hostName = /^\w(?:[\w.-]*\w)?$/;
+
+/** undefined: the text names no such place. */
+function parseListen(text: string): ListenAddress | undefined {
+  const [, written, digits] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? [];
+  const port = Number(digits);
+  if (digits === undefined || port > 65_535) return undefined;
+  if (written === undefined) return { host: undefined, port };
+  const bracketed = /^\[(.+)\]$/.exec(written)?.[1];
+  if (bracketed !== undefined) return isIPv6(bracketed) ? { host: bracketed, port } : undefined;
+  if (hostName.test(written)) return { host: written, port };
+  return isIPv6(written) ? { host: written, port, isUnclear: true } : undefined;
+}
+
+/** `example`: a place such as one writes here. */
+export const listenAddress = (example: string) =>
+  z.union([z.number(), z.string()]).transform((value, context): ListenAddress => {
+    const found = parseListen(String(value));
+    if (found !== undefined) return found;
+    const port = example.slice(example.lastIndexOf(':') + 1);
+    context.addIssue({ code: 'custom', message: `must be a port such as ${port}, or an address such as ${example}` });
+    return z.NEVER;
+  });
+
+/** What to say of an address whose end could be meant otherwise, by the name of its setting. */
+export function listenRemarks(setting: string, { host, port, isUnclear }: ListenAddress): string[] {
+  if (isUnclear !== true) return [];
+  return [`${setting}: ${host}:${port} is read as the address ${host} and the port ${port}: write [${host}]:${port}`];
+}

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import type { Plugin } from '../contract/contract.ts';
 import { didYouMean, nearName } from '../contract/near-names.ts';
-import { count, duration, size, z } from '../contract/schema.ts';
+import { count, duration, listenAddress, size, z } from '../contract/schema.ts';
 import { isAddressRange } from '../http/client-address.ts';
 import { crossOriginSchema } from '../http/cross-origin.ts';
 import { parseSection } from './section-problems.ts';
@@ -15,19 +15,8 @@ export const gatewaySchema = z.strictObject({
     .string()
     .regex(/^[a-z][a-z0-9_-]{0,31}$/, 'must be a short lower-case name')
     .describe('Name of this gateway in logs.'),
-  listen: z
-    .union([z.number(), z.string()])
-    .default('8080')
-    .transform((value, context) => {
-      const match = /^(?:(.+):)?(\d{1,5})$/.exec(String(value));
-      if (match !== null && Number(match[2]) <= 65_535)
-        return { host: match[1]?.replace(/^\[|\]$/g, ''), port: Number(match[2]) };
-      context.addIssue({
-        code: 'custom',
-        message: 'must be a port such as 8080, or an address such as 127.0.0.1:8080',
-      });
-      return z.NEVER;
-    })
+  listen: listenAddress('127.0.0.1:8080')
+    .prefault('8080')
     .describe('Port, or address and port, on which clients are served. 0 takes a free port.'),
   schema: z
     .string()

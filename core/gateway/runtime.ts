@@ -13,6 +13,7 @@ import { GatewayServer, type ServerLimits } from '../http/server.ts';
 import { type GatewayFile, type GatewaySettings, schemaOf, unusedSections } from './config.ts';
 import { defaultUpstreamSockets, descriptorLimit, shortage } from './descriptors.ts';
 import { Extensions } from './extensions.ts';
+import { implausible } from './implausible.ts';
 import { createLog, type LevelledLog } from './log.ts';
 import { systemClock, systemRandom, uuidMaker } from './system.ts';
 
@@ -93,7 +94,7 @@ export class GatewayRuntime {
     const short = shortage(descriptorLimit(), { sockets, upstreamConnections: Math.max(told, perPool) });
     const listed = new Set(this.plugins.map(({ plugin }) => plugin.name));
     const unused = unusedSections(this.#file, listed);
-    const own = [...(short === undefined ? [] : [short]), ...unused].map(
+    const own = [...(short === undefined ? [] : [short]), ...unused, ...implausible(this.#file)].map(
       (text) => ({ level: 'warning', text }) as const,
     );
     return [...own, ...instances.flatMap((instance) => instance.notices?.() ?? [])];

@@ -23,7 +23,11 @@ function problemsOf(error: z.ZodError, schema: z.ZodType, above: readonly string
   const problems: Problem[] = [];
   const add = (path: Path, message: string, at: Path = path) => {
     const full = [...above, ...at];
-    problems.push({ where: yaml.where(full), message: yaml.hide(`${written(full)}: ${message}`) });
+    const where = yaml.where(full);
+    // What is odd about the value is why it does not fit.
+    const remark = yaml.remarks.find((one) => one.where === where);
+    const reason = remark === undefined ? '' : `; ${remark.text}`;
+    problems.push({ where, message: yaml.hide(`${written(full)}: ${message}${reason}`) });
   };
   for (const issue of issues) {
     if (issue.code === 'unrecognized_keys') {

@@ -23,11 +23,18 @@ export interface Problem {
   readonly message: string;
 }
 
+interface Remark {
+  readonly where: string;
+  readonly text: string;
+}
+
 export type Values = Record<string, unknown>;
 
 export interface LoadedYaml {
   readonly values: Values;
   readonly problems: readonly Problem[];
+  /** Values that are read and probably not meant; without the values. */
+  readonly remarks: readonly Remark[];
   /** Whether a file could not be read as YAML: what its text says is not known. */
   readonly isUnread: boolean;
   /** Every file that was read, the main one first: its text by absolute path. */
@@ -57,6 +64,7 @@ interface Loading {
   readonly files: Map<string, string>;
   readonly filledIn: Set<string>;
   readonly problems: Problem[];
+  readonly remarks: Remark[];
   readonly locations: Map<string, string>;
   isUnread: boolean;
 }
@@ -77,6 +85,7 @@ export function loadYaml(
     files: new Map(),
     filledIn: new Set(),
     problems: [],
+    remarks: [],
     locations: new Map(),
     isUnread: false,
   };
@@ -85,6 +94,7 @@ export function loadYaml(
   return {
     values,
     problems: loading.problems,
+    remarks: loading.remarks,
     isUnread: loading.isUnread,
     files: loading.files,
     hide: (text) => [...loading.filledIn].reduce((hidden, value) => hidden.replaceAll(value, '***'), text),
@@ -230,8 +240,26 @@ function substitute(node: unknown, at: (node: Node) => string, loading: Loading)
       substitute(pair.value, at, loading);
     }
   } else if (isSeq(node)) for (const item of node.items) substitute(item, at, loading);
-  else if (isScalar(node) && typeof node.value === 'string' && node.value.includes('${'))
-    fill(node as Scalar<string>, at, loading);
+  else if (isScalar(node) && typeof node.value === 'string') {
+    if (isQuoted(node.value))
+      loading.remarks.push({ where: at(node), text: 'the value has quotes inside of its quotes, which belong to it' });
+    if (node.value.includes('${')) fill(node as Scalar<string>, at, loading);
+  }
+}
+
+/** One word within quotes: files of variables and shells keep them where they are not expected. */
+function isQuoted(text: string): boolean {
+  return /^(["'])[^\s"']+\1$/.test(text);
+}
+
+/** What is probably not meant of a variable's value. */
+function remarkOf(name: string, value: string): string | undefined {
+  const variable = `the environment variable ${name}`;
+  if (isQuoted(value.trim()))
+    return `${variable} has quotes around its value, which belong to it: remove them where it is set`;
+  if (value !== value.trim())
+    return `${variable} has blanks or a line break around its value: remove them where it is set`;
+  return undefined;
 }
 
 /** A key of that name would give a mapping members that no check of sections sees. */
@@ -250,6 +278,8 @@ function fill(node: Scalar<string>, at: (node: Node) => string, loading: Loading
   const filled = node.value.replace(variablePattern, (_whole, name: string, fallback: string | undefined) => {
     const value = loading.environment[name];
     if (value !== undefined && value !== '') {
+      const remark = remarkOf(name, value);
+      if (remark !== undefined) loading.remarks.push({ where: at(node), text: remark });
       if (value.length >= shortestHidden) loading.filledIn.add(value);
       return value;
     }

@@ -1,5 +1,6 @@
 /** The settings of `billing`. */
-import { renamed } from '../../core/contract/renamed.ts';
+import type { Notice } from '../../core/contract/contract.ts';
+import { renamed, renamedNotices } from '../../core/contract/renamed.ts';
 import { count, size, z } from '../../core/contract/schema.ts';
 import type { HoldRules } from './reservations/call-terms.ts';
 
@@ -50,4 +51,24 @@ export const nodesOf = ({ nodes = 8 }: Pick<Config, 'nodes'>): number => nodes;
 
 export function rulesOf({ hold }: Config): HoldRules {
   return { stepTokens: hold.output_tokens, nonStreaming: hold.non_streaming };
+}
+
+/** What is valid and probably not meant. */
+export function noticesOf(config: Config, isShared: boolean): Notice[] {
+  const { nodes, journal, accounts } = config;
+  const odd: [boolean, string][] = [
+    [
+      nodes === 0 && isShared,
+      'billing.nodes is 0: no process can serve from this PostgreSQL. Write 1, or leave it out',
+    ],
+    [nodes === 0 && !isShared, 'billing.nodes is 0 and is ignored beside an embedded database: leave it out'],
+    [journal.backlog === 0, 'billing.journal.backlog is 0: every call is refused'],
+    [
+      journal.limit < journal.segment,
+      'billing.journal.limit is below billing.journal.segment: calls are refused before the first file is full',
+    ],
+    [accounts === 0, 'billing.accounts is 0: every call is refused'],
+  ];
+  const warnings = odd.flatMap(([isOdd, text]) => (isOdd ? [{ level: 'warning', text } as const] : []));
+  return [...renamedNotices('billing', config), ...warnings];
 }

@@ -10,7 +10,6 @@ import {
 } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
-import { renamedNotices } from '../../core/contract/renamed.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { ledgerQueries, payments } from '../common/domain/admin/ledger.ts';
@@ -36,7 +35,7 @@ import { foldEveryMs, foldSums } from '../common/kit/sums/fold.ts';
 import { audit } from './audit/audit.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { commandsOf } from './commands/ledger.ts';
-import { type Config, configSchema, nodesOf, rulesOf } from './config.ts';
+import { type Config, configSchema, nodesOf, noticesOf, rulesOf } from './config.ts';
 import { Estimates } from './estimates/unreported.ts';
 import { overdraftNotices, unlimitedOperations } from './grants/bound.ts';
 import { readPaying } from './grants/funds.ts';
@@ -136,7 +135,7 @@ export async function setUpBilling(
     },
     commands,
     notices: () => [
-      ...renamedNotices('billing', state.config),
+      ...noticesOf(state.config, store.shared === true),
       ...noticesOfOverdraft(host, state.rules, store.shared === true ? nodesOf(config) : 1),
     ],
     ready: () => state.runtime?.reservations.accepting() ?? false,

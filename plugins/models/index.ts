@@ -21,14 +21,15 @@ import { type PriceVersion, versionAt } from '../common/domain/prices.ts';
 import { mediaProtocols, providers, translations } from '../common/domain/upstreams.ts';
 import { dialectOf, renderError } from '../common/kit/dialects.ts';
 import { buildCatalog, catalogNotices, offeredBy, planNotices, priceNotices } from './catalog.ts';
+import { doubtfulPrices, shippedPrices } from './checks/doubtful-prices.ts';
+import { floorFaults, lowestRatioIn, withoutUnusedCosts } from './checks/floors.ts';
+import { undersellingPlans } from './checks/undersold.ts';
 import { type ModelsConfig, modelsSchema } from './config.ts';
-import { floorFaults, lowestRatioIn, withoutUnusedCosts } from './floors.ts';
 import { insteadFaults, insteadNotices, insteadOf } from './instead.ts';
 import { buildListing, type Listing, quoted, unknownModel } from './listing.ts';
 import { priceCommands } from './price-commands.ts';
 import { openPriceQueries } from './price-queries.ts';
 import { protocolServices, targetFaults, targetNotices } from './target-faults.ts';
-import { undersellingPlans } from './undersold.ts';
 
 export default definePlugin<ModelsConfig>({
   name: 'models',
@@ -85,6 +86,7 @@ export default definePlugin<ModelsConfig>({
         ...unservedNotices(current, offered),
         ...priceNotices(config, host.clock.now()),
         ...insteadNotices(config, host.clock.now()),
+        ...doubtfulPrices(config, host.mode === 'check' ? shippedPrices() : undefined, host.clock.now()),
         ...undersellingPlans(host, costed(), host.clock.now()).map((text) => ({ level: 'warning', text }) as const),
       ],
       problems: () => [

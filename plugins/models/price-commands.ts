@@ -9,11 +9,11 @@ import { plans } from '../common/domain/plans.ts';
 import { type PriceContext, type Priced, priceFor, versionAt } from '../common/domain/prices.ts';
 import { providers } from '../common/domain/upstreams.ts';
 import { readCount, type Usage, type UsageClass, usageClasses } from '../common/domain/usage.ts';
+import { floorFaults, lowestRatioIn, withoutUnusedCosts } from './checks/floors.ts';
+import { undersellingPlans, undersoldAccounts } from './checks/undersold.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
-import { floorFaults, lowestRatioIn, withoutUnusedCosts } from './floors.ts';
 import { importCommand } from './import-command.ts';
 import { isoTime, reportPrices } from './price-report.ts';
-import { undersellingPlans, undersoldAccounts } from './undersold.ts';
 import { vendorModelsCommand } from './vendor-models-command.ts';
 
 type Values = Parameters<Command['run']>[0];

@@ -13,7 +13,7 @@ import { catalog, model } from '../common/domain/models.ts';
 import { formatRatio, isLess, one, type Ratio, timesRatio } from '../common/domain/money.ts';
 import { ratio } from '../common/domain/money-schema.ts';
 import { plan, plans } from '../common/domain/plans.ts';
-import { lowest, multipliers, priceRatio } from '../common/domain/price-ratio.ts';
+import { doubtfulRatio, lowest, multipliers, priceRatio } from '../common/domain/price-ratio.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 
 const ratioEvent = defineEvent('multiplier.ratio', (ratio: string) => `sold at the official price × ${ratio}`);
@@ -136,7 +136,7 @@ function twiceStated(models: Config['models'], listed: ReadonlyMap<string, Ratio
 }
 
 function noticesOf({ default: fallback, models }: Config, host: Host): Notice[] {
-  const notices: Notice[] = [];
+  const notices: Notice[] = doubtfulRatio('multiplier.default', fallback).map((text) => ({ level: 'warning', text }));
   const withoutMultiplier = (host.find(plans)?.list() ?? []).filter(({ multiplier }) => multiplier === undefined);
   if (withoutMultiplier.length > 0) {
     const names = withoutMultiplier.map(({ name }) => name).join(', ');

@@ -14,6 +14,7 @@ import { caller } from '../common/domain/accounts.ts';
 import { ledger } from '../common/domain/ledger.ts';
 import { catalog } from '../common/domain/models.ts';
 import { plan, plans, rateLimits, shop } from '../common/domain/plans.ts';
+import { doubtfulRatio } from '../common/domain/price-ratio.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 import { type Offer, offerSchema, toOffer } from './offer.ts';
 
@@ -68,6 +69,7 @@ export default definePlugin<Settings>({
       notices: () => [
         ...renamedNotices('plans', written),
         ...[current.fallback].filter(isSold).map(unpaid),
+        ...doubtful([...current.byName.values()]),
         ...withoutEffect(host, [...current.byName.values()]),
       ],
       // The plan also limits endpoints that answer by themselves; without a caller there is no plan.
@@ -116,6 +118,12 @@ function planHandler(offers: Offers, host: Host): NonNullable<PluginInstance['ha
 
 function isSold({ price }: Offer): boolean {
   return price > 0n;
+}
+
+function doubtful(offers: readonly Offer[]): Notice[] {
+  return offers
+    .flatMap(({ name, multiplier }) => doubtfulRatio(`plans.offers.${name}.multiplier`, multiplier))
+    .map((text) => ({ level: 'warning', text }));
 }
 
 function unpaid({ name }: Offer): Notice {

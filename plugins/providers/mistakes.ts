@@ -75,9 +75,11 @@ function unknownScheme(path: string[], name: string, schemes: ReadonlyMap<string
 /** What has no effect, or is probably not meant. */
 export function providerWarnings(config: ProvidersConfig, spoken: Spoken): Notice[] {
   return inUse(config).flatMap(([provider, section]) =>
-    [...doubledVersion(provider, section, spoken), ...unspoken(provider, section, spoken)].map(
-      (text): Notice => ({ level: 'warning', text }),
-    ),
+    [
+      ...doubledVersion(provider, section, spoken),
+      ...unspoken(provider, section, spoken),
+      ...doubtfulKeys(provider, section),
+    ].map((text): Notice => ({ level: 'warning', text })),
   );
 }
 
@@ -147,6 +149,27 @@ function unspoken(provider: string, section: ProviderConfig, { paths }: Spoken):
       .filter((name) => paths?.has(name) && !speaks!.includes(name))
       .map((name) => `providers.${provider}.${setting}.${name} has no effect: "${name}" is not under speaks`),
   );
+}
+
+/** What stands in a vendor's example where the key belongs. */
+const exampleKey =
+  /^(?:sk-)?(?:\.{3,}|x{3,}|\*{3,}|<[^>]*>|your[-_].*|change[-_]?me|replace[-_]?me|insert[-_].*|undefined|null)$/i;
+
+/** Keys that a vendor surely refuses; of each what is odd about it, never the key. */
+function doubtfulKeys(provider: string, { keys }: ProviderConfig): string[] {
+  const odd = (key: string) => {
+    if (key.startsWith('{')) return undefined;
+    if (exampleKey.test(key)) return 'is the placeholder of an example: write the key itself';
+    if (/^[A-Z][A-Z0-9]*_[A-Z0-9_]*=/.test(key))
+      return 'begins with the name of a variable: write what stands behind "="';
+    if (/^https?:\/\//.test(key)) return 'is an address: write the key itself';
+    return /^[^,]{8,}(?:,[^,]{8,})+$/.test(key) ? 'has a comma inside: write several keys as a list' : undefined;
+  };
+  return keys.flatMap((key, index) => {
+    const found = odd(key);
+    const name = keys.length === 1 ? 'keys' : `keys.${index}`;
+    return found === undefined ? [] : [`providers.${provider}.${name} ${found}`];
+  });
 }
 
 function pathOf(url: string): string {

@@ -1,6 +1,6 @@
 /** The sandbox: a simulated vendor inside the gateway, for demos, tests and load. */
 import { definePlugin } from '../../core/contract/contract.ts';
-import { duration, z } from '../../core/contract/schema.ts';
+import { duration, listenAddress, listenRemarks, z } from '../../core/contract/schema.ts';
 import { type LocalUpstreams, localUpstreams } from '../common/domain/upstreams.ts';
 import { type RunningVendor, startVendor } from './vendor.ts';
 
@@ -8,10 +8,8 @@ import { type RunningVendor, startVendor } from './vendor.ts';
 const upstreamName = 'sandbox';
 
 const config = z.strictObject({
-  listen: z
-    .string()
-    .regex(/^.+:\d{1,5}$/)
-    .default('127.0.0.1:0')
+  listen: listenAddress('127.0.0.1:8080')
+    .prefault('127.0.0.1:0')
     .describe('Host and port on which the sandbox vendor listens; port 0 takes any free one.'),
   key: z.string().min(1).optional().describe('The key it wants from its callers; without one it takes any.'),
   latency: z
@@ -32,11 +30,11 @@ export default definePlugin({
     const upstreams: LocalUpstreams = { origin: (name) => (name === upstreamName ? vendor?.origin : undefined) };
     host.provide(localUpstreams, upstreams);
     return {
+      notices: () => listenRemarks('sandbox.listen', listen).map((text) => ({ level: 'warning', text }) as const),
       async start() {
-        const colon = listen.lastIndexOf(':');
         vendor = await startVendor({
-          host: listen.slice(0, colon).replace(/^\[|\]$/g, ''),
-          port: Number(listen.slice(colon + 1)),
+          host: listen.host ?? '127.0.0.1',
+          port: listen.port,
           key,
           firstByteMs: latency.first_byte,
           chunkMs: latency.chunk,

@@ -1,15 +1,12 @@
 /** What an operator may set about metrics and traces. */
-import { renamed } from '../../core/contract/renamed.ts';
-import { duration, z } from '../../core/contract/schema.ts';
 
-const address = z.string().transform((text, context) => {
-  if (text === '') return undefined;
-  const match = /^(?:(.+):)?(\d{1,5})$/.exec(text);
-  if (match !== null && Number(match[2]) <= 65_535)
-    return { host: match[1]?.replace(/^\[|\]$/g, '') ?? '127.0.0.1', port: Number(match[2]) };
-  context.addIssue({ code: 'custom', message: 'must be a port such as 9464, or an address such as 0.0.0.0:9464' });
-  return z.NEVER;
-});
+import { renamed } from '../../core/contract/renamed.ts';
+import { duration, listenAddress, z } from '../../core/contract/schema.ts';
+
+const address = z.union([
+  z.literal('').transform(() => undefined),
+  listenAddress('0.0.0.0:9464').transform(({ host = '127.0.0.1', ...place }) => ({ host, ...place })),
+]);
 
 const settings = z.strictObject({
   listen: address

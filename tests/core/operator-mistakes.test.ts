@@ -234,6 +234,108 @@ testMistakes([
     'mysql://localhost/shop',
     'gateway.yaml:5: storage.database: must be "embedded" or a URL such as postgres://user:password@host:5432/name',
   ],
+  [
+    'an IPv6 address without brackets',
+    '8080',
+    '"::1:8080"',
+    'warning: listen: ::1:8080 is read as the address ::1 and the port 8080: write [::1]:8080',
+  ],
+  [
+    'an IPv6 address without a port',
+    '8080',
+    '"::1"',
+    'gateway.yaml:2: listen: must be a port such as 8080, or an address such as 127.0.0.1:8080',
+  ],
+  [
+    'a URL to listen at',
+    '8080',
+    'http://localhost:8080',
+    'gateway.yaml:2: listen: must be a port such as 8080, or an address such as 127.0.0.1:8080',
+  ],
+  [
+    'an IPv6 address without brackets for the metrics',
+    'shop]\n',
+    'shop, telemetry]\ntelemetry: { listen: "::1:9464" }\n',
+    'warning: telemetry.listen: ::1:9464 is read as the address ::1 and the port 9464: write [::1]:9464',
+  ],
+  [
+    'a body that may be larger than all bodies together',
+    'storage:\n',
+    'server: { body_limit: 2GB }\nstorage:\n',
+    'warning: server.body_limit (2048 MB) is above server.bodies_in_flight (1024 MB): a body between the two is always refused',
+  ],
+  [
+    "a body that may be larger than an account's bodies together",
+    'storage:\n',
+    'server: { bodies_per_account: 16MB }\nstorage:\n',
+    'warning: server.body_limit (32 MB) is above server.bodies_per_account (16 MB): a body between the two is always refused',
+  ],
+  [
+    "an account's bodies that may be larger than all bodies together",
+    'storage:\n',
+    'server: { bodies_per_account: 2GB }\nstorage:\n',
+    'warning: server.bodies_per_account (2048 MB) is above server.bodies_in_flight (1024 MB): it never holds',
+  ],
+  [
+    'a size without its unit',
+    'storage:\n',
+    'server: { body_limit: 32 }\nstorage:\n',
+    'warning: server.body_limit is 32 bytes: write the unit, as in 32MB',
+  ],
+  [
+    'a limit of nothing',
+    'storage:\n',
+    'server: { headers: 0 }\nstorage:\n',
+    'warning: server.headers is 0: no request can be served',
+  ],
+  [
+    'a request that may take longer than its exchange',
+    'storage:\n',
+    'server: { timeout: 60s }\nstorage:\n',
+    'warning: server.request_timeout is above server.timeout, in which the whole exchange must have ended: it never holds',
+  ],
+  [
+    'proxies of the whole world',
+    'storage:\n',
+    'server: { trusted_proxies: [0.0.0.0/0] }\nstorage:\n',
+    'warning: server.trusted_proxies has 0.0.0.0/0, which is everybody: each client can claim any address',
+  ],
+  [
+    'no process beside a PostgreSQL',
+    'storage:\n  database: embedded',
+    'billing: { nodes: 0 }\nstorage:\n  database: postgres://user@127.0.0.1:1/none',
+    'warning: billing.nodes is 0: no process can serve from this PostgreSQL. Write 1, or leave it out',
+  ],
+  [
+    'a journal that is full before its first file',
+    'storage:\n',
+    'billing: { journal: { limit: 1MB } }\nstorage:\n',
+    'warning: billing.journal.limit is below billing.journal.segment: calls are refused before the first file is full',
+  ],
+  [
+    'a key inside quotes in the file',
+    '"${ACME_KEY}"',
+    `'"quoted-key-1234"'`,
+    'warning: gateway.yaml:15: the value has quotes inside of its quotes, which belong to it',
+  ],
+  [
+    'a key inside quotes in the environment',
+    '${ACME_KEY}',
+    '${QUOTED}',
+    'warning: gateway.yaml:15: the environment variable QUOTED has quotes around its value, which belong to it: remove them where it is set',
+  ],
+  [
+    'a database inside quotes in the environment',
+    'database: embedded',
+    'database: ${QUOTED}',
+    'gateway.yaml:5: storage.database: must be "embedded" or a URL such as postgres://user:password@host:5432/name; the environment variable QUOTED has quotes around its value, which belong to it: remove them where it is set',
+  ],
+  [
+    'a secret with a line break behind it',
+    'storage:\n',
+    'auth: { secret: "${BROKEN}" }\nstorage:\n',
+    'warning: gateway.yaml:4: the environment variable BROKEN has blanks or a line break around its value: remove them where it is set',
+  ],
 ]);
 
 test('several processes on one PostgreSQL without a bucket are refused, one and those with one directory are not', async () => {

@@ -69,9 +69,10 @@ export async function linesOf(yaml: string): Promise<string[]> {
   const file = join(directory, 'gateway.yaml');
   writeFileSync(file, yaml);
   try {
-    const environment = { ACME_KEY: secretKey, DATA_DIR: directory };
+    const odd = { QUOTED: `'${secretKey}'`, BROKEN: `${secretKey}-of-a-file-with\r\n` };
+    const environment = { ACME_KEY: secretKey, DATA_DIR: directory, ...odd };
     const gateway = await boot(file, { mode: 'check', log: createLog('silent'), environment });
-    const notices = gateway.notices().map(({ level, text }) => `${level}: ${text}`);
+    const notices = gateway.notices().map(({ level, text }) => `${level}: ${text}`.replaceAll(`${directory}/`, ''));
     await gateway.stop(0);
     return notices;
   } catch (error) {

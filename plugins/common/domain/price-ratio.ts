@@ -1,6 +1,6 @@
 /** The ratio on a model's official price: plan × model × account. All code that charges, quotes or checks a price uses it. */
 import { defineContextKey, defineService, type Exchange } from '../../../core/contract/contract.ts';
-import { isLess, one, type Ratio, timesRatio } from './money.ts';
+import { formatRatio, isLess, one, type Ratio, timesRatio } from './money.ts';
 import { type Plans, type PlanTerms, plan } from './plans.ts';
 
 /** The factors of a ratio; an absent one is 1. */
@@ -83,4 +83,15 @@ export function allowsModel(
   { id, aliases }: Pick<RatedModel, 'id' | 'aliases'>,
 ): boolean {
   return models === undefined || models.has(id) || aliases.some((alias) => models.has(alias));
+}
+
+const [ten, tenth]: Ratio[] = [
+  { numerator: 10n, denominator: 1n },
+  { numerator: 1n, denominator: 10n },
+];
+
+/** What to say of a ratio that is probably meant as a percentage, by the name of its setting. */
+export function doubtfulRatio(setting: string, ratio: Ratio | undefined): string[] {
+  if (ratio === undefined || !(isLess(ten!, ratio) || isLess(ratio, tenth!))) return [];
+  return [`${setting} is ${formatRatio(ratio)}: it is a factor, no percentage; 1.2 is a fifth more`];
 }

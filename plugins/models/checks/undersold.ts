@@ -3,12 +3,12 @@
  * with a low ratio. Pure.
  */
 
-import type { Host } from '../../core/contract/contract.ts';
-import type { Account } from '../common/domain/accounts.ts';
-import { formatUsd, isLess, one, parseRatio, type Ratio, timesRatio } from '../common/domain/money.ts';
-import { type PlanOffer, plans } from '../common/domain/plans.ts';
-import { allowsModel } from '../common/domain/price-ratio.ts';
-import type { ModelConfig, ModelsConfig } from './config.ts';
+import type { Host } from '../../../core/contract/contract.ts';
+import type { Account } from '../../common/domain/accounts.ts';
+import { formatUsd, isLess, one, parseRatio, type Ratio, timesRatio } from '../../common/domain/money.ts';
+import { type PlanOffer, plans } from '../../common/domain/plans.ts';
+import { allowsModel } from '../../common/domain/price-ratio.ts';
+import type { ModelConfig, ModelsConfig } from '../config.ts';
 import { floorFaults, lowestRatioIn } from './floors.ts';
 
 const dayMs = 86_400_000;

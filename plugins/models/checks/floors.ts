@@ -1,18 +1,18 @@
 /** Finds models that are sold below the operator's cost, at any future time, in any tier, at the lowest ratio. Pure. */
-import type { Fault, Host } from '../../core/contract/contract.ts';
-import { formatUsd, isLess, one, type Ratio, timesRatio, unitPrice } from '../common/domain/money.ts';
-import { type Plans, plans } from '../common/domain/plans.ts';
-import { lowestRatio, multipliers } from '../common/domain/price-ratio.ts';
+import type { Fault, Host } from '../../../core/contract/contract.ts';
+import { formatUsd, isLess, one, type Ratio, timesRatio, unitPrice } from '../../common/domain/money.ts';
+import { type Plans, plans } from '../../common/domain/plans.ts';
+import { lowestRatio, multipliers } from '../../common/domain/price-ratio.ts';
 import {
   changesFrom,
   type PriceBook,
   type PriceContext,
   type PriceVersion,
   versionAt,
-} from '../common/domain/prices.ts';
-import type { Providers } from '../common/domain/upstreams.ts';
-import { type Usage, type UsageClass, usageClasses } from '../common/domain/usage.ts';
-import type { ModelConfig, ModelsConfig } from './config.ts';
+} from '../../common/domain/prices.ts';
+import type { Providers } from '../../common/domain/upstreams.ts';
+import { type Usage, type UsageClass, usageClasses } from '../../common/domain/usage.ts';
+import type { ModelConfig, ModelsConfig } from '../config.ts';
 
 /** The lowest ratio of any caller on a model of the section; `offered` in place of the plans that the gateway offers. */
 export function lowestRatioIn(
@@ -53,7 +53,7 @@ export function floorFaults(
   });
 }
 
-/** The distinct cost books of a model. */
+/** The distinct cost books of a model that is not to be sold below them. */
 function costsOf({ targets, cost }: ModelConfig): { location: string; cost: PriceBook }[] {
   const own = targets.flatMap((target) =>
     target.cost === undefined || target.below_cost ? [] : [{ location: ` at ${target.provider}`, cost: target.cost }],
@@ -97,7 +97,7 @@ function lossBetween(sale: PriceVersion, cost: PriceVersion, ratio: Ratio, at: n
   return undefined;
 }
 
-interface PricePoint {
+export interface PricePoint {
   readonly time: number;
   readonly usage: Usage;
   readonly context: PriceContext;
@@ -107,7 +107,7 @@ const dayMs = 86_400_000;
 const minuteMs = 60_000;
 
 /** Prompts of each length, each service that is sold, each medium, and a moment on either side of each hour. */
-function pricePoints(sale: PriceVersion, cost: PriceVersion, at: number): PricePoint[] {
+export function pricePoints(sale: PriceVersion, cost: PriceVersion, at: number): PricePoint[] {
   const tiers = [...sale.tiers, ...cost.tiers];
   const lengths = new Set([0, ...tiers.flatMap(({ above }) => (above === undefined ? [] : [above + 1]))]);
   const services = new Set([undefined, ...sale.tiers.map(({ service }) => service)]);
