@@ -129,7 +129,9 @@ function tableTools(options: ConnectOptions, schema: string, waiting: StartWait)
     patiently,
     migrate: async (plugin, directory) => {
       directories.set(plugin, directory);
-      await waiting.run(() => patiently((orm) => migrate(orm, schema, plugin, directory)));
+      await waiting.run((answered) =>
+        patiently((orm) => migrate(orm, schema, plugin, directory, (name) => answered(`the migration ${name} runs`))),
+      );
     },
     // Tables of plugins that are neither in this gateway's list nor of the program stay away.
     makeTables: (name, migrations) =>

@@ -60,10 +60,19 @@ export async function prepareSchema(orm: Orm, schema: string): Promise<void> {
  * `{schema}` in them becomes the quoted name. Throws when a file that was applied has changed since, when a new one has
  * a lower number than an applied one, and when a file's name is not of that form.
  */
-export async function migrate(orm: Orm, schema: string, plugin: string, directory: URL): Promise<void> {
+export async function migrate(
+  orm: Orm,
+  schema: string,
+  plugin: string,
+  directory: URL,
+  begins: (migration: string) => void = () => {},
+): Promise<void> {
   const migrations = await readMigrations(directory);
   const pending = pendingOf(migrations, await appliedOf(orm, schema, plugin), plugin);
-  for (const migration of pending) await applyPatiently(orm, schema, plugin, migration, migrations);
+  for (const migration of pending) {
+    begins(`${plugin}/${migration.name}`);
+    await applyPatiently(orm, schema, plugin, migration, migrations);
+  }
 }
 
 /** Every migration of this schema, in the order in which they were applied. */

@@ -25,23 +25,33 @@ export class StartWait {
   /**
    * Resolves with what `work` gives. While it fails because the database cannot be reached it is tried again, so it must be
    * safe to repeat. Rejects with a sentence when the time is over or the database refuses this gateway; other errors pass.
+   * Once `work` calls `answered` with what it does now, it may take as long as it needs.
    */
-  async run<T>(work: () => Promise<T>): Promise<T> {
+  async run<T>(work: (answered: (reason: string) => void) => Promise<T>): Promise<T> {
     const { limitMs } = this.#options;
     const over = new AbortController();
-    const timer = limitMs === 0 ? undefined : setTimeout(() => over.abort(), limitMs);
+    const limit = () => (limitMs === 0 ? undefined : setTimeout(() => over.abort(), limitMs));
+    let timer = limit();
     let waitedMs = 0;
     let reason = 'it has not answered yet';
+    let isAnswered = false;
+    const answered = (doing: string) => {
+      clearTimeout(timer);
+      isAnswered = true;
+      reason = doing;
+    };
     const reporter = setInterval(() => {
       waitedMs += reportIntervalMs;
-      this.#report(waitedMs, reason);
+      this.#report(waitedMs, isAnswered, reason);
     }, reportIntervalMs);
     try {
       for (;;) {
-        const outcome = await endsBefore(work(), over.signal);
+        const outcome = await endsBefore(work(answered), over.signal);
         if ('value' in outcome) return outcome.value;
         const { error } = outcome;
         if (error !== undefined) reason = this.#reasonToWait(error);
+        if (isAnswered) timer = limit();
+        isAnswered = false;
         if (over.signal.aborted || limitMs === 0) throw this.#gaveUp(reason);
         await pause(betweenTriesMs, undefined, { signal: over.signal }).catch(() => undefined);
         if (over.signal.aborted) throw this.#gaveUp(reason);
@@ -52,10 +62,11 @@ export class StartWait {
     }
   }
 
-  #report(waitedMs: number, reason: string): void {
+  #report(waitedMs: number, isAnswered: boolean, reason: string): void {
     const { name, limitMs, log } = this.#options;
     const [waited, limit] = [waitedMs, limitMs].map((milliseconds) => Math.round(milliseconds / 1_000));
-    log.warn({}, `waiting for the database ${name} for ${waited} s of ${limit} s: ${reason}`);
+    const most = isAnswered ? '' : ` of ${limit} s`;
+    log.warn({}, `waiting for the database ${name} for ${waited} s${most}: ${reason}`);
   }
 
   #gaveUp(reason: string): Error {

@@ -1,6 +1,6 @@
 /** compose.scale.yaml and the chart, service by service as they are written: on this machine's PostgreSQL, Redis and nginx, and behind ports of its own. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -9,23 +9,18 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
 import { freePort } from '../helpers/free-port.ts';
 import { hasPostgres } from '../helpers/postgres.ts';
 import { hasRedis } from '../helpers/redis.ts';
-import { type Container, startContainer, startFront } from './containers.ts';
+import { type Container, runContainer, startContainer, startFront } from './containers.ts';
 import { gatewayService, interpolate, type Stores, services, settings, startStores } from './services.ts';
+import { installedHelm } from './tools.ts';
 
 // nginx keeps bodies in directories that root alone may use.
 const hasNginx = existsSync('/usr/sbin/nginx') && process.getuid?.() === 0;
-const hasHelm = (() => {
-  try {
-    execFileSync('helm', ['version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-})();
+const helm = installedHelm();
 
 let stores: Stores;
 const gateways: Container[] = [];
@@ -44,7 +39,8 @@ if (hasPostgres && hasRedis) {
 }
 const testOfFleet = hasPostgres && hasRedis ? test : () => {};
 const testOfFront = hasNginx ? testOfFleet : () => {};
-const testOfChart = hasHelm ? testOfFleet : () => {};
+const testOfPod = helm === undefined ? () => {} : testOfFleet;
+const testOfChart = helm === undefined ? () => {} : test;
 
 test('what must be set stops compose, what may be left out has a default', () => {
   const { DATABASE_URL = '', S3_BUCKET = '', S3_SECRET_ACCESS_KEY = '' } = gatewayService.environment;
@@ -143,24 +139,30 @@ async function startStreaming(): Promise<{ server: Server; goOn: () => void }> {
   return { server, goOn };
 }
 
-const render = (...words: string[]): Manifest[] =>
-  parseAllDocuments(
-    // A helm that was built from its module alone takes Kubernetes to be older than the chart allows.
-    execFileSync(
-      'helm',
-      ['template', 'try', 'docker/helm', '--kube-version', '1.37', '--set', 'bucket.name=files', ...words],
-      { encoding: 'utf8' },
-    ),
-  ).map((each) => each.toJS() as Manifest);
+const render = async (...words: string[]): Promise<Manifest[]> => {
+  // A helm that was built from its module alone takes Kubernetes to be older than the chart allows.
+  const usual = ['template', 'try', 'docker/helm', '--kube-version', '1.37', '--set', 'bucket.name=files'];
+  const { stdout } = await promisify(execFile)(helm!, [...usual, ...words]);
+  return parseAllDocuments(stdout).map((each) => each.toJS() as Manifest);
+};
 const kindOf = (manifests: readonly Manifest[], kind: string) => manifests.find((each) => each.kind === kind)!;
 
 interface Manifest {
   readonly kind: string;
+  readonly metadata: { name: string; annotations?: Record<string, string> };
   readonly data?: Record<string, string>;
   readonly spec?: {
-    template?: { metadata: { annotations: Record<string, string> }; spec: { containers: readonly Contained[] } };
+    selector?: Record<string, string>;
+    template?: {
+      metadata: Metadata;
+      spec: { containers: readonly Contained[]; initContainers?: readonly Contained[] };
+    };
     metrics?: { pods: { metric: { name: string } } }[];
   };
+}
+interface Metadata {
+  readonly annotations: Record<string, string>;
+  readonly labels: Record<string, string>;
 }
 interface Contained {
   readonly args: readonly string[];
@@ -170,28 +172,34 @@ interface Contained {
   readonly readinessProbe: { httpGet: { path: string } };
 }
 
-testOfChart(
+/** What a container of the chart runs: its arguments with the file as this machine has it, its variables, and those of the secret. */
+function asContainer(manifests: readonly Manifest[], { args, env }: Contained, directory: string) {
+  const file = join(directory, 'gateway.yaml');
+  // In the image the project stands under /app.
+  const text = kindOf(manifests, 'ConfigMap').data!['gateway.yaml']!;
+  writeFileSync(file, text.replace('/app/', `${process.cwd()}/`));
+  const secret = ['DATABASE_URL', 'REDIS_URL', 'SEAL_SECRET', 'AUTH_SECRET'] as const;
+  return {
+    words: args.map((word) => word.replace('/etc/gateway/gateway.yaml', file)),
+    variables: {
+      ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
+      ...Object.fromEntries(secret.map((name) => [name, stores.variables[name]!])),
+    },
+  };
+}
+
+testOfPod(
   'a pod of the chart starts with its arguments, file and variables, answers its probes and measures what scales it',
-  async () => {
-    const manifests = render('--set', 'autoscaling.enabled=true');
+  async (context) => {
+    const manifests = await render('--set', 'autoscaling.enabled=true');
     const of = (kind: string) => kindOf(manifests, kind);
     const [pod] = of('StatefulSet').spec!.template!.spec.containers;
     const directory = mkdtempSync(join(tmpdir(), 'chart-'));
-    const file = join(directory, 'gateway.yaml');
-    // In the image the project stands under /app.
-    writeFileSync(file, of('ConfigMap').data!['gateway.yaml']!.replace('/app/', `${process.cwd()}/`));
-    const given = Object.fromEntries(pod!.env.map(({ name, value }) => [name, value]));
+    context.after(() => rmSync(directory, { recursive: true, force: true }));
+    const { words, variables } = asContainer(manifests, pod!, directory);
     const metricsPort = await freePort();
-    const { DATABASE_URL, REDIS_URL, SEAL_SECRET, AUTH_SECRET } = stores.variables;
-    const secrets = {
-      DATABASE_URL: DATABASE_URL!,
-      REDIS_URL: REDIS_URL!,
-      SEAL_SECRET: SEAL_SECRET!,
-      AUTH_SECRET: AUTH_SECRET!,
-    };
-    const own = { METRICS_LISTEN: given['METRICS_LISTEN']!.replace(/\d+$/, `${metricsPort}`) };
-    const args = pod!.args.map((word) => word.replace('/etc/gateway/gateway.yaml', file));
-    const running = await startContainer(args, { ...given, ...secrets, ...own });
+    const own = { METRICS_LISTEN: variables['METRICS_LISTEN']!.replace(/\d+$/, `${metricsPort}`) };
+    const running = await startContainer(words, { ...variables, ...own });
     try {
       for (const { httpGet } of [pod!.startupProbe, pod!.livenessProbe, pod!.readinessProbe])
         assert.equal((await fetch(running.origin + httpGet.path)).status, 200, httpGet.path);
@@ -201,14 +209,95 @@ testOfChart(
       assert.equal(await running.stop(), 0);
     } finally {
       await running.kill();
-      rmSync(directory, { recursive: true, force: true });
     }
   },
 );
 
-testOfChart('pods are replaced when their file has changed, and only then', () => {
-  const told = (...words: string[]) => kindOf(render(...words), 'StatefulSet').spec!.template!;
-  const { annotations } = told().metadata;
-  assert.deepEqual(told('--set', 'replicas=5').metadata.annotations, annotations);
-  assert.notDeepEqual(told('--set', 'config=gateway: other').metadata.annotations, annotations);
+testOfPod(
+  'the migration runs before any gateway, with its variables, on an empty database and on a full one',
+  async (context) => {
+    const manifests = await render();
+    const job = kindOf(manifests, 'Job');
+    assert.equal(job.metadata.annotations!['helm.sh/hook'], 'pre-install,pre-upgrade');
+    const { metadata, spec } = job.spec!.template!;
+    for (const { kind, spec: service } of manifests.filter(({ kind }) => kind === 'Service'))
+      assert.notDeepEqual({ ...metadata.labels, ...service!.selector }, metadata.labels, `${kind}: it is no gateway`);
+    const directory = mkdtempSync(join(tmpdir(), 'chart-'));
+    context.after(() => rmSync(directory, { recursive: true, force: true }));
+    const { words, variables } = asContainer(manifests, spec.containers[0]!, directory);
+    stores.postgres.sql('create database migrated');
+    const own = { DATABASE_URL: variables['DATABASE_URL']!.replace(/\/gateway$/, '/migrated') };
+    for (let time = 0; time < 2; time += 1)
+      assert.match(await runContainer(words, { ...variables, ...own }), /billing {2,}001-/);
+    const [init] = kindOf(await render('--set', 'migration.by=init'), 'StatefulSet').spec!.template!.spec
+      .initContainers!;
+    assert.deepEqual([init!.args, init!.env], [spec.containers[0]!.args, spec.containers[0]!.env]);
+  },
+);
+
+testOfChart('pods are replaced when their file or their secrets have changed, and only then', async (context) => {
+  const read = async (...words: string[]) =>
+    kindOf(await render(...words), 'StatefulSet').spec!.template!.metadata.annotations;
+  const annotations = await read();
+  assert.deepEqual(await read('--set', 'replicas=5'), annotations);
+  assert.notDeepEqual(await read('--set', 'config=gateway: other'), annotations);
+
+  const secrets: Record<string, Record<string, string>> = { 'model-gateway': { DATABASE_URL: 'YQ==' } };
+  const cluster = await startCluster(secrets);
+  context.after(() => cluster.server.close());
+  const asked = [
+    '--dry-run=server',
+    '--kube-apiserver',
+    cluster.origin,
+    '--set',
+    'extraEnvFrom[0].secretRef.name=vendors',
+  ];
+  const sum = async () => (await read(...asked))['checksum/variables'];
+  const before = await sum();
+  assert.match(before!, /^[0-9a-f]{64}$/);
+  assert.equal(await sum(), before);
+  secrets['vendors'] = { OPENAI_API_KEY: 'Yg==' };
+  const more = await sum();
+  assert.notEqual(more, before);
+  secrets['model-gateway'] = { DATABASE_URL: 'Yw==' };
+  assert.notEqual(await sum(), more);
 });
+
+testOfChart(
+  'an ingress lets large bodies and long streams through, by the controller that its class names',
+  async () => {
+    const read = async (...values: string[]) =>
+      kindOf(await render('--set', ['ingress.enabled=true', ...values].join(',')), 'Ingress').metadata.annotations ??
+      {};
+    const usual = await read();
+    const nginx = (name: string) => usual[`nginx.ingress.kubernetes.io/${name}`];
+    assert.deepEqual(['proxy-body-size', 'proxy-read-timeout', 'proxy-buffering'].map(nginx), ['64m', '610', 'off']);
+    const ofOperator = await read('ingress.annotations.nginx\\.ingress\\.kubernetes\\.io/proxy-body-size=1g');
+    assert.deepEqual(ofOperator, { ...usual, 'nginx.ingress.kubernetes.io/proxy-body-size': '1g' });
+    assert.match(JSON.stringify(await read('ingress.className=alb')), /idle_timeout\.timeout_seconds=610/);
+    assert.match(JSON.stringify(await read('ingress.className=haproxy')), /"haproxy\.org\/timeout-server":"610s"/);
+    assert.deepEqual(await read('ingress.className=gce'), {});
+  },
+);
+
+/** As much of an API server as helm needs to look secrets up. */
+async function startCluster(secrets: Readonly<Record<string, Record<string, string>>>) {
+  const resources = ['secrets', 'configmaps'].map((name) => ({
+    name,
+    kind: name === 'secrets' ? 'Secret' : 'ConfigMap',
+    namespaced: true,
+    verbs: ['get'],
+  }));
+  const server = createServer(({ url = '' }, outgoing) => {
+    const [, secret] = /^\/api\/v1\/namespaces\/default\/secrets\/([\w-]+)/.exec(url) ?? [];
+    const data = secrets[secret ?? ''];
+    const [status, body] = url.startsWith('/api/v1?')
+      ? [200, { kind: 'APIResourceList', groupVersion: 'v1', resources }]
+      : data === undefined
+        ? [404, { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 }]
+        : [200, { kind: 'Secret', apiVersion: 'v1', metadata: { name: secret }, data }];
+    outgoing.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return { server, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}

@@ -1,12 +1,13 @@
 /** What a container engine would do with our files, as far as a process goes: the image's entry point, a service's words and variables, on ports of this machine. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { freePort } from '../helpers/free-port.ts';
 import { environmentOf, readDockerfile } from './dockerfile.ts';
 
@@ -70,6 +71,20 @@ export async function startContainer(
     kill: async () => void (await end('SIGKILL')),
     stop: () => end('SIGTERM'),
   };
+}
+
+/** A container that does its work and ends: resolves with what it printed. */
+export async function runContainer(
+  command: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<string> {
+  const volume = mkdtempSync(join(tmpdir(), 'container-'));
+  const env = { ...ofMachine, ...ofImage, ...environment, DATA_DIR: volume };
+  try {
+    return (await promisify(execFile)(process.execPath, [...entry.slice(1), ...command], { env })).stdout;
+  } finally {
+    await rm(volume, { recursive: true, force: true });
+  }
 }
 
 async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {

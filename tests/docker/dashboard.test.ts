@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
+import { parse } from 'yaml';
 import { type House, startHouse } from '../end-to-end/house.ts';
 import { freePort } from '../helpers/free-port.ts';
 
@@ -78,8 +79,15 @@ test('queries are read', () => {
   );
 });
 
-for (const { title, targets } of dashboard.panels)
-  test(`panel "${title}": the gateway tells what it asks for`, () => {
+const { groups } = parse(readFileSync('docker/helm/files/alerts.yaml', 'utf8')) as {
+  groups: { rules: { alert: string; expr: string }[] }[];
+};
+const asking = [
+  ...dashboard.panels.map(({ title, targets }) => ({ title: `panel "${title}"`, targets })),
+  ...groups.flatMap(({ rules }) => rules).map((rule) => ({ title: `rule ${rule.alert}`, targets: [rule] })),
+];
+for (const { title, targets } of asking)
+  test(`${title}: the gateway tells what it asks for`, () => {
     assert.ok(targets.length > 0);
     for (const { expr } of targets) {
       const { metrics, grouped } = readQuery(expr);

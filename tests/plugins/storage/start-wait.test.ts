@@ -68,6 +68,24 @@ test('the time is over: one sentence with the last reason, also while a try hang
   );
 });
 
+test('a migration may take longer than the start waits for an answer, and the time counts anew when the answer is lost', async () => {
+  const { wait } = newWait(60);
+  const result = await wait.run(async (answered) => {
+    answered('the migration billing/001-ledger.sql runs');
+    await pause(150);
+    return 'done';
+  });
+  assert.equal(result, 'done');
+  let tries = 0;
+  const lost = newWait(600).wait.run(async (answered) => {
+    tries++;
+    if (tries > 1) throw coded('ECONNREFUSED');
+    answered('the migration billing/001-ledger.sql runs');
+    throw coded('CONNECTION_LOST');
+  });
+  await assert.rejects(lost, { message: /did not answer within 1 s .*: the connection is refused\.$/ });
+});
+
 test('a command does not wait for a database that is down', async () => {
   let tries = 0;
   const refuse = async () => {
