@@ -29,6 +29,8 @@ export class AbsorbOracle {
   spent = 0n;
   readonly #violations: Violations;
   readonly #books = new Map<Life, Book>();
+  /** Calls for which it was asked whether another attempt may follow. */
+  readonly #askedFor = new WeakSet<Story>();
 
   constructor(violations: Violations) {
     this.#violations = violations;
@@ -53,7 +55,15 @@ export class AbsorbOracle {
     };
   }
 
+  /** A call that may be tried again is not given up behind its first attempt that may have run. */
+  refused(story: Story): void {
+    const [only, ...others] = story.tries;
+    if (!story.isPure || story.clientLeft || only?.state !== 'broken' || others.length > 0) return;
+    if (!this.#askedFor.has(story)) this.#violations.add('route', story.id, 'is given up and could be tried again');
+  }
+
   #asked(story: Story, { number }: Attempt, isAllowed: boolean): void {
+    this.#askedFor.add(story);
     const book = this.#bookOf(story.life);
     const own = book.own.get(story.account) ?? { absorbed: 0n, beyond: 0 };
     book.own.set(story.account, own);

@@ -1,4 +1,7 @@
 /** The clients: who calls what, on which plan and at which node, and who asks again under a key. */
+import type { Caller } from '../../plugins/common/domain/accounts.ts';
+import type { Ask } from './ask.ts';
+import { drawBeside } from './beside.ts';
 import type { Callers } from './callers.ts';
 import type { Chance } from './chance.ts';
 import type { ShopTables } from './memory-shop.ts';
@@ -8,7 +11,7 @@ import type { Oracle } from './oracle.ts';
 import { type AccountProfile, drawModel, type PricedModel, type Profile } from './profile.ts';
 import type { Schedule } from './schedule.ts';
 import { newStory, type Story } from './story.ts';
-import { type Ask, Visit } from './visit.ts';
+import { Visit } from './visit.ts';
 
 export const modelIds = ['small', 'large'] as const;
 const one = { numerator: 1n, denominator: 1n };
@@ -117,6 +120,8 @@ export class Arrivals {
       hedgeAfterMs: hedgeAfterMsOf(ask, profile),
       isPure: ask.leavesTraces === false,
       stream: ask.call.stream,
+      mark: ask.mark,
+      names: ask.beside?.other && { model: ask.beside.other.model.id, field: ask.beside.field },
     });
     oracle.absorb.watch(exchange, story);
     mutant.exchange?.(exchange, chance);
@@ -129,7 +134,7 @@ export class Arrivals {
     }
     const { vendors } = profile;
     new Visit(
-      { schedule, chance, oracle, vendors, line: () => node.disk.writes },
+      { schedule, chance, oracle, vendors, line: () => node.disk.writes, reads: mutant.reads ?? ((json) => json) },
       serving,
       story,
       exchange,
@@ -164,12 +169,16 @@ export class Arrivals {
     const { id, ratio } = account;
     const apiKey = callers?.keyOf(id);
     if (callers !== undefined && apiKey === undefined) return undefined;
-    const { model, price } = this.#models.get(chance.pick(modelIds))!;
-    const inputTokens = chance.pick([0, 1, 100, 3_000]);
+    const own = this.#models.get(chance.pick(modelIds))!;
+    const { model, price } = own;
+    const { mark, grown } = this.#drawTalk();
+    const inputTokens = chance.pick([0, 1, 100, 3_000]) + grown;
     const maxOutputTokens = chance.oneIn(2) ? chance.between(1, 3_000) : undefined;
     const plan = this.planOf(account, node);
     return {
-      caller: { accountId: id, keyId: `${id}-key`, plan: plan.name, models: undefined },
+      caller: { accountId: id, keyId: `${id}-key`, plan: plan.name, models: this.#allowed(model.id) },
+      mark,
+      ...this.#drawBeside(own),
       plan,
       model,
       price,
@@ -190,6 +199,25 @@ export class Arrivals {
       leavesAfterMs: chance.oneIn(8) ? chance.delay(100) : undefined,
       ...this.#drawHedged(),
     };
+  }
+
+  /** Of a few conversations for each account, some with tools. */
+  #drawTalk(): { readonly mark: number | undefined; readonly grown: number } {
+    const { talks } = this.#options.profile;
+    if (talks?.oneIn(4) !== false) return { mark: undefined, grown: 0 };
+    return { mark: talks.between(2, 5), grown: talks.pick([0, 0, 30, 2_000]) };
+  }
+
+  /** Some keys may call their own model alone. */
+  #allowed(id: string): Caller['models'] {
+    const { names, instead } = this.#options.profile;
+    return names?.oneIn(2) === true && !instead ? new Set([id]) : undefined;
+  }
+
+  #drawBeside(own: PricedModel): Pick<Ask, 'beside'> {
+    const { names } = this.#options.profile;
+    if (names?.oneIn(6) !== true) return { beside: undefined };
+    return { beside: drawBeside(names, own, [...this.#models.values()]) };
   }
 
   /** Nothing is drawn where nobody hedges. */

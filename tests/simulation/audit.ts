@@ -97,6 +97,9 @@ export class Audit {
   #checkUsage(story: Story, call: EndRecord | undefined, cost: bigint): void {
     const stated = call?.kind === 'SETTLE' ? BigInt(call.cost) : 0n;
     if (stated !== cost) this.#fault('M17', story.id, `the call says ${stated}, the ledger ${cost}`);
+    const isEstimate = story.told === undefined || story.told.isGuess;
+    if (story.crash === undefined && call?.kind === 'SETTLE' && call.estimated !== isEstimate)
+      this.#fault('M4', story.id, `is ${call.estimated ? '' : 'not '}marked as an estimate`);
     const isLost = story.crash !== undefined && story.departedLine > story.crash.safeLine;
     if (story.firstByte && story.status === 200 && call?.kind !== 'SETTLE' && !isLost) {
       this.#fault('M4', story.id, 'answered, and nothing was charged');
@@ -237,5 +240,5 @@ const one = { numerator: 1n, denominator: 1n };
 /** What a try that the client does not pay for may cost, at the list's price. */
 export function shareOf({ inputTokens }: Pick<Story, 'inputTokens'>, { list, received, state, told }: Try): bigint {
   if (!received || state === 'refused') return 0n;
-  return costOf(told ?? { input: inputTokens }, list, one);
+  return costOf(told?.usage ?? { input: inputTokens }, list, one);
 }

@@ -184,6 +184,10 @@ export const hedgeMutants: Readonly<Record<string, Mutant>> = {
       };
     },
   },
+  'given-up': {
+    summary: 'a call does not fail over from an attempt that may have run',
+    route: (section) => ({ ...section, retry_ambiguous: 'never' }),
+  },
   'share-forgotten': {
     summary: 'a second try runs beside the first however many others have had one',
     route: hedging({ share: 1 }),

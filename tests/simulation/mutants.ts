@@ -3,17 +3,11 @@
 import { UpstreamRefusal } from '../../core/contract/errors.ts';
 import type { Run } from '../../core/http/chain.ts';
 import type { LiveExchange } from '../../core/http/exchange.ts';
+import type { JsonObject } from '../../core/json/json.ts';
 import type { Stores } from '../../plugins/auth/index.ts';
 import type { Funds } from '../../plugins/billing/grants/funds.ts';
-import {
-  encodeRecords,
-  type JournalRecord,
-  lineBytes,
-  putLine,
-  type SettleRecord,
-  type VoidRecord,
-} from '../../plugins/billing/journal/records.ts';
-import { type Files, scanSegment } from '../../plugins/billing/journal/segments.ts';
+import type { SettleRecord, VoidRecord } from '../../plugins/billing/journal/records.ts';
+import type { Files } from '../../plugins/billing/journal/segments.ts';
 import type { Entries } from '../../plugins/billing/ledger/entries.ts';
 import type { Store } from '../../plugins/billing/ledger/store.ts';
 import { spendGuard } from '../../plugins/common/domain/calls.ts';
@@ -27,6 +21,8 @@ import type { ShopTables } from './memory-shop.ts';
 import type { TaskTable } from './memory-tasks.ts';
 import { callerMutants } from './mutants-callers.ts';
 import { hedgeMutants } from './mutants-hedge.ts';
+import { journalMutants } from './mutants-journal.ts';
+import { namedMutants } from './mutants-named.ts';
 import { taskMutants } from './mutants-tasks.ts';
 import { toldMutants } from './mutants-told.ts';
 import { editing, opened, rewritten } from './mutants-tools.ts';
@@ -47,6 +43,8 @@ export interface Mutant {
   readonly tables?: (tables: ShopTables) => void;
   /** Changes an exchange that has just been made. */
   readonly exchange?: (exchange: LiveExchange, chance: Chance) => void;
+  /** What is read of a request beside its conversation. */
+  readonly reads?: (json: JsonObject) => JsonObject;
   /** Changes a process's way to the table of keyed calls. */
   readonly keys?: (rows: KeyedRows) => void;
   readonly forward?: Run;
@@ -76,24 +74,6 @@ function roundedTwice(record: SettleRecord): SettleRecord {
   if (record.usage.call !== undefined) return record;
   const listed = (millionths + 500_000n) / 1_000_000n;
   return { ...record, cost: ((listed * numerator * 2n + denominator) / (denominator * 2n)).toString() };
-}
-
-/** A segment as it would read if no departure had ever been recorded. */
-function withoutDepartures(data: Buffer, path: string): Buffer {
-  const first = /(\d{16})\.journal$/.exec(path)?.[1];
-  if (first === undefined) return data;
-  const { lines, goodBytes } = scanSegment(data, Number.parseInt(first, 10));
-  const parts = lines.map((line) => {
-    const json = encodeRecords(
-      line.records.map((record): JournalRecord => {
-        if (record.kind === 'SENT') return { kind: 'PROGRESS', id: record.id, output: 0 };
-        return record.kind === 'HOLD' ? { ...record, sent: undefined } : record;
-      }),
-    );
-    const target = Buffer.alloc(lineBytes(json));
-    return target.subarray(0, putLine(target, 0, line.first, json));
-  });
-  return Buffer.concat([...parts, data.subarray(goodBytes)]);
 }
 
 /** The charge of all that was held for a call that cost nothing. */
@@ -157,31 +137,9 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       exchange.beforeFirstByte = (work) => exchange.beforeSend(work);
     },
   },
-  'torn-tail-kept': {
-    summary: 'what a failed write left behind is not cut off',
-    files: (files) => ({ ...files, truncate: () => {} }),
-  },
-  'sync-lies': {
-    summary: 'a sync says that all is safe, and nothing is',
-    files: (files) => ({ ...files, sync: async () => {} }),
-  },
   'void-is-charged': {
     summary: 'a call that cost nothing is charged what was held for it',
     link: editing((record) => (record.kind === 'VOID' ? chargedFor(record) : record)),
-  },
-  'recovery-voids-sent': {
-    summary: 'recovery forgets that a call was sent, and voids it',
-    files: (files) => ({ ...files, read: (path) => withoutDepartures(files.read(path), path) }),
-  },
-  'recovery-skips': {
-    summary: 'recovery believes that the database has a little more of the journal than it has',
-    link: (store) => ({
-      ...opened(store),
-      cursorOf: async (journal) => {
-        const known = await store.cursorOf(journal);
-        return known === undefined ? undefined : { ...known, applied: known.applied + 2 };
-      },
-    }),
   },
   'slot-leaked': {
     summary: 'a slot is not given back when its call ends, now and then',
@@ -341,6 +299,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         end(outcome.kind === 'client_left' ? { ...outcome, kind: 'failed' } : outcome, log);
     },
   },
+  ...journalMutants,
+  ...namedMutants,
   ...hedgeMutants,
   ...callerMutants,
   ...tradeMutants,

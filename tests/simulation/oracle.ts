@@ -5,6 +5,7 @@ import type { GatewayError } from '../../core/contract/errors.ts';
 import { AbsorbOracle } from './absorb-oracle.ts';
 import { CallersOracle } from './callers-oracle.ts';
 import type { CrashKind, Disk } from './disk.ts';
+import { EstimateOracle } from './estimate-oracle.ts';
 import { HedgeOracle } from './hedge-oracle.ts';
 import { KeysOracle } from './keys-oracle.ts';
 import type { LimitsOracle } from './limits-oracle.ts';
@@ -48,6 +49,7 @@ export class Oracle {
   readonly limits: LimitsOracle;
   readonly hedges: HedgeOracle;
   readonly absorb: AbsorbOracle;
+  readonly estimates = new EstimateOracle();
   readonly keys: KeysOracle;
   readonly callers: CallersOracle;
   readonly trade: TradeOracle;
@@ -107,6 +109,7 @@ export class Oracle {
   begun(life: Life): void {
     this.#byLife.set(life, new Set());
     this.limits.begun(life);
+    this.estimates.begun(life);
     this.hedges.begun(life);
   }
 
@@ -137,6 +140,7 @@ export class Oracle {
     }
     this.#byLife.delete(life);
     this.limits.died(life);
+    this.estimates.died(life);
     this.hedges.died(life);
   }
 
@@ -267,6 +271,10 @@ export class Oracle {
     if (byLimiter) this.limits.stopped(story, error.code);
     else this.limits.passed(story);
     if (byLimiter || error.kind === 'insufficient_balance') this.hedges.turnedAway(story);
+    this.absorb.refused(story);
+    const { names } = story;
+    if (error.code === 'other_model' && error.field !== names?.field)
+      this.violations.add('route', story.id, `refused for ${error.field}, and it names ${names?.field ?? 'nothing'}`);
     if (error.kind === 'internal') this.violations.add('start', story.id, `an internal error: ${String(error.cause)}`);
   }
 
@@ -293,7 +301,16 @@ export class Oracle {
     story.cover = 0n;
   }
 
-  ended(story: Story, outcome: Outcome['kind']): void {
+  /** Its charge is known now: of two tries that may run at once this is before both are over. */
+  settled(story: Story, atMs: number): void {
+    const payer = story.ended ? story.payer : (story.winner ?? story.payer);
+    const told = story.told ?? payer?.told;
+    if (payer === undefined) return;
+    if (!story.ended) story.charged = this.estimates.usageOf({ ...story, told }, payer, atMs);
+    this.estimates.learn({ ...story, told }, payer, atMs);
+  }
+
+  ended(story: Story, outcome: Outcome['kind'], atMs: number): void {
     const view = this.view(story.account);
     const { cover } = story;
     this.#close(view, story);
@@ -301,8 +318,8 @@ export class Oracle {
     this.hedges.ended(story);
     story.payer = payerOf(story, outcome);
     // A client that left while the vendor was at work pays for the prompt that it had us send.
-    const seen = { input: story.inputTokens, output: story.seen };
-    story.expected = story.payer === undefined ? 0n : costOf(story.told ?? seen, story.payer.list, story.ratio);
+    const usage = story.payer && (story.charged ?? this.estimates.usageOf(story, story.payer, atMs));
+    story.expected = story.payer === undefined ? 0n : costOf(usage!, story.payer.list, story.ratio);
     this.#schedule.trace(Number(story.expected & 0xffffffn));
     this.charge(view, story.expected);
     this.callers.ended(story);

@@ -24,6 +24,9 @@ export interface Profile {
   readonly shared: boolean;
   /** Each model serves the calls that the other one cannot. */
   readonly instead: boolean;
+  /** Draw the conversations that calls belong to, and what requests name beside their model; undefined: none. */
+  readonly talks: Chance | undefined;
+  readonly names: Chance | undefined;
   /** Some calls carry an Idempotency-Key. */
   readonly keys: boolean;
   readonly accounts: readonly AccountProfile[];
@@ -99,6 +102,8 @@ export interface OtherChances {
   readonly callers: Chance;
   readonly hedges: Chance;
   readonly instead: Chance;
+  readonly talks: Chance;
+  readonly names: Chance;
 }
 
 export function drawProfile(chance: Chance, others: OtherChances): Profile {
@@ -140,6 +145,8 @@ export function drawProfile(chance: Chance, others: OtherChances): Profile {
     ...rest,
     callers,
     instead: others.instead.oneIn(3) && callers === undefined,
+    talks: others.talks.oneIn(2) ? others.talks : undefined,
+    names: others.names.oneIn(3) ? others.names : undefined,
     hedge: isHedged ? drawHedge(others.hedges) : undefined,
     tasks: others.tasks.oneIn(2) ? drawTasks(others.tasks) : undefined,
     ...(callers === undefined ? {} : calmer(rest.accounts)),

@@ -3,13 +3,25 @@ import type { CrashKind } from './disk.ts';
 import type { Life } from './schedule.ts';
 import type { Counts, Fraction, PriceList } from './tariff.ts';
 
+/** The usage of an answer, as the gateway was told of it. */
+export interface Told {
+  readonly usage: Counts;
+  /** Its vendor has counted nothing: it was made of what was seen. */
+  readonly isGuess: boolean;
+  /** The answer came to its end. */
+  readonly isWhole: boolean;
+  /** Output tokens that were seen of its text. */
+  readonly seen: number;
+}
+
 /** One try with a vendor. */
 export interface Try {
   readonly provider: string;
   readonly credential: string;
   /** Its vendor's name of the model, and what that model costs. */
   readonly target: string;
-  readonly list: PriceList;
+  /** Of the model that its vendor runs. */
+  list: PriceList;
   /** Virtual time at which it began. */
   readonly at: number;
   /** It runs on a branch of its own: another may run beside it. */
@@ -37,7 +49,7 @@ export interface Try {
   over: boolean;
   /** Of one that races: output tokens that were shown of its answer, and the usage that was told of it. */
   seen: number;
-  told: Counts | undefined;
+  told: Told | undefined;
   /** A vendor has told it itself. */
   isExact: boolean;
 }
@@ -68,6 +80,10 @@ export interface Story {
   readonly isPure: boolean;
   /** Its answer comes as a stream. */
   readonly stream: boolean;
+  /** Of its conversation; odd: it offers tools. undefined: it belongs to none. */
+  readonly mark: number | undefined;
+  /** What it names beside its own model, by the field; undefined: nothing. */
+  readonly names: { readonly model: string; readonly field: string } | undefined;
   readonly tries: Try[];
   /** Of those that may race, the first that answered. */
   winner: Try | undefined;
@@ -87,7 +103,11 @@ export interface Story {
   noted: number;
   noting: { readonly seen: number; readonly line: number } | undefined;
   /** Usage that the gateway was told at the end, if it was. */
-  told: Counts | undefined;
+  told: Told | undefined;
+  /** Nothing was known by which its prompt could be estimated when a try left, so it can be counted. */
+  isCountable: boolean;
+  /** What it must be charged for, where it was settled before it was over. */
+  charged: Counts | undefined;
   /** A byte of a 2xx answer has reached the client. */
   firstByte: boolean;
   clientLeft: boolean;
@@ -119,6 +139,8 @@ export function newStory(
     | 'hedgeAfterMs'
     | 'isPure'
     | 'stream'
+    | 'mark'
+    | 'names'
   >,
 ): Story {
   return {
@@ -135,6 +157,8 @@ export function newStory(
     noted: 0,
     noting: undefined,
     told: undefined,
+    isCountable: false,
+    charged: undefined,
     firstByte: false,
     clientLeft: false,
     status: 0,

@@ -2,12 +2,12 @@
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { LiveBranch } from '../../core/http/exchange.ts';
 import { spendGuard, usageReport } from '../../plugins/common/domain/calls.ts';
+import type { Setting } from './ask.ts';
 import type { Life } from './schedule.ts';
-import type { Story, Try } from './story.ts';
-import type { Counts } from './tariff.ts';
+import type { Story, Told, Try } from './story.ts';
+import { reportOf } from './talk.ts';
 import { heard } from './told.ts';
 import type { VendorAnswer } from './vendors.ts';
-import type { Setting } from './visit.ts';
 
 export interface TapOptions {
   readonly setting: Setting;
@@ -21,8 +21,10 @@ export interface TapOptions {
 type Step = IteratorResult<Uint8Array>;
 
 /** A tap that was told nothing estimates by what it saw of the text, as a rule a little more than there is. */
-export function guessOf(inputTokens: number, chunks: readonly number[]): Counts {
-  return { input: inputTokens, output: chunks.reduce((sum, tokens) => sum + tokens, 0) };
+export function toldOf(inputTokens: number, { usage, chunks }: Pick<VendorAnswer, 'usage' | 'chunks'>): Told {
+  const seen = chunks.reduce((sum, tokens) => sum + tokens, 0);
+  const isGuess = usage === undefined;
+  return { usage: usage ?? { input: inputTokens, output: seen }, isGuess, isWhole: true, seen };
 }
 
 /** The text of a chunk: the first names the request. */
@@ -106,11 +108,10 @@ export class Tap implements AsyncIterableIterator<Uint8Array> {
   /** The protocol's terminal event has come. */
   #end(): void {
     const { story, answer, attempt } = this.#options;
-    const { usage, chunks } = answer;
     attempt.over = true;
-    if (usage === undefined) this.#report(guessOf(story.inputTokens, chunks), true, true);
-    else this.#report(usage, false, true, heard(usage, story.id));
-    attempt.bill = attempt.told;
+    const told = toldOf(story.inputTokens, answer);
+    this.#report(told, told.isGuess ? told.usage : heard(told.usage, story.id));
+    attempt.bill = told.usage;
   }
 
   /** It goes no further, or nobody wants more of it. What the client is shown is counted by the meter too. */
@@ -119,7 +120,9 @@ export class Tap implements AsyncIterableIterator<Uint8Array> {
     if (attempt.over) return;
     attempt.over = true;
     const isTold = story.winner !== attempt || setting.chance.oneIn(2);
-    if (isTold) this.#report({ input: story.inputTokens, output: attempt.seen }, setting.chance.oneIn(2), false);
+    const { seen } = attempt;
+    const usage = { input: story.inputTokens, output: seen };
+    if (isTold) this.#report({ usage, isGuess: setting.chance.oneIn(2), isWhole: false, seen });
     this.#error = error;
     this.#waiting?.reject(error);
   }
@@ -129,9 +132,9 @@ export class Tap implements AsyncIterableIterator<Uint8Array> {
     return { done: true, value: undefined };
   }
 
-  #report(told: Counts, estimated: boolean, terminal: boolean, usage = told): void {
-    const { branch, attempt } = this.#options;
+  #report(told: Told, usage = told.usage): void {
+    const { branch, attempt, story } = this.#options;
     attempt.told = told;
-    branch.set(usageReport, { usage, estimated, terminal, upstreamId: undefined, finish: 'stop' });
+    branch.set(usageReport, reportOf(story.id, told, usage));
   }
 }

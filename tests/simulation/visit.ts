@@ -5,59 +5,21 @@ import { GatewayError, toGatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { deadlinePassed, LiveExchange } from '../../core/http/exchange.ts';
 import type { IncomingRequest } from '../../core/http/incoming-request.ts';
-import { type Caller, caller } from '../../plugins/common/domain/accounts.ts';
-import { type Call, call, conversation, spendGuard, usageReport } from '../../plugins/common/domain/calls.ts';
-import { instead, type Model, model } from '../../plugins/common/domain/models.ts';
-import { type PlanTerms, plan } from '../../plugins/common/domain/plans.ts';
+import { caller } from '../../plugins/common/domain/accounts.ts';
+import { call, conversation, spendGuard, usageReport } from '../../plugins/common/domain/calls.ts';
+import { instead, model } from '../../plugins/common/domain/models.ts';
+import { plan } from '../../plugins/common/domain/plans.ts';
 import { priceRatio } from '../../plugins/common/domain/price-ratio.ts';
 import { insteadOf } from '../../plugins/models/instead.ts';
-import type { Chance } from './chance.ts';
-import type { Oracle } from './oracle.ts';
+import type { Ask, Setting } from './ask.ts';
 import { endpoint, type Process } from './process.ts';
-import type { PricedModel } from './profile.ts';
-import type { Schedule } from './schedule.ts';
-import type { Story, Try } from './story.ts';
-import { guessOf } from './tap.ts';
-import type { Counts, Fraction, PriceList } from './tariff.ts';
+import type { Story, Told, Try } from './story.ts';
+import { reportOf, talkOf } from './talk.ts';
+import { toldOf } from './tap.ts';
 import { heard } from './told.ts';
-import type { VendorProfile } from './vendors.ts';
 import { tryHeader, Wire } from './wire.ts';
 
-export interface Setting {
-  readonly schedule: Schedule;
-  readonly chance: Chance;
-  readonly oracle: Oracle;
-  readonly vendors: VendorProfile;
-  /** The line that the process's journal has come to. */
-  readonly line: () => number;
-}
-
-/** What the client asks, and on which terms. */
-export interface Ask {
-  readonly caller: Caller;
-  readonly plan: PlanTerms;
-  readonly model: Model;
-  /** What the model's price was made of. */
-  readonly price: PriceList;
-  /** Another model that serves the call when its own cannot; undefined: none. */
-  readonly other: PricedModel | undefined;
-  readonly ratio: Fraction | undefined;
-  readonly call: Call;
-  /** The key that it carries, and the body that decides with it. */
-  readonly key: string | undefined;
-  /** Who it says that it is; undefined: nobody asks here. */
-  readonly apiKey: string | undefined;
-  readonly body: string;
-  /** More than an answer comes of it; undefined: nobody can tell. */
-  readonly leavesTraces: boolean | undefined;
-  /** The client closes the connection after so long, if the answer is not whole by then. */
-  readonly leavesAfterMs: number | undefined;
-  /** The gateway gives it up after so long; undefined: it does not come to that. */
-  readonly lastsMs: number | undefined;
-}
-
 const visit = defineContextKey<Visit>('simulated visit');
-const nameless = { name: undefined, opening: () => undefined };
 const noQuery = new URLSearchParams();
 const noSocket = {} as IncomingMessage & ServerResponse;
 
@@ -117,7 +79,9 @@ export class Visit {
     exchange.set(model, this.#ask.model);
     this.#offerOther();
     if (ratio !== undefined) exchange.set(priceRatio, ratio);
-    if (leavesTraces !== undefined) exchange.set(conversation, { ...nameless, hasSideEffects: () => leavesTraces });
+    const settled = () => this.#setting.oracle.settled(this.story, this.#process.host.clock.now());
+    const talk = talkOf(this.story, leavesTraces, settled);
+    if (talk !== undefined) exchange.set(conversation, talk);
     // Deferred before all others, and so the last that is done.
     if (this.story.hedgeAfterMs !== undefined) exchange.defer(({ kind }) => this.#ended(kind));
     if (leavesAfterMs !== undefined)
@@ -291,11 +255,9 @@ export class Visit {
 
   /** The protocol's terminal event has come. */
   #finish(): void {
-    const { usage, chunks } = this.#wire.answer!;
-    const { inputTokens } = this.#ask.call;
     this.story.firstByte = true;
-    if (usage === undefined) this.#report(guessOf(inputTokens, chunks), true, true);
-    else this.#report(usage, false, true, heard(usage, this.story.id));
+    const told = toldOf(this.#ask.call.inputTokens, this.#wire.answer!);
+    this.#report(told, told.isGuess ? told.usage : heard(told.usage, this.story.id));
     this.#end('complete');
   }
 
@@ -303,7 +265,8 @@ export class Visit {
     const { chance } = this.#setting;
     const { seen, inputTokens } = this.story;
     this.#exchange.fail(error);
-    if (chance.oneIn(2)) this.#report({ input: inputTokens, output: seen }, chance.oneIn(2), false);
+    const usage = { input: inputTokens, output: seen };
+    if (chance.oneIn(2)) this.#report({ usage, isGuess: chance.oneIn(2), isWhole: false, seen });
     this.#end('failed');
   }
 
@@ -324,10 +287,10 @@ export class Visit {
     if (this.#isReading) this.#end('client_left');
   }
 
-  /** `told`: what the vendor has counted; `usage`: what the meter has read of it. */
-  #report(told: Counts, estimated: boolean, terminal: boolean, usage = told): void {
+  /** `usage`: what the meter has read of it. */
+  #report(told: Told, usage = told.usage): void {
     this.story.told = told;
-    this.#exchange.set(usageReport, { usage, estimated, terminal, upstreamId: undefined, finish: 'stop' });
+    this.#exchange.set(usageReport, reportOf(this.story.id, told, usage));
   }
 
   #end(kind: Outcome['kind']): void {
@@ -346,6 +309,6 @@ export class Visit {
     story.told ??= (story.winner ?? story.payer)?.told;
     story.ended = true;
     story.endedLine = line();
-    oracle.ended(story, kind);
+    oracle.ended(story, kind, this.#process.host.clock.now());
   }
 }

@@ -7,11 +7,13 @@ import { LiveBranch, type LiveExchange } from '../../core/http/exchange.ts';
 import { usageReport } from '../../plugins/common/domain/calls.ts';
 import { model } from '../../plugins/common/domain/models.ts';
 import { target } from '../../plugins/common/domain/upstreams.ts';
+import { refuseUnmetered } from '../../plugins/common/wire/named.ts';
+import type { Ask, Setting } from './ask.ts';
 import type { Life } from './schedule.ts';
 import { newTry, type Story, type Try } from './story.ts';
+import { reportOf } from './talk.ts';
 import { Tap, textOf } from './tap.ts';
 import { drawFate, type Fate, type VendorAnswer } from './vendors.ts';
-import type { Ask, Setting } from './visit.ts';
 
 /** Names the try whose answer it is, counted from 1. */
 export const tryHeader = 'x-try';
@@ -43,6 +45,7 @@ export class Wire {
     exchange.set(upstreamRequest, { drain } as UpstreamRequest);
     const isRacing = exchange instanceof LiveBranch;
     exchange.attemptSent = false;
+    this.#readNames(exchange);
     const list = exchange.get(model).id === ask.other?.model.id ? ask.other.price : ask.price;
     const about = { provider, credential, target: name, list };
     const attempt = newTry({ ...about, at: schedule.now, isRacing, isDrained: drain !== undefined });
@@ -56,6 +59,7 @@ export class Wire {
       if (setting.chance.oneIn(2)) await this.#connect(exchange);
       story.departures += 1;
       attempt.departure = story.departures;
+      oracle.estimates.sends(story, attempt);
       const begun = exchange.readyForFirstByte();
       if (begun !== undefined) await begun;
       if (story.departed === 0) story.departedLine = line();
@@ -74,6 +78,26 @@ export class Wire {
     attempt.hasLeft = true;
     attempt.state = 'flying';
     return this.#dispatch(exchange, attempt, name);
+  }
+
+  /** As plugins/protocol-convert/relay/call.ts does it. */
+  #readNames(exchange: LiveExchange): void {
+    const { ask, setting } = this.#options;
+    if (ask.beside === undefined) return;
+    const served = exchange.get(model).id;
+    const name = exchange.get(target).model;
+    const isOwn = (one: string) => one === ask.call.model || one === name || one === served;
+    refuseUnmetered(ask.beside.protocol, setting.reads(ask.beside.json), { has: isOwn });
+  }
+
+  /** The vendor has a request that names another model: it is that one which runs. */
+  #runsOther(attempt: Try): void {
+    const { ask, story, setting } = this.#options;
+    const other = ask.beside?.other;
+    if (other === undefined) return;
+    attempt.list = other.price;
+    if (ask.caller.models?.has(other.model.id) === false)
+      setting.oracle.violations.add('M15', story.id, `runs ${other.model.id}, which its key may not call`);
   }
 
   /** A connection of its own: it takes a while, or fails, and nothing has left by then. */
@@ -116,6 +140,7 @@ export class Wire {
         const fate = drawFate(chance, vendors, inputTokens, maxOutputTokens ?? vendors.longestOutput);
         if (fate.kind === 'unreachable') attempt.state = 'unsent';
         else attempt.received = true;
+        if (attempt.received) this.#runsOther(attempt);
         attempt.billed = fate.kind === 'answer' || (fate.kind === 'broken' && fate.billed);
         if (attempt.billed) attempt.bill = { input: inputTokens };
         oracle.received(story, attempt);
@@ -155,11 +180,10 @@ export class Wire {
   #tellBill(exchange: LiveExchange, attempt: Try): void {
     const { setting, story } = this.#options;
     const usage = { input: story.inputTokens, output: setting.chance.below(50) };
-    attempt.told = usage;
     attempt.bill = usage;
     attempt.isExact = setting.chance.oneIn(2);
-    const estimated = !attempt.isExact;
-    exchange.set(usageReport, { usage, estimated, terminal: false, upstreamId: undefined, finish: undefined });
+    attempt.told = { usage, isGuess: !attempt.isExact, isWhole: false, seen: 0 };
+    exchange.set(usageReport, reportOf(story.id, attempt.told));
   }
 
   #answered(

@@ -86,6 +86,8 @@ class World {
       callers: new Chance(seed, 2),
       hedges: new Chance(seed, 3),
       instead: new Chance(seed, 4),
+      talks: new Chance(seed, 5),
+      names: new Chance(seed, 6),
     });
     this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn, meanMs: this.#profile.databaseMeanMs };
     const limits = new Map(this.#profile.accounts.map((account) => [account.id, account.plan.limits]));
