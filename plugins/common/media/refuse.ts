@@ -1,6 +1,7 @@
 /** Parameters that a vendor's protocol lacks: refused by the client's name for them, or reported as dropped. Pure. */
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
+import { refuseUnmetered } from '../wire/named.ts';
 import type { Order } from './adapters.ts';
 
 /** Clients of every protocol get this code; the message says what is supported instead. */
@@ -30,8 +31,10 @@ export function pickExtras(
   const extras: Record<string, unknown> = {};
   const dropped: string[] = [];
   for (const [name, value] of Object.entries(order.extra)) {
-    if (supported.has(name)) extras[name] = value;
-    else if (requiredParameters.includes(name) && value !== false)
+    if (supported.has(name)) {
+      refuseUnmetered('images', { [name]: value }, { has: (model) => model === order.model });
+      extras[name] = value;
+    } else if (requiredParameters.includes(name) && value !== false)
       throw unsupported(`The model does not take "${name}".`, name);
     else dropped.push(name);
   }

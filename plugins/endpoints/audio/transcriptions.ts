@@ -78,7 +78,7 @@ function readerOf(form: AudioForm, seconds: number): AnswerReader {
 }
 
 /** Tokens, or seconds: those are rounded up to whole ones, as the vendors bill them. */
-function usageIn(json: JsonObject): Usage | undefined {
+export function usageIn(json: JsonObject): Usage | undefined {
   const usage = objectOf(json['usage']);
   const [input, output] = [readCount(usage?.['input_tokens']), readCount(usage?.['output_tokens'])];
   if (input !== undefined && output !== undefined) {

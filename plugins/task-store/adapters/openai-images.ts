@@ -61,7 +61,8 @@ export const openaiImages: MediaAdapter = {
   bounds(order): Bounds {
     return {
       inputTokens: promptTokensAtMost(order),
-      outputTokens: order.count * imageTokensAtMost(order) + (order.previews ?? 0) * previewTokens,
+      outputTokens:
+        order.count * imageTokensAtMost(order) + (order.previews ?? 0) * previewTokens + authorTokensAtMost(order),
       images: order.count,
       seconds: 0,
       ...statedMedia(order),
@@ -80,7 +81,7 @@ function readCreated(answer: VendorAnswer, order: Order): Step {
   const files = json['data'].flatMap((entry) => fileOf(entry, json)).slice(0, order.count);
   if (files.length === 0) return failed('no_image');
   const counted = tokensOf(objectOf(json['usage']));
-  const usage: Usage = { image: files.length, ...(counted ?? estimatedTokens(order, files.length)) };
+  const usage = withAuthor({ image: files.length, ...(counted ?? estimatedTokens(order, files.length)) }, json);
   const background = textOf(json['background']);
   const made = { usage, estimated: counted === undefined, media: mediaOf(json, order) };
   return { state: 'done', files, made: { ...made, ...(background === undefined ? {} : { background }) } };
@@ -193,11 +194,18 @@ function mediaOf(json: JsonObject, order: Order): string[] {
   return words.filter((word) => word !== undefined);
 }
 
+/** An SVG is written by a language model, which is charged as text of the model that paints. */
+export function withAuthor(usage: Usage, { svg_usage: told }: JsonObject): Usage {
+  const [read, written] = ['input_tokens', 'output_tokens'].map((name) => readCount(objectOf(told)?.[name]) ?? 0);
+  if (read === 0 && written === 0) return usage;
+  return { ...usage, input: (usage.input ?? 0) + read!, output: (usage.output ?? 0) + written! };
+}
+
 /**
  * `input_tokens` and `output_tokens` are totals (`prompt_tokens` and `completion_tokens` with vendors that imitate the
  * protocol); the details divide them by kind. A detail never exceeds its total.
  */
-function tokensOf(usage: JsonObject | undefined): Usage | undefined {
+export function tokensOf(usage: JsonObject | undefined): Usage | undefined {
   if (usage === undefined) return undefined;
   const inputTotal = readCount(usage['input_tokens'] ?? usage['prompt_tokens']);
   const outputTotal = readCount(usage['output_tokens'] ?? usage['completion_tokens']);
@@ -217,6 +225,10 @@ function tokensOf(usage: JsonObject | undefined): Usage | undefined {
     output_image: outputTotal - words,
   };
 }
+
+/** Of the model that writes an SVG. */
+const authorTokens = 32_768;
+const authorTokensAtMost = ({ extra }: Order): number => (extra['output_format'] === 'svg' ? authorTokens : 0);
 
 /** For vendors that report no tokens, such as those of models priced per image. */
 function estimatedTokens(order: Order, images: number): Usage {

@@ -163,6 +163,10 @@ test('what tools of the vendor did is counted, in the places where vendors say i
   const responses = (answer: object) => counted('/v1/responses', { input: 'x' }, { output: [], usage, ...answer });
   const pictures = ['completed', 'completed', 'failed'].map((status) => ({ type: 'image_generation_call', status }));
   assert.equal((await responses({ output: pictures })).image, 2);
+  const drawn = { type: 'image_generation_call', status: 'completed' };
+  const author = { model: 'a', input_tokens: 900, output_tokens: 300, reasoning_tokens: 100, total_tokens: 1_200 };
+  const svg = await responses({ output: [{ ...drawn, svg_usage: author }, drawn, { ...drawn, svg_usage: author }] });
+  assert.deepEqual([svg.input, svg.output, svg.image], [1_810, 605, 3]);
   const told = { image_gen: { input_tokens: 50, output_tokens: 4_160, total_tokens: 4_210 } };
   assert.equal((await responses({ tool_usage: told })).image, 1);
   const shell = (container_id: string) => ({

@@ -75,6 +75,15 @@ function takePictures(counts: Counts, tokens: JsonObject, items: readonly JsonOb
   // Tokens without an item are of a picture all the same.
   const least = (counts.get('pictureOutput') ?? 0) > 0 ? 1 : 0;
   if (made + least > 0 && counts.get('pictures') === undefined) counts.take('pictures', Math.max(made, least));
+  if (made > 0) takeAuthors(counts, items);
+}
+
+/** An SVG is written by a language model that the vendor runs beside the one that paints. */
+function takeAuthors(counts: Counts, items: readonly JsonObject[]): void {
+  const told = items.map((item) => objectOf(item['svg_usage']) ?? {});
+  const sum = (name: string) => told.reduce((total, usage) => total + (readCount(usage[name]) ?? 0), 0);
+  counts.take('authorInput', sum('input_tokens'));
+  counts.take('authorOutput', sum('output_tokens'));
 }
 
 /** `response.image_generation_call.completed` and its like, for streams that break before the end. */
@@ -109,6 +118,14 @@ function withUnreported(reading: Reading): Reading {
   const { image = 0, output_image: known = 0 } = reading.usage;
   if (image === 0) return reading;
   return { ...reading, usage: { ...reading.usage, output_image: known + image * pictureTokens }, isUncertain: true };
+}
+
+/** What the authors of SVGs have read and written is charged as text of the model that called them. */
+export function withAuthors(reading: Reading, counts: Counts): Reading {
+  const [read, written] = [counts.get('authorInput') ?? 0, counts.get('authorOutput') ?? 0];
+  if (read + written === 0) return reading;
+  const { input = 0, output = 0 } = reading.usage;
+  return { ...reading, usage: { ...reading.usage, input: input + read, output: output + written } };
 }
 
 /** Pictures are charged by piece where the price names pieces, else by the tokens that the vendor counted for them. */

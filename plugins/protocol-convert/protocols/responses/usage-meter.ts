@@ -11,7 +11,7 @@ import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wir
 import { grantedServices } from '../../metering/surcharges.ts';
 import { asLatin1, isDeltaEvent, leadingEvent, textBytes, textPattern } from '../../request/fast-scan.ts';
 import { mayHoldIds } from '../../request/vendor-ids.ts';
-import { takeCalls, takeRun, takeTools, toolUsage, withPictures } from './tool-usage.ts';
+import { takeCalls, takeRun, takeTools, toolUsage, withAuthors, withPictures } from './tool-usage.ts';
 
 const deltaText = textPattern('delta');
 const textNames = new Set(['text', 'arguments', 'input', 'refusal', 'code']);
@@ -67,7 +67,7 @@ export class ResponsesUsageMeter implements UsageMeter {
 
   get reading(): Reading {
     const reading = this.#counts.reading(readUsage, this.#costOf);
-    return withPictures(reading, this.#counts, this.#isPriced);
+    return withAuthors(withPictures(reading, this.#counts, this.#isPriced), this.#counts);
   }
 
   get services(): Services {

@@ -3,20 +3,26 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../../core/json/json.ts';
 import type { Call } from '../../../../plugins/common/domain/calls.ts';
+import { Counts } from '../../../../plugins/common/wire/counts.ts';
 import { refuseUnmetered } from '../../../../plugins/common/wire/named.ts';
+import { usageIn } from '../../../../plugins/endpoints/audio/transcriptions.ts';
+import { geminiUsage, openaiUsage } from '../../../../plugins/endpoints/embeddings/vectors.ts';
 import { ChatUsageMeter } from '../../../../plugins/protocol-convert/protocols/chat/usage-meter.ts';
 import { GeminiUsageMeter } from '../../../../plugins/protocol-convert/protocols/gemini/usage-meter.ts';
 import { MessagesUsageMeter } from '../../../../plugins/protocol-convert/protocols/messages/usage-meter.ts';
+import { takeCalls } from '../../../../plugins/protocol-convert/protocols/responses/tool-usage.ts';
 import { ResponsesUsageMeter } from '../../../../plugins/protocol-convert/protocols/responses/usage-meter.ts';
+import { tokensOf, withAuthor } from '../../../../plugins/task-store/adapters/openai-images.ts';
 import { liveUsage } from '../../../../plugins/websockets/live/usage.ts';
 import { responseUsage, transcriptionUsage } from '../../../../plugins/websockets/realtime/usage.ts';
 import { countersOf, declaredIn, sampleOf, watched } from '../../../helpers/declared-types.ts';
 
 const modules = new URL('../../../../node_modules/', import.meta.url).pathname;
 const openai = declaredIn(
-  ['completions', 'responses/responses', 'realtime/realtime', 'beta/responses/responses'].map(
-    (name) => `${modules}openai/resources/${name}.d.ts`,
-  ),
+  [
+    ...['completions', 'responses/responses', 'realtime/realtime', 'beta/responses/responses'],
+    ...['embeddings', 'images', 'audio/transcriptions'],
+  ].map((name) => `${modules}openai/resources/${name}.d.ts`),
 );
 const anthropic = declaredIn(
   ['messages/messages', 'beta/messages/messages'].map((name) => `${modules}@anthropic-ai/sdk/resources/${name}.d.ts`),
@@ -38,6 +44,13 @@ const messages: Read = (usage) => new MessagesUsageMeter().whole({ content: [], 
 const delta: Read = (usage) => new MessagesUsageMeter().payload({ type: 'message_delta', delta: {}, usage }, undefined);
 const responses: Read = (usage) => new ResponsesUsageMeter().whole({ output: [], usage });
 const tools: Read = (usage) => new ResponsesUsageMeter().whole({ output: [], usage: {}, tool_usage: usage });
+const pictures: Read = (svg_usage) =>
+  takeCalls(new Counts(), {}, [{ type: 'image_generation_call', status: 'completed', svg_usage }]);
+const vectors: Read = (usage) => openaiUsage({ usage });
+const painted: Read = (usage) => tokensOf(usage);
+const googleVectors: Read = (usageMetadata) => geminiUsage({ usageMetadata });
+const written: Read = (usage) => usageIn({ usage });
+const drawn: Read = (svg_usage) => withAuthor({}, { svg_usage });
 const gemini: Read = (usageMetadata) => new GeminiUsageMeter(call).whole({ candidates: [], usageMetadata });
 
 const inSum = 'is part of a sum that is read, at the price of its rest';
@@ -50,6 +63,10 @@ const image = {
   'image_gen.output_tokens_details.image_tokens': isRest,
   'image_gen.total_tokens': isSum,
 };
+const author = { reasoning_tokens: inSum, total_tokens: isSum };
+const ofPictures = { 'input_tokens_details.text_tokens': isRest, total_tokens: isSum };
+const ofSpeech = { 'input_token_details.text_tokens': isRest, total_tokens: isSum };
+const noVector = 'no embedding has it';
 const cacheWrites = { 'input_tokens_details.cache_write_tokens_details.ttl_30m_tokens': isRest };
 const transcription = 'ConversationItemInputAudioTranscriptionCompletedEvent';
 
@@ -70,18 +87,34 @@ const ignored: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'output_token_details.text_tokens': isRest,
     total_tokens: isSum,
   },
-  [`${transcription}.TranscriptTextUsageTokens`]: {
-    'input_token_details.text_tokens': isRest,
-    total_tokens: isSum,
-  },
+  [`${transcription}.TranscriptTextUsageTokens`]: ofSpeech,
+  'Transcription.Tokens': ofSpeech,
+  'TranscriptionDiarized.Tokens': ofSpeech,
+  'TranscriptionTextDoneEvent.Usage': ofSpeech,
+  'ImagesResponse.Usage': { ...ofPictures, 'output_tokens_details.image_tokens': isRest },
+  'ImageGenCompletedEvent.Usage': ofPictures,
+  'ImageEditCompletedEvent.Usage': ofPictures,
+  'ImagesResponse.SvgUsage': author,
+  'ResponseOutputItem.ImageGenerationCall.SvgUsage': author,
+  'BetaResponseOutputItem.ImageGenerationCall.SvgUsage': author,
   GenerateContentResponseUsageMetadata: {
     initialPromptTokenCount: inSum,
     'toolUsePromptTokensDetails[].tokenCount': inSum,
   },
   UsageMetadata: { 'toolUsePromptTokensDetails[].tokenCount': inSum, totalTokenCount: isSum },
+  'UsageMetadata of vectors': {
+    'promptTokensDetails[].tokenCount': inSum,
+    ...Object.fromEntries(
+      [
+        ...['responseTokenCount', 'responseTokensDetails[].tokenCount', 'cachedContentTokenCount'],
+        ...['cacheTokensDetails[].tokenCount', 'thoughtsTokenCount', 'toolUsePromptTokenCount'],
+        'toolUsePromptTokensDetails[].tokenCount',
+      ].map((name) => [name, noVector]),
+    ),
+  },
 };
 
-const walked: readonly (readonly [declared: typeof openai, type: string, read: Read])[] = [
+const walked: readonly (readonly [declared: typeof openai, type: string, read: Read, of?: string])[] = [
   [openai, 'CompletionUsage', chat],
   [openai, 'ResponseUsage', responses],
   [openai, 'BetaResponseUsage', responses],
@@ -96,15 +129,30 @@ const walked: readonly (readonly [declared: typeof openai, type: string, read: R
   [anthropic, 'BetaMessageDeltaUsage', delta],
   [google, 'GenerateContentResponseUsageMetadata', gemini],
   [google, 'UsageMetadata', liveUsage],
+  [google, 'UsageMetadata', googleVectors, 'vectors'],
+  [openai, 'CreateEmbeddingResponse.Usage', vectors],
+  [openai, 'ImagesResponse.Usage', painted],
+  [openai, 'ImageGenCompletedEvent.Usage', painted],
+  [openai, 'ImageEditCompletedEvent.Usage', painted],
+  [openai, 'ImagesResponse.SvgUsage', drawn],
+  [openai, 'ResponseOutputItem.ImageGenerationCall.SvgUsage', pictures],
+  [openai, 'BetaResponseOutputItem.ImageGenerationCall.SvgUsage', pictures],
+  [openai, 'Transcription.Tokens', written],
+  [openai, 'Transcription.Duration', written],
+  [openai, 'TranscriptionDiarized.Tokens', written],
+  [openai, 'TranscriptionDiarized.Duration', written],
+  [openai, 'TranscriptionVerbose.Usage', written],
+  [openai, 'TranscriptionTextDoneEvent.Usage', written],
 ];
 
-for (const [declared, type, read] of walked) {
-  test(`${type}: each counter is read, or ignored for a reason`, () => {
+for (const [declared, type, read, of] of walked) {
+  const label = of === undefined ? type : `${type} of ${of}`;
+  test(`${label}: each counter is read, or ignored for a reason`, () => {
     const counters = countersOf(declared, type);
     assert.ok(counters.length > 0);
     const { value, read: seen } = watched(sampleOf(counters));
     read(value);
-    const reasons = ignored[type] ?? {};
+    const reasons = ignored[label] ?? {};
     const unread = counters.filter((counter) => !seen.has(counter));
     assert.deepEqual(unread.sort(), Object.keys(reasons).sort());
   });
@@ -118,16 +166,18 @@ const others: readonly RegExp[] = [
   /^Beta(ServerTool|Iterations)Usage$|^ServerToolUsage$/,
   // Free: what is left of a credit that the answer did not use.
   /^BetaFallbackCreditUsage$/,
-  // Pictures as vectors, in items of the conversation.
-  /\.SvgUsage$/,
+  // Items of earlier turns.
+  /(InputItem|ResponseItem)\.ImageGenerationCall\.SvgUsage$/,
   // No endpoint of the gateway: stored caches, and the interactions interface.
-  /^CachedContentUsageMetadata$|\.Usage$|\bUsage\$$/,
+  /^CachedContentUsageMetadata$|^Interactions\.Usage$|\bUsage\$$/,
 ];
 
 test('no other usage type has come with the clients', () => {
   const known = new Set(walked.map(([, type]) => type));
   for (const declared of [openai, anthropic, google]) {
-    const found = [...declared.keys()].filter((name) => /Usage(Metadata|Tokens|Duration)?$/.test(name));
+    const found = [...declared.keys()].filter((name) =>
+      /Usage(Metadata|Tokens|Duration)?$|\.(Tokens|Duration)$/.test(name),
+    );
     const unknown = found.filter((name) => /^[A-Z]/.test(name.split('.').at(-1)!) && !known.has(name));
     assert.deepEqual(
       unknown.filter((name) => !others.some((pattern) => pattern.test(name))),

@@ -51,7 +51,7 @@ test('OpenAI is asked for generations, and with references for edits: addresses 
 test('the newest members of the official images API go to a vendor of that API, and are named where another lacks them', () => {
   const extra = {
     ...{ complexity: 'high', frame_count: 9, frame_duration_ms: 200, input_fidelity: 'high' },
-    ...{ svg: { model: 'author', reasoning: { effort: 'low' } }, prompt_rewriter: false, safety_identifier: 'u' },
+    ...{ svg: { reasoning: { effort: 'low' } }, prompt_rewriter: false, safety_identifier: 'u' },
   };
   const sent = bodyOf(openai, { extra });
   for (const [name, value] of Object.entries(extra)) assert.deepEqual(sent[name], value, name);
@@ -65,6 +65,33 @@ test('the newest members of the official images API go to a vendor of that API, 
     const { dropped = [] } = adapter.create(imageOrder({ extra }), targetWith());
     assert.deepEqual([...dropped].sort(), Object.keys(extra).sort(), adapter.name);
   }
+});
+
+test('a model that is to write an SVG is refused by its field unless it is the ordered one', () => {
+  const order = (model: string) => imageOrder({ extra: { output_format: 'svg', svg: { model } } });
+  assert.deepEqual(
+    refusal(() => openai.create(order('dear'), targetWith())),
+    { field: 'svg.model', code: 'other_model' },
+  );
+  const { model } = order('');
+  assert.deepEqual(bodyOf(openai, { extra: { svg: { model } } })['svg'], { model });
+});
+
+test('the author of an SVG is charged as text of the image model, within what is set aside', () => {
+  const svg_usage = {
+    input_tokens: 900,
+    output_tokens: 5_000,
+    reasoning_tokens: 3_000,
+    total_tokens: 5_900,
+    model: 'a',
+  };
+  const usage = { input_tokens: 20, output_tokens: 1_000, total_tokens: 1_020 };
+  const step = readAs(openai, { data: [{ b64_json: png }], output_format: 'svg', usage, svg_usage });
+  assert(step.state === 'done');
+  const { image, input, output, output_image } = step.made.usage;
+  assert.deepEqual([image, input, output, output_image], [1, 920, 5_000, 1_000]);
+  const [plain, drawn] = [{}, { output_format: 'svg' }].map((extra) => openai.bounds(imageOrder({ extra })));
+  assert(drawn!.outputTokens - plain!.outputTokens > 5_000);
 });
 
 test('the background that the vendor made is kept with the result', () => {
