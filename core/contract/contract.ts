@@ -7,23 +7,28 @@
  * which of them they require, set and provide, so that a wrong order is an error at boot.
  */
 
-import type { AnswerWatcher } from './answer-watcher.ts';
 import type { Command } from './commands.ts';
 import type { DirectAnswer, DirectRequest, SocketEndpoint } from './direct-request.ts';
 import type { GatewayError } from './errors.ts';
-import type { DeclaresExtensions, ExtensionHost } from './extensions.ts';
+import type { DeclaresExtensions, ExtensionHost, PluginServices, Service, StoreState } from './extensions.ts';
 import type { Clock, Log, Random } from './host-tools.ts';
-import type { Answer, ClientRequest, Headers, RepeatableBody } from './message.ts';
+import type { Answer, AnswerWatcher, ClientRequest, Headers, RepeatableBody } from './message.ts';
 import type { Sending, UpstreamNetwork } from './network.ts';
 import type { ProcessGroup } from './process-group.ts';
 import type { PublicOperation, Unrouted } from './public-operation.ts';
 import type { Fault, Notice, SectionPart } from './remarks.ts';
 
-export type { AnswerWatcher } from './answer-watcher.ts';
 export type { Command, CommandResult } from './commands.ts';
 export type { DirectAnswer, DirectRequest, SocketEndpoint, Upgrade } from './direct-request.ts';
-export { defineExtensionPoint, type ExtensionPoint } from './extensions.ts';
+export {
+  defineExtensionPoint,
+  defineService,
+  type ExtensionPoint,
+  type PluginServices,
+  type Service,
+} from './extensions.ts';
 export type { Clock, Log, Random } from './host-tools.ts';
+export type { AnswerWatcher } from './message.ts';
 export type { Fault, Notice } from './remarks.ts';
 
 // -------------------------------------------------------------------------------------------------------------- context
@@ -40,16 +45,6 @@ export interface ContextKey<T> {
 let nextSlot = 0;
 export function defineContextKey<T>(name: string): ContextKey<T> {
   return { name, slot: nextSlot++ };
-}
-
-/** Something that lives as long as the gateway, such as the database or the catalogue. */
-export interface Service<T> {
-  readonly name: string;
-  readonly type?: T;
-}
-
-export function defineService<T>(name: string): Service<T> {
-  return { name };
 }
 
 /** How an exchange ended; passed to deferred work. */
@@ -245,6 +240,8 @@ export interface PluginInstance<Config = unknown> {
   singleProcess?(): string | undefined;
   /** false while this plugin cannot serve; `/readyz` then fails. */
   ready?(): boolean;
+  /** Stores that this plugin uses by themselves, such as a database: `/readyz` shows them, and fails by `ready` alone. */
+  stores?(): Readonly<Record<string, StoreState>>;
   /** false once only a restart lets this plugin serve again; `/healthz` then fails, so that an orchestrator restarts it. */
   alive?(): boolean;
   /** After every plugin is set up and before the first request. Not run for commands. */
@@ -255,15 +252,6 @@ export interface PluginInstance<Config = unknown> {
   drain?(): void;
   /** In reverse order after the last exchange; also after a command. */
   stop?(): void | Promise<void>;
-}
-
-/** The services that a plugin takes from other plugins and gives to them. */
-export interface PluginServices {
-  /** Must be there at setup: a plugin above in the list provides each of them. */
-  readonly requires?: readonly Service<unknown>[];
-  /** Looked up at run time with `host.find`; may be absent. */
-  readonly optional?: readonly Service<unknown>[];
-  readonly provides?: readonly Service<unknown>[];
 }
 
 export interface Plugin<Config = unknown> extends DeclaresExtensions {

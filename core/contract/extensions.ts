@@ -1,4 +1,34 @@
-/** Extension points: lists that one plugin owns and others add to, such as the protocols that can be spoken with vendors. */
+/** What plugins give to one another: services, and extension points, lists that one plugin owns and others add to, such as wire protocols. */
+
+/** Something that lives as long as the gateway, such as the database or the catalogue. */
+export interface Service<T> {
+  readonly name: string;
+  readonly type?: T;
+}
+
+const defined = new WeakSet<object>();
+
+export function defineService<T>(name: string): Service<T> {
+  const service = { name };
+  defined.add(service);
+  return service;
+}
+
+export function isService(value: unknown): value is Service<unknown> {
+  return typeof value === 'object' && value !== null && defined.has(value);
+}
+
+/** The services that a plugin takes from other plugins and gives to them. */
+export interface PluginServices {
+  /** Must be there at setup: a plugin above in the list provides each of them. */
+  readonly requires?: readonly Service<unknown>[];
+  /** Looked up with `host.find`; may be absent. Looked up in the setup, a plugin above in the list provides it, or none does. */
+  readonly optional?: readonly Service<unknown>[];
+  readonly provides?: readonly Service<unknown>[];
+}
+
+/** Of a store that a plugin uses. `away`: it gives no answers. */
+export type StoreState = 'ok' | 'away';
 
 /** What a plugin adds; its name is unique at its point. */
 export interface Extension {

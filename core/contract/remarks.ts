@@ -1,5 +1,5 @@
 /** What a plugin says about its configuration when every plugin is set up: faults that prevent the start, and remarks. */
-import type { ExtensionPoint } from './extensions.ts';
+import type { ExtensionPoint, Service } from './extensions.ts';
 import type { z } from './schema.ts';
 
 /** A fault of a plugin's section that shows only beside the other plugins. */
@@ -8,8 +8,11 @@ export interface Fault {
   readonly path: readonly (string | number)[];
   /** One sentence that names what to change. */
   readonly message: string;
-  /** The extension that is missing: where a plugin that is not in the list has its name, that plugin is named instead. */
-  readonly lacks?: { readonly point: ExtensionPoint; readonly name: string };
+  /**
+   * The extension that is missing: where a plugin that is not in the list has its name, that plugin is named instead. Or the service of
+   * another plugin that this setting needs: the plugin to add is named behind the message.
+   */
+  readonly lacks?: { readonly point: ExtensionPoint; readonly name: string } | { readonly service: Service<unknown> };
 }
 
 /** A value in a plugin's section that is checked with a schema from another plugin. */

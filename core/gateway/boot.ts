@@ -115,13 +115,13 @@ async function installPlugins(runtime: GatewayRuntime): Promise<void> {
 
 /** Sets one plugin up. What a plugin that is not built in throws is a problem of the file. */
 async function install(runtime: GatewayRuntime, plugin: Plugin, section: unknown, index: number): Promise<void> {
-  try {
-    await runtime.install(plugin, section);
-  } catch (error) {
+  const where = runtime.file.yaml.where(['plugins', index]);
+  const problems = await runtime.install(plugin, section).catch((error: unknown) => {
     const message = setupSentence(plugin, error);
     if (message === undefined) throw error;
-    throw new ConfigError([{ where: runtime.file.yaml.where(['plugins', index]), message }]);
-  }
+    return [message];
+  });
+  if (problems.length > 0) throw new ConfigError(problems.map((message) => ({ where, message })));
 }
 
 /** Sets the gateway up in the mode `check`: nothing is opened, written or sent. Throws as `boot` does. */
@@ -205,9 +205,16 @@ async function refuseFaults(file: GatewayFile, plugins: readonly InstalledPlugin
   if (problems.length > 0) throw new ConfigError(problems);
 }
 
-/** Of an extension that a plugin outside the list would bring: `NAME` or `NAME-…` comes with the plugin `NAME`. */
-function unlistedSentence({ lacks }: Fault, others: readonly Plugin[]): string | undefined {
+/**
+ * Of what a plugin outside the list would bring: a service, by what plugins declare; of extensions, `NAME` or `NAME-…` comes with the
+ * plugin `NAME`.
+ */
+function unlistedSentence({ lacks, message }: Fault, others: readonly Plugin[]): string | undefined {
   if (lacks === undefined) return undefined;
+  if ('service' in lacks) {
+    const owner = others.find(({ services }) => services?.provides?.includes(lacks.service));
+    return owner && `${message}: add "${owner.name}" to the list`;
+  }
   const { name: missing, point } = lacks;
   const named = others.filter(
     ({ name, extends: points }) => `${missing}-`.startsWith(`${name}-`) && points?.includes(point),

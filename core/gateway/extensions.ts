@@ -1,5 +1,5 @@
-/** The extensions of one gateway: collected while its plugins are set up, and read by the owners of their points. */
-import type { Plugin } from '../contract/contract.ts';
+/** What plugins of one gateway give to one another: services, and extensions, which are collected while plugins are set up. */
+import type { Plugin, Service } from '../contract/contract.ts';
 import type { Extension, ExtensionPoint } from '../contract/extensions.ts';
 
 interface Added {
@@ -52,5 +52,56 @@ export class Extensions {
     if (!this.#isComplete)
       throw new Error(`"${name}" reads the extension point "${point.name}" before every plugin is set up`);
     return (this.#added.get(point) ?? []).map(({ extension }) => extension as T);
+  }
+}
+
+type Declared = Pick<Plugin, 'name' | 'services'>;
+
+export class Services {
+  readonly #values = new Map<Service<unknown>, unknown>();
+  /** What a plugin has looked up in its setup and not found. */
+  readonly #missed: { readonly by: string; readonly service: Service<unknown> }[] = [];
+  #settingUp: Declared | undefined;
+
+  provide<T>(service: Service<T>, value: T): void {
+    this.#values.set(service, value);
+  }
+
+  /** `by`: the plugin that looks it up. */
+  find<T>(service: Service<T>, by?: Declared): T | undefined {
+    if (by !== undefined && by === this.#settingUp && !this.#values.has(service))
+      this.#missed.push({ by: by.name, service });
+    return this.#values.get(service) as T | undefined;
+  }
+
+  get<T>(service: Service<T>, by: Declared): T {
+    if (this.#values.has(service)) return this.#values.get(service) as T;
+    const isDeclared = by.services?.requires?.includes(service) === true;
+    throw new Error(
+      `"${by.name}" asked for "${service.name}", which ${isDeclared ? 'is not provided' : 'it does not declare'}`,
+    );
+  }
+
+  /** Throws nothing: returns a sentence for each service that the plugin requires and that an earlier one has not provided as it is set. */
+  begin(plugin: Declared, earlier: readonly Declared[]): readonly string[] {
+    this.#settingUp = plugin;
+    return (plugin.services?.requires ?? [])
+      .filter((service) => !this.#values.has(service))
+      .map((service) => {
+        const owner = earlier.find(({ services }) => services?.provides?.includes(service));
+        return `"${plugin.name}" needs the service "${service.name}", which "${owner?.name}" does not provide with these settings.`;
+      });
+  }
+
+  /** Every plugin is set up. Returns a sentence for each service that was looked up before its plugin had provided it. */
+  complete(plugins: readonly Declared[]): readonly string[] {
+    this.#settingUp = undefined;
+    const late = this.#missed.filter(({ service }) => this.#values.has(service));
+    return [...Map.groupBy(late, ({ by, service }) => `${by} ${service.name}`).values()].flatMap(([first]) => {
+      const { by, service } = first!;
+      const owner = plugins.find(({ services }) => services?.provides?.includes(service))?.name;
+      if (owner === undefined || owner === by) return [];
+      return `"${by}" uses the service "${service.name}" from its setup on, but "${owner}", which provides it, stands below: move "${owner}" above "${by}".`;
+    });
   }
 }

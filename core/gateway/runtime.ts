@@ -12,7 +12,7 @@ import { createRouter, type Router } from '../http/router.ts';
 import { GatewayServer, type ServerLimits } from '../http/server.ts';
 import { type GatewayFile, type GatewaySettings, schemaOf, unusedSections } from './config.ts';
 import { defaultUpstreamSockets, descriptorLimit, shortage } from './descriptors.ts';
-import { Extensions } from './extensions.ts';
+import { Extensions, Services } from './extensions.ts';
 import { implausible } from './implausible.ts';
 import { createLog, type LevelledLog } from './log.ts';
 import { systemClock, systemRandom, uuidMaker } from './system.ts';
@@ -47,7 +47,7 @@ export class GatewayRuntime {
   readonly mode: Host['mode'];
   readonly #random: Random;
   readonly #processGroup: ProcessGroup;
-  readonly #services = new Map<Service<unknown>, unknown>();
+  readonly #services = new Services();
   readonly #extensions = new Extensions();
   readonly #timers = new Set<NodeJS.Timeout>();
   #file: GatewayFile;
@@ -79,11 +79,11 @@ export class GatewayRuntime {
   }
 
   find<T>(service: Service<T>): T | undefined {
-    return this.#services.get(service) as T | undefined;
+    return this.#services.find(service);
   }
 
   provide<T>(service: Service<T>, value: T): void {
-    this.#services.set(service, value);
+    this.#services.provide(service, value);
   }
 
   /** Remarks on the running configuration: the core's own, then the plugins'. */
@@ -100,14 +100,22 @@ export class GatewayRuntime {
     return [...own, ...instances.flatMap((instance) => instance.notices?.() ?? [])];
   }
 
-  async install(plugin: Plugin, section: unknown): Promise<void> {
+  /** Returns what keeps it from being set up. */
+  async install(plugin: Plugin, section: unknown): Promise<readonly string[]> {
+    const problems = this.#services.begin(
+      plugin,
+      this.plugins.map((earlier) => earlier.plugin),
+    );
+    if (problems.length > 0) return problems;
     const instance = await plugin.setup(this.#hostFor(plugin), section);
     this.plugins.push({ plugin, instance });
+    return [];
   }
 
-  /** Every plugin is installed: extensions and endpoints are complete. Returns what is wrong with the extensions. */
+  /** Every plugin is installed: extensions and endpoints are complete. Returns what is wrong with extensions and services. */
   complete(): readonly string[] {
-    const problems = this.#extensions.complete();
+    const plugins = this.plugins.map(({ plugin }) => plugin);
+    const problems = [...this.#extensions.complete(), ...this.#services.complete(plugins)];
     if (problems.length === 0) this.endpoints.push(...this.plugins.flatMap(({ instance }) => instance.endpoints ?? []));
     return problems;
   }
@@ -124,12 +132,8 @@ export class GatewayRuntime {
       log: this.log,
       clock: this.clock,
       random: this.#random,
-      get: <T>(service: Service<T>) => {
-        if (!this.#services.has(service))
-          throw new Error(`"${plugin.name}" asked for "${service.name}", which it does not declare`);
-        return this.#services.get(service) as T;
-      },
-      find: (service) => this.find(service),
+      get: (service) => this.#services.get(service, plugin),
+      find: (service) => this.#services.find(service, plugin),
       provide: (service, value) => this.provide(service, value),
       extend: <T extends Extension>(point: ExtensionPoint<T>, extension: T) =>
         this.#extensions.add(plugin, point, extension),
@@ -188,6 +192,7 @@ export class GatewayRuntime {
         this.plugins.filter(({ instance }) => instance.alive?.() === false).map(({ plugin }) => plugin.name),
       notReady: () =>
         this.plugins.filter(({ instance }) => instance.ready?.() === false).map(({ plugin }) => plugin.name),
+      stores: () => Object.assign({}, ...instances.map((instance) => instance.stores?.())),
     });
     this.#running = { server, bodies, forward };
     for (const instance of instances) await instance.start?.();

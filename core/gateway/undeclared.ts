@@ -1,8 +1,9 @@
-/** Finds context values that a plugin from outside reads without declaring them, which works by luck of the order alone. */
+/** Finds context values and services that a plugin from outside uses without declaring them, which works by luck of the order alone. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ContextKey } from '../contract/contract.ts';
+import { isService, type PluginServices, type Service } from '../contract/extensions.ts';
 import type { InstalledPlugin } from '../http/chain.ts';
 import { LiveExchange } from '../http/exchange.ts';
 import { outsideFile } from './registry.ts';
@@ -13,6 +14,7 @@ interface Guarded {
   /** A file, or a folder with a separator at its end. */
   readonly code: string;
   readonly declared: ReadonlySet<ContextKey<unknown>>;
+  readonly services: PluginServices;
 }
 
 function guardedOf({ plugin, instance }: InstalledPlugin): Guarded | undefined {
@@ -27,6 +29,7 @@ function guardedOf({ plugin, instance }: InstalledPlugin): Guarded | undefined {
     plugin: plugin.name,
     code: /^index\./.test(basename(file)) ? dirname(file) + sep : file,
     declared: new Set([...requires, ...optional, ...sets, ...requiresAtEnd, ...opened]),
+    services: plugin.services ?? {},
   };
 }
 
@@ -50,7 +53,7 @@ function sourcesOf(code: string): string[] {
     .map((entry) => join(code, entry.name));
 }
 
-async function undeclaredIn(file: string, { plugin, declared }: Guarded): Promise<string[]> {
+async function undeclaredIn(file: string, { plugin, declared, services }: Guarded): Promise<string[]> {
   const text = readFileSync(file, 'utf8');
   const sentences: string[] = [];
   for (const [, names, specifier] of text.matchAll(/\bimport\s*\{([^}]*)\}\s*from\s*['"](model-gateway[^'"]*)['"]/g)) {
@@ -60,14 +63,33 @@ async function undeclaredIn(file: string, { plugin, declared }: Guarded): Promis
     for (const name of names!.split(',')) {
       const [imported = '', local = imported] = name.trim().split(/\s+as\s+/);
       const key = module[imported];
+      const place = (verbs: string) => placeOf(text, verbs, local, file);
+      if (isService(key)) sentences.push(...undeclaredService(plugin, key, services, place('get')));
       if (!isContextKey(key) || declared.has(key)) continue;
-      const use = text.search(new RegExp(`\\.(?:get|find)\\(\\s*${local.replaceAll('$', '\\$')}\\s*\\)`));
-      if (use === -1) continue;
-      const line = text.slice(0, use).split('\n').length;
-      sentences.push(`${sentence(plugin, key.name, `${file}:${line}`)}.`);
+      const use = place('get|find');
+      if (use !== undefined) sentences.push(`${sentence(plugin, key.name, use)}.`);
     }
   }
   return sentences;
+}
+
+/** File and line of the first call of one of these methods with the name. */
+function placeOf(text: string, verbs: string, name: string, file: string): string | undefined {
+  const use = text.search(new RegExp(`\\.(?:${verbs})\\(\\s*${name.replaceAll('$', '\\$')}\\s*\\)`));
+  return use === -1 ? undefined : `${file}:${text.slice(0, use).split('\n').length}`;
+}
+
+/** `host.get` throws for a service that is not there, in the middle of a call perhaps: the list of plugins must have it. */
+function undeclaredService(
+  plugin: string,
+  service: Service<unknown>,
+  { requires = [], provides = [] }: PluginServices,
+  place: string | undefined,
+): string[] {
+  if (place === undefined || requires.includes(service) || provides.includes(service)) return [];
+  return [
+    `"${plugin}" needs the service "${service.name}" (${place}), which it does not declare: name it under "services.requires" in its plugin.`,
+  ];
 }
 
 function isContextKey(value: unknown): value is ContextKey<unknown> {

@@ -1,5 +1,5 @@
 /** The state of one request: context, hooks, abort, client disconnect and concurrent branches. */
-import type { AnswerWatcher } from '../contract/answer-watcher.ts';
+
 import type { Branch } from '../contract/contract.ts';
 import {
   type ContextKey,
@@ -12,6 +12,7 @@ import {
 } from '../contract/contract.ts';
 import { GatewayError } from '../contract/errors.ts';
 import type { Clock, Log } from '../contract/host-tools.ts';
+import type { AnswerWatcher } from '../contract/message.ts';
 import type { Share } from './bounds/body-budget.ts';
 import { emptyBody, type Incoming, type IncomingRequest, type Outgoing } from './incoming-request.ts';
 

@@ -1,4 +1,5 @@
 /** The section of a gateway file: rules, which begin with the defaults of their kinds, and sinks. */
+import type { ExtensionPoint, Service } from '../../core/contract/contract.ts';
 import { didYouMean } from '../../core/contract/near-names.ts';
 import type { Fault, SectionPart } from '../../core/contract/remarks.ts';
 import { duration, z } from '../../core/contract/schema.ts';
@@ -126,12 +127,15 @@ export function problemsOf(
   { rules, sinks }: AlertsConfig,
   kinds: readonly AlertKind[],
   types: readonly AlertSinkType[],
+  isProvided: (service: Service<unknown>) => boolean,
 ): (Fault | SectionPart)[] {
-  const ofSinks = Object.entries(sinks).map(([sink, { type, ...section }]): Fault | SectionPart => {
+  const ofSinks = Object.entries(sinks).flatMap(([sink, { type, ...section }]): (Fault | SectionPart)[] => {
     const found = types.find((one) => one.name === type);
-    if (found !== undefined)
-      return { path: ['sinks', sink], schema: found.config as unknown as z.ZodType, value: section };
-    return unknown(['sinks', sink, 'type'], 'type of sink', type, types, alertSinks);
+    if (found === undefined) return [unknown(['sinks', sink, 'type'], 'type of sink', type, types, alertSinks)];
+    const part = { path: ['sinks', sink], schema: found.config as unknown as z.ZodType, value: section };
+    return found.requires === undefined || isProvided(found.requires)
+      ? [part]
+      : [part, lacking(['sinks', sink, 'type'], type, found.requires)];
   });
   const ofRules = Object.entries(rules).flatMap(([name, own]): Fault[] => {
     const place = ['rules', name];
@@ -168,12 +172,17 @@ function valueFaults(own: WrittenRule, kind: AlertKind, place: string[]): Fault[
 const noKind = (name: string, path: string[], kinds: readonly AlertKind[]) =>
   unknown(path, 'kind of alert', name, kinds, alertKinds);
 
+function lacking(path: string[], type: string, service: Service<unknown>): Fault {
+  const message = `"${type}" needs the service "${service.name}", which no plugin of the list provides`;
+  return { path, message, lacks: { service } };
+}
+
 function unknown(
   path: string[],
   what: string,
   name: string,
   known: readonly { readonly name: string }[],
-  point: NonNullable<Fault['lacks']>['point'],
+  point: ExtensionPoint,
 ): Fault {
   const names = known.map((one) => one.name);
   const hint = didYouMean(name, names) || `; known are ${names.join(', ')}`;

@@ -1,6 +1,12 @@
 /** Alerts: rules about traffic, upstreams and money, evaluated while something happens, stored, and sent to sinks once in a fleet. */
 import { isDeepStrictEqual } from 'node:util';
-import { type Clock, definePlugin, type Host, type PluginInstance } from '../../core/contract/contract.ts';
+import {
+  type Clock,
+  definePlugin,
+  type Host,
+  type PluginInstance,
+  type Service,
+} from '../../core/contract/contract.ts';
 import {
   type AlertAdmin,
   type AlertSink,
@@ -71,11 +77,14 @@ async function setUpAlerts(host: Host, written: AlertsConfig): Promise<PluginIns
     lookedAt = now;
     await engine.look();
   };
+  const isProvided = (service: Service<unknown>) => host.find(service) !== undefined;
+  const problems = (of: AlertsConfig) =>
+    problemsOf(of, host.extensions(alertKinds), host.extensions(alertSinks), isProvided);
   return {
     commands: alertCommands(host, rows, deliveries, () => config),
-    problems: () => problemsOf(config, host.extensions(alertKinds), host.extensions(alertSinks)),
+    problems: () => problems(config),
     prepare(changed) {
-      const [problem] = problemsOf(changed, host.extensions(alertKinds), host.extensions(alertSinks));
+      const [problem] = problems(changed);
       if (problem !== undefined && 'message' in problem) throw new Error(problem.message);
       sinks.check(changed);
       return () => {

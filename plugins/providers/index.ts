@@ -15,7 +15,7 @@ import { vendorCredentials } from '../common/wire/credentials.ts';
 import { providerCommands } from './commands.ts';
 import { type ProvidersConfig, providersSchema } from './config.ts';
 import { ownSchemes, Schemes } from './credentials.ts';
-import { credentialFaults, providerFaults, providerWarnings, type Spoken, spokenBy } from './mistakes.ts';
+import { credentialFaults, localFaults, providerFaults, providerWarnings, type Spoken, spokenBy } from './mistakes.ts';
 import { Switches } from './switches.ts';
 import { openUpstreamAdmin } from './upstream-admin.ts';
 import { mostConnections, moveGates, vendorsOf } from './vendors.ts';
@@ -74,10 +74,9 @@ export default definePlugin<ProvidersConfig>({
       () => host.find(upstreamHealth),
     );
     host.provide(upstreamAdmin, admin);
-    const spoken = () => spokenIn(host);
     return {
-      notices: () => [...vendors.notices, ...providerWarnings(config, spoken())],
-      problems: () => [...providerFaults(config, spoken()), ...credentialFaults(config, schemes.all())],
+      notices: () => [...vendors.notices, ...providerWarnings(config, spokenIn(host))],
+      problems: () => [...faultsOf(config, host), ...credentialFaults(config, schemes.all())],
       upstreamConnections: (perPool) => mostConnections(config, perPool),
       commands: providerCommands(admin),
       prepare(changed) {
@@ -92,6 +91,11 @@ export default definePlugin<ProvidersConfig>({
     };
   },
 });
+
+const faultsOf = (config: ProvidersConfig, host: Host) => [
+  ...providerFaults(config, spokenIn(host)),
+  ...localFaults(config, host.find(localUpstreams)),
+];
 
 function spokenIn(host: Host): Spoken {
   const pathsOf = (service: typeof translations | typeof mediaProtocols) => host.find(service)?.paths();

@@ -2,6 +2,7 @@
 import type { Fault, Notice } from '../../core/contract/contract.ts';
 import { didYouMean } from '../../core/contract/near-names.ts';
 import type { SectionPart } from '../../core/contract/remarks.ts';
+import { type LocalUpstreams, localUpstreams } from '../common/domain/upstreams.ts';
 import { type CredentialScheme, vendorCredentials } from '../common/wire/credentials.ts';
 import { wireProtocols } from '../common/wire/protocols.ts';
 import { parseLocal } from './addresses.ts';
@@ -48,6 +49,29 @@ export function providerFaults(config: ProvidersConfig, spoken: Spoken): Fault[]
       ...placeholderInUrl([provider, 'speaks', protocol], url),
     ]),
   ]);
+}
+
+/** Addresses of vendors inside this process, which another plugin runs. One fault for each vendor's name. */
+export function localFaults(config: ProvidersConfig, local: LocalUpstreams | undefined): Fault[] {
+  const wanted = Object.entries(config)
+    .filter(([, { keys }]) => keys.length > 0)
+    .flatMap(([provider, { speaks }]) =>
+      Object.entries(speaks).flatMap(([protocol, url]) => {
+        const name = parseLocal(url)?.name;
+        return name === undefined ? [] : [{ name, path: [provider, 'speaks', protocol] }];
+      }),
+    );
+  return [...Map.groupBy(wanted, ({ name }) => name)].flatMap(([name, places]): Fault[] => {
+    const { path } = places[0]!;
+    const more = places.length === 1 ? '' : ` (and ${places.length - 1} more)`;
+    if (local === undefined) {
+      const message = `"${name}:"${more} needs the service "${localUpstreams.name}", which no plugin of the list provides`;
+      return [{ path, message, lacks: { service: localUpstreams } }];
+    }
+    if (local.names.includes(name)) return [];
+    const hint = didYouMean(name, local.names) || `; known are ${local.names.join(', ')}`;
+    return [{ path, message: `no vendor "${name}"${more} runs inside this process${hint}` }];
+  });
 }
 
 /** What is wrong with `auth` and the keys that it needs. */

@@ -27,7 +27,10 @@ export default definePlugin({
   services: { provides: [localUpstreams] },
   setup(host, { listen, key, latency }) {
     let vendor: RunningVendor | undefined;
-    const upstreams: LocalUpstreams = { origin: (name) => (name === upstreamName ? vendor?.origin : undefined) };
+    const upstreams: LocalUpstreams = {
+      names: [upstreamName],
+      origin: (name) => (name === upstreamName ? vendor?.origin : undefined),
+    };
     host.provide(localUpstreams, upstreams);
     return {
       notices: () => listenRemarks('sandbox.listen', listen).map((text) => ({ level: 'warning', text }) as const),

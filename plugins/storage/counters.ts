@@ -1,10 +1,13 @@
 /** Counters that several processes share: scripts on a Redis, a Valkey or a cluster of them. Loaded only if they are configured. */
 import { Cluster, Redis } from 'ioredis';
-import type { Log } from '../../core/contract/host-tools.ts';
+import type { Host } from '../../core/contract/contract.ts';
+import { Outage } from '../../core/contract/outage.ts';
 import type { CounterScript, Counters } from '../common/domain/counters.ts';
 
 const connectWithinMs = 1_000;
 const longestPauseMs = 2_000;
+/** Answers in a row that fail until the counters count as away: a single one may be late. */
+const failuresToBeAway = 3;
 /** What a stalled server may owe; more is refused at once. */
 const mostUnanswered = 10_000;
 
@@ -20,13 +23,18 @@ export interface OpenedCounters extends Counters {
  * Connects in the background: while there is no connection, `run` fails at once. A command fails after `withinMs` without
  * an answer.
  */
-export function openCounters(text: string, log: Log, withinMs: number): OpenedCounters {
+export function openCounters(
+  text: string,
+  { clock, log }: Pick<Host, 'clock' | 'log'>,
+  withinMs: number,
+): OpenedCounters {
   const client = connect(text);
   const known = new Set<string>();
   let listening: Redis | Cluster | undefined;
   let unanswered = 0;
-  watch(client, log);
+  const health = new CountersHealth(client, { clock, log });
   return {
+    healthy: () => health.isGood,
     async run(script: CounterScript, keys, values) {
       if (unanswered >= mostUnanswered) throw new Error('the counters have fallen behind');
       if (!known.has(script.name)) {
@@ -37,7 +45,11 @@ export function openCounters(text: string, log: Log, withinMs: number): OpenedCo
       try {
         const command = (client as unknown as Record<string, Command>)[script.name]!;
         if (client instanceof Redis) gather(client);
-        return await answered(command.call(client, keys.length, ...keys, ...values), withinMs);
+        const answer = await answered(command.call(client, keys.length, ...keys, ...values), withinMs);
+        health.succeeded();
+        return answer;
+      } catch (error) {
+        throw health.failed(error);
       } finally {
         unanswered -= 1;
       }
@@ -115,15 +127,41 @@ function connect(text: string): Redis | Cluster {
   );
 }
 
-/** One line when they go and one when they are back, however often it is tried in between. */
-function watch(client: Redis | Cluster, log: Log): void {
-  let away = false;
-  client.on('error', (error: Error) => {
-    if (!away) log.error({ error }, 'the counters do not answer; each process counts by itself');
-    away = true;
-  });
-  client.on('ready', () => {
-    if (away) log.info({}, 'the counters answer again');
-    away = false;
-  });
+/** Whether the counters give answers: their connection stands, and of the last answers one came in time. */
+class CountersHealth {
+  readonly #outage: Outage;
+  #isConnected = false;
+  #failures = 0;
+
+  constructor(client: Redis | Cluster, { clock, log }: Pick<Host, 'clock' | 'log'>) {
+    const began = 'the counters do not answer; each process counts by itself';
+    this.#outage = new Outage({ clock, log, began, over: 'the counters answer again', fields: { store: 'counters' } });
+    client.on('error', (error: Error) => this.#outage.failed(error));
+    client.on('close', () => {
+      this.#isConnected = false;
+    });
+    client.on('ready', () => {
+      this.#isConnected = true;
+      this.#failures = 0;
+      this.#outage.succeeded();
+    });
+  }
+
+  get isGood(): boolean {
+    return this.#isConnected && this.#failures < failuresToBeAway;
+  }
+
+  succeeded(): void {
+    this.#failures = 0;
+    this.#isConnected = true;
+    this.#outage.succeeded();
+  }
+
+  failed(error: unknown): unknown {
+    // What is wrong with a script: the counters answer. Replies of other kinds say that they take no commands.
+    if (error instanceof Error && error.name === 'ReplyError' && error.message.startsWith('ERR ')) return error;
+    this.#failures += 1;
+    if (this.#failures >= failuresToBeAway || !this.#isConnected) this.#outage.failed(error);
+    return this.#outage.mark(error);
+  }
 }

@@ -64,7 +64,7 @@ export default definePlugin({
     }
     const isShared = config.counters !== 'memory' && host.mode === 'serve';
     const shared = isShared
-      ? (await import('./counters.ts')).openCounters(config.counters, host.log, config.counters_within)
+      ? (await import('./counters.ts')).openCounters(config.counters, host, config.counters_within)
       : undefined;
     const opened = await openDatabase(host, {
       database: config.database,
@@ -78,6 +78,10 @@ export default definePlugin({
     return {
       commands: [...commandsOf(opened), ...transferCommands(host, opened)],
       ready: () => opened.healthy(),
+      stores: () => ({
+        database: stateOf(opened),
+        ...(shared === undefined ? {} : { counters: stateOf(shared) }),
+      }),
       async stop() {
         await opened.close();
         await shared?.close();
@@ -85,6 +89,8 @@ export default definePlugin({
     };
   },
 });
+
+const stateOf = (store: { healthy(): boolean }) => (store.healthy() ? 'ok' : 'away');
 
 /** Whether a text names one server (`redis://…`, `rediss://…`), or several of a cluster, separated by commas. */
 function isCountersUrl(text: string): boolean {

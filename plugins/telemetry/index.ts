@@ -6,6 +6,7 @@ import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { socketStatistics } from '../common/domain/admin/sockets.ts';
 import { batchStatistics, fileStatistics } from '../common/domain/admin/stored-work.ts';
 import { upstreamAdmin } from '../common/domain/admin/upstreams.ts';
+import { counters } from '../common/domain/counters.ts';
 import { database } from '../common/domain/database.ts';
 import { authorizations } from '../common/domain/ledger.ts';
 import { type TelemetryConfig, telemetrySchema } from './config.ts';
@@ -15,7 +16,7 @@ export default definePlugin<TelemetryConfig>({
   config: telemetrySchema,
   services: {
     optional: [
-      ...[database, authorizations, ledgerQueries, socketStatistics],
+      ...[database, counters, authorizations, ledgerQueries, socketStatistics],
       ...[upstreamAdmin, batchStatistics, fileStatistics],
     ],
   },

@@ -4,6 +4,7 @@ import type { Meter } from '@opentelemetry/api';
 import type { Exchange, Host, Outcome } from '../../core/contract/contract.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { attempts, call, spendGuard as moneyMeter, usageReport } from '../common/domain/calls.ts';
+import { counters } from '../common/domain/counters.ts';
 import { database } from '../common/domain/database.ts';
 import { type AuthorizationCharge, servedBy } from '../common/domain/ledger.ts';
 import { model } from '../common/domain/models.ts';
@@ -124,6 +125,12 @@ function observeRuntime(meter: Meter, host: Host): void {
     .addCallback((result) => {
       const store = host.find(database);
       if (store !== undefined) result.observe(store.healthy() ? 1 : 0);
+    });
+  meter
+    .createObservableGauge('gateway.counters.healthy', { description: '1 while the shared counters give answers.' })
+    .addCallback((result) => {
+      const shared = host.find(counters);
+      if (shared !== undefined) result.observe(shared.healthy() ? 1 : 0);
     });
   meter
     .createObservableGauge('gateway.journal.pending', { description: 'Journal records that the ledger has not yet.' })

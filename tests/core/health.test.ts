@@ -21,6 +21,7 @@ export default definePlugin({
   setup: () => ({
     alive: () => said.alive ?? true,
     ready: () => said.ready ?? true,
+    stores: () => said.stores ?? {},
     endpoints: [{
       method: 'POST', path: '/say', operation: 'moody', body: 'whole',
       handle: async (exchange) => {
@@ -61,4 +62,12 @@ test('a part that serves again only after a restart fails liveness, by name', as
   assert.deepEqual(await told('/healthz'), { status: 503, said: { status: 'must be restarted', ended: ['moody'] } });
   await say({});
   assert.equal((await told('/healthz')).status, 200);
+});
+
+test('readiness shows the stores, and one that is away does not fail it', async () => {
+  await say({ stores: { shelf: 'ok', drawer: 'away' } });
+  const stores = { shelf: 'ok', drawer: 'away' };
+  assert.deepEqual(await told('/readyz'), { status: 200, said: { status: 'ready', stores } });
+  await say({ ready: false, stores });
+  assert.deepEqual(await told('/readyz'), { status: 503, said: { status: 'not ready', waiting: ['moody'], stores } });
 });

@@ -60,6 +60,23 @@ test('an undeclared read that the source shows is found by the check', async () 
   );
 });
 
+test('a service that is got without being declared is found by the check, one that may be absent is not', async () => {
+  const name = plugin(
+    'getting',
+    `${config}, setup: (host) => ({
+  async handle(exchange, next) {
+    host.find(accounts);
+    return host.get(ledger) === undefined ? next() : next();
+  },
+})`,
+    "import { accounts, ledger } from 'model-gateway/domain';",
+  );
+  assert.equal(
+    await problemOf(name),
+    '"getting" needs the service "ledger" (/getting/index.ts:7), which it does not declare: name it under "services.requires" in its plugin.',
+  );
+});
+
 test('one that it does not show throws in a test', async () => {
   const name = plugin(
     'hidden',

@@ -10,6 +10,7 @@ import {
   upstreamRequest,
 } from '../../core/contract/contract.ts';
 import { z } from '../../core/contract/schema.ts';
+import { Services } from '../../core/gateway/extensions.ts';
 import { checkContext, checkServices } from '../../core/gateway/wiring.ts';
 import type { InstalledPlugin } from '../../core/http/chain.ts';
 
@@ -143,4 +144,38 @@ test('an opening that uses a value that is set after it: the sentence names what
   assert.deepEqual(checkContext([kept], [seat('both', { optional: [call], sets: [caller] })], nobody), [
     'On POST /v1/chat/completions the request is opened before "both" and uses the context value "caller", which "both" sets after that: that cannot be.',
   ]);
+});
+
+test('a service that is declared and not provided with these settings: its user is refused by name', () => {
+  const counters = defineService<object>('counters');
+  const storage = plugin('storage', { services: { provides: [database, counters] } });
+  const user = plugin('sharing', { services: { requires: [database, counters] } });
+  const services = new Services();
+  assert.deepEqual(services.begin(storage, []), []);
+  services.provide(database, {});
+  assert.deepEqual(services.begin(user, [storage]), [
+    '"sharing" needs the service "counters", which "storage" does not provide with these settings.',
+  ]);
+});
+
+test('an optional service that is looked up in a setup above its plugin: the sentence says what to move', () => {
+  const storage = plugin('storage', { services: { provides: [database] } });
+  const user = plugin('sharing', { services: { optional: [database] } });
+  const services = new Services();
+  services.begin(user, []);
+  assert.equal(services.find(database, user), undefined);
+  services.begin(storage, [user]);
+  services.provide(database, {});
+  assert.notEqual(services.find(database, user), undefined, 'at run time it is there');
+  assert.deepEqual(services.complete([user, storage]), [
+    '"sharing" uses the service "database" from its setup on, but "storage", which provides it, stands below: move "storage" above "sharing".',
+  ]);
+});
+
+test('an optional service that no plugin of the list provides is no mistake', () => {
+  const user = plugin('sharing', { services: { optional: [database] } });
+  const services = new Services();
+  services.begin(user, []);
+  services.find(database, user);
+  assert.deepEqual(services.complete([user]), []);
 });

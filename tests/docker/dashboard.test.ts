@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { parse } from 'yaml';
 import { type House, startHouse } from '../end-to-end/house.ts';
+import { databaseUrl } from '../helpers/database.ts';
 import { freePort } from '../helpers/free-port.ts';
 
 interface Dashboard {
@@ -34,7 +35,11 @@ before(async () => {
         cost: { input: 0.5, cache_read: 0.05, output: 1 },
       },
     },
-    more: { telemetry: { listen: `127.0.0.1:${port}` } },
+    more: {
+      telemetry: { listen: `127.0.0.1:${port}` },
+      // No counters answer there.
+      storage: { database: databaseUrl ?? 'embedded', counters: 'redis://127.0.0.1:1' },
+    },
   });
   const customer = await house.customer();
   const poor = await house.customer({ nanoUsd: 1n });
@@ -108,6 +113,13 @@ for (const { title, targets } of asking)
       }
     }
   });
+
+test('counters that give no answers are told by the metrics and by the readiness, which they do not fail', async () => {
+  assert.match(page, /^gateway_counters_healthy(\{.*\})? 0$/m);
+  const answer = await fetch(`${house.origin}/readyz`);
+  assert.equal(answer.status, 200);
+  assert.deepEqual(await answer.json(), { status: 'ready', stores: { database: 'ok', counters: 'away' } });
+});
 
 test('the choice of models asks for a metric and a label that are there', () => {
   for (const { query } of dashboard.templating.list) {

@@ -1,6 +1,5 @@
 /** Stand-ins for the core, for tests of one plugin alone: a host with hand-set time and an exchange without sockets. */
 
-import type { AnswerWatcher } from '../../core/contract/answer-watcher.ts';
 import type {
   ContextKey,
   DrainBounds,
@@ -15,7 +14,7 @@ import type {
 } from '../../core/contract/contract.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
 import type { Extension } from '../../core/contract/extensions.ts';
-import type { Answer } from '../../core/contract/message.ts';
+import type { Answer, AnswerWatcher } from '../../core/contract/message.ts';
 import { alone } from '../../core/contract/process-group.ts';
 import type { TimelineEvent } from '../../plugins/common/domain/timeline.ts';
 

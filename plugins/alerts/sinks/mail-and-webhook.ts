@@ -1,6 +1,6 @@
 /** Alerts by mail, with the mail server of the console, and as signed JSON (https://www.standardwebhooks.com). */
 import { z } from '../../../core/contract/schema.ts';
-import type { AlertMessage, AlertSinkType } from '../../common/domain/admin/alerts.ts';
+import { type AlertMessage, type AlertSinkType, mailers } from '../../common/domain/admin/alerts.ts';
 import { signedHeaders, webhookSecrets } from '../../common/kit/fetch/webhooks.ts';
 import { Refused } from '../deliveries.ts';
 import { address, allowPrivate, openPoster } from './post.ts';
@@ -9,6 +9,7 @@ const mailConfig = z.strictObject({ to: z.array(z.email()).min(1).max(20).descri
 
 export const mailSink: AlertSinkType<z.output<typeof mailConfig>> = {
   name: 'mail',
+  requires: mailers,
   config: mailConfig,
   open: ({ to }, { mailer }) => ({
     async send({ title, text }) {

@@ -1,5 +1,4 @@
 /** `model-gateway`: the contract between a plugin and the gateway. Begin with `contract.ts`. */
-export * from '../../../core/contract/answer-watcher.ts';
 export * from '../../../core/contract/commands.ts';
 export * from '../../../core/contract/contract.ts';
 export * from '../../../core/contract/errors.ts';

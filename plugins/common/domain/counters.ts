@@ -10,6 +10,8 @@ export interface CounterScript {
 export interface Counters {
   /** What the script returns. Rejects, soon, where they are away or slow; then it may have run all the same. */
   run(script: CounterScript, keys: readonly string[], values: readonly (string | number)[]): Promise<unknown>;
+  /** false while they give no answers: each process counts by itself. */
+  healthy(): boolean;
 }
 /** Provided only where processes share counters. */
 export const counters = defineService<Counters>('counters');

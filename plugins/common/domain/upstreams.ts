@@ -172,6 +172,7 @@ export const sessionProtocols = defineService<SpokenProtocols>('session protocol
 
 /** Addresses of vendors that run inside this process: base URLs that begin with `NAME:` resolve here. */
 export interface LocalUpstreams {
+  readonly names: readonly string[];
   /** `http://127.0.0.1:PORT`. */
   origin(name: string): string | undefined;
 }

@@ -1,8 +1,7 @@
 /** Copies the bodies of recorded requests as they pass, masks them when the request has ended, and queues them for storage. */
 
-import type { AnswerWatcher } from '../../../core/contract/answer-watcher.ts';
 import type { Exchange, Host, Next, Outcome } from '../../../core/contract/contract.ts';
-import type { Answer } from '../../../core/contract/message.ts';
+import type { Answer, AnswerWatcher } from '../../../core/contract/message.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import type { Recording } from '../../common/domain/admin/recorded-bodies.ts';
 import { call } from '../../common/domain/calls.ts';

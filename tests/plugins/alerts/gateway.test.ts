@@ -34,7 +34,7 @@ let [hookOrigin, vendorOrigin] = ['', ''];
 const yamlOf = (alerts: string) => `
 gateway: watched
 listen: \${PORT}
-plugins: [storage, request-log, auth, providers, models, route, protocol-convert, alerts]
+plugins: [storage, request-log, auth, providers, models, route, protocol-convert, alerts, console]
 providers: { acme: { speaks: { chat: "${vendorOrigin}/v1" }, keys: k } }
 models:
   m: { owned_by: acme, price: { input: 1, output: 1 }, targets: [acme/m] }
@@ -119,6 +119,14 @@ test('`alerts test` sends a message, and says why a sink does not take it', asyn
   await assert.rejects(run('alerts test', { sink: 'nothing' }), /no sink "nothing": there are ops, inside, mail/);
   const { text } = await run('alerts list');
   assert.match(text, /runs {2}Share of requests that the model answers: m \(0\.0 %\)/);
+});
+
+test('a sink by mail needs the plugin that mails', async () => {
+  const file = yamlOf('sinks: { mail: { type: mail, to: [ops@example.test] } }').replace(', console]', ']');
+  await assert.rejects(startGateway(file), {
+    message:
+      /alerts\.sinks\.mail\.type: "mail" needs the service "mailers", which no plugin of the list provides: add "console" to the list$/,
+  });
 });
 
 test('wrong settings are one sentence each', async () => {

@@ -83,7 +83,7 @@ test('thresholds and samples in USD are exact, and more than nine decimals are r
   assert.deepEqual([margin.threshold, margin.clear, margin.least], [-100_000_000n, 0n, 10]);
   const spike = ruleOf('spend_spike', { spend_spike: { least: 0.3 } });
   assert.deepEqual([spike.threshold, spike.clear, spike.least], [5_000_000_000n, 3_000_000_000n, 300_000_000n]);
-  const faults = problemsOf(config({ negative_margin: { threshold: -0.1234567891, clear: 0 } }), kinds, []);
+  const faults = problemsOf(config({ negative_margin: { threshold: -0.1234567891, clear: 0 } }), kinds, [], () => true);
   assert.deepEqual(faults, [
     {
       path: ['rules', 'negative_margin', 'threshold'],

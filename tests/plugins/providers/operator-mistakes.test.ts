@@ -1,6 +1,7 @@
 /** Mistakes in vendors, models and plans: the whole sentence that `check` prints of each. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { linesOf, soundFile, testMistakes } from '../../helpers/operator-mistakes.ts';
 
 const beside = 'files, task-store, endpoints, websockets';
@@ -44,6 +45,30 @@ test('targets at a cloud that speaks a protocol for each maker name theirs', asy
   assert.deepEqual(await linesOf(named), [warning('slow')]);
   assert.deepEqual(await linesOf(cloud.replace(/ +vertex-gemini.*\n/, '')), []);
 });
+
+const inProcess = soundFile
+  .replace('chat: https://api.acme.example/v1', 'chat: "sandbox:/v1"')
+  .replace('messages: https://api.acme.example', 'messages: "sandbox:"');
+
+test('addresses inside the process need the plugin that runs the vendor, wherever it stands in the list', async () => {
+  assert.deepEqual(await linesOf(inProcess), [
+    'gateway.yaml:17: providers.acme.speaks.chat: "sandbox:" (and 1 more) needs the service "local upstreams", which no plugin of the list provides: add "sandbox" to the list',
+  ]);
+  assert.deepEqual(await linesOf(inProcess.replace('shop]', 'shop, sandbox]')), []);
+  assert.deepEqual(await linesOf(inProcess.replace('shop]', 'shop, sandbox]').replace('"sandbox:"', '"sandbux:"')), [
+    'gateway.yaml:18: providers.acme.speaks.messages: no vendor "sandbux" runs inside this process; did you mean "sandbox"?',
+  ]);
+});
+
+for (const name of ['main', 'fleet'])
+  test(`sandbox.yaml over ${name}.yaml is refused: no plugin of the list runs the sandbox`, async () => {
+    const files = [name, 'sandbox'].map((file) =>
+      fileURLToPath(new URL(`../../../config/${file}.yaml`, import.meta.url)),
+    );
+    const lines = await linesOf(`include: ${JSON.stringify(files)}\ngateway: over\n`);
+    assert.equal(lines.length, 1);
+    assert.match(lines[0]!, /"sandbox:" \(and \d+ more\) needs the service .*: add "sandbox" to the list$/);
+  });
 
 testMistakes([
   [

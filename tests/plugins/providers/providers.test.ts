@@ -139,7 +139,10 @@ test('a base URL loses its trailing slash; one inside the process is resolved wh
   assert.equal(provider.speaks['chat'], 'https://vendor.example/v1');
   assert.throws(() => provider.speaks['messages'], /no vendor "sandbox" runs inside this process/);
   let port = 4001;
-  host.provide(localUpstreams, { origin: (name) => (name === 'sandbox' ? `http://127.0.0.1:${port}` : undefined) });
+  host.provide(localUpstreams, {
+    names: ['sandbox'],
+    origin: (name) => (name === 'sandbox' ? `http://127.0.0.1:${port}` : undefined),
+  });
   assert.equal(provider.speaks['messages'], 'http://127.0.0.1:4001');
   port = 4002;
   assert.equal(provider.speaks['gemini'], 'http://127.0.0.1:4002/v1beta');

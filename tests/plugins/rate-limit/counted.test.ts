@@ -63,7 +63,7 @@ whereRedisIs('counters in a Redis', () => {
   let counters: OpenedCounters;
   before(async () => {
     redis = await startRedis();
-    counters = await ready(openCounters(redis.url, fakeHost().log, patientMs));
+    counters = await ready(openCounters(redis.url, fakeHost(), patientMs));
   });
   after(async () => {
     await counters.close();
@@ -115,9 +115,7 @@ whereRedisIs('counters in a Redis', () => {
   });
 
   test('of 400 calls at once by four processes on a limit of 50 exactly 50 are granted', async () => {
-    const processes = await Promise.all(
-      [0, 1, 2, 3].map(() => ready(openCounters(redis.url, fakeHost().log, patientMs))),
-    );
+    const processes = await Promise.all([0, 1, 2, 3].map(() => ready(openCounters(redis.url, fakeHost(), patientMs))));
     const limiters = processes.map((each) => new CountedLimiter(each, 'parallel:'));
     const verdicts = await Promise.all(
       Array.from({ length: 400 }, (_, id) => limiters[id % 4]!.take(`${id}`, [perMinute('a', 50), slot('a', 400)])),
@@ -150,7 +148,7 @@ whereRedisIs('counters in a Redis', () => {
   test('while it is stopped each of four processes admits its quarter, without waiting; then they count together again', async (t) => {
     const own = await startRedis();
     t.after(() => own.stop());
-    const shared = await ready(openCounters(own.url, fakeHost().log, 50));
+    const shared = await ready(openCounters(own.url, fakeHost(), 50));
     t.after(() => shared.close());
     const host = fakeHost();
     const counted = new CountedLimiter(shared, 'away:');
@@ -176,10 +174,50 @@ whereRedisIs('counters in a Redis', () => {
     });
   });
 
+  test('their state is shown and told by one line at each end of an outage: killed, silent, and refusing the password', async (t) => {
+    const own = await startRedis();
+    t.after(() => own.stop());
+    const host = fakeHost();
+    const shared = openCounters(own.url, host, 100);
+    t.after(() => shared.close());
+    assert.equal(shared.healthy(), false, 'there is no connection yet');
+    await ready(shared);
+    assert.equal(shared.healthy(), true);
+    const ping = () => shared.run({ name: 'gatewayPing', lua: 'return 1' }, ['{ping}'], []).catch(() => undefined);
+    const wrong = { name: 'gatewayWrong', lua: 'return nothing.here' };
+    for (let times = 0; times < 5; times++) await assert.rejects(shared.run(wrong, ['{ping}'], []));
+    assert.equal(shared.healthy(), true, 'a script that fails is no outage');
+    const goes = async (leave: () => unknown, back: () => unknown) => {
+      host.lines.length = 0;
+      await leave();
+      await eventually(async () => (await ping()) === undefined && !shared.healthy());
+      for (let times = 0; times < 10; times++) await ping();
+      await back();
+      await eventually(async () => (await ping()) !== undefined && shared.healthy());
+      assert.deepEqual(
+        host.lines.map(({ message }) => message),
+        ['the counters do not answer; each process counts by itself', 'the counters answer again'],
+      );
+    };
+    await goes(
+      () => own.kill(),
+      () => own.restart(),
+    );
+    await goes(
+      () => own.pause(),
+      () => own.resume(),
+    );
+    await goes(
+      () =>
+        own.command('config', 'set', 'requirepass', 'x') && own.command('-a', 'x', 'client', 'kill', 'type', 'normal'),
+      () => own.command('-a', 'x', 'config', 'set', 'requirepass', ''),
+    );
+  });
+
   test('a server that is killed and comes back empty costs nobody an error', async (t) => {
     const own = await startRedis();
     t.after(() => own.stop());
-    const shared = await ready(openCounters(own.url, fakeHost().log, 50));
+    const shared = await ready(openCounters(own.url, fakeHost(), 50));
     t.after(() => shared.close());
     const host = fakeHost();
     const counted = new CountedLimiter(shared, 'killed:');
@@ -208,6 +246,7 @@ test('a call asks the counters once before and once at its end, whatever it give
         asked.push(name);
         return reply;
       },
+      healthy: () => true,
     },
     'counted:',
   );
@@ -223,7 +262,7 @@ whereRedisIs('a cluster of Redis', () => {
   test('keeps the buckets of one operation together', async (t) => {
     const cluster = await startRedisCluster();
     t.after(() => cluster.stop());
-    const counters = await ready(openCounters(cluster.urls, fakeHost().log, patientMs));
+    const counters = await ready(openCounters(cluster.urls, fakeHost(), patientMs));
     t.after(() => counters.close());
     const limiter = new CountedLimiter(counters, 'cluster:');
     for (const account of ['a', 'b', 'c', 'd', 'e']) {

@@ -56,10 +56,11 @@ test('nothing of the credentials in a URL is logged', () => {
 test('the part provides the service, is ready while statements work, and stops in order', async () => {
   const directory = databaseUrl === undefined ? await embeddedDirectory() : '/nonexistent';
   const host = fakeHost({ directory, schema: 'test_of_part' });
-  const part = await setUp(storage, host, { database: databaseUrl ?? 'embedded' });
+  const part = await setUp(storage, host, { database: databaseUrl ?? 'embedded', counters: 'redis://127.0.0.1:1' });
   const service = host.get(database);
   assert.equal(service.schema, 'test_of_part');
   assert.equal(part.ready!(), true);
+  assert.deepEqual(part.stores!(), { database: 'ok', counters: 'away' }, 'no server of counters listens there');
   await service.orm.execute(sql`drop schema test_of_part cascade`);
   await part.stop!();
   await assert.rejects(async () => service.orm.execute(sql`select 1`));

@@ -1,5 +1,10 @@
 /** Alerts: kinds and sinks that plugins add, events that they report, and the service that shows what runs. */
-import { type ConfigSchema, defineExtensionPoint, defineService } from '../../../../core/contract/contract.ts';
+import {
+  type ConfigSchema,
+  defineExtensionPoint,
+  defineService,
+  type Service,
+} from '../../../../core/contract/contract.ts';
 import type { Clock } from '../../../../core/contract/host-tools.ts';
 import type { Page, PageRequest, Span } from './pages.ts';
 
@@ -103,6 +108,8 @@ export interface AlertSinkTools {
 /** A type of sink; its name is what operators write as `type`. */
 export interface AlertSinkType<Config = unknown> {
   readonly name: string;
+  /** The service that it sends by: a plugin of the list must provide it. */
+  readonly requires?: Service<unknown>;
   /** Of its section, without `type`. */
   readonly config: ConfigSchema<Config>;
   open(config: Config, tools: AlertSinkTools): AlertSink;
