@@ -9,6 +9,8 @@ import type { FilesConfig } from './config.ts';
 
 /** A presigned address is used at once, as the client is redirected to it. */
 const longestLinkMs = 300_000;
+/** Of each request. */
+const attempts = 3;
 
 /** `directory` holds the files that are stored by path. */
 export function openBucket(directory: string, config: FilesConfig['s3']): ByteStore {
@@ -20,7 +22,7 @@ export function openBucket(directory: string, config: FilesConfig['s3']): ByteSt
     async put(id, content, { mediaType, bytes }) {
       const options = { contentType: mediaType, contentLength: bytes };
       if (content instanceof Uint8Array) await driver.put(objectKey(id), content, options);
-      else await driver.putStream(objectKey(id), createReadStream(join(directory, content.path)), options);
+      else await again(() => driver.putStream(objectKey(id), createReadStream(join(directory, content.path)), options));
     },
     async open(id, { first, last }: Span) {
       try {
@@ -29,7 +31,7 @@ export function openBucket(directory: string, config: FilesConfig['s3']): ByteSt
         body.on('error', () => {});
         return { body, close: () => void body.destroy() };
       } catch (error) {
-        if ((error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode === 404) return undefined;
+        if (statusOf(error) === 404) return undefined;
         throw error;
       }
     },
@@ -49,6 +51,22 @@ export function openBucket(directory: string, config: FilesConfig['s3']): ByteSt
   };
 }
 
+/** The client sends no stream a second time, so that a kept connection which the store closes just then would cost the file. */
+async function again(put: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await put();
+    } catch (error) {
+      if (attempt === attempts || (statusOf(error) ?? 500) < 500) throw error;
+    }
+  }
+}
+
+/** Of what the store answered; undefined: nothing. */
+function statusOf(error: unknown): number | undefined {
+  return (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
+}
+
 function clientOptions(config: FilesConfig['s3']): S3ClientConfig {
   const { endpoint, region, access_key_id: accessKeyId, secret_access_key: secretAccessKey } = config;
   return {
@@ -57,7 +75,7 @@ function clientOptions(config: FilesConfig['s3']): S3ClientConfig {
     // Few stores other than S3 itself support trailing checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    maxAttempts: 3,
+    maxAttempts: attempts,
     requestHandler: { connectionTimeout: 10_000, requestTimeout: 60_000 },
     ...(endpoint === '' ? {} : { endpoint }),
     ...(accessKeyId === '' ? {} : { credentials: { accessKeyId, secretAccessKey } }),

@@ -1,15 +1,21 @@
 /** Keeping, finding, removing and sweeping files, on a disk and in a bucket, within bounds and by several processes. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { ByteStore } from '../../../plugins/files/bytes.ts';
+import { configSchema } from '../../../plugins/files/config.ts';
+import { openStore } from '../../../plugins/files/index.ts';
 import { servingOf } from '../../../plugins/files/serving.ts';
 import { openDatabase } from '../../helpers/database.ts';
 import { startBucket, type TestBucket } from '../../helpers/s3.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { mp4, never, openRooms, owner, png, type Rooms } from './setup.ts';
 
 let bucket: TestBucket;
@@ -303,6 +309,35 @@ test('a disk that is full, or nearly, is told as such, and nothing is left of th
     for (const work of [() => keeper.ensureRoom('account-1'), () => keeper.keep(png, 'image', owner(), never)])
       assert.equal((await refusal(work())).code, 'storage_full');
   });
+});
+
+test('a file is sent to a bucket again where a connection breaks, and not where the bucket refuses it', async (context) => {
+  const directory = temporaryDirectory('files-');
+  await writeFile(join(directory, 'incoming'), mp4);
+  const received: (number | 'broken')[] = [];
+  let status = 200;
+  const server = createServer(async (request, response) => {
+    if (received.length === 0) {
+      received.push('broken');
+      return void request.socket.destroy();
+    }
+    let length = 0;
+    for await (const chunk of request) length += (chunk as Buffer).length;
+    received.push(length);
+    response.writeHead(status).end();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  context.after(() => server.close());
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const config = configSchema.parse({ s3: { ...bucket.settings, endpoint } });
+  const store = await openStore(directory, config);
+  context.after(() => store.close());
+  const details = { mediaType: 'video/mp4', bytes: mp4.length };
+  await store.put('file_one', { path: 'incoming' }, details);
+  assert.deepEqual(received, ['broken', mp4.length]);
+  status = 403;
+  await assert.rejects(store.put('file_two', { path: 'incoming' }, details));
+  assert.equal(received.length, 3);
 });
 
 test('a bucket that is not there is an error without its words', () =>
