@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
@@ -14,12 +14,10 @@ import { parseAllDocuments } from 'yaml';
 import { freePort } from '../helpers/free-port.ts';
 import { hasPostgres } from '../helpers/postgres.ts';
 import { hasRedis } from '../helpers/redis.ts';
-import { type Container, runContainer, startContainer, startFront } from './containers.ts';
+import { type Container, hasNginx, runContainer, startContainer, startFront } from './containers.ts';
 import { gatewayService, interpolate, type Stores, services, settings, startStores } from './services.ts';
 import { installedHelm } from './tools.ts';
 
-// nginx keeps bodies in directories that root alone may use.
-const hasNginx = existsSync('/usr/sbin/nginx') && process.getuid?.() === 0;
 const helm = installedHelm();
 
 let stores: Stores;

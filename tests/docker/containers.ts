@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -94,6 +94,10 @@ async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<numbe
   return (await gone)[0];
 }
 
+const nginx = '/usr/sbin/nginx';
+/** It keeps bodies in directories that root alone may use. */
+export const hasNginx = existsSync(nginx) && process.getuid?.() === 0;
+
 export interface Front {
   readonly origin: string;
   /** What it has logged of requests. */
@@ -106,9 +110,10 @@ export async function startFront(ports: readonly number[]): Promise<Front> {
   const port = await freePort();
   const directory = mkdtempSync(join(tmpdir(), 'front-'));
   const log = join(directory, 'access.log');
-  const servers = ports.map((each) => `server 127.0.0.1:${each} max_fails=1 fail_timeout=5s;`).join('\n');
   const text = readFileSync('docker/nginx.conf', 'utf8')
-    .replace(/^.*server gateway:8080 resolve.*$/m, servers)
+    .replace(/^.*server gateway:8080 resolve(.*)$/m, (_, terms) =>
+      ports.map((each) => `server 127.0.0.1:${each}${terms}`).join('\n'),
+    )
     .replace('listen 8080', `listen 127.0.0.1:${port}`)
     .replace('/var/log/nginx/access.log', log);
   const file = join(directory, 'nginx.conf');
@@ -130,5 +135,3 @@ export async function startFront(ports: readonly number[]): Promise<Front> {
     },
   };
 }
-
-const nginx = '/usr/sbin/nginx';
