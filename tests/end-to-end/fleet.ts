@@ -18,6 +18,8 @@ import { dropSchema, faces, until, yamlOf } from './house.ts';
 interface Node {
   readonly origin: string;
   readonly file: string;
+  /** Where its journal lies, and what else is its own. */
+  readonly directory: string;
   /** The running process's id. */
   readonly pid: number;
   /** Starts the process and waits until it is ready. */
@@ -27,6 +29,8 @@ interface Node {
   /** Tells it to end and does not wait. */
   signal(signal: 'SIGTERM'): void;
   ended(): Promise<void>;
+  /** Takes its file up again, with these sections beside the others; does not wait until they are in force. */
+  reload(more: Record<string, unknown>): Promise<void>;
 }
 
 export interface Fleet {
@@ -46,6 +50,8 @@ export interface FleetOptions {
   readonly environment?: Record<string, string>;
   /** Each node is a primary with so many of them. */
   readonly workers?: number;
+  /** The file over which the sections are laid; that of the main gateway if not said. */
+  readonly base?: string;
 }
 
 /** Nothing runs yet. `sections` are those of the gateways' file. */
@@ -61,7 +67,7 @@ export async function gather(
   const children = new Set<ChildProcess>();
   const nodes = await Promise.all(
     Array.from({ length: count }, (_, index) =>
-      newNode({ directory, schema, index, sections, children, environment: served, workers: options.workers }),
+      newNode({ directory, schema, index, sections, children, environment: served, options }),
     ),
   );
   const [first] = nodes;
@@ -106,7 +112,7 @@ interface NodeParts {
   readonly sections: Record<string, unknown>;
   readonly children: Set<ChildProcess>;
   readonly environment: Record<string, string>;
-  readonly workers: number | undefined;
+  readonly options: Pick<FleetOptions, 'workers' | 'base'>;
 }
 
 async function newNode({
@@ -116,13 +122,17 @@ async function newNode({
   sections,
   children,
   environment,
-  workers,
+  options: { workers, base },
 }: NodeParts): Promise<Node> {
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const file = join(directory, `node-${index}.yaml`);
-  const yaml = yamlOf({ gateway: 'fleet', schema, listen: `127.0.0.1:${port}`, log: 'error', ...sections });
-  await writeFile(file, yaml.replace('include: ', `include: ${process.cwd()}/`));
+  const home = join(directory, `node-${index}`);
+  const write = (more: Record<string, unknown> = {}) => {
+    const named = { gateway: 'fleet', schema, listen: `127.0.0.1:${port}`, log: 'error', ...sections, ...more };
+    return writeFile(file, yamlOf(named, base).replace('include: ', `include: ${process.cwd()}/`));
+  };
+  await write();
   const log = join(directory, `node-${index}.log`);
   let child: ChildProcess | undefined;
   let isAsked = false;
@@ -146,6 +156,7 @@ async function newNode({
   return {
     origin,
     file,
+    directory: home,
     get pid() {
       return child!.pid!;
     },
@@ -154,7 +165,7 @@ async function newNode({
       const lines = openSync(log, 'a');
       const words = workers === undefined ? [file] : ['--workers', String(workers), file];
       child = spawn(process.execPath, ['core/process/main.ts', 'serve', ...words], {
-        env: { ...process.env, ...environment, DATA_DIR: join(directory, `node-${index}`) },
+        env: { ...process.env, ...environment, DATA_DIR: home },
         stdio: ['ignore', lines, 'inherit'],
       }).once('exit', tellEnd);
       closeSync(lines);
@@ -166,6 +177,10 @@ async function newNode({
       child!.kill(signal);
     },
     ended,
+    async reload(more) {
+      await write(more);
+      child!.kill('SIGHUP');
+    },
     async end(signal) {
       const began = performance.now();
       isAsked = true;

@@ -176,10 +176,10 @@ export const secondGateway = {
   'error-shape': {},
 };
 
-/** The main gateway's file with these sections of its own. */
-export function yamlOf(sections: Record<string, unknown>): string {
+/** The main gateway's file, or another one, with these sections of its own. */
+export function yamlOf(sections: Record<string, unknown>, base = 'config/main.yaml'): string {
   const lines = Object.entries(sections).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
-  return ['include: config/main.yaml', ...lines, ''].join('\n');
+  return [`include: ${base}`, ...lines, ''].join('\n');
 }
 
 async function stop(gateway: TestGateway, sandbox: RunningVendor, replay: Vendor): Promise<void> {

@@ -1,0 +1,81 @@
+/** Clients at work while faults come one after the other; then what all sides have in their books. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { Browser } from '../plugins/console/browser.ts';
+import { Answers } from './answers.ts';
+import { VendorBill } from './bill.ts';
+import { compareBooks, type Findings } from './books.ts';
+import type { Fault } from './faults.ts';
+import { Load } from './load.ts';
+import { type Callers, Operations } from './operations.ts';
+import { type Stage, texts } from './stage.ts';
+
+export interface Driven extends Findings {
+  readonly answers: Answers;
+}
+
+/** On a stage that serves; nothing serves afterwards. `rate`: operations a second; `calmMs`: from one fault to the next. */
+export async function drive(stage: Stage, faults: readonly Fault[], rate: number, calmMs: number): Promise<Driven> {
+  const { fleet, vendorOrigin } = stage.parts;
+  const bill = new VendorBill(vendorOrigin);
+  const { callers, keyedAccount } = await callersAt(stage);
+  const answers = new Answers(stage.origins);
+  const operations = new Operations(answers, callers);
+  const load = new Load(operations, rate);
+  await pause(4_000);
+  for (const fault of faults) {
+    answers.begin(fault.name);
+    await fault.run(stage);
+    if (calmMs > 0) {
+      answers.begin('none');
+      await pause(calmMs);
+    }
+  }
+  answers.begin('none');
+  await pause(2_000);
+  await load.stop();
+  answers.end();
+  for (const node of fleet.nodes) node.signal('SIGTERM');
+  await Promise.all(fleet.nodes.map((node) => node.ended()));
+  const unseen = await bill.close();
+  const { account, violations } = await compareBooks(fleet, operations, operations.redeemed.length + 1, {
+    ...{ answers, keyedAccount, keysSent: operations.keysSent },
+    ...{ entries: [...bill.entries.values()], salvaged: stage.salvaged },
+    raised: stage.raised === undefined ? undefined : { ...stage.raised, models: texts },
+  });
+  const costly = faults.filter(({ isFree }) => isFree === true).flatMap(({ name }) => failuresOf(answers, name));
+  const missed = unseen === 0 ? [] : [`${unseen} entries of the vendor's bill were never read`];
+  const done = `${operations.begun} operations, ${answers.requests} requests`;
+  return { answers, account: [done, ...account], violations: [...violations, ...costly, ...missed] };
+}
+
+/** During a fault that must cost no client an answer. */
+function failuresOf({ phases }: Answers, name: string): string[] {
+  const { failures } = phases.find((phase) => phase.name === name)!;
+  return failures.map(
+    ({ kind, status, text }) => `${name}: ${kind} was answered with ${status}: ${text.replaceAll(/\s+/g, ' ')}`,
+  );
+}
+
+/** Accounts with money, one of them with a plan that has a window, and a person who has signed up at the console. */
+async function callersAt(stage: Stage): Promise<{ callers: Callers; keyedAccount: string }> {
+  const { fleet } = stage.parts;
+  const [origin] = stage.origins;
+  const browser = new Browser(origin!);
+  const told = await browser.ask('/auth/sign-up/email', {
+    body: { email: 'ada@example.test', password: 'a long enough password', name: 'Ada' },
+  });
+  if (told.status !== 200) throw new Error(`signing up: ${told.status} ${told.text}`);
+  const { customers, codes } = await fleet.atTheDesk(async (desk) => {
+    const plans = ['open', 'granted', 'open', 'open', 'open'];
+    const customers = await Promise.all(plans.map((plan) => desk.customer({ plan })));
+    const create = desk.gateway.gateway.commands.find(({ name }) => name === 'codes create')!;
+    const { codes } = (await create.run({ usd: '1', count: '500' })).json as { codes: string[] };
+    return { customers, codes };
+  });
+  const [first, ...others] = codes;
+  await browser.ask('/wallet/redeem', { body: { code: first } });
+  const [keyed, ...rest] = customers;
+  const cookie = browser.cookieHeader();
+  const callers = { keys: rest.map(({ key }) => key), keyed: keyed!.key, cookie, codes: others };
+  return { callers, keyedAccount: keyed!.accountId };
+}
