@@ -1,6 +1,6 @@
 /** Builds the Dockerfile with buildah, in layers, on a base image that is made of Debian packages and this machine's own Node and npm. For root. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 
@@ -102,6 +102,18 @@ export class ImageStore {
       Docker: { config: ImageConfig };
     };
     return Docker.config;
+  }
+
+  /** Bytes of its layers as a registry keeps and sends them. */
+  compressedBytes(image: string): number {
+    const directory = join(this.#directory, 'pushed');
+    const options = ['--quiet', '--format', 'oci', '--compression-format', 'gzip'];
+    this.#run('push', ...options, image, `dir:${directory}`);
+    const { layers } = JSON.parse(readFileSync(join(directory, 'manifest.json'), 'utf8')) as {
+      layers: { size: number }[];
+    };
+    rmSync(directory, { recursive: true });
+    return layers.reduce((sum, { size }) => sum + size, 0);
   }
 
   /** Unmounts everything, so that the directory can be removed. */

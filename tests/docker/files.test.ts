@@ -200,3 +200,13 @@ test('README names each file that is here, and no other', () => {
   for (const path of globSync('docker/*').map((each) => each.slice('docker/'.length)))
     assert.ok(path === 'README.md' || named.some((name) => name.split('/')[0] === path), `${path} is not explained`);
 });
+
+test('each version has notes for upgrades, from 0.1.0 on', () => {
+  const { version } = JSON.parse(read('package.json')) as { version: string };
+  const released = Array.from(read('CHANGELOG.md').matchAll(/^## \[?(\d+\.\d+\.\d+)/gm), ([, each]) => each!);
+  const text = read('docker/README.md');
+  const notes = text.slice(text.indexOf('## Upgrades, by version'), text.indexOf('## Backup and restore'));
+  const noted = Array.from(notes.matchAll(/^### (\S+)$/gm), ([, each]) => each!);
+  assert.equal(noted[0], '0.1.0');
+  for (const each of [version, ...released]) assert.ok(noted.includes(each), each);
+});

@@ -1,13 +1,13 @@
 /** How the web app is built: one page under /console/, hashed files beside it, each written compressed as well. */
 import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
-import { defineConfig } from 'vite';
+import { defineConfig, type Plugin } from 'vite';
 import { precompress } from './precompress.ts';
 
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   base: '/console/',
-  plugins: [react(), precompress()],
+  plugins: [react(), precompress(), listPackages()],
   build: {
     target: 'es2022',
     outDir: 'dist',
@@ -43,3 +43,23 @@ export default defineConfig({
     },
   },
 });
+
+/** Writes which folders of packages the pages are made of, for the bill of materials (docker/sbom.mjs). */
+function listPackages(): Plugin {
+  return {
+    name: 'list-packages',
+    apply: 'build',
+    generateBundle(_options, bundle) {
+      const folders = new Set<string>();
+      // Of style sheets the files that they name, such as fonts.
+      const named = Object.values(bundle).flatMap((each) => (each.type === 'asset' ? each.originalFileNames : []));
+      for (const id of [...this.getModuleIds(), ...named]) {
+        const [, folder] =
+          /(?:^|[\\/])(node_modules[\\/](?:.*[\\/]node_modules[\\/])?(?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/.exec(id) ?? [];
+        if (folder !== undefined) folders.add(folder.replaceAll('\\', '/'));
+      }
+      const source = `${JSON.stringify([...folders].sort(), undefined, 2)}\n`;
+      this.emitFile({ type: 'asset', fileName: '.vite/packages.json', source });
+    },
+  };
+}
