@@ -140,8 +140,11 @@ function resultsOf({ lines }: VendorBatch, kind: string): string {
     if ((outcome === 'made') !== (kind === 'out') || outcome === 'left_out' || outcome === 'open') return [];
     if (outcome === 'cancelled' || outcome === 'expired')
       return { id: `r${id}`, custom_id: id, response: null, error: { code: `batch_${outcome}`, message: outcome } };
-    const [status, body] =
-      outcome === 'made' ? [200, completion(id)] : [400, { error: { message: 'This is not allowed.', code: 'bad' } }];
+    const isLong = JSON.stringify(line.body).includes('[long]');
+    const error = isLong
+      ? { message: 'Too long.', code: 'context_length_exceeded' }
+      : { message: 'This is not allowed.', code: 'bad' };
+    const [status, body] = outcome === 'made' ? [200, completion(id)] : [400, { error }];
     return { id: `r${id}`, custom_id: id, response: { status_code: status, request_id: `q${id}`, body }, error: null };
   });
   // In an order of its own, with a line that is none.

@@ -295,3 +295,17 @@ test('lines of a batch count as bytes of the account while it is open, and its r
   assert.equal(batch.lines.size, 3);
   await world.settled(3n * lineCost, 3);
 });
+
+test('a line that a vendor has refused in its batch is not served by another model, and costs nothing', async () => {
+  const world = await house.open();
+  const lines = [chatLine('one', 'one', 'served'), chatLine('two', '[refused] [long]', 'served')];
+  const batch = await world.client.ended(await world.client.order(lines));
+  assert.deepEqual(batch.request_counts, { total: 2, completed: 1, failed: 1 });
+  const [one, two] = ['one', 'two'].map((id) => batch.lines.get(id)!.response!);
+  assert.deepEqual([one!.status_code, two!.status_code], [200, 400]);
+  assert.match(JSON.stringify(two!.body), /context_length_exceeded/);
+  const { model, timeline } = await world.modelOf(two!.request_id);
+  assert.deepEqual([model, timeline.includes('large')], ['served', false]);
+  assert.equal(world.vendor.steps.filter((step) => step === 'call').length, 0);
+  await world.settled(lineCost, 1);
+});

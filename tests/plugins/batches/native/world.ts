@@ -39,6 +39,8 @@ models:
     price: { input: 1, output: 2, service: { batch: 0.5 } }
     cost: { input: 0.8, output: 1.6, service: { batch: 0.5 } }
   plain: { owned_by: vendor, targets: [{ provider: vendor, model: real, traits: { batches: calls } }], context: 100k, max_output: 100, price: { input: 1, output: 2 } }
+  served: { owned_by: vendor, targets: [vendor/real], context: 90k, max_output: 100, price: { input: 1, output: 2, service: { batch: 0.5 } }, instead: { context_length: large-alias, unavailable: [large-alias] } }
+  large: { owned_by: vendor, aliases: [large-alias], targets: [{ provider: vendor, model: real, traits: { batches: calls } }], context: 900k, max_output: 100, price: { input: 3, output: 6 } }
 batches: { lease: 2s, native: { poll: 50ms, settle: 200ms } }
 `;
 
@@ -121,6 +123,11 @@ async function openWorld(vendor: BatchVendor, running: TestGateway, name: string
       const row = await until('its row is written', () => command('requests show', { id }).catch(() => undefined));
       const { status, outcome, provider, usage } = row as RequestRow;
       return { status, outcome, provider, usage };
+    },
+    /** The request log's model, and its timeline as text. */
+    async modelOf(id: string) {
+      const row = await until('its row is written', () => command('requests show', { id }).catch(() => undefined));
+      return { model: (row as { model?: string }).model, timeline: JSON.stringify(row) };
     },
     balance: () => gateway.find(ledger)!.balance(account.id),
     /** The audit is clean, nothing is held, and the account has paid for what the vendor has made, at these prices. */
