@@ -1,6 +1,7 @@
 /** What is answered under `/console/api/auth`: better-auth, behind the house's own checks and in its error shape. */
 import { setImmediate } from 'node:timers/promises';
 import { GatewayError, toGatewayError } from '../../../core/contract/errors.ts';
+import { withNulField } from '../../../core/json/nul-field.ts';
 import { refuseForeign } from '../origin.ts';
 import type { People } from '../people.ts';
 import type { Auth, AuthParts } from './auth.ts';
@@ -38,20 +39,26 @@ export function createSignIn(parts: SignInParts): SignIn {
   };
   return async function signIn(request, origin) {
     try {
-      if (hasNul(request.url) || hasNul(await request.clone().text()))
-        throw new GatewayError('invalid_request', 'A text of this request has the character U+0000.', {
-          code: 'invalid_text',
-        });
+      await refuseNul(request);
       refuseForeign({ method: request.method, header: (name) => request.headers.get(name) ?? undefined }, origin);
       const path = new URL(request.url).pathname.slice(authPath.length);
       if (request.method === 'POST' && path === '/revoke-session') return await revokeSession(parts, request);
       return await inOneShape(await handle(request, origin, path));
     } catch (error) {
-      const { status, code, kind, message } = toGatewayError(error);
+      const { status, code, kind, message, field } = toGatewayError(error);
       if (kind === 'internal') parts.log.error({ reason: reasonOf(error) }, 'signing in failed inside the gateway');
-      return Response.json({ error: { code: code ?? kind, message } }, { status });
+      const shown = { code: code ?? kind, message, ...(field === undefined ? {} : { field }) };
+      return Response.json({ error: shown }, { status });
     }
   };
+}
+
+async function refuseNul(request: Request): Promise<void> {
+  const body = await request.clone().text();
+  if (!hasNul(request.url) && !hasNul(body)) return;
+  const message = 'A text of this request has the character U+0000.';
+  const error = new GatewayError('invalid_request', message, { code: 'invalid_text' });
+  throw withNulField(error, { query: new URL(request.url).searchParams, body: Buffer.from(body) });
 }
 
 const hasNul = (text: string) => /%00|\\u0000|\0/.test(text);

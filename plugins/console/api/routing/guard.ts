@@ -4,6 +4,7 @@ import type { MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { GatewayError, toGatewayError } from '../../../../core/contract/errors.ts';
+import { withNulField } from '../../../../core/json/nul-field.ts';
 import { refuseForeign } from '../../origin.ts';
 import { type Access, mayAsk } from './access.ts';
 import type { ConsoleServices, RequestContext, Setting } from './router.ts';
@@ -46,7 +47,7 @@ function accessOf(c: RequestContext, access: Readonly<Record<string, Access>>) {
 
 /** The one shape of errors. */
 export function renderError(thrown: unknown, c: RequestContext): Response {
-  const error = toGatewayError(unwrapped(thrown));
+  const error = withNulField(toGatewayError(unwrapped(thrown)), c.env.exchange.request);
   const { kind, message, field, code, retryAfterMs } = error;
   if (retryAfterMs !== undefined) c.header('retry-after', String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
   c.header('cache-control', 'no-store');
