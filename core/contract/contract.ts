@@ -11,7 +11,7 @@ import type { Command } from './commands.ts';
 import type { DirectAnswer, DirectRequest, SocketEndpoint } from './direct-request.ts';
 import type { GatewayError } from './errors.ts';
 import type { DeclaresExtensions, ExtensionHost, PluginServices, Service, StoreState } from './extensions.ts';
-import type { Clock, Log, Random } from './host-tools.ts';
+import type { Clock, Log, Random, RegularWork } from './host-tools.ts';
 import type { Answer, AnswerWatcher, ClientRequest, Headers, RepeatableBody } from './message.ts';
 import type { Sending, UpstreamNetwork } from './network.ts';
 import type { ProcessGroup } from './process-group.ts';
@@ -26,6 +26,7 @@ export {
   type ExtensionPoint,
   type PluginServices,
   type Service,
+  type StoreState,
 } from './extensions.ts';
 export type { Clock, Log, Random } from './host-tools.ts';
 export type { AnswerWatcher } from './message.ts';
@@ -312,8 +313,11 @@ export interface Host extends ExtensionHost {
   provide<T>(service: Service<T>, value: T): void;
   /** Every endpoint of the gateway; complete from `start` on. */
   endpoints(): readonly Endpoint[];
-  /** Repeats the work while serving; errors are logged. */
-  every(intervalMs: number, name: string, work: () => void | Promise<void>): void;
+  /**
+   * Repeats the work while serving. Failures are one line when they begin, one a minute, and one at their end: a round that has nothing
+   * to do returns no promise, or `idle`, which is no success.
+   */
+  every(intervalMs: number, name: string, work: RegularWork): void;
   /**
    * Runs a request that did not come over HTTP through the whole chain, and resolves with its answer's head. Rejects for an
    * address without an endpoint, and when the request is given up before its answer. While serving.

@@ -15,8 +15,8 @@ export interface Random {
 }
 
 /**
- * pino's shape: fields first, then a message. A message with a transient `error` is logged at once, then every 30 seconds
- * while it repeats; a line with that message in its field `ends` reports that the failure is over.
+ * pino's shape: fields first, then a message. A message with a transient `error` is logged at once, then once a minute while it
+ * repeats. One with an error that belongs to an outage (`outage.ts`) is not logged: the outage has lines of its own.
  */
 export interface Log {
   debug(fields: object, message: string): void;
@@ -29,3 +29,7 @@ export interface Log {
    */
   record(message: string, json: string): void;
 }
+
+/** What is done every so often. It returns no promise, or one of `'idle'`, when there was nothing to do. */
+// biome-ignore lint/suspicious/noConfusingVoidType: most works say nothing of their rounds.
+export type RegularWork = () => void | Promise<unknown>;

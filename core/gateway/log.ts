@@ -4,6 +4,7 @@ import { write, writeSync } from 'node:fs';
 import pino from 'pino';
 import { isPassing } from '../contract/errors.ts';
 import type { Clock, Log } from '../contract/host-tools.ts';
+import { outageOf } from '../contract/outage.ts';
 import { maskSecrets } from '../contract/secret.ts';
 import { systemClock } from './system.ts';
 
@@ -27,12 +28,12 @@ export function describeError(error: unknown): unknown {
   };
 }
 
-const repeatAfterMs = 30_000;
+const repeatAfterMs = 60_000;
 /** Longer than any pause between two tries of what fails: a failure after it belongs to another outage. */
 const quietMs = 6_000;
 const mostSentences = 500;
 
-/** Transient failures repeat many times a second: each message is logged at once, then every 30 seconds with a count. */
+/** Transient failures repeat many times a second: each message is logged at once, then once a minute with a count. */
 class Repetitions {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #told = new Map<string, { at: number; lastAt: number; times: number }>();
@@ -54,11 +55,6 @@ class Repetitions {
     if (this.#told.size >= mostSentences) this.#told.clear();
     this.#told.set(sentence, { at: now, lastAt: now, times: 0 });
     return earlier?.times ?? 0;
-  }
-
-  /** The next one belongs to another outage. */
-  end(sentence: string): void {
-    this.#told.delete(sentence);
   }
 }
 
@@ -166,9 +162,13 @@ export function createLog(
       serializers: { error: describeError },
       hooks: {
         logMethod([fields, sentence], method) {
-          const { error, ends, work = '' } = fields as { error?: unknown; ends?: string; work?: string };
-          if (ends !== undefined) repetitions.end(`${ends} ${work}`);
-          const leftOut = isPassing(error) ? repetitions.next(`${sentence} ${work}`) : 0;
+          const { error, work = '', outage } = fields as { error?: unknown; work?: string; outage?: true };
+          const belongsTo = outage === undefined && error !== undefined ? outageOf(error) : undefined;
+          if (belongsTo !== undefined) {
+            belongsTo.failed(error, false);
+            return;
+          }
+          const leftOut = outage === undefined && isPassing(error) ? repetitions.next(`${sentence} ${work}`) : 0;
           if (leftOut === undefined) return;
           method.call(this, leftOut === 0 ? fields : { ...(fields as object), times: leftOut }, sentence as string);
         },

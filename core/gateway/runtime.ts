@@ -2,7 +2,8 @@
 
 import type { Endpoint, Host, Notice, Plugin, PluginInstance, Service } from '../contract/contract.ts';
 import type { Extension, ExtensionPoint } from '../contract/extensions.ts';
-import type { Clock, Log, Random } from '../contract/host-tools.ts';
+import type { Clock, Log, Random, RegularWork } from '../contract/host-tools.ts';
+import { Outage } from '../contract/outage.ts';
 import { alone, ownDirectory, type ProcessGroup } from '../contract/process-group.ts';
 import { type BodyLimits, BodyReader } from '../http/body.ts';
 import { compileChain, type InstalledPlugin } from '../http/chain.ts';
@@ -16,8 +17,6 @@ import { Extensions, Services } from './extensions.ts';
 import { implausible } from './implausible.ts';
 import { createLog, type LevelledLog } from './log.ts';
 import { systemClock, systemRandom, uuidMaker } from './system.ts';
-
-const workFailed = 'regular work failed';
 
 export interface GatewayRuntimeOptions {
   /** `serve`: the gateway serves requests. `command`: one command runs. `check`: nothing is opened, written or sent. */
@@ -148,25 +147,9 @@ export class GatewayRuntime {
     };
   }
 
-  /** A run is skipped while the previous one still runs. */
-  #every(intervalMs: number, name: string, work: () => void | Promise<void>): void {
+  #every(intervalMs: number, name: string, work: RegularWork): void {
     if (this.mode !== 'serve') return;
-    let running = false;
-    let failed = false;
-    const timer = setInterval(async () => {
-      if (running) return;
-      running = true;
-      try {
-        await work();
-        if (failed) this.log.info({ work: name, ends: workFailed }, 'regular work succeeds again');
-        failed = false;
-      } catch (error) {
-        failed = true;
-        this.log.error({ error, work: name }, workFailed);
-      } finally {
-        running = false;
-      }
-    }, intervalMs);
+    const timer = setInterval(regularWork(this, name, work), intervalMs);
     timer.unref();
     this.#timers.add(timer);
   }
@@ -285,5 +268,39 @@ function serverLimits(limits: GatewaySettings['server']): ServerLimits {
     idleFrameAfterMs: limits.idle_frame,
     proxies: trustedProxies(limits.trusted_proxies),
     allowedOrigins: limits.cors.origins,
+  };
+}
+
+/** A round, which is skipped while the previous one still runs. */
+export function regularWork(
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  name: string,
+  work: RegularWork,
+): () => Promise<void> {
+  const outage = new Outage({
+    clock,
+    log,
+    began: 'regular work failed',
+    over: 'regular work succeeds again',
+    fields: { work: name },
+  });
+  let isRunning = false;
+  /** The last failure came after the work had returned its promise. */
+  let hasFailedLater = false;
+  return async () => {
+    if (isRunning) return;
+    isRunning = true;
+    let isLater = false;
+    try {
+      const round = work();
+      isLater = round !== undefined;
+      const isIdle = isLater ? (await round) === 'idle' : hasFailedLater;
+      if (!isIdle) outage.succeeded();
+    } catch (error) {
+      hasFailedLater = isLater;
+      outage.failed(error);
+    } finally {
+      isRunning = false;
+    }
   };
 }

@@ -71,11 +71,11 @@ async function setUpAlerts(host: Host, written: AlertsConfig): Promise<PluginIns
     openAlertAdmin(host.clock, rows, () => config),
   );
   let lookedAt = host.clock.monotonic();
-  const lookWhenDue = async () => {
+  const lookWhenDue = () => {
     const now = host.clock.monotonic();
-    if (now - lookedAt < config.every) return;
+    if (now - lookedAt < config.every) return undefined;
     lookedAt = now;
-    await engine.look();
+    return engine.look();
   };
   const isProvided = (service: Service<unknown>) => host.find(service) !== undefined;
   const problems = (of: AlertsConfig) =>

@@ -16,9 +16,12 @@ export class LastUsed {
     if (this.#pending.size < maxPending || this.#pending.has(keyId)) this.#pending.set(keyId, atMs);
   }
 
-  /** Writes pending uses. If the database fails, they stay pending and the error is thrown. */
-  async flush(): Promise<void> {
-    if (this.#pending.size === 0) return;
+  /** Writes pending uses; undefined: there are none. If the database fails, they stay pending and the error is thrown. */
+  flush(): Promise<void> | undefined {
+    return this.#pending.size === 0 ? undefined : this.#write();
+  }
+
+  async #write(): Promise<void> {
     const uses = this.#pending;
     this.#pending = new Map();
     try {

@@ -59,7 +59,7 @@ export class Live {
 
   start(): void {
     this.#parts.host.every(tickMs, 'tell live pages', () => this.#tick());
-    this.#parts.host.every(checkMs, 'check live pages', () => this.#check());
+    this.#parts.host.every(checkMs, 'check live pages', () => (this.#clients.size === 0 ? undefined : this.#check()));
   }
 
   /** Pages connect to another process, or ask by themselves. */
@@ -123,8 +123,11 @@ export class Live {
   }
 
   /** One look for all pages together. */
-  async #tick(): Promise<void> {
-    if (this.#ticking || this.#clients.size === 0) return;
+  #tick(): Promise<void> | undefined {
+    return this.#ticking || this.#clients.size === 0 ? undefined : this.#beat();
+  }
+
+  async #beat(): Promise<void> {
     this.#ticking = true;
     try {
       for (const [client, message] of await this.#pulse.beat([...this.#clients])) send(client, message);

@@ -10,6 +10,7 @@ import {
   type Host,
   type Notice,
   type PluginInstance,
+  type StoreState,
 } from '../../core/contract/contract.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
@@ -59,7 +60,7 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
   const key = await loadKey(host, rows, config.secret);
   const directory = join(host.commonDirectory, 'files', host.schema);
   const processes = () => host.find(ledger)?.processes;
-  const store = await openStore(directory, config);
+  const store = await openStore(directory, config, host);
   const incoming = new Incoming(directory, incomingOptions(config), host.random);
   if (host.mode !== 'check') await incoming.open();
   const keeper = keeperOf(host, config, directory, { rows, store, incoming });
@@ -69,7 +70,7 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
   const rooms = { files: keeper, rows: uploads, store };
   host.provide(uploadedFiles, uploadsOf(host, config, directory, origin, rooms));
   host.provide(fileAdmin, openFileAdmin({ rows, uploads, clock: host.clock }));
-  host.provide(fileStatistics, { keptBytes: () => rows.room.keptBytes() });
+  host.provide(fileStatistics, { keptBytes: () => rows.room.keptBytes(), isBucketHealthy: () => store.healthy?.() });
   host.provide(files, {
     ensureRoom: (accountId) => keeper.ensureRoom(accountId),
     keep: (content, kind, owner, signal) => keeper.keep(content, kind, owner, signal),
@@ -88,6 +89,7 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
     commands: commandsOf(host, rows),
     notices: () => noticesOf(config, db.shared === true && processes() === undefined),
     problems: () => problemsOf(config, processes()),
+    stores: () => storesOf(store),
     async start() {
       host.every(sweepIntervalMs, 'sweep files', async () => void (await keeper.sweep()));
       host.every(leftoversIntervalMs, 'remove what fetching left', () => incoming.removeLeftovers(host.clock.now()));
@@ -101,6 +103,10 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
       store.close();
     },
   };
+}
+
+function storesOf({ healthy }: ByteStore): Record<string, StoreState> {
+  return healthy === undefined ? {} : { bucket: healthy() ? 'ok' : 'away' };
 }
 
 /** Keeps addresses valid after a restart, and on every host that shares the database. */
@@ -206,8 +212,12 @@ function problemsOf(config: FilesConfig, processes = 1): Fault[] {
 }
 
 /** The S3 client is loaded only if a bucket is configured. */
-export async function openStore(directory: string, config: FilesConfig): Promise<ByteStore> {
+export async function openStore(
+  directory: string,
+  config: FilesConfig,
+  host: Pick<Host, 'clock' | 'log' | 'every'>,
+): Promise<ByteStore> {
   if (config.s3.bucket === '') return openDisk(directory);
   const { openBucket } = await import('./s3.ts');
-  return openBucket(directory, config.s3);
+  return openBucket(directory, config.s3, host);
 }

@@ -117,9 +117,14 @@ export class Calls {
   }
 
   /** Renews this process's calls, so that other processes do not treat them as abandoned. */
-  async renew(): Promise<void> {
+  renew(): Promise<void> | undefined {
     const calls = [...this.#entries.values()].map(({ call }) => call);
-    if (calls.length > 0) await this.#options.rows.renew(calls);
+    return calls.length === 0 ? undefined : this.#options.rows.renew(calls);
+  }
+
+  /** Whether the ends of calls wait to be written. */
+  get waits(): boolean {
+    return this.#flushing !== undefined || this.#entries.values().some(({ ending }) => ending !== undefined);
   }
 
   #answerOf({ call, startedAt, ending }: Entry, asked: KeyedCall): EarlierAnswer {

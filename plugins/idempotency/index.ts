@@ -94,7 +94,7 @@ export async function setUpIdempotency(
     },
     async start() {
       left = await rows.findRunning();
-      host.every(flushIntervalMs, 'keep answers of keyed calls', () => calls.flush());
+      host.every(flushIntervalMs, 'keep answers of keyed calls', () => (calls.waits ? calls.flush() : undefined));
       host.every(renewIntervalMs, 'renew keyed calls', () => calls.renew());
       host.every(expiryIntervalMs, 'forget old keys', () => rows.deleteExpired());
     },

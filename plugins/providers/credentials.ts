@@ -132,8 +132,7 @@ class Computed implements ComputedAuth {
   }
 
   #noteSuccess(name: string): void {
-    if (this.#failing.delete(name))
-      this.#log.info({ credential: name, ends: unusable }, 'a credential is usable again');
+    if (this.#failing.delete(name)) this.#log.info({ credential: name }, 'a credential is usable again');
   }
 
   /** Logged once for each row of failures, which may be that of thousands of requests. */

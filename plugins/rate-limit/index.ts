@@ -163,9 +163,9 @@ function limiterOf(host: Host, memory: MemoryLimiter): Pick<Limiter, 'take'> {
   if (shared === undefined) return memory;
   const liveProcesses = new LiveProcesses(shared, host);
   host.every(LiveProcesses.intervalMs, 'count the processes that share limits', () => liveProcesses.heartbeat());
-  const { clock, log } = host;
+  const { clock } = host;
   const counted = new CountedLimiter(shared, `${host.schema}:limits:`);
-  return new SharedLimiter({ counted, memory, processes: () => liveProcesses.processes, clock, log });
+  return new SharedLimiter({ counted, memory, processes: () => liveProcesses.processes, clock });
 }
 
 /** Without shared counters, every process grants the full limit. */

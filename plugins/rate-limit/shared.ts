@@ -1,5 +1,5 @@
 /** Uses shared counters while they respond, and this process's share of each limit while they do not. */
-import type { Clock, Log } from '../../core/contract/host-tools.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
 import type { Demand, Limiter, Verdict } from './limiter.ts';
 import type { MemoryLimiter } from './memory.ts';
 
@@ -13,7 +13,6 @@ export interface SharedLimiterOptions {
   /** Number of processes that share the limits, as far as known; at least 1. */
   readonly processes: () => number;
   readonly clock: Clock;
-  readonly log: Log;
 }
 
 /**
@@ -39,8 +38,8 @@ export class SharedLimiter {
       const verdict = await this.#options.counted.take(id, demands);
       this.#succeeded();
       return { ...verdict, by: this.#resilient };
-    } catch (error) {
-      this.#failed(error);
+    } catch {
+      this.#failed();
       return this.#takeShare(id, demands);
     }
   }
@@ -75,26 +74,19 @@ export class SharedLimiter {
     try {
       await work(this.#options.counted);
       this.#succeeded();
-    } catch (error) {
-      this.#failed(error);
+    } catch {
+      this.#failed();
     }
   }
 
   #succeeded(): void {
-    if (this.isOpen) this.#options.log.info({}, 'shared rate counters are available again');
     this.#failures = 0;
   }
 
-  #failed(error: unknown): void {
-    const wasOpen = this.isOpen;
+  /** The counters log by themselves that they do not answer. */
+  #failed(): void {
     this.#failures += 1;
-    if (!this.isOpen) return;
-    this.#retryAt = this.#options.clock.monotonic() + openMs;
-    if (!wasOpen)
-      this.#options.log.warn(
-        { error },
-        'shared rate counters are unavailable: this process applies its share of the limits',
-      );
+    if (this.isOpen) this.#retryAt = this.#options.clock.monotonic() + openMs;
   }
 }
 

@@ -1,9 +1,11 @@
 /** Connections to Postgres for drizzle, on a pool of drivers; `driver.ts` says what values look like that come back. */
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type { Sql } from 'postgres';
+import type { Outage } from '../../core/contract/outage.ts';
 import type { Orm } from '../common/domain/database.ts';
 import { type DriverOptions, openLocalDriver } from './driver.ts';
-import { Pool, type Rows, type Runner } from './pool.ts';
+import { isAway } from './passing.ts';
+import { Pool, type Rows, type Runner, type Statement } from './pool.ts';
 import { openThreadDriver } from './thread.ts';
 
 /** Statements are prepared on each connection, up to so many; it saves a round trip for each call. */
@@ -28,6 +30,8 @@ export interface ConnectOptions extends DriverOptions {
   readonly openDeadlineMs?: number;
   /** Longest time until a later answer; default 45 s. */
   readonly deadlineMs?: number;
+  /** What the errors of a database that does not answer belong to. */
+  readonly outage?: Outage;
 }
 
 /** Opens nothing yet: the first statement does. */
@@ -40,10 +44,14 @@ export function connect(options: ConnectOptions): Connection {
     openDeadlineMs: options.openDeadlineMs ?? openDeadlineMs,
   });
   const known = new Set<string>();
+  const noted = <T>(answer: Promise<T>): Promise<T> =>
+    answer.catch((error: unknown) => {
+      throw isAway(error) ? (options.outage?.mark(error) ?? error) : error;
+    });
   const client: DrizzleClient = {
-    ...clientOf(pool, known, 0),
+    ...clientOf({ run: (statement: Statement) => noted(pool.run(statement)) }, known, 0),
     options: { parsers: {}, serializers: {} },
-    begin: (work) => pool.transaction((runner) => work(clientOf(runner, known, 0))),
+    begin: (work) => noted(pool.transaction((runner) => work(clientOf(runner, known, 0)))),
   };
   return {
     orm: drizzle(client as unknown as Sql) as unknown as Orm,

@@ -5,6 +5,7 @@ import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/pg-proxy';
 import type { Host } from '../../core/contract/contract.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
+import { Outage } from '../../core/contract/outage.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
 import { Changes, heardPollIntervalMs, pollIntervalMs, pruneIntervalMs } from './changes.ts';
 import { type Connection, type ConnectOptions, connect, describeUrl } from './connect.ts';
@@ -22,7 +23,6 @@ const stuckAfterMs = 5_000;
 const pollDeadlineMs = 3_000;
 const listenIntervalMs = 1_000;
 const defaultStartTimeoutMs = 60_000;
-const noAnswer = 'the database does not answer';
 
 export interface DatabaseOptions {
   /** `embedded` or a `postgres://` URL. */
@@ -54,7 +54,8 @@ export interface OpenedDatabase extends Database {
 /** Connects, makes what the schema lacks, and begins to listen to changes while serving. */
 export async function openDatabase(host: Host, options: DatabaseOptions): Promise<OpenedDatabase> {
   const { schema } = host;
-  const source = await openSource(host, options);
+  const outage = outageOfDatabase(host);
+  const source = await openSource(host, options, outage);
   const { orm } = source.connection;
   const waiting = new StartWait({ name: source.name, limitMs: startLimit(host, options), log: host.log });
   const channel = channelOf(schema);
@@ -71,12 +72,13 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
     throw error;
   }
   const health = new Health(host, {
+    outage,
     work: () => changes.poll(),
     recovered: () => source.connection.renew(pollDeadlineMs),
   });
   const poll = () => void health.poll();
   const notify = () => changes.wake();
-  const listener = new Listener({ driver: source.options, channel, onNotice: poll, notify, log: host.log });
+  const listener = new Listener({ driver: source.options, channel, onNotice: poll, notify, log: host.log, outage });
   host.every(pollIntervalMs, 'poll for changes', regularPoll(host.clock, { changes, health, listener }));
   const { notifier: bell } = options;
   bell?.subscribe(channel, poll);
@@ -105,6 +107,11 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
       await source.close();
     },
   };
+}
+
+function outageOfDatabase({ clock, log }: Host): Outage {
+  const [began, over] = ['the database does not answer', 'the database answers again'];
+  return new Outage({ clock, log, began, over, fields: { store: 'database' } });
 }
 
 /** Somebody may only have set the address of a server: accounts and balances would seem to be gone. */
@@ -202,11 +209,17 @@ interface Source {
   close(): Promise<void>;
 }
 
-async function openSource(host: Host, options: DatabaseOptions): Promise<Source> {
+async function openSource(host: Host, options: DatabaseOptions, outage: Outage): Promise<Source> {
   const { database, maxConnections, startTimeoutMs = defaultStartTimeoutMs } = options;
   const threaded = host.mode === 'serve';
   const applicationName = `model-gateway ${host.mode === 'serve' ? '' : 'command '}${host.gateway}`;
-  const common = { maxConnections, applicationName, threaded, ...(threaded ? {} : { openDeadlineMs: startTimeoutMs }) };
+  const common = {
+    maxConnections,
+    applicationName,
+    threaded,
+    outage,
+    ...(threaded ? {} : { openDeadlineMs: startTimeoutMs }),
+  };
   if (database !== 'embedded') {
     const name = describeUrl(database);
     const options = { ...common, target: { url: database } };
@@ -264,6 +277,7 @@ async function gatewayBeside(orm: Orm): Promise<string | undefined> {
 }
 
 interface HealthOptions {
+  readonly outage: Outage;
   readonly work: () => Promise<void>;
   /** Called when the database answers again after a failure. */
   readonly recovered: () => void;
@@ -293,7 +307,6 @@ class Health {
     return since !== undefined && this.#host.clock.monotonic() - since > stuckAfterMs;
   }
 
-  /** Logs when health changes, not each failure. */
   poll(): Promise<void> {
     // What has come meanwhile may not be in what is being read.
     this.#again = true;
@@ -310,20 +323,18 @@ class Health {
   }
 
   async #poll(): Promise<void> {
-    const { log, clock } = this.#host;
-    this.#unansweredSince ??= clock.monotonic();
+    const { outage, work, recovered } = this.#options;
+    this.#unansweredSince ??= this.#host.clock.monotonic();
     try {
-      await this.#options.work();
-      if (this.#failed || this.#isStuck()) {
-        log.info({ ends: noAnswer }, 'the database answers again');
-        this.#options.recovered();
-      }
+      await work();
+      outage.succeeded();
+      if (this.#failed || this.#isStuck()) recovered();
       this.#failed = false;
       this.#unansweredSince = undefined;
     } catch (error) {
       // One connection without an answer may be that connection's fault: the next poll opens another.
       if (isSilence(error) && !this.#isStuck()) return;
-      if (!this.#failed) log.error({ error }, noAnswer);
+      outage.failed(error);
       this.#failed = true;
     }
   }

@@ -1,8 +1,9 @@
 /** Wakes the reader of changes as soon as one is committed: a connection of its own that listens to notifications. */
 import { createHash } from 'node:crypto';
 import type { Log } from '../../core/contract/host-tools.ts';
+import type { Outage } from '../../core/contract/outage.ts';
 import { type DriverOptions, openLocalDriver } from './driver.ts';
-import { marked } from './passing.ts';
+import { isAway, marked } from './passing.ts';
 import type { Driver } from './pool.ts';
 
 const closeTimeoutSeconds = 1;
@@ -21,6 +22,8 @@ export interface ListenerOptions {
   /** Notifies the channel by another connection. */
   readonly notify: () => Promise<unknown>;
   readonly log: Log;
+  /** What a connection that cannot be made belongs to. */
+  readonly outage?: Outage;
 }
 
 /**
@@ -61,7 +64,7 @@ export class Listener {
   }
 
   async #open(): Promise<void> {
-    const { channel, log, onNotice } = this.#options;
+    const { channel, log, onNotice, outage } = this.#options;
     const { target, applicationName } = this.#options.driver;
     const driver: Driver = openLocalDriver(
       { target, applicationName: `${applicationName} changes`, onNotify: () => this.#heard(driver) },
@@ -77,7 +80,9 @@ export class Listener {
       // Reads what was announced before the LISTEN.
       onNotice();
     } catch (error) {
-      if (!this.#failed) log.warn({ error: marked(error) }, 'changes cannot be listened to; they are polled');
+      const shown = marked(error);
+      if (isAway(error)) outage?.mark(shown);
+      if (!this.#failed) log.warn({ error: shown }, 'changes cannot be listened to; they are polled');
       this.#failed = true;
       if (this.#driver === driver) this.#lose();
       await driver.end(0).catch(() => undefined);

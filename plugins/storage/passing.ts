@@ -41,6 +41,12 @@ export function marked(error: unknown): unknown {
   return passes && error instanceof Error ? markPassing(error) : error;
 }
 
+/** Whether the database does not answer, unlike failures of one statement, such as a deadlock. */
+export function isAway(error: unknown): boolean {
+  const { code } = Object(error) as { code?: unknown };
+  return typeof code === 'string' && (reasons.has(code) || code === 'UNAVAILABLE' || code.startsWith('08'));
+}
+
 /** The pool's own error: the statement was not run, or it is unknown whether it was. */
 export function unavailable(message: string, code = 'UNAVAILABLE'): Error {
   return markPassing(Object.assign(new Error(message), { code }));

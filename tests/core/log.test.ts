@@ -5,8 +5,11 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DrizzleQueryError } from 'drizzle-orm';
 import { markPassing } from '../../core/contract/errors.ts';
+import type { RegularWork } from '../../core/contract/host-tools.ts';
+import { Outage } from '../../core/contract/outage.ts';
 import { maskSecrets } from '../../core/contract/secret.ts';
 import { createLog, describeError } from '../../core/gateway/log.ts';
+import { regularWork } from '../../core/gateway/runtime.ts';
 import { fc } from '../helpers/properties.ts';
 
 const secrets = [
@@ -91,34 +94,144 @@ async function failing(cause: Error): Promise<Error> {
   return new DrizzleQueryError('insert into t\nvalues ($1)', ['the\npepper\n    at home'], cause);
 }
 
-test('a failure that passes is told at once and then twice a minute, by its sentence and work, without a stack', () => {
-  const lines: string[] = [];
-  let now = 0;
-  const log = createLog('info', (line) => void lines.push(line), undefined, { monotonic: () => now });
+test('a failure that passes is logged at once and then once a minute, by its sentence and work, without a stack', () => {
+  const { lines, log, at } = clockedLog();
   const away = new DrizzleQueryError('select 1', [], markPassing(Object.assign(new Error('gone'), { code: 'EPIPE' })));
-  for (; now < 60_000; now += 250) {
-    log.error({ error: away, work: 'write rows' }, 'regular work failed');
+  for (let now = 0; now < 120_000; now += 250) {
+    at(now);
+    log.error({ error: away, work: 'write rows' }, 'an answer could not be kept');
     log.warn({ error: away }, 'a key could not be read');
     log.warn({ error: new Error('another') }, 'this does not pass');
   }
-  const told = lines.splice(0).map((line) => JSON.parse(line) as Record<string, unknown>);
-  assert.equal(told.filter(({ msg }) => msg === 'this does not pass').length, 240);
-  const failures = told.filter(({ msg }) => msg !== 'this does not pass');
+  assert.equal(lines().filter(({ msg }) => msg === 'this does not pass').length, 480);
   const error = { name: 'Error', message: 'gone', code: 'EPIPE' };
   assert.deepEqual(
-    failures.map(({ msg, error, times }) => ({ msg, error, times })),
-    [undefined, 119].flatMap((times) => [
-      { msg: 'regular work failed', error, times },
+    lines()
+      .filter(({ msg }) => msg !== 'this does not pass')
+      .map(({ msg, error, times }) => ({ msg, error, times })),
+    [undefined, 239].flatMap((times) => [
+      { msg: 'an answer could not be kept', error, times },
       { msg: 'a key could not be read', error, times },
     ]),
   );
-  log.error({ error: away, work: 'read rows' }, 'regular work failed');
-  now += 8_000;
-  log.error({ error: away, work: 'write rows' }, 'regular work failed');
-  log.info({ ends: 'regular work failed', work: 'write rows' }, 'regular work succeeds again');
-  log.error({ error: away, work: 'write rows' }, 'regular work failed');
-  log.error({ error: away, work: 'write rows' }, 'regular work failed');
-  assert.equal(lines.length, 4, 'other work, and another outage, are told at once');
+});
+
+/** The lines so far, and a log whose time is set by hand. */
+function clockedLog() {
+  const written: string[] = [];
+  let now = 0;
+  const clock = { now: () => now, monotonic: () => now };
+  const log = createLog('info', (line) => void written.push(line), undefined, clock);
+  const at = (ms: number) => {
+    now = ms;
+  };
+  const lines = () => written.map((line) => JSON.parse(line) as Record<string, unknown>);
+  return { lines, log, clock, at };
+}
+
+test('an outage of a store is one line at its begin, one a minute and one at its end, whatever fails meanwhile', () => {
+  const { lines, log, clock, at } = clockedLog();
+  const outage = new Outage({
+    clock,
+    log,
+    began: 'the shelf is away',
+    over: 'the shelf is back',
+    fields: { store: 'shelf' },
+  });
+  const failure = () => new DrizzleQueryError('select 1', [], outage.mark(markPassing(new Error('gone'))));
+  const rounds = ['write rows', 'read rows'].map((name) =>
+    regularWork({ clock, log }, name, () => {
+      throw failure();
+    }),
+  );
+  for (let now = 0; now < 150_000; now += 250) {
+    at(now);
+    log.warn({ error: failure() }, 'a key could not be read');
+    for (const round of rounds) void round();
+    outage.failed(failure());
+  }
+  outage.succeeded();
+  outage.succeeded();
+  assert.deepEqual(
+    lines().map(({ msg, level, store, failures, seconds }) => ({ msg, level, store, failures, seconds })),
+    [
+      { msg: 'the shelf is away', level: 'error', failures: undefined, seconds: undefined },
+      { msg: 'the shelf is away', level: 'error', failures: 961, seconds: 60 },
+      { msg: 'the shelf is away', level: 'error', failures: 1_921, seconds: 120 },
+      { msg: 'the shelf is back', level: 'info', failures: 2_400, seconds: 150 },
+    ].map((line) => ({ ...line, store: 'shelf' })),
+  );
+});
+
+test('a store that fails now and then while its watch succeeds is a line a minute at most; one that is watched to fail again is one at once', () => {
+  const { lines, log, clock, at } = clockedLog();
+  const outage = new Outage({ clock, log, began: 'away', over: 'back', fields: {} });
+  for (let now = 0; now < 60_000; now += 250) {
+    at(now);
+    log.warn({ error: outage.mark(new Error('gone')) }, 'a key could not be read');
+    outage.succeeded();
+  }
+  assert.deepEqual(
+    lines().map(({ msg }) => msg),
+    ['away', 'back'],
+  );
+  outage.failed(new Error('gone'));
+  outage.succeeded();
+  assert.deepEqual(
+    lines().map(({ msg }) => msg),
+    ['away', 'back', 'away', 'back'],
+  );
+});
+
+test('a round with nothing to do is no success of regular work: it ends no outage', async () => {
+  const empty = {
+    'no promise': () => undefined,
+    'a promise of idle': async () => 'idle' as const,
+  };
+  for (const [kind, nothing] of Object.entries(empty)) {
+    const { lines, log, clock, at } = clockedLog();
+    let next: RegularWork = async () => {};
+    const round = regularWork({ clock, log }, 'write rows', () => next());
+    const fails = async () => {
+      throw new Error('broken');
+    };
+    for (let now = 0; now < 100_000; now += 250) {
+      at(now);
+      next = now % 1_000 === 0 ? fails : nothing;
+      await round();
+    }
+    next = async () => {};
+    await round();
+    await round();
+    assert.deepEqual(
+      lines().map(({ msg, work }) => [msg, work]),
+      ['failed', 'failed', 'succeeds again'].map((end) => [`regular work ${end}`, 'write rows']),
+      kind,
+    );
+  }
+});
+
+test('regular work that fails at once and then does not has succeeded, and a running round is not overtaken', async () => {
+  const { lines, log, clock } = clockedLog();
+  let fails = true;
+  const sweep = regularWork({ clock, log }, 'sweep', () => {
+    if (fails) throw new Error('broken');
+  });
+  await sweep();
+  fails = false;
+  await sweep();
+  assert.deepEqual(
+    lines().map(({ msg }) => msg),
+    ['regular work failed', 'regular work succeeds again'],
+  );
+  let rounds = 0;
+  const slow = regularWork({ clock, log }, 'slow', () => {
+    rounds += 1;
+    return new Promise<void>(() => {});
+  });
+  void slow();
+  await slow();
+  assert.equal(rounds, 1);
 });
 
 test('a reader that falls behind gets whole lines and the number of dropped ones; memory stays bounded', async () => {

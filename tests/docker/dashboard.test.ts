@@ -2,10 +2,13 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { parse } from 'yaml';
-import { type House, startHouse } from '../end-to-end/house.ts';
+import { database } from '../../plugins/common/domain/database.ts';
+import { type Customer, type House, startHouse } from '../end-to-end/house.ts';
 import { databaseUrl } from '../helpers/database.ts';
 import { freePort } from '../helpers/free-port.ts';
+import { until } from '../helpers/until.ts';
 
 interface Dashboard {
   readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
@@ -22,6 +25,7 @@ let house: House;
 /** Label names by metric. */
 let told: Map<string, Set<string>>;
 let page: string;
+let customerKey: string;
 
 before(async () => {
   const port = await freePort();
@@ -42,6 +46,7 @@ before(async () => {
     },
   });
   const customer = await house.customer();
+  customerKey = customer.key;
   const poor = await house.customer({ nanoUsd: 1n });
   await house.call(customer, 'chat', { model: 'sandbox', prompt: '[[sandbox: tokens=20]]', stream: true });
   await house.call(customer, 'messages', { model: 'sandbox', prompt: '[[sandbox: tokens=30]]' });
@@ -180,4 +185,37 @@ async function spender(): Promise<{ accountId: string; key: string } | undefined
 test('the chart scales by a metric that is there', () => {
   const [, name] = /metric: \{ name: (\w+) \}/.exec(readFileSync('docker/helm/templates/availability.yaml', 'utf8'))!;
   assert.ok(told.has(name!));
+});
+
+test('statements that fail are one line for each regular work, and one when it has succeeded: never an empty round', async () => {
+  const { lines } = house.gateway;
+  const from = lines.length;
+  const told = () =>
+    lines
+      .slice(from)
+      .map((line) => JSON.parse(line) as { msg: string; work?: string; error?: { message?: string } })
+      .filter(({ msg }) => /^regular work |^the ledger .*written/.test(msg));
+  const orm = house.gateway.gateway.find(database)!.orm as unknown as Record<string, unknown>;
+  const names = ['execute', 'transaction', 'select', 'insert', 'update', 'delete'];
+  for (const name of names)
+    orm[name] = () => {
+      throw new Error('the statement is broken');
+    };
+  const customer = { accountId: '', key: customerKey } as Customer;
+  for (let round = 0; round < 12; round++) {
+    await house.call(customer, 'chat', { model: 'sandbox', prompt: 'Hello' });
+    await pause(100);
+  }
+  const begun = told();
+  const works = begun.map(({ work, msg }) => work ?? msg);
+  assert.deepEqual(works, [...new Set(works)]);
+  assert.ok(works.includes('work on batches') && works.includes('the ledger could not be written'), `${works}`);
+  assert.ok(begun.every(({ msg }) => /failed$|could not be written$/.test(msg)));
+  for (const name of names) delete orm[name];
+  await until('the rows are written', () => {
+    const over = told().filter(({ msg }) => /again$/.test(msg));
+    return over.some(({ work }) => work === 'work on batches') && over.some(({ work }) => work === undefined);
+  });
+  const ends = told().flatMap(({ msg, work }) => (/again$/.test(msg) ? [work ?? msg] : []));
+  assert.deepEqual(ends, [...new Set(ends)]);
 });

@@ -14,6 +14,7 @@ import type {
 } from '../../core/contract/contract.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
 import type { Extension } from '../../core/contract/extensions.ts';
+import type { RegularWork } from '../../core/contract/host-tools.ts';
 import type { Answer, AnswerWatcher } from '../../core/contract/message.ts';
 import { alone } from '../../core/contract/process-group.ts';
 import type { TimelineEvent } from '../../plugins/common/domain/timeline.ts';
@@ -22,7 +23,7 @@ export interface FakeHost extends Host {
   /** Moves both clocks. */
   advance(milliseconds: number): void;
   readonly lines: { level: string; fields: object; message: string }[];
-  readonly intervals: { intervalMs: number; name: string; work: () => void | Promise<void> }[];
+  readonly intervals: { intervalMs: number; name: string; work: RegularWork }[];
 }
 
 /** Where a gateway takes orders of images and videos: without them, models of these kinds are not listed. */

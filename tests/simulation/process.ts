@@ -1,7 +1,7 @@
 /** One gateway process: the real limiter, billing, providers and routes on a simulated clock, disk and database. */
 
 import type { ContextKey, Endpoint, Host, Plugin, PluginInstance, Service } from '../../core/contract/contract.ts';
-import type { Log } from '../../core/contract/host-tools.ts';
+import type { Log, RegularWork } from '../../core/contract/host-tools.ts';
 import { alone } from '../../core/contract/process-group.ts';
 import { uuidMaker } from '../../core/gateway/system.ts';
 import { compileChain, type InstalledPlugin, type Run } from '../../core/http/chain.ts';
@@ -221,7 +221,7 @@ export class Process {
   }
 
   /** As the core does it: a run that takes longer than its interval is not overtaken. */
-  #every(intervalMs: number, name: string, work: () => void | Promise<void>): void {
+  #every(intervalMs: number, name: string, work: RegularWork): void {
     const { schedule, onWork } = this.#options;
     let isRunning = false;
     const again = () => schedule.after(intervalMs, this.life, name, tick);

@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock, Log } from '../../../core/contract/host-tools.ts';
+import { Outage } from '../../../core/contract/outage.ts';
 import type { PositionKeeper } from './position.ts';
 import { encodeRecords, type JournalRecord, lineBytes, putLine } from './records.ts';
 import { type Files, type Segment, segmentPath } from './segments.ts';
@@ -60,6 +61,7 @@ export class Journal {
   #current: { segment: Segment; descriptor: number } | undefined;
   /** A failed write may have left bytes behind the last record. */
   #torn = false;
+  readonly #outages: { readonly write: Outage; readonly sync: Outage };
   #writeFails = false;
   #syncFails = false;
   /** All records up to this sequence number are durable. */
@@ -75,6 +77,7 @@ export class Journal {
     this.#synced = options.next - 1;
     this.#syncer = new Syncer(options.files);
     this.#bytes = options.segments.reduce((sum, segment) => sum + segment.bytes, 0);
+    this.#outages = { write: outageOfDisk('written', options), sync: outageOfDisk('synced', options) };
   }
 
   readonly #writeTurn = (): void => {
@@ -147,7 +150,7 @@ export class Journal {
       return;
     }
     this.#pending = [];
-    if (this.#writeFails) this.#options.log.info({ bytes: this.#bytes }, 'the journal can be written again');
+    this.#outages.write.succeeded();
     this.#writeFails = false;
     this.#turn?.resolve();
     this.#turn = undefined;
@@ -178,7 +181,7 @@ export class Journal {
   }
 
   #fail(error: unknown): void {
-    if (!this.#writeFails) this.#options.log.error({ error }, 'the journal cannot be written: new calls are refused');
+    this.#outages.write.failed(error);
     this.#writeFails = true;
     if (this.#turn === undefined) return;
     this.#turn.failed = true;
@@ -242,15 +245,16 @@ export class Journal {
   }
 
   async #sync(): Promise<void> {
-    const { log, position } = this.#options;
+    const { position } = this.#options;
     const written = this.writtenSequence;
     try {
       await this.#syncer.sync();
       position?.noteSynced(written);
       this.#synced = written;
       this.#syncFails = false;
+      this.#outages.sync.succeeded();
     } catch (error) {
-      if (!this.#syncFails) log.error({ error }, 'the journal cannot be synced: new calls are refused');
+      this.#outages.sync.failed(error);
       this.#syncFails = true;
     }
   }
@@ -312,4 +316,9 @@ export class Journal {
     this.#current = undefined;
     this.#options.position?.close();
   }
+}
+
+function outageOfDisk(what: 'written' | 'synced', { clock, log }: JournalOptions): Outage {
+  const began = `the journal cannot be ${what}: new calls are refused`;
+  return new Outage({ clock, log, began, over: `the journal can be ${what} again`, fields: {} });
 }

@@ -1,5 +1,6 @@
 /** Applies the backlog to the database batch by batch, and refreshes cached balances from the database. */
 import type { Clock, Log } from '../../../core/contract/host-tools.ts';
+import { Outage } from '../../../core/contract/outage.ts';
 import type { Money } from '../../common/domain/money.ts';
 import { Pace } from '../../common/kit/pace.ts';
 import type { Funds } from '../grants/funds.ts';
@@ -11,7 +12,6 @@ import { FencedError } from './batch.ts';
 const longestPauseMs = 5_000;
 /** About the time between two batches under load. */
 export const beatMs = 250;
-const notWritten = 'the ledger could not be written';
 const nothingDue = Promise.resolve(true);
 
 export interface FlusherOptions {
@@ -32,6 +32,7 @@ export interface FlusherOptions {
 export class Flusher {
   readonly #options: FlusherOptions;
   readonly #pace: Pace;
+  readonly #outage: Outage;
   /** Accounts that another process may have changed since their balances were read. */
   readonly #stale = new Set<string>();
   /** Callers that wait for the next read, whether it succeeds or not. */
@@ -50,6 +51,9 @@ export class Flusher {
     this.#options = options;
     this.#pace = new Pace({ clock: options.clock, beatMs, fullBytes: batchBytes });
     this.#applied = options.applied;
+    const { clock, log } = options;
+    const [began, over] = ['the ledger could not be written', 'the ledger is written again'];
+    this.#outage = new Outage({ clock, log, began, over, fields: {} });
   }
 
   /** Whether another process has claimed the journal: from then on this one must not spend. */
@@ -124,7 +128,7 @@ export class Flusher {
         if (batch !== undefined) await this.#apply(batch);
         if (this.#stale.size > 0) await this.#reread();
       }
-      if (this.#failures > 0) this.#options.log.info({ ends: notWritten }, 'the ledger is written again');
+      this.#outage.succeeded();
       this.#failures = 0;
       return true;
     } catch (error) {
@@ -132,7 +136,7 @@ export class Flusher {
       this.#failures += 1;
       this.#fenced ||= error instanceof FencedError;
       this.#notBefore = clock.monotonic() + pauseMs;
-      this.#options.log.error({ error, backlog: backlog.rows, pauseMs }, notWritten);
+      this.#outage.failed(error);
       answer(this.#isRequested, false);
       return false;
     } finally {

@@ -76,9 +76,9 @@ export function openState(host: Host, config: StateConfig, protocol: Protocol): 
       issued.useDatabase(kept);
       conversations.useDatabase(kept);
       host.every(flushIntervalMs, 'write kept responses', async () => {
-        await store.flush();
-        await issued.flush();
-        await conversations.flush();
+        const stores = [store, issued, conversations].filter(({ waits }) => waits);
+        for (const each of stores) await each.flush();
+        return stores.length === 0 ? 'idle' : undefined;
       });
       host.every(expiryIntervalMs, 'delete expired responses', async () => {
         await store.deleteExpired();

@@ -71,6 +71,10 @@ export class IssuedIds {
     return found;
   }
 
+  get waits(): boolean {
+    return this.#queue?.waits === true;
+  }
+
   /** Writes pending records. */
   async flush(): Promise<void> {
     await this.#queue?.flush();

@@ -118,6 +118,10 @@ export class ResponseStore {
     await this.#database!.change(topic, key, (orm) => rows.delete(orm, accountId, id));
   }
 
+  get waits(): boolean {
+    return this.#queue?.waits === true;
+  }
+
   /** Writes pending records. */
   async flush(): Promise<void> {
     await this.#queue?.flush();

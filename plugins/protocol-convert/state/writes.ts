@@ -58,9 +58,14 @@ export class WriteQueue<Item> {
     this.#bytes -= this.#options.sizeOf(record);
   }
 
+  /** Whether `flush` has something to do. */
+  get waits(): boolean {
+    return this.#waiting.size > 0 || this.#flushing !== undefined;
+  }
+
   /** Writes all pending records. Rejects when the database fails; unwritten records stay pending. */
   flush(): Promise<void> {
-    if (this.#waiting.size === 0 && this.#flushing === undefined) return Promise.resolve();
+    if (!this.waits) return Promise.resolve();
     this.#flushing ??= this.#drain().finally(() => {
       this.#flushing = undefined;
     });

@@ -156,10 +156,10 @@ test('a full disk refuses, keeps every record for later, and leaves no torn line
   await journal.turn().promise;
   assert.equal(journal.accepting(), true);
   assert.deepEqual(read(directory), [progress(1), progress(2), progress(3)]);
-  // One line each for write and sync, not one for each try.
+  // One line each for write and sync at both ends, not one for each try.
   assert.deepEqual(
     host.lines.map(({ level }) => level),
-    ['error', 'error', 'info'],
+    ['error', 'error', 'info', 'info'],
   );
   await journal.close();
 });

@@ -14,6 +14,7 @@ import { configSchema } from '../../../plugins/files/config.ts';
 import { openStore } from '../../../plugins/files/index.ts';
 import { servingOf } from '../../../plugins/files/serving.ts';
 import { openDatabase } from '../../helpers/database.ts';
+import { fakeHost } from '../../helpers/fakes.ts';
 import { startBucket, type TestBucket } from '../../helpers/s3.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { mp4, never, openRooms, owner, png, type Rooms } from './setup.ts';
@@ -330,7 +331,7 @@ test('a file is sent to a bucket again where a connection breaks, and not where 
   context.after(() => server.close());
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const config = configSchema.parse({ s3: { ...bucket.settings, endpoint } });
-  const store = await openStore(directory, config);
+  const store = await openStore(directory, config, fakeHost());
   context.after(() => store.close());
   const details = { mediaType: 'video/mp4', bytes: mp4.length };
   await store.put('file_one', { path: 'incoming' }, details);

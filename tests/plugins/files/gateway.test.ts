@@ -9,6 +9,7 @@ import { database } from '../../../plugins/common/domain/database.ts';
 import { type Files, files, type KeptFile } from '../../../plugins/common/domain/stored-files.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import { startBucket, type TestBucket } from '../../helpers/s3.ts';
+import { startTcpProxy } from '../../helpers/tcp-proxy.ts';
 import { mp4, never, owner, png } from './setup.ts';
 
 const yaml = (section = '{}') =>
@@ -234,6 +235,45 @@ test('from a bucket the gateway gives bytes and ranges itself, or sends clients 
       assert.equal((await get(kept.address(id), { method: 'HEAD' })).status, 200);
     });
   } finally {
+    await bucket.close();
+  }
+});
+
+test('a bucket that is away is shown and told by one line at each end, and what needs it is a 503', async () => {
+  const bucket = await startBucket();
+  const { port } = new URL(bucket.settings.endpoint);
+  const way = await startTcpProxy(Number(port));
+  const settings = { ...bucket.settings, endpoint: `http://127.0.0.1:${way.port}` };
+  try {
+    await withGateway(`{ s3: ${JSON.stringify(settings)} }`, async (there, kept) => {
+      const stores = async () => ((await (await fetch(`${there.origin}/readyz`)).json()) as { stores: object }).stores;
+      const { id } = await kept.keep(mp4, 'video', owner(), never);
+      assert.deepEqual(await stores(), { database: 'ok', bucket: 'ok' });
+      way.lead(1);
+      way.cut();
+      for (let times = 0; times < 2; times++) {
+        const answer = await get(kept.address(id));
+        assert.equal(answer.status, 503);
+        assert.match(await answer.text(), /try again soon/);
+      }
+      assert.deepEqual(await stores(), { database: 'ok', bucket: 'away' });
+      way.lead(Number(port));
+      const again = await get(kept.address(id));
+      assert.equal(again.status, 200);
+      await again.arrayBuffer();
+      assert.deepEqual(await stores(), { database: 'ok', bucket: 'ok' });
+      const told = there.lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+      assert.deepEqual(
+        told.filter((message) => message.includes('bucket')),
+        ['the bucket of files does not answer', 'the bucket of files answers again'],
+      );
+      assert.deepEqual(
+        told.filter((message) => message.includes('failed')),
+        [],
+      );
+    });
+  } finally {
+    await way.close();
     await bucket.close();
   }
 });

@@ -11,7 +11,7 @@ function loadsClient(s3: object): boolean {
     registerHooks({ resolve(name, context, next) { found ||= name.startsWith('@aws-sdk/'); return next(name, context); } });
     const { openStore } = await import('./plugins/files/index.ts');
     const { configSchema } = await import('./plugins/files/config.ts');
-    (await openStore('/nonexistent', configSchema.parse({ s3: ${JSON.stringify(s3)} }))).close();
+    (await openStore('/nonexistent', configSchema.parse({ s3: ${JSON.stringify(s3)} }), { every() {} })).close();
     console.log(found);`;
   const answer = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
     encoding: 'utf8',

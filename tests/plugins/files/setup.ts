@@ -54,7 +54,7 @@ export async function openRooms(
 
   async function open(mixed: Partial<ByteStore> = {}): Promise<Rooms> {
     const rows = new FileRows(database, paying && (async (ids) => new Set(ids.filter((id) => paying.has(id)))));
-    const store = { ...(await openStore(directory, config)), ...mixed };
+    const store = { ...(await openStore(directory, config, host)), ...mixed };
     const guard = { allowPrivate: config.fetch.allow_private, maxBytes: config.file_limit };
     const { parallel, timeout: timeoutMs, attempts } = config.fetch;
     const incoming = new Incoming(directory, { guard, parallel, timeoutMs, attempts }, host.random);

@@ -115,7 +115,7 @@ export async function openTill(of?: Till, options: TillOptions = {}): Promise<Ti
         return endpoint.renderError!(error as GatewayError, exchange).status;
       }
     },
-    round: async () => host.intervals.find(({ name }) => name === 'look after payments')!.work(),
+    round: async () => void (await host.intervals.find(({ name }) => name === 'look after payments')!.work()),
     state: async () => (await desk.list(undefined, { limit: 2 })).rows[0]?.state,
     command: async (name, values) =>
       [...accounting.commands!, ...part.commands!].find((each) => each.name === name)!.run(values),

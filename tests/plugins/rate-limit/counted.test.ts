@@ -152,8 +152,8 @@ whereRedisIs('counters in a Redis', () => {
     t.after(() => shared.close());
     const host = fakeHost();
     const counted = new CountedLimiter(shared, 'away:');
-    const { clock, log } = host;
-    const limiter = new SharedLimiter({ counted, memory: new MemoryLimiter(clock), processes: () => 4, clock, log });
+    const { clock } = host;
+    const limiter = new SharedLimiter({ counted, memory: new MemoryLimiter(clock), processes: () => 4, clock });
     assert.equal((await limiter.take('before', [perMinute('a', 40)])).granted, true);
     own.pause();
     const delay = watchDelay();
@@ -221,8 +221,8 @@ whereRedisIs('counters in a Redis', () => {
     t.after(() => shared.close());
     const host = fakeHost();
     const counted = new CountedLimiter(shared, 'killed:');
-    const { clock, log } = host;
-    const limiter = new SharedLimiter({ counted, memory: new MemoryLimiter(clock), processes: () => 1, clock, log });
+    const { clock } = host;
+    const limiter = new SharedLimiter({ counted, memory: new MemoryLimiter(clock), processes: () => 1, clock });
     const first = await limiter.take('1', [perMinute('a', 5), slot('a', 2)]);
     await own.kill();
     for (let id = 0; id < 4; id++)

@@ -53,8 +53,8 @@ testOnServer('readyz is 200 within 5 s after a silent outage, and statements wor
   url.host = `127.0.0.1:${way.port}`;
   const schema = `silence_${randomBytes(6).toString('hex')}`;
   const gateway = await startGateway(
-    `gateway: test\nschema: ${schema}\nlisten: 127.0.0.1:0\nplugins: [storage, request-log, passthrough]\n` +
-      `storage: { database: "${url}", pool: 3 }\npassthrough: { upstream: "http://127.0.0.1:1" }\n`,
+    `gateway: test\nschema: ${schema}\nlisten: 127.0.0.1:0\nplugins: [storage, request-log, auth, plans, providers, models, idempotency, billing, route, protocol-convert, files, endpoints, batches, task-store, alerts, console]\n` +
+      `storage: { database: "${url}", pool: 3 }\nplans: { default: open, offers: { open: { price: 0 } } }\nproviders: { acme: { keys: k, speaks: { chat: "http://127.0.0.1:1/v1" } } }\nmodels: { m: { owned_by: a, targets: [acme], price: { input: 1, output: 1 }, created: 2026-01-01 } }\nfiles: { disk: shared }\n`,
   );
   const ready = async () => (await fetch(`${gateway.origin}/readyz`)).status;
   const store = gateway.gateway.find(database)!;
@@ -82,5 +82,10 @@ testOnServer('readyz is 200 within 5 s after a silent outage, and statements wor
     await store.orm.execute(sql`select 1`);
     // Far below the 45 s after which a statement without an answer is given up.
     assert.ok(performance.now() - since < 15_000);
+    const lines = gateway.lines.map((line) => JSON.parse(line) as { level: string; msg: string });
+    assert.deepEqual(
+      lines.filter(({ level, msg }) => /^(?:warn|error)$/.test(level) || /again$/.test(msg)).map(({ msg }) => msg),
+      ['the configuration has warnings', 'the database does not answer', 'the database answers again'],
+    );
   }
 });

@@ -19,6 +19,8 @@ export const batchStatistics = defineService<BatchStatistics>('batch statistics'
 export interface FileStatistics {
   /** Bytes of all files that are kept, of the whole gateway. */
   keptBytes(): Promise<number>;
+  /** Whether the bucket answers; undefined: there is none. */
+  isBucketHealthy(): boolean | undefined;
 }
 
 export const fileStatistics = defineService<FileStatistics>('file statistics');

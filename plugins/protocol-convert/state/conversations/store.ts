@@ -164,6 +164,10 @@ export class ConversationStore {
     return this.#ask((backend) => backend.deleteItem(accountId, id, itemId));
   }
 
+  get waits(): boolean {
+    return this.#queue.waits;
+  }
+
   /** Writes what waits. */
   flush(): Promise<void> {
     return this.#queue.flush();
