@@ -18,6 +18,7 @@ import {
 import {
   maxCount,
   type Price,
+  pictureTokens,
   pieceClasses,
   readCount,
   toolClasses,
@@ -175,6 +176,29 @@ test('the bound covers every split of the tokens into classes', () => {
       for (const tool of toolClasses)
         assert.ok(costBound(sum(input), sum(output), price, ratio) >= cost({ ...usage, [tool]: 1 }, price, ratio));
     }),
+  );
+});
+
+test('the bound of an answer of text covers text and the pictures of a tool, by the piece or by their tokens', () => {
+  fc.assert(
+    fc.property(
+      fc.tuple(counts, counts, counts),
+      fc.nat(4),
+      prices,
+      ratios,
+      ([input, output, reasoning], images, price, ratio) => {
+        const usage: Usage = { input, output, reasoning };
+        const drawn: Usage = price.image === undefined ? { output_image: images * pictureTokens } : { image: images };
+        const pieces = { tools: 0, images, seconds: 0, textOnly: true };
+        const bound = costBound(input, output + reasoning, price, ratio, pieces);
+        assert.ok(bound >= cost({ ...usage, ...drawn }, price, ratio));
+        // Without pictures, their price is none of the answer's.
+        const plain = { ...pieces, images: 0 };
+        const dearer = { ...price, output_image: 10n ** 12n, output_audio: 10n ** 12n };
+        const text = costBound(input, output + reasoning, price, ratio, plain);
+        assert.equal(costBound(input, output + reasoning, dearer, ratio, plain), text);
+      },
+    ),
   );
 });
 

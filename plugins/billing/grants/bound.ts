@@ -103,13 +103,15 @@ function beyondHold(model: Model, terms: OverdraftTerms, plan: PlanTerms): Money
   const { at, multipliers } = terms;
   const { stepTokens } = terms.rules;
   const longest = model.maxOutputTokens ?? model.contextTokens ?? stepTokens;
+  const classes = model.traits?.text_only === true ? textClasses : answerClasses;
   const output = (model.prices ?? [])
     .filter(({ until }) => until > at)
-    .flatMap((version) => version.all().flatMap(({ price }) => answerClasses.map((name) => unitPrice(price, name))))
+    .flatMap((version) => version.all().flatMap(({ price }) => classes.map((name) => unitPrice(price, name))))
     .reduce((left, right) => (left > right ? left : right), 0n);
   const ofPlan = planRatio({ multipliers, plans: { terms: () => plan } }, plan.name, model.id);
   const ratio = ratioOf({ plan: ofPlan, model: model.multiplier });
   return cost({ output: Math.max(0, longest - stepTokens) }, { output }, ratio);
 }
 
+const textClasses = ['output', 'reasoning'] as const;
 const answerClasses = ['output', 'reasoning', 'output_audio', 'output_image'] as const;

@@ -51,7 +51,7 @@ export function termsOf(
     ratio: ratioOf({ plan: planRatio, model: entry.multiplier, account: identity.multiplier }),
     inputTokens: request.inputTokens,
     outputTokens: Math.min(outputHeld(request, entry, rules), maxCount),
-    allowance: allowanceOf(request),
+    allowance: allowanceOf(request, entry),
     entry,
     plan: planOf(exchange),
   };
@@ -94,6 +94,8 @@ function outputHeld(request: Call, entry: Model, { stepTokens, nonStreaming }: H
 }
 
 const standard: PriceContext = {};
+const textOnly = { textOnly: true };
+const oneToolAndText: PieceBounds = { ...oneTool, ...textOnly };
 /** A line that asks for another service is in no vendor's batch. The kind is one that no vendor reports. */
 const inVendorBatch = { batch: vendorBatchService };
 
@@ -102,8 +104,10 @@ function given(media: readonly string[] | undefined): Pick<PriceContext, 'media'
 }
 
 /** Where an endpoint does not report the tools it offers, one call is covered. */
-function allowanceOf({ toolCalls, images, seconds, counted }: Call): PieceBounds {
+function allowanceOf({ toolCalls, images, seconds, counted }: Call, { traits }: Model): PieceBounds {
+  const isText = traits?.text_only === true;
   if (counted !== undefined) return { tools: 0, images: 0, seconds: 0, others: counted };
-  if (toolCalls === undefined && images === undefined && seconds === undefined) return oneTool;
-  return { tools: toolCalls ?? 1, images: images ?? 0, seconds: seconds ?? 0 };
+  if (toolCalls === undefined && images === undefined && seconds === undefined)
+    return isText ? oneToolAndText : oneTool;
+  return { tools: toolCalls ?? 1, images: images ?? 0, seconds: seconds ?? 0, ...(isText ? textOnly : undefined) };
 }

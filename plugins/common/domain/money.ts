@@ -1,6 +1,7 @@
 /** Money, prices and ratios: whole nano-dollars and exact fractions. The only file that divides. Pure. */
 import {
   type Price,
+  pictureTokens,
   pieceClasses,
   priceStandIn,
   tokenClasses,
@@ -132,6 +133,10 @@ interface Tariff {
   /** The dearest class that a token of the prompt, and of the answer, can be counted in. */
   readonly input: bigint;
   readonly output: bigint;
+  /** The same where the answer is text alone. */
+  readonly text: bigint;
+  /** A picture that the vendor's own tool draws: by the piece, or by its tokens. */
+  readonly picture: bigint;
   /** The dearest of the vendor's own tools. */
   readonly tool: bigint;
 }
@@ -145,10 +150,13 @@ function tariffOf(price: Price): Tariff {
     const perToken = [...tokenClasses, 'character' as const].map((name) => [name, unitPrice(price, name) * tokenParts]);
     const pieces = pieceClasses.map((name) => [name, unitPrice(price, name) * parts]);
     const perSecond = ['audio', unitPrice(price, 'audio') * secondParts];
+    const units = Object.fromEntries([...perToken, ...pieces, perSecond]) as Tariff['units'];
     tariff = {
-      units: Object.fromEntries([...perToken, ...pieces, perSecond]) as Tariff['units'],
+      units,
       input: dearest(price, 'input'),
       output: dearest(price, 'output'),
+      text: larger(units.output, units.reasoning),
+      picture: price.image === undefined ? units.output_image * BigInt(pictureTokens) : units.image,
       tool: toolClasses.map((name) => unitPrice(price, name) * parts).reduce(larger),
     };
     tariffs.set(price, tariff);
@@ -199,6 +207,8 @@ export interface PieceBounds {
   readonly tools: number;
   readonly images: number;
   readonly seconds: number;
+  /** The answer itself is text alone: `images` are those of the vendor's own tool, in a price by the piece or by their tokens. */
+  readonly textOnly?: boolean;
   /** Counts of other classes, as far as they are known beforehand: characters, seconds of audio, searches. */
   readonly others?: Usage;
 }
@@ -207,7 +217,7 @@ export const oneTool: PieceBounds = { tools: 1, images: 0, seconds: 0 };
 
 /**
  * An upper bound of what a call can cost: every input token at the dearest input class, every output token at the dearest
- * output class, every tool call as the dearest tool, and every piece.
+ * output class that the answer may hold, every tool call as the dearest tool, and every piece.
  */
 export function costBound(
   inputTokens: number,
@@ -216,10 +226,11 @@ export function costBound(
   ratio: Ratio = one,
   pieces: PieceBounds = oneTool,
 ): Money {
-  const { units, input, output, tool } = tariffOf(price);
-  let sum = wholeCount(inputTokens) * input + wholeCount(outputTokens) * output + units.request;
+  const { units, input, output, text, picture, tool } = tariffOf(price);
+  const isText = pieces.textOnly === true;
+  let sum = wholeCount(inputTokens) * input + wholeCount(outputTokens) * (isText ? text : output) + units.request;
   if (tool !== 0n) sum += wholeCount(pieces.tools) * tool;
-  if (pieces.images !== 0) sum += wholeCount(pieces.images) * units.image;
+  if (pieces.images !== 0) sum += wholeCount(pieces.images) * (isText ? picture : units.image);
   if (pieces.seconds !== 0) sum += wholeCount(pieces.seconds) * units.second;
   if (pieces.others !== undefined) sum += sumOf(pieces.others, units);
   return rounded(sum, ratio);

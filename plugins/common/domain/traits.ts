@@ -91,6 +91,12 @@ export const traitsSchema = z.strictObject({
     .array(z.enum(inputKinds))
     .optional()
     .describe('What it can see and hear beside text. Default: whatever the protocol can carry.'),
+  text_only: z
+    .boolean()
+    .optional()
+    .describe(
+      "Answers with text alone, so that no more than its price is set aside for an answer, whatever pictures of the vendor's own tool cost. Default: false.",
+    ),
   tool_ids: z
     .enum(['any', 'none', 'nine'])
     .optional()

@@ -62,6 +62,9 @@ export const priceStandIn: { readonly [K in UsageClass]?: UsageClass } = {
   file_search: 'call',
 };
 
+/** Tokens of a large picture that a vendor's own tool draws: for holds, and for answers without a count. */
+export const pictureTokens = 4_160;
+
 /** A count as vendors send it (number or digits) if it is a believable whole number, else undefined. */
 export function readCount(value: unknown): number | undefined {
   const count = typeof value === 'string' && /^\d{1,13}$/.test(value) ? Number(value) : value;

@@ -1,6 +1,6 @@
 /** Costs of a request beside its tokens: service tiers, regions, and tools that the vendor runs itself. Pure. */
 
-import { isObject, type JsonObject, listOf, textOf } from '../../../core/json/json.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json/json.ts';
 import type { Call } from '../../common/domain/calls.ts';
 import type { Services } from '../../common/domain/prices.ts';
 
@@ -57,6 +57,23 @@ function tierName(value: unknown): string {
 
 function nameOf(value: unknown): string {
   return (textOf(value) ?? '').slice(0, 50).toLowerCase();
+}
+
+/** Pictures that a reservation covers where the vendor may draw. */
+const usualPictures = 2;
+
+/** Where the vendor's own tool may draw: among `tools`, or as a translated request has it that asks for these kinds of answers. */
+export function picturesOf(tools: unknown, kinds?: unknown): Pick<Call, 'images' | 'media'> {
+  const tool = listOf(tools)
+    .map(objectOf)
+    .find((one) => one?.['type'] === 'image_generation');
+  if (tool === undefined) {
+    const isAsked = listOf(kinds).some((kind) => nameOf(kind) === 'image');
+    return isAsked ? { images: usualPictures } : {};
+  }
+  const media = [tool['size'], tool['quality']].flatMap((word) => textOf(word)?.slice(0, 40).toLowerCase() ?? []);
+  const known = media.filter((word) => word !== 'auto');
+  return { images: usualPictures, ...(known.length === 0 ? {} : { media: known }) };
 }
 
 /** The calls that a list of tools allows: `callsOf` returns those of one tool, 0 for a tool that the client runs. */

@@ -57,6 +57,24 @@ test('a hold that covers the whole answer covers every answer that the model and
   );
 });
 
+test('pictures of a vendor’s tool are set aside where the request may have them drawn, and beside nothing else', () => {
+  const drawing = { ...price, output_image: parseUsd('30') };
+  const heldFor = (call: object, traits: object, of: object = drawing) => {
+    const request = { inputTokens: 0, maxOutputTokens: 1_000, ...call };
+    const model = { prices: flatBook(of, 'v1'), maxOutputTokens: 1_000, contextTokens: 2_000, traits };
+    const terms = termsOf(newCall({ call: request, model }), { stepTokens: 4_096, nonStreaming: 'max' }, 0);
+    return boundOf(terms, terms.outputTokens);
+  };
+  const text = 12_000_000n;
+  const answer = { text_only: true };
+  assert.equal(heldFor({}, answer), text);
+  assert.equal(heldFor({ toolCalls: 3 }, answer), text);
+  assert.equal(heldFor({ images: 2 }, answer), text + 2n * 4_160n * 30_000n);
+  assert.equal(heldFor({ images: 2 }, answer, { ...drawing, image: parseUsd('0.04') }), text + 80_000_000n);
+  // A model that draws by itself: any token may be one of a picture.
+  assert.equal(heldFor({}, {}), 30_000_000n);
+});
+
 test('several whole answers at once put an account no further below zero than one does', () => {
   fc.assert(
     fc.property(

@@ -4,7 +4,7 @@ import type { Call } from '../../../common/domain/calls.ts';
 import { asksSearch, searchMembers } from '../../../common/wire/hosted-tools.ts';
 import type { RequestBody } from '../../../common/wire/protocols.ts';
 import { measureMedia, promptTokens } from '../../metering/estimate.ts';
-import { boundedCalls, surcharges, toolCallsOf } from '../../metering/surcharges.ts';
+import { boundedCalls, picturesOf, surcharges, toolCallsOf } from '../../metering/surcharges.ts';
 import { countOf, largest, modelOf, requireList, streamOf } from '../../request/checks.ts';
 
 /** Throws invalid_request that names the field. */
@@ -25,6 +25,7 @@ export function preflightChat({ json, bytes }: RequestBody): Call {
     inputTokens: promptTokens(bytes.length, media),
     maxOutputTokens: largest(countOf(json, 'max_tokens', 0), countOf(json, 'max_completion_tokens', 0)),
     choices: countOf(json, 'n', 1) ?? 1,
+    ...picturesOf(json['tools'], json['modalities']),
     ...surcharges({
       tier: ['service_tier', json['service_tier']],
       toolCalls: searches + toolCallsOf(json['tools'], callsOf),

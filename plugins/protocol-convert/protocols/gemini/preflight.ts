@@ -7,7 +7,7 @@ import { isObject, type JsonObject, objectOf, oneOrMany } from '../../../../core
 import type { Call } from '../../../common/domain/calls.ts';
 import type { RequestBody } from '../../../common/wire/protocols.ts';
 import { measureMedia, promptTokens } from '../../metering/estimate.ts';
-import { boundedCalls, type RequestMember, surcharges, toolCallsOf } from '../../metering/surcharges.ts';
+import { boundedCalls, picturesOf, type RequestMember, surcharges, toolCallsOf } from '../../metering/surcharges.ts';
 import { countOf, invalid, largest, streamOf } from '../../request/checks.ts';
 
 const methods = ['generateContent', 'streamGenerateContent', 'countTokens'] as const;
@@ -45,6 +45,7 @@ export function preflightGemini({ json, bytes }: RequestBody, model: string, met
     inputTokens: promptTokens(bytes.length, media),
     maxOutputTokens: bound(request, 'maxOutputTokens', 'max_output_tokens', 0),
     choices: bound(request, 'candidateCount', 'candidate_count', 1) ?? 1,
+    ...picturesOf(undefined, modalitiesOf(request)),
     ...surcharges({
       tier: tierOf(request),
       toolCalls: toolCallsOf(oneOrMany(request['tools']), callsOf),
@@ -64,6 +65,11 @@ const functionMembers = new Set(['functionDeclarations', 'function_declarations'
 function tierOf(request: JsonObject): RequestMember {
   const { serviceTier, service_tier: snakeTier } = request;
   return serviceTier === undefined || serviceTier === null ? ['service_tier', snakeTier] : ['serviceTier', serviceTier];
+}
+
+function modalitiesOf(request: JsonObject): unknown {
+  const config = objectOf(request['generationConfig']) ?? objectOf(request['generation_config']);
+  return config?.['responseModalities'] ?? config?.['response_modalities'];
 }
 
 /** One tool object may name several; functions are run by the client. */

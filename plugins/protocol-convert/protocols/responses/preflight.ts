@@ -4,7 +4,7 @@ import { type JsonObject, listOf, objectOf, textOf } from '../../../../core/json
 import type { Call } from '../../../common/domain/calls.ts';
 import type { RequestBody } from '../../../common/wire/protocols.ts';
 import { keptStateTokens, measureMedia, promptTokens } from '../../metering/estimate.ts';
-import { boundedCalls, surcharges, toolCallsOf } from '../../metering/surcharges.ts';
+import { boundedCalls, picturesOf, surcharges, toolCallsOf } from '../../metering/surcharges.ts';
 import { countOf, invalid, modelOf, streamOf } from '../../request/checks.ts';
 import { booleanMember } from '../../request/members.ts';
 
@@ -30,7 +30,7 @@ export function preflightResponses({ json, bytes }: RequestBody): Call {
     inputTokens: inputTokens(json, bytes.length, true),
     maxOutputTokens: countOf(json, 'max_output_tokens', 0),
     choices: 1,
-    ...pictures(json),
+    ...picturesOf(json['tools']),
     ...surcharges({ tier: ['service_tier', json['service_tier']], toolCalls: toolCalls(json) }),
   };
 }
@@ -43,19 +43,6 @@ const clientTools =
 function isHosted({ type, environment }: JsonObject): boolean {
   if (type === 'shell') return /^container_/.test(textOf(objectOf(environment)?.['type']) ?? '');
   return typeof type === 'string' && !clientTools.test(type);
-}
-
-/** Pictures that a reservation covers where the vendor may draw. */
-const usualPictures = 2;
-
-function pictures(json: JsonObject): Pick<Call, 'images' | 'media'> {
-  const tool = listOf(json['tools'])
-    .map(objectOf)
-    .find((one) => one?.['type'] === 'image_generation');
-  if (tool === undefined) return {};
-  const media = [tool['size'], tool['quality']].flatMap((word) => textOf(word)?.slice(0, 40).toLowerCase() ?? []);
-  const known = media.filter((word) => word !== 'auto');
-  return { images: usualPictures, ...(known.length === 0 ? {} : { media: known }) };
 }
 
 function toolCalls(json: JsonObject): number {

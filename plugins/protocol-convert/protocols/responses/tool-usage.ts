@@ -1,6 +1,6 @@
 /** Counts what the vendor's own tools did for an answer of the responses protocol: runs, containers, pictures. Pure. */
 import { type JsonObject, objectOf, textOf } from '../../../../core/json/json.ts';
-import { readCount, type Usage } from '../../../common/domain/usage.ts';
+import { pictureTokens, readCount, type Usage } from '../../../common/domain/usage.ts';
 import type { Counts, Reading } from '../../../common/wire/counts.ts';
 import type { UsageMeterOptions } from '../../../common/wire/usage-meter.ts';
 
@@ -110,9 +110,6 @@ export function toolUsage(counts: Counts): Usage {
     ...(pictures === undefined ? {} : { image: pictures }),
   };
 }
-
-/** Tokens of a large picture. */
-const pictureTokens = 4_160;
 
 function withUnreported(reading: Reading): Reading {
   const { image = 0, output_image: known = 0 } = reading.usage;
