@@ -36,6 +36,7 @@ import { audit } from './audit/audit.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { commandsOf } from './commands/ledger.ts';
 import { type Config, configSchema, nodesOf, noticesOf, rulesOf } from './config.ts';
+import { readOnIfCheap } from './estimates/reading-on.ts';
 import { Estimates } from './estimates/unreported.ts';
 import { overdraftNotices, unlimitedOperations } from './grants/bound.ts';
 import { readPaying } from './grants/funds.ts';
@@ -338,6 +339,7 @@ function settleAtEnd(exchange: Exchange, { reservations, caps, host, estimates }
   exchange.defer((outcome) => (hold.ended ? undefined : (counting ?? end(outcome.kind))));
   exchange.beforeFirstByte((sending) => {
     estimates.sending(sending, hold.terms);
+    readOnIfCheap(sending, hold.terms);
     return reservations.sent(hold, sending.find(attempts)?.at(-1));
   });
   exchange.set(spendGuard, new HoldGuard(reservations, hold));

@@ -162,11 +162,12 @@ const entrySchema = z.strictObject({
   queue: queueSchema.prefault({}).describe('Queue of requests beyond the concurrency limit.'),
   timeouts: timeoutsSchema.prefault({}).describe('How long to wait for this vendor.'),
   client_left: z
-    .enum(['abort', 'drain'])
-    .default('abort')
+    .enum(['auto', 'abort', 'drain'])
+    .default('auto')
     .describe(
       'What happens to an answer after its client disconnects. abort: the request is aborted and the usage so far is charged; ' +
-        'drain: it is read to its end, so that its true usage is charged.',
+        'drain: it is read to its end, so that its true usage is charged; auto: drain where the whole answer can cost at most a ' +
+        'tenth of the prompt and usage comes with its end (chat and responses), else abort.',
     ),
   unknown_ids: z
     .enum(['refuse', 'forward'])
@@ -181,7 +182,7 @@ const entrySchema = z.strictObject({
     .max(10_000)
     .prefault([])
     .describe('Ids at this vendor that every account may use, such as a vector store or a prompt of the operator.'),
-  drain: drainSchema.prefault({}).describe('Limits of reading with client_left: drain.'),
+  drain: drainSchema.prefault({}).describe('Limits of reading an answer to its end.'),
 });
 
 /** An entry is laid over its preset before it is validated, so that both are checked by the same rules. */

@@ -112,7 +112,14 @@ function traitsOf(section: ProviderConfig): UpstreamTraits {
     firstByteTimeoutMs: section.timeouts.first_byte,
     idleTimeoutMs: section.timeouts.idle,
     ...uncheckedIdsOf(section),
-    ...(section.client_left === 'abort' ? {} : { drain: { longestMs: drain.longest, maxBytes: drain.bytes } }),
+    ...(section.client_left === 'abort'
+      ? {}
+      : {
+          [section.client_left === 'auto' ? 'cheapDrain' : 'drain']: {
+            longestMs: drain.longest,
+            maxBytes: drain.bytes,
+          },
+        }),
   };
 }
 

@@ -141,7 +141,7 @@ test('the wallet reads like a bank statement, with what is set aside beside the 
   assert.equal(formatUsd(lines[0]!.after), balance);
   assert.ok(parseUsd(held) > 0n);
   await page
-    .getByText(/Set aside for running calls \$0\.00\d/)
+    .getByText(/Set aside for running calls \$0\.0/)
     .first()
     .waitFor();
   await page.close();

@@ -15,11 +15,15 @@ before(async () => {
       patient: { ...reading, speaks: speaks(sandbox) },
       hurried: { ...reading, speaks: speaks(sandbox), drain: { longest: '1s' } },
       thrifty: { ...reading, speaks: speaks(sandbox), drain: { bytes: '4KB' } },
+      usual: { keys: key, speaks: speaks(sandbox) },
       'chat-only': { ...reading, speaks: { chat: `${sandbox}/v1` } },
       'messages-only': { ...reading, speaks: { messages: sandbox } },
     }),
     models: Object.fromEntries(
-      ['replayed', 'patient', 'hurried', 'thrifty', 'chat-only', 'messages-only'].map((name) => [name, modelAt(name)]),
+      ['replayed', 'patient', 'hurried', 'thrifty', 'usual', 'chat-only', 'messages-only'].map((name) => [
+        name,
+        modelAt(name),
+      ]),
     ),
     offers: { single: { price: 0, limits: { concurrency: 1 } } },
   });
@@ -36,11 +40,17 @@ interface Left {
 }
 
 /** Calls, leaves after a moment, and waits for the end. */
-async function leave(name: DialectName, model: string, prompt: string, stream: boolean): Promise<Left> {
+async function leave(
+  name: DialectName,
+  model: string,
+  prompt: string,
+  stream: boolean,
+  more: object = {},
+): Promise<Left> {
   const customer = await house.customer({ plan: 'single' });
   const { open } = house.sandbox.bill();
   const leaving = new AbortController();
-  const asked = house.call(customer, name, { model, prompt, stream }, { signal: leaving.signal });
+  const asked = house.call(customer, name, { model, prompt, stream, more }, { signal: leaving.signal });
   asked.catch(() => {});
   await until('the vendor has the request', () => house.sandbox.bill().open > open);
   await new Promise((resolve) => setTimeout(resolve, 60));
@@ -133,3 +143,23 @@ test('the books are in order after all that, and nothing is left in flight', asy
   assert.equal(house.gateway.gateway.inFlight, 0);
   await house.audit();
 });
+
+const limitOf = (tokens: number): Record<DialectName, object> => ({
+  chat: { max_completion_tokens: tokens },
+  responses: { max_output_tokens: tokens },
+  messages: { max_tokens: tokens },
+  gemini: { generationConfig: { maxOutputTokens: tokens } },
+});
+
+for (const name of dialectNames) {
+  const reportsLast = name === 'chat' || name === 'responses';
+  test(`without a setting a stream is ${reportsLast ? 'read on if it can cost little beside' : 'aborted whatever it can cost beside'} its prompt (${name})`, async () => {
+    const prompt = `[[sandbox: tokens=60 chunks=30 chunk_delay=10ms]] ${'word '.repeat(6_000)}`;
+    const short = await leave(name, 'usual', prompt, true, limitOf(100)[name]);
+    assert.equal(short.entry.outcome, reportsLast ? 'complete' : 'cut');
+    if (reportsLast) assert.equal(short.books.charges[0]!.estimated, false);
+    const long = await leave(name, 'usual', prompt, true, limitOf(4_000)[name]);
+    assert.equal(long.entry.outcome, 'cut');
+    if (reportsLast) assert.equal(long.books.charges[0]!.estimated, true);
+  });
+}

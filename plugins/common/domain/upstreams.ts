@@ -136,6 +136,8 @@ export interface UpstreamTraits {
   readonly idleTimeoutMs: number;
   /** Its answers are read on within these bounds when a client disconnects; absent: they are aborted. */
   readonly drain?: DrainBounds | undefined;
+  /** The same, but only answers that cost little beside their prompt. */
+  readonly cheapDrain?: DrainBounds | undefined;
   /** Absent: none. */
   readonly uncheckedIds?: UncheckedIds;
 }

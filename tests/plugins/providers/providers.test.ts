@@ -195,6 +195,7 @@ test('traits have their defaults, and a key may travel differently for one proto
     connectTimeoutMs: 10_000,
     firstByteTimeoutMs: 600_000,
     idleTimeoutMs: 300_000,
+    cheapDrain: { longestMs: 60_000, maxBytes: 8 * 2 ** 20 },
   });
   assert.deepEqual(service.find('b')!.traits, {
     auth: { header: 'api-key', value: '{key}' },
@@ -204,6 +205,7 @@ test('traits have their defaults, and a key may travel differently for one proto
     connectTimeoutMs: 3_000,
     firstByteTimeoutMs: 20_000,
     idleTimeoutMs: 60_000,
+    cheapDrain: { longestMs: 60_000, maxBytes: 8 * 2 ** 20 },
   });
   const c = service.find('c')!;
   assert.equal(c.traits.auth, undefined);
@@ -211,13 +213,14 @@ test('traits have their defaults, and a key may travel differently for one proto
   assert.equal(c.protocolTraits!['chat'], undefined);
 });
 
-test('answers whose client has left are aborted, or read on within bounds where that is said', async () => {
+test('answers whose client has left are read on within bounds: where it is cheap, or always where that is said', async () => {
   const { service } = await start({
     a: { keys: 'one', speaks, drain: { longest: '5s' } },
     b: { keys: 'one', speaks, client_left: 'drain' },
     c: { keys: 'one', speaks, client_left: 'drain', drain: { longest: '5s', bytes: '1MB' } },
   });
   assert.equal(service.find('a')!.traits.drain, undefined);
+  assert.deepEqual(service.find('a')!.traits.cheapDrain, { longestMs: 5_000, maxBytes: 8 * 2 ** 20 });
   assert.deepEqual(service.find('b')!.traits.drain, { longestMs: 60_000, maxBytes: 8 * 2 ** 20 });
   assert.deepEqual(service.find('c')!.traits.drain, { longestMs: 5_000, maxBytes: 2 ** 20 });
 });
