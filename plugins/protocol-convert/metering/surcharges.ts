@@ -63,13 +63,14 @@ function nameOf(value: unknown): string {
 const usualPictures = 2;
 
 /** Where the vendor's own tool may draw: among `tools`, or as a translated request has it that asks for these kinds of answers. */
-export function picturesOf(tools: unknown, kinds?: unknown): Pick<Call, 'images' | 'media'> {
+export function picturesOf(tools: unknown, kinds?: unknown): Pick<Call, 'images' | 'media'> | undefined {
+  if (tools === undefined && kinds === undefined) return undefined;
   const tool = listOf(tools)
     .map(objectOf)
     .find((one) => one?.['type'] === 'image_generation');
   if (tool === undefined) {
     const isAsked = listOf(kinds).some((kind) => nameOf(kind) === 'image');
-    return isAsked ? { images: usualPictures } : {};
+    return isAsked ? { images: usualPictures } : undefined;
   }
   const media = [tool['size'], tool['quality']].flatMap((word) => textOf(word)?.slice(0, 40).toLowerCase() ?? []);
   const known = media.filter((word) => word !== 'auto');
