@@ -22,7 +22,7 @@ export function readOnIfCheap(exchange: Exchange, terms: Terms): void {
 }
 
 /** Whether so many output tokens cost at most a thirtieth of what is held for the prompt. */
-export function isCheap(terms: Terms, outputTokens: number): boolean {
+function isCheap(terms: Terms, outputTokens: number): boolean {
   const held = boundOf(terms, 0);
   return BigInt(partOfHeld) * (boundOf(terms, outputTokens) - held) <= held;
 }
