@@ -61,14 +61,28 @@ export const listOf = <T extends z.ZodType<string>>(item: T) =>
     .union([item, z.array(item)])
     .transform((value) => (Array.isArray(value) ? value : [value]).filter((entry) => entry !== ''));
 
+/** The beginnings of paths that no key or password has. */
+const pathForm =
+  /^(?:file:|~\/|\.{1,2}\/|\/(?:app|config|etc|home|mnt|opt|private|root|run|secrets|srv|tmp|Users|usr|var|vault)\/)/;
+
+/** A key, password or other secret. */
+export const secretText = () =>
+  z.string().refine((value) => !pathForm.test(value), {
+    error: ({ input }) => {
+      const path = /^file:(?:\/\/)?(\/[^\s"]*)$/.exec(String(input))?.[1] ?? '/path';
+      return `is the path of a file, not what stands in it: write "\${file:${path}}"`;
+    },
+  });
+
 const mostSecrets = 8;
 
 /** One secret or a list of them, of which the first is used for what is new and all for what is there; given as a list. */
 export const secretList = (leastLength: number) =>
   listOf(
-    z
-      .string()
-      .refine((value) => value === '' || value.length >= leastLength, `must have at least ${leastLength} characters`),
+    secretText().refine(
+      (value) => value === '' || value.length >= leastLength,
+      `must have at least ${leastLength} characters`,
+    ),
   )
     .refine((list) => list.length <= mostSecrets, `must be at most ${mostSecrets} secrets`)
     .refine((list) => new Set(list).size === list.length, 'must not have the same secret twice');

@@ -1,4 +1,5 @@
-/** A text that never shows itself: in strings, JSON, logs and inspections it reads `***`. Pure. */
+/** A text that never shows itself: in strings, JSON, logs and inspections it reads `***`; and where such texts come from. Pure. */
+import { defineExtensionPoint, type Extension } from './extensions.ts';
 
 const mask = '***';
 
@@ -71,3 +72,19 @@ export function maskSecrets(text: string): string {
 export interface Secret {
   reveal(): string;
 }
+
+/** A place that secrets come from; `${name:reference}` in a gateway file is filled in with what it reads there. */
+export interface SecretSource extends Extension {
+  /** Small letters, digits and `-`; not `file`. */
+  readonly name: string;
+  /**
+   * The secret, or undefined: there is none of this name. Called at the start, for `check` and commands too, and at each reload. Rejects with an Error
+   * that says why, without any secret: at the start it is a problem of the file, at a reload the running configuration stays.
+   */
+  read(reference: string, signal: AbortSignal): Promise<string | undefined>;
+  /** Calls `changed` whenever a secret may have changed: all are read again. Returns what ends it. */
+  watch?(changed: () => void): () => void;
+}
+
+/** Owned by the gateway. A plugin that adds to it is set up before the others and requires no service. */
+export const secretSources = defineExtensionPoint<SecretSource>('secret sources');

@@ -5,6 +5,7 @@ import { type ConfigCheck, configFiles } from '../contract/config-files.ts';
 import type { ContextKey, Endpoint, ExtensionPoint, Host, Notice, Plugin, Service } from '../contract/contract.ts';
 import type { Log } from '../contract/host-tools.ts';
 import type { Fault } from '../contract/remarks.ts';
+import { secretSources } from '../contract/secret.ts';
 import type { InstalledPlugin } from '../http/chain.ts';
 import { ConfigError, type GatewayFile, readGatewayFile, readSections } from './config.ts';
 import { GatewayConfigFiles } from './config-files.ts';
@@ -12,10 +13,12 @@ import { createLog } from './log.ts';
 import { builtInNames, loadPlugin, setupSentence } from './registry.ts';
 import { Reloader } from './reload.ts';
 import { GatewayRuntime, type GatewayRuntimeOptions } from './runtime.ts';
+import type { FoundSecrets } from './secrets/filling.ts';
+import { withSecrets } from './secrets/sources.ts';
 import { parseSection } from './section-problems.ts';
 import { guardContext, undeclaredInSource } from './undeclared.ts';
 import { checkContext, checkServices } from './wiring.ts';
-import type { Problem } from './yaml.ts';
+import type { Drafts, Problem } from './yaml.ts';
 
 export interface BootOptions extends GatewayRuntimeOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>;
@@ -49,16 +52,18 @@ export interface Gateway {
 
 /** Sets a gateway up. Throws a ConfigError that lists every problem. */
 export async function boot(path: string, options: BootOptions): Promise<Gateway> {
-  const runtime = new GatewayRuntime(readGatewayFile(path, options.environment), options);
+  const reading = (drafts?: Drafts) => (found?: FoundSecrets) =>
+    readGatewayFile(path, options.environment, drafts, found);
+  const runtime = new GatewayRuntime(reading()(), options);
   const reloader = new Reloader({
     runtime: runtime,
-    read: (drafts) => readGatewayFile(path, options.environment, drafts),
+    read: (drafts) => withSecrets(reading(drafts)(), runtime.sources(), reading(drafts)),
     check: (file) => dryRun(file, options),
     known: () => new Set(builtInNames()),
     onSaved: options.onSaved,
   });
   if (options.mode === 'serve') runtime.provide(configFiles, new GatewayConfigFiles(runtime, reloader));
-  await installPlugins(runtime);
+  await installPlugins(runtime, reading());
   const endGuard = options.guardsContext ? guardContext(runtime.plugins) : undefined;
   return {
     get file() {
@@ -91,15 +96,21 @@ export async function boot(path: string, options: BootOptions): Promise<Gateway>
   };
 }
 
-/** Installs every plugin of the file. On a problem it stops the installed plugins and throws. */
-async function installPlugins(runtime: GatewayRuntime): Promise<void> {
-  const { file } = runtime;
-  const plugins = await loadPlugins(file, runtime.mode);
-  await refuseMisfits(file, plugins, (owners) => checkServices(plugins, owners));
-  const sections = readSections(file, plugins, new Set(builtInNames()));
+/**
+ * Installs every plugin of the file; first those with sources of secrets if other sections need some, for which `read` reads the file
+ * again. On a problem it stops the installed plugins and throws.
+ */
+async function installPlugins(runtime: GatewayRuntime, read: (found: FoundSecrets) => GatewayFile): Promise<void> {
+  const plugins = await loadPlugins(runtime.file, runtime.mode);
+  await refuseMisfits(runtime.file, plugins, (owners) => checkServices(plugins, owners));
   try {
-    for (const [index, plugin] of plugins.entries()) await install(runtime, plugin, sections.get(plugin.name), index);
-    const problems = runtime.complete();
+    if (runtime.file.yaml.wanted.size > 0) await installSources(runtime, plugins, read);
+    const { file } = runtime;
+    const sections = readSections(file, plugins, new Set(builtInNames()));
+    const installed = new Set(runtime.plugins.map(({ plugin }) => plugin));
+    for (const [index, plugin] of plugins.entries())
+      if (!installed.has(plugin)) await install(runtime, plugin, sections.get(plugin.name), index);
+    const problems = runtime.complete(plugins);
     if (problems.length > 0)
       throw new ConfigError(problems.map((message) => ({ where: file.yaml.where(['plugins']), message })));
     await refuseMisfits(file, plugins, (owners) => checkContext(runtime.endpoints, runtime.plugins, owners));
@@ -111,6 +122,23 @@ async function installPlugins(runtime: GatewayRuntime): Promise<void> {
     await runtime.stopPlugins();
     throw error;
   }
+}
+
+async function installSources(
+  runtime: GatewayRuntime,
+  plugins: readonly Plugin[],
+  read: (found: FoundSecrets) => GatewayFile,
+): Promise<void> {
+  const { file } = runtime;
+  const own = plugins.filter((plugin) => plugin.extends?.includes(secretSources));
+  for (const { places } of file.yaml.wanted.values())
+    for (const { setting, refuse } of places)
+      if (own.some(({ name }) => setting.startsWith(`${name}.`)))
+        refuse(`${setting}: a plugin that gives secrets can only have variables and files in its own section`);
+  if (file.yaml.problems.length > 0) throw new ConfigError(file.yaml.problems);
+  const sections = readSections(file, own, new Set([...builtInNames(), ...plugins.map(({ name }) => name)]));
+  for (const plugin of own) await install(runtime, plugin, sections.get(plugin.name), plugins.indexOf(plugin));
+  runtime.applyConfig(await withSecrets(file, runtime.sources(), read), []);
 }
 
 /** Sets one plugin up. What a plugin that is not built in throws is a problem of the file. */
@@ -128,7 +156,7 @@ async function install(runtime: GatewayRuntime, plugin: Plugin, section: unknown
 async function dryRun(file: GatewayFile, { clock, random }: BootOptions): Promise<readonly Notice[]> {
   const injected = { ...(clock === undefined ? {} : { clock }), ...(random === undefined ? {} : { random }) };
   const model = new GatewayRuntime(file, { mode: 'check', log: createLog('silent'), ...injected });
-  await installPlugins(model);
+  await installPlugins(model, () => file);
   const notices = model.notices().map(({ level, text }) => ({ level, text: file.yaml.hide(text) }));
   await model.stopPlugins();
   return notices;
@@ -149,7 +177,7 @@ async function loadPlugins(file: GatewayFile, mode: Host['mode']): Promise<Plugi
     try {
       const plugin = await loadPlugin(name, file.file);
       plugins.push(plugin);
-      if (mode === 'serve') plugin.warmUp?.(file.sections[plugin.name]);
+      if (mode === 'serve' && file.yaml.wanted.size === 0) plugin.warmUp?.(file.sections[plugin.name]);
     } catch (error) {
       problems.push({ where: file.yaml.where(['plugins', index]), message: (error as Error).message });
     }

@@ -6,6 +6,7 @@ import { didYouMean, nearName } from '../contract/near-names.ts';
 import { count, duration, listenAddress, size, z } from '../contract/schema.ts';
 import { isAddressRange } from '../http/client-address.ts';
 import { crossOriginSchema } from '../http/cross-origin.ts';
+import type { FoundSecrets } from './secrets/filling.ts';
 import { parseSection } from './section-problems.ts';
 import { type Drafts, display, type LoadedYaml, loadYaml, type Problem, type Values } from './yaml.ts';
 
@@ -38,7 +39,9 @@ export const gatewaySchema = z.strictObject({
   reload: z
     .enum(['watch', 'signal'])
     .default('signal')
-    .describe('When changed files are taken up: as soon as one is written (watch), or at SIGHUP alone (signal).'),
+    .describe(
+      'When changed files are taken up: as soon as one is written (watch), or at SIGHUP alone (signal). Files with secrets are always watched.',
+    ),
   server: z
     .strictObject({
       body_limit: size()
@@ -140,21 +143,25 @@ export interface GatewayFile {
   readonly yaml: LoadedYaml;
 }
 
-/** Reads the file, or a draft in its place, and validates what belongs to no plugin. Throws a ConfigError. */
+/**
+ * Reads the file, or a draft in its place, and validates what belongs to no plugin. `found`: secrets of plugins' sources; without it
+ * they are empty. Throws a ConfigError.
+ */
 export function readGatewayFile(
   file: string,
   environment: Readonly<Record<string, string | undefined>> = process.env,
   drafts?: Drafts,
+  found?: FoundSecrets,
 ): GatewayFile {
-  const yaml = loadYaml(file, environment, drafts);
+  const yaml = loadYaml(file, environment, drafts, found);
   const own: Values = {};
   const sections: Values = {};
   for (const [name, value] of Object.entries(yaml.values)) (name in gatewaySchema.shape ? own : sections)[name] = value;
   // What an unread text says is not known, so nothing else is reported.
   if (yaml.isUnread) throw new ConfigError(yaml.problems.slice(-1));
   const parsed = parseSection(gatewaySchema, own, [], yaml);
-  const found = 'problems' in parsed ? withMisspelt(parsed.problems, sections, yaml) : [];
-  const problems = [...yaml.problems, ...found];
+  const wrong = 'problems' in parsed ? withMisspelt(parsed.problems, sections, yaml) : [];
+  const problems = [...yaml.problems, ...wrong];
   if ('problems' in parsed || problems.length > 0) throw new ConfigError(problems);
   const data = environment['DATA_DIR'];
   return {

@@ -37,6 +37,11 @@ export class Extensions {
     this.#added.set(point, list);
   }
 
+  /** What was added so far to a point of the gateway's own. */
+  added<T extends Extension>(point: ExtensionPoint<T>): readonly T[] {
+    return (this.#added.get(point) ?? []).map(({ extension }) => extension as T);
+  }
+
   /** Nothing is added any more. Returns a sentence for each mistake. */
   complete(): readonly string[] {
     this.#isComplete = true;
@@ -51,7 +56,7 @@ export class Extensions {
       throw new Error(`"${name}" reads the extension point "${point.name}", which it does not own`);
     if (!this.#isComplete)
       throw new Error(`"${name}" reads the extension point "${point.name}" before every plugin is set up`);
-    return (this.#added.get(point) ?? []).map(({ extension }) => extension as T);
+    return this.added(point);
   }
 }
 

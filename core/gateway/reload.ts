@@ -12,6 +12,7 @@
  * each `handle` as it was compiled, so running exchanges keep the configuration that they began with.
  */
 
+import { readFile } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { ConfigCheck } from '../contract/config-files.ts';
@@ -19,14 +20,18 @@ import type { Notice } from '../contract/contract.ts';
 import { GatewayError } from '../contract/errors.ts';
 import { ConfigError, type GatewayFile, readSections } from './config.ts';
 import { type Change, compare } from './config-changes.ts';
-import { FileWatch } from './file-watch.ts';
+import { FileWatch, seemsUnfinished } from './file-watch.ts';
 import type { GatewayRuntime } from './runtime.ts';
+import { secretIn } from './secrets/secret-file.ts';
 import type { Drafts, Problem } from './yaml.ts';
+
+/** Network file systems and mounts of single files report no change. */
+const secretsEveryMs = 30_000;
 
 export interface ReloaderOptions {
   readonly runtime: GatewayRuntime;
   /** Reads the gateway's files. Throws a ConfigError. */
-  readonly read: (drafts?: Drafts) => GatewayFile;
+  readonly read: (drafts?: Drafts) => Promise<GatewayFile>;
   /** Runs all checks of a boot. Throws a ConfigError; plugins may throw other errors. */
   readonly check: (file: GatewayFile) => Promise<readonly Notice[]>;
   /** Names of the built-in plugins. */
@@ -46,9 +51,14 @@ interface Prepared {
 export class Reloader {
   readonly #options: ReloaderOptions;
   readonly #watch: FileWatch;
+  /** Of files with secrets, and of plugins' sources, whatever the setting `reload` says. */
+  readonly #secretWatch: FileWatch;
+  readonly #secretsChanged: () => void;
+  #sourceWatches: readonly (() => void)[] | undefined;
   /** Serializes reloads: a prepared change is valid only for the state that it was prepared on. */
   #turn: Promise<unknown> = Promise.resolve();
   #waiting: Promise<ConfigCheck> | undefined;
+  #waitingSecrets: Promise<ConfigCheck> | undefined;
   #generation = 0;
   #loadedAt: number;
 
@@ -56,8 +66,23 @@ export class Reloader {
     const { runtime } = options;
     this.#options = options;
     this.#loadedAt = runtime.clock.now();
-    this.#watch = new FileWatch(runtime.log, () => {
-      this.reload().catch((error: unknown) => runtime.log.error({ error }, 'the changed files could not be applied'));
+    const { log } = runtime;
+    const apply = (reload: () => Promise<unknown>) => () => {
+      reload().catch((error: unknown) => log.error({ error }, 'the changed files could not be applied'));
+    };
+    this.#watch = new FileWatch({
+      log,
+      changed: apply(() => this.reload()),
+      read: (file) => readFile(file, 'utf8').catch(() => undefined),
+      seemsUnfinished,
+    });
+    this.#secretsChanged = apply(() => this.#reloadSecrets());
+    this.#secretWatch = new FileWatch({
+      log,
+      changed: this.#secretsChanged,
+      read: secretIn,
+      seemsUnfinished: (text, before = '') => text === '' || before.startsWith(text),
+      everyMs: secretsEveryMs,
     });
   }
 
@@ -71,21 +96,31 @@ export class Reloader {
     return this.#loadedAt;
   }
 
-  /** Watches the files if the setting `reload` asks for it. */
+  /** Watches what holds secrets, and the files if the setting `reload` asks for it. */
   watch(): void {
-    const { settings, yaml } = this.#options.runtime.file;
-    if (this.#options.runtime.isStopping || settings.reload === 'signal') this.#watch.close();
+    const { runtime } = this.#options;
+    if (runtime.isStopping) {
+      this.close();
+      return;
+    }
+    const { settings, yaml } = runtime.file;
+    if (settings.reload === 'signal') this.#watch.close();
     else this.#watch.follow(yaml.files);
+    this.#secretWatch.follow(yaml.secretFiles);
+    this.#sourceWatches ??= runtime.sources().flatMap((source) => source.watch?.(this.#secretsChanged) ?? []);
   }
 
   close(): void {
     this.#watch.close();
+    this.#secretWatch.close();
+    for (const end of this.#sourceWatches ?? []) end();
+    this.#sourceWatches = [];
   }
 
   /** Checks the files with this text in place of one of them. Changes nothing; problems are returned, not thrown. */
   check(file: string, text: string): Promise<ConfigCheck> {
     return this.#inTurn(async () => {
-      const outcome = await this.#prepare(this.#drafted(file, text));
+      const outcome = await this.#prepare(this.#drafted(file, text), true);
       return outcome instanceof ConfigError ? refused(outcome) : accepted(outcome);
     });
   }
@@ -93,20 +128,35 @@ export class Reloader {
   /** Reads the files again and applies changes. Problems are logged and returned. */
   reload(): Promise<ConfigCheck> {
     // A reload that still waits will read the same files.
-    this.#waiting ??= this.#inTurn(async () => {
+    this.#waiting ??= this.#inTurn(() => {
       this.#waiting = undefined;
-      const outcome = await this.#prepare();
-      if (!(outcome instanceof ConfigError)) return this.#applyConfig(outcome);
-      this.#refuse(outcome);
-      return refused(outcome);
+      return this.#readAgain();
     });
     return this.#waiting;
+  }
+
+  /** Reads the secrets again. Where the files wait for a signal, their running texts hold. */
+  #reloadSecrets(): Promise<ConfigCheck> {
+    const { runtime } = this.#options;
+    if (runtime.file.settings.reload === 'watch') return this.reload();
+    this.#waitingSecrets ??= this.#inTurn(() => {
+      this.#waitingSecrets = undefined;
+      return this.#readAgain({ texts: runtime.file.yaml.files, mayRead: () => true, mayTakeSecret: () => true });
+    });
+    return this.#waitingSecrets;
+  }
+
+  async #readAgain(texts?: Drafts): Promise<ConfigCheck> {
+    const outcome = await this.#prepare(texts);
+    if (!(outcome instanceof ConfigError)) return this.#applyConfig(outcome);
+    this.#refuse(outcome);
+    return refused(outcome);
   }
 
   /** Checks the text, calls `write` to store it, and applies it. */
   save(file: string, text: string, write: () => Promise<void>): Promise<ConfigCheck> {
     return this.#inTurn(async () => {
-      const outcome = await this.#prepare(this.#drafted(file, text));
+      const outcome = await this.#prepare(this.#drafted(file, text), true);
       if (outcome instanceof ConfigError) throw configInvalid(outcome);
       await write();
       const result = this.#applyConfig(outcome);
@@ -115,12 +165,17 @@ export class Reloader {
     });
   }
 
-  /** A draft may include files only from the directories of the current files. */
+  /** A draft may include files only from the directories of the current files, and name secrets only in those of current secrets. */
   #drafted(file: string, text: string): Drafts {
-    const directories = [...this.#options.runtime.file.yaml.files.keys()].map((known) => dirname(known) + sep);
+    const { files, secretFiles } = this.#options.runtime.file.yaml;
+    const below = (known: Iterable<string>) => {
+      const directories = [...known].map((path) => dirname(path) + sep);
+      return (wanted: string) => directories.some((directory) => wanted.startsWith(directory));
+    };
     return {
       texts: new Map([[file, text]]),
-      mayRead: (wanted) => directories.some((directory) => wanted.startsWith(directory)),
+      mayRead: below(files.keys()),
+      mayTakeSecret: below(secretFiles.keys()),
     };
   }
 
@@ -130,12 +185,12 @@ export class Reloader {
     return result;
   }
 
-  async #prepare(drafts?: Drafts): Promise<Prepared | ConfigError> {
+  async #prepare(texts?: Drafts, areDrafts = false): Promise<Prepared | ConfigError> {
     const { runtime, read, check } = this.#options;
     try {
       // Yields to exchanges between the steps: with a large catalogue they take 20 to 50 ms together.
-      const next = read(drafts);
-      if (drafts !== undefined) this.#refuseNewPlugins(next);
+      const next = await read(texts);
+      if (areDrafts) this.#refuseNewPlugins(next);
       await turn();
       const notices = await checked(next, check);
       await turn();

@@ -5,6 +5,7 @@ import type { Extension, ExtensionPoint } from '../contract/extensions.ts';
 import type { Clock, Log, Random, RegularWork } from '../contract/host-tools.ts';
 import { Outage } from '../contract/outage.ts';
 import { alone, ownDirectory, type ProcessGroup } from '../contract/process-group.ts';
+import { type SecretSource, secretSources } from '../contract/secret.ts';
 import { type BodyLimits, BodyReader } from '../http/body.ts';
 import { compileChain, type InstalledPlugin } from '../http/chain.ts';
 import { trustedProxies } from '../http/client-address.ts';
@@ -16,6 +17,7 @@ import { defaultUpstreamSockets, descriptorLimit, shortage } from './descriptors
 import { Extensions, Services } from './extensions.ts';
 import { implausible } from './implausible.ts';
 import { createLog, type LevelledLog } from './log.ts';
+import { sourceProblems } from './secrets/sources.ts';
 import { systemClock, systemRandom, uuidMaker } from './system.ts';
 
 export interface GatewayRuntimeOptions {
@@ -111,10 +113,22 @@ export class GatewayRuntime {
     return [];
   }
 
-  /** Every plugin is installed: extensions and endpoints are complete. Returns what is wrong with extensions and services. */
-  complete(): readonly string[] {
-    const plugins = this.plugins.map(({ plugin }) => plugin);
-    const problems = [...this.#extensions.complete(), ...this.#services.complete(plugins)];
+  /** Sources of secrets of the plugins that are installed. */
+  sources(): readonly SecretSource[] {
+    return this.#extensions.added(secretSources);
+  }
+
+  /**
+   * Every plugin is installed, whatever was set up first: extensions and endpoints are complete. `order`: the list. Returns what is wrong
+   * with extensions and services.
+   */
+  complete(order: readonly Plugin[]): readonly string[] {
+    this.plugins.sort((left, right) => order.indexOf(left.plugin) - order.indexOf(right.plugin));
+    const problems = [
+      ...this.#extensions.complete(),
+      ...sourceProblems(this.sources()),
+      ...this.#services.complete(order),
+    ];
     if (problems.length === 0) this.endpoints.push(...this.plugins.flatMap(({ instance }) => instance.endpoints ?? []));
     return problems;
   }

@@ -8,6 +8,7 @@ import {
   type Service,
   upstreamRequest,
 } from '../contract/contract.ts';
+import { secretSources } from '../contract/secret.ts';
 import { type InstalledPlugin, installedPlugins, openingIndex } from '../http/chain.ts';
 
 type Owners = (wanted: Service<unknown> | ContextKey<unknown> | ExtensionPoint) => readonly string[];
@@ -28,6 +29,7 @@ export function checkServices(plugins: readonly Plugin[], owners: Owners): strin
       ({ name }) => `provide the service "${name}"`,
     ),
     ...missingPoints(plugins, owners),
+    ...needySources(plugins),
     ...rivals(
       plugins,
       (plugin) => plugin.extensionPoints,
@@ -38,13 +40,25 @@ export function checkServices(plugins: readonly Plugin[], owners: Owners): strin
 
 /** Their owners may stand anywhere in the list. */
 function missingPoints(plugins: readonly Plugin[], owners: Owners): string[] {
-  const owned = new Set(plugins.flatMap(({ extensionPoints = [] }) => extensionPoints));
+  const owned = new Set<ExtensionPoint>([
+    secretSources,
+    ...plugins.flatMap(({ extensionPoints = [] }) => extensionPoints),
+  ]);
   const missing = plugins.flatMap((plugin) =>
     (plugin.extends ?? []).filter((point) => !owned.has(point)).map((point) => ({ point, adder: plugin.name })),
   );
   return [...Map.groupBy(missing, ({ point }) => point)].map(([point, those]) => {
     const adders = those.map(({ adder }) => adder);
     return `${subject(adders, 'adds')} to the extension point "${point.name}", which no plugin of the list owns: ${addAbove(owners(point), undefined)}.`;
+  });
+}
+
+/** Secrets are needed for the sections of all others. */
+function needySources(plugins: readonly Plugin[]): string[] {
+  return plugins.flatMap(({ name, services, extends: points }) => {
+    const [needed] = services?.requires ?? [];
+    if (needed === undefined || points?.includes(secretSources) !== true) return [];
+    return `"${name}" adds secret sources, so it is set up first and can require no service, but it requires "${needed.name}".`;
   });
 }
 

@@ -14,6 +14,7 @@ import {
   visit,
 } from 'yaml';
 import { didYouMean } from '../contract/near-names.ts';
+import { Filling, type FoundSecrets, isQuoted, type WantedSecret } from './secrets/filling.ts';
 import { describeSyntaxError } from './yaml-errors.ts';
 
 /** A problem and its location. */
@@ -39,16 +40,17 @@ export interface LoadedYaml {
   readonly isUnread: boolean;
   /** Every file that was read, the main one first: its text by absolute path. */
   readonly files: ReadonlyMap<string, string>;
-  /** Masks the values of environment variables in a text. */
+  /** Files with secrets that the values name, by absolute path, with what stands in them. */
+  readonly secretFiles: ReadonlyMap<string, string | undefined>;
+  /** Secrets of plugins' sources that the values name and that were not given. */
+  readonly wanted: ReadonlyMap<string, WantedSecret>;
+  /** Masks the values of environment variables and secrets in a text. */
   hide(text: string): string;
   /** File and line of a path such as `['billing', 'hold']`, or of its nearest parent. */
   where(path: readonly PropertyKey[]): string;
 }
 
 const maxIncludeDepth = 8;
-/** Shorter values are not masked: they could be part of any word. */
-const shortestHidden = 8;
-const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^}\\]|\\.)*))?\}/g;
 
 /** Proposed texts of files. */
 export interface Drafts {
@@ -56,13 +58,14 @@ export interface Drafts {
   readonly texts: ReadonlyMap<string, string>;
   /** Whether a draft may include this file. */
   mayRead(file: string): boolean;
+  /** Whether a draft may take a secret from this file. */
+  mayTakeSecret(file: string): boolean;
 }
 
 interface Loading {
-  readonly environment: Readonly<Record<string, string | undefined>>;
   readonly drafts: Drafts | undefined;
   readonly files: Map<string, string>;
-  readonly filledIn: Set<string>;
+  readonly filling: Filling;
   readonly problems: Problem[];
   readonly remarks: Remark[];
   readonly locations: Map<string, string>;
@@ -71,19 +74,20 @@ interface Loading {
 
 /**
  * Reads `file` and what it includes; a file's own members are laid over those of its includes, mapping by mapping, while
- * scalars and lists are replaced whole. `${NAME}` and `${NAME:-default}` in values stand for the environment's variables.
- * Problems are collected, not thrown.
+ * scalars and lists are replaced whole. `${NAME}`, `${file:/path}` and `${source:reference}` in values are filled in
+ * (`secrets/filling.ts`); `found`: what sources have given. Problems are collected, not thrown.
  */
 export function loadYaml(
   file: string,
   environment: Readonly<Record<string, string | undefined>>,
   drafts?: Drafts,
+  found?: FoundSecrets,
 ): LoadedYaml {
+  const filling = new Filling(environment, found, (path) => drafts?.mayTakeSecret(path) !== false);
   const loading: Loading = {
-    environment,
     drafts,
     files: new Map(),
-    filledIn: new Set(),
+    filling,
     problems: [],
     remarks: [],
     locations: new Map(),
@@ -97,7 +101,9 @@ export function loadYaml(
     remarks: loading.remarks,
     isUnread: loading.isUnread,
     files: loading.files,
-    hide: (text) => [...loading.filledIn].reduce((hidden, value) => hidden.replaceAll(value, '***'), text),
+    secretFiles: filling.files,
+    wanted: filling.wanted,
+    hide: (text) => filling.hide(text),
     where(path) {
       for (let length = path.length; length > 0; length--) {
         const location = loading.locations.get(locationKey(path.slice(0, length)));
@@ -138,7 +144,7 @@ function loadFile(file: string, loading: Loading, above: readonly string[], incl
     loading.isUnread = true;
     return {};
   }
-  substitute(document.contents, at, loading);
+  substitute(document.contents, [], { at, loading, directory: dirname(file) });
   const own = toValues(document, at, loading);
   const includedFrom = document.get('include', true);
   const included = [own['include'] ?? []].flat().map((name, index) => {
@@ -232,63 +238,41 @@ function unknownAlias(document: Document): { alias: Node; message: string } | un
   return found;
 }
 
-/** Substitutes environment variables. `true` and `false` become booleans; everything else stays text. */
-function substitute(node: unknown, at: (node: Node) => string, loading: Loading): void {
+interface Substituting {
+  readonly at: (node: Node) => string;
+  readonly loading: Loading;
+  readonly directory: string;
+}
+
+/** Fills in what values stand for. `true` and `false` become booleans; everything else stays text. */
+function substitute(node: unknown, path: readonly PropertyKey[], tools: Substituting): void {
   if (isMap(node)) {
     for (const pair of node.items) {
-      refuseKey(pair.key, at, loading);
-      substitute(pair.value, at, loading);
+      refuseKey(pair.key, tools);
+      substitute(pair.value, [...path, String((pair.key as Scalar | null)?.value)], tools);
     }
-  } else if (isSeq(node)) for (const item of node.items) substitute(item, at, loading);
+  } else if (isSeq(node)) for (const [index, item] of node.items.entries()) substitute(item, [...path, index], tools);
   else if (isScalar(node) && typeof node.value === 'string') {
+    const { at, loading } = tools;
     if (isQuoted(node.value))
       loading.remarks.push({ where: at(node), text: 'the value has quotes inside of its quotes, which belong to it' });
-    if (node.value.includes('${')) fill(node as Scalar<string>, at, loading);
+    if (node.value.includes('${')) fill(node as Scalar<string>, path, tools);
   }
 }
 
-/** One word within quotes: files of variables and shells keep them where they are not expected. */
-function isQuoted(text: string): boolean {
-  return /^(["'])[^\s"']+\1$/.test(text);
-}
-
-/** What is probably not meant of a variable's value. */
-function remarkOf(name: string, value: string): string | undefined {
-  const variable = `the environment variable ${name}`;
-  if (isQuoted(value.trim()))
-    return `${variable} has quotes around its value, which belong to it: remove them where it is set`;
-  if (value !== value.trim())
-    return `${variable} has blanks or a line break around its value: remove them where it is set`;
-  return undefined;
-}
-
 /** A key of that name would give a mapping members that no check of sections sees. */
-function refuseKey(key: unknown, at: (node: Node) => string, loading: Loading): void {
+function refuseKey(key: unknown, { at, loading }: Substituting): void {
   if (!isScalar(key) || key.value !== '__proto__') return;
   loading.problems.push({ where: at(key), message: 'the key "__proto__" is not accepted' });
 }
 
-function fill(node: Scalar<string>, at: (node: Node) => string, loading: Loading): void {
-  const [unclear] = /\$\{[^}]{0,40}\}?/.exec(node.value.replaceAll(variablePattern, '')) ?? [];
-  if (unclear !== undefined)
-    loading.problems.push({
-      where: at(node),
-      message: `${unclear} is no variable: write \${NAME} or \${NAME:-default}`,
-    });
-  const filled = node.value.replace(variablePattern, (_whole, name: string, fallback: string | undefined) => {
-    const value = loading.environment[name];
-    if (value !== undefined && value !== '') {
-      const remark = remarkOf(name, value);
-      if (remark !== undefined) loading.remarks.push({ where: at(node), text: remark });
-      if (value.length >= shortestHidden) loading.filledIn.add(value);
-      return value;
-    }
-    if (fallback !== undefined) return fallback;
-    loading.problems.push({
-      where: at(node),
-      message: `the environment variable ${name} is not set${didYouMean(name, Object.keys(loading.environment))}`,
-    });
-    return '';
+function fill(node: Scalar<string>, path: readonly PropertyKey[], { at, loading, directory }: Substituting): void {
+  const where = at(node);
+  const filled = loading.filling.fill(node.value, {
+    setting: path.map(String).join('.'),
+    directory,
+    refuse: (message) => loading.problems.push({ where, message }),
+    remark: (text) => loading.remarks.push({ where, text }),
   });
   (node as Scalar).value = filled === 'true' ? true : filled === 'false' ? false : filled;
 }

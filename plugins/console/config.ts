@@ -1,5 +1,5 @@
 /** The console's section of a gateway file. */
-import { count, duration, z } from '../../core/contract/schema.ts';
+import { count, duration, secretText, z } from '../../core/contract/schema.ts';
 import { isOrigin } from './origin.ts';
 
 const origin = z
@@ -12,7 +12,7 @@ const smtp = z
     host: z.string().default('').describe('Mail server; empty: no mail is sent, links are shown to the operator.'),
     port: z.number().int().min(1).max(65_535).default(465).describe('Its port.'),
     user: z.string().default('').describe('Name to sign in with; empty: without.'),
-    password: z.string().default('').describe('Password to sign in with.'),
+    password: secretText().default('').describe('Password to sign in with.'),
     from: z.string().default('').describe('Sender, such as `Gateway <gateway@example.com>`.'),
     encryption: z
       .enum(['tls', 'starttls', 'none'])
@@ -30,7 +30,7 @@ const provider = z.strictObject({
   name: z.string().min(1).describe('What the button says.'),
   issuer: z.url({ protocol: /^https?$/ }).describe('Issuer; its discovery document is read when the console starts.'),
   client_id: z.string().min(1).describe('The gateway, as the provider knows it.'),
-  client_secret: z.string().describe('Its secret there.'),
+  client_secret: secretText().describe('Its secret there.'),
   scopes: z.array(z.string().min(1)).default(['openid', 'email', 'profile']).describe('What is asked for.'),
 });
 

@@ -1,5 +1,5 @@
 /** Settings of files. */
-import { count, duration, size, z } from '../../core/contract/schema.ts';
+import { count, duration, secretText, size, z } from '../../core/contract/schema.ts';
 
 const atLeast = (lowest: number, words: string) =>
   [(value: number) => value >= lowest, { error: `must be at least ${words}` }] as const;
@@ -122,7 +122,7 @@ export const configSchema = z
           .string()
           .default('')
           .describe('Access key. Empty: what the environment or the machine provides.'),
-        secret_access_key: z.string().default('').describe('Secret of the access key.'),
+        secret_access_key: secretText().default('').describe('Secret of the access key.'),
         path_style: z.boolean().default(false).describe('Whether the bucket is in the path, not in the host name.'),
         redirect: z
           .boolean()

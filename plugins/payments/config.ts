@@ -1,6 +1,6 @@
 /** The settings of `payments`. */
 
-import { z } from '../../core/contract/schema.ts';
+import { secretText, z } from '../../core/contract/schema.ts';
 import { usd } from '../common/domain/money-schema.ts';
 
 /** Nano-USD of the smallest unit that can be paid. */
@@ -10,12 +10,10 @@ const sum = () => usd().refine((amount) => amount > 0n && amount % centNano === 
 
 export const configSchema = z
   .strictObject({
-    secret_key: z
-      .string()
+    secret_key: secretText()
       .default('')
       .describe('Secret key of the Stripe account, best a restricted one; empty: no payments.'),
-    webhook_secret: z
-      .string()
+    webhook_secret: secretText()
       .default('')
       .describe('Signing secret of the webhook endpoint /payments/webhook; empty: no payments.'),
     currency: z.literal('usd').default('usd').describe('Currency that is paid in: balances are USD.'),

@@ -1,5 +1,5 @@
 /** Settings of vendors: keys, protocols, base URLs and limits. */
-import { duration, size, z } from '../../core/contract/schema.ts';
+import { duration, secretText, size, z } from '../../core/contract/schema.ts';
 import { isObject, tryParse } from '../../core/json/json.ts';
 import { headersSchema } from '../common/domain/headers-schema.ts';
 import { traitsSchema } from '../common/domain/traits.ts';
@@ -68,8 +68,7 @@ const queueSchema = z.strictObject({
 });
 
 /** A credential file, as JSON over any lines, becomes one line; `auth` needs a scheme that reads it. */
-const keyText = z
-  .string()
+const keyText = secretText()
   .max(16_000)
   .transform((key) => (key.trimStart().startsWith('{') ? oneLine(key) : key))
   .refine(

@@ -2,7 +2,7 @@
 import { hash, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { addressFamilies, secureContextOf, type UpstreamNetwork } from '../../core/contract/network.ts';
-import { listOf, z } from '../../core/contract/schema.ts';
+import { listOf, secretText, z } from '../../core/contract/schema.ts';
 import { secret } from '../../core/contract/secret.ts';
 
 const proxyForm = 'must be a URL such as http://user:password@proxy.example:3128, https://… or socks5://…';
@@ -42,7 +42,7 @@ export const tlsSchema = z
       .optional()
       .describe("The gateway's own certificate for vendors that ask for one: PEM, or the path of a file."),
     key: pem.optional().describe('The key of that certificate: PEM, or the path of a file with it.'),
-    passphrase: z.string().optional().describe('Passphrase of that key.'),
+    passphrase: secretText().optional().describe('Passphrase of that key.'),
   })
   .superRefine(({ ca, cert = '', key = '', passphrase }, context) => {
     const refuse = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message });

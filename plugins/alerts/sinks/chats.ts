@@ -1,14 +1,13 @@
 /** Alerts in the chats that teams use: each service's own form, in which a name cannot call people or place links. */
 import { createHmac } from 'node:crypto';
-import { z } from '../../../core/contract/schema.ts';
+import { secretText, z } from '../../../core/contract/schema.ts';
 import type { AlertMessage, AlertSinkType } from '../../common/domain/admin/alerts.ts';
 import { Refused } from '../deliveries.ts';
 import { address, allowPrivate, openPoster } from './post.ts';
 
 const config = z.strictObject({
   webhook: address.describe('Address of the service for messages; a secret, since anyone with it can post.'),
-  secret: z
-    .string()
+  secret: secretText()
     .default('')
     .describe('Signs each message, where the service has given one out (Feishu, DingTalk).'),
   allow_private: allowPrivate,
