@@ -18,6 +18,9 @@ export const poolAnswer = z
     balance: usd.describe('What the movements of the ledger come to.'),
     spendable: usd.describe('What a call may spend now.'),
     held: usd.describe('The part of the balance that is set aside for running calls.'),
+    blocked: usd.describe(
+      'The part that a process without a sign of life has leased: it cannot be spent before that process is back.',
+    ),
     grants: z.array(
       z.object({
         id: z.string(),
@@ -54,6 +57,7 @@ export function poolJson(view: PoolView): z.infer<typeof poolAnswer> {
     balance: usdText(money(view.balance + view.held)),
     spendable: usdText(view.spendable),
     held: usdText(view.held),
+    blocked: usdText(view.blocked),
     grants: view.grants.map(({ id, kind, reason, amount, remaining, createdAt, expiresAt }) => ({
       id,
       kind,

@@ -65,7 +65,7 @@ test('an operator credits an account once, and its owner sees it at once', async
   for (let attempt = 0; attempt < 2; attempt++)
     assert.equal((await boss.ask(`/admin/accounts/${accountId}/credit`, { body, headers })).status, 200);
   const wallet = (await ada.ask('/wallet')).json;
-  assert.equal(wallet.balance, '20.00');
+  assert.deepEqual([wallet.balance, wallet.blocked, wallet.spendable], ['20.00', '0.00', '20.00']);
   assert.equal(
     wallet.grants.some(({ reason }: { reason: string }) => reason === 'an invoice'),
     true,

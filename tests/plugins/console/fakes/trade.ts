@@ -116,12 +116,12 @@ function viewOf(world: World, accountId: string): Awaited<ReturnType<Pool['view'
     createdAt: now - 9 * dayMs,
     expiresAt: endsAt,
   });
-  const held = parseUsd('0.12');
+  const [held, blocked] = [parseUsd('0.12'), parseUsd('0.4')];
   return {
     balance: money(balance - held),
-    spendable: money(balance - held),
+    spendable: money(balance - held - blocked),
     held,
-    blocked: money(0n),
+    blocked,
     grants: [
       grant('plan', half, parseUsd('25'), account?.planEndsAt),
       grant('top-up', money(balance - half), parseUsd('40'), undefined),

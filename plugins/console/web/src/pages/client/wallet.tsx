@@ -7,6 +7,7 @@ import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
 import { has, useMe } from '../../api/session.ts';
 import type { Pool } from '../../api/types.ts';
 import { walletKey } from '../../parts/balance-chip.tsx';
+import { chartNumber } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
 import { Stat, StatRow } from '../../parts/stat.tsx';
@@ -52,7 +53,17 @@ function Funds({ pool }: { readonly pool: Pool }) {
             </>
           }
         />
-        <Stat label={t('client.wallet.spendable')} value={<Money of={pool.spendable} />} />
+        <Stat
+          label={t('client.wallet.spendable')}
+          value={<Money of={pool.spendable} />}
+          note={
+            chartNumber(pool.blocked) > 0 ? (
+              <>
+                {t('client.wallet.blocked')} <Money of={pool.blocked} />
+              </>
+            ) : undefined
+          }
+        />
         <Stat
           label={t('client.wallet.plan')}
           value={me.account?.plan ?? '–'}

@@ -44,6 +44,7 @@ const texts: Words<typeof en> = {
     hint: 'Was verfügbar ist, woher es kam, und jede Buchung.',
     spendable: 'Jetzt verfügbar',
     held: 'Für laufende Aufrufe reserviert',
+    blocked: 'Zurzeit nicht verfügbar',
     plan: 'Tarif',
     planUntil: 'bis',
     noPlan: 'keiner gekauft',

@@ -19,6 +19,7 @@ const texts: Part<'operator'>['people'] = {
     balance: 'Guthaben',
     spendable: 'Jetzt verfügbar',
     held: 'Für laufende Aufrufe reserviert',
+    blocked: 'Bei einem Prozess, der nicht mehr antwortet',
     spend30: 'In 30 Tagen berechnet',
     requests30: 'Anfragen in 30 Tagen',
     grants: 'Woraus das Guthaben besteht',

@@ -41,6 +41,7 @@ export default {
     hint: 'What there is to spend, where it came from, and every movement.',
     spendable: 'To spend now',
     held: 'Set aside for running calls',
+    blocked: 'Not available for the moment',
     plan: 'Plan',
     planUntil: 'until',
     noPlan: 'none bought',

@@ -17,6 +17,7 @@ export default {
     balance: 'Balance',
     spendable: 'Spendable now',
     held: 'Set aside for running calls',
+    blocked: 'Leased by a process that no longer answers',
     spend30: 'Charged in 30 days',
     requests30: 'Requests in 30 days',
     grants: 'What the balance is made of',

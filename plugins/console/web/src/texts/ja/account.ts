@@ -44,6 +44,7 @@ const texts: Words<typeof en> = {
     hint: '使える金額、その内訳、すべての取引。',
     spendable: '今使える金額',
     held: '実行中の呼び出しに確保',
+    blocked: '一時的に使えない金額',
     plan: 'プラン',
     planUntil: '期限',
     noPlan: '購入なし',

@@ -19,6 +19,7 @@ const texts: Part<'operator'>['people'] = {
     balance: '残高',
     spendable: '今使える金額',
     held: '実行中の呼び出しに確保',
+    blocked: '応答しないプロセスが確保',
     spend30: '過去 30 日の請求額',
     requests30: '過去 30 日のリクエスト',
     grants: '残高の内訳',

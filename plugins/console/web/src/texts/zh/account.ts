@@ -44,6 +44,7 @@ const texts: Words<typeof en> = {
     hint: '可用金额、来源以及每一笔变动。',
     spendable: '当前可用',
     held: '为进行中的调用预留',
+    blocked: '暂时不可用',
     plan: '套餐',
     planUntil: '至',
     noPlan: '未购买',

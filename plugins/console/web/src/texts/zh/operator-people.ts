@@ -19,6 +19,7 @@ const texts: Part<'operator'>['people'] = {
     balance: '余额',
     spendable: '现在可用',
     held: '为进行中的调用预留',
+    blocked: '由无响应的进程占用',
     spend30: '30 天收费',
     requests30: '30 天请求数',
     grants: '余额构成',

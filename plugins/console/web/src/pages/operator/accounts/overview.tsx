@@ -3,7 +3,7 @@ import { Box, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
 import { Meter } from '../../../parts/bars.tsx';
-import { countText } from '../../../parts/format.ts';
+import { chartNumber, countText } from '../../../parts/format.ts';
 import { useGrantKind } from '../../../parts/known-words.ts';
 import { Money } from '../../../parts/money.tsx';
 import { Panel } from '../../../parts/page.tsx';
@@ -52,7 +52,18 @@ function Figures({ id, pool }: { readonly id: string; readonly pool: Pool | null
             }
             {...ledger}
           />
-          <Stat label={t('operator.people.accounts.spendable')} value={<Money of={pool.spendable} />} {...ledger} />
+          <Stat
+            label={t('operator.people.accounts.spendable')}
+            value={<Money of={pool.spendable} />}
+            note={
+              chartNumber(pool.blocked) > 0 ? (
+                <>
+                  {t('operator.people.accounts.blocked')} <Money of={pool.blocked} />
+                </>
+              ) : undefined
+            }
+            {...ledger}
+          />
         </>
       )}
       {withRequests && (
