@@ -1,5 +1,5 @@
 /** Batches of generateContent, as a strict vendor serves them. */
-import { type BatchVendor, notFound, type Reply, type Route, used, type VendorBatch } from './stand-in.ts';
+import { type BatchVendor, notFound, type Reply, type Route, type used, usedBy, type VendorBatch } from './stand-in.ts';
 
 export function contentRoutes(vendor: BatchVendor): Route[] {
   const authorized = (route: Route): Route => ({
@@ -144,9 +144,10 @@ function order(vendor: BatchVendor, model: string, body: Buffer): Reply {
 
 function resultsOf({ lines }: VendorBatch): string {
   return lines
-    .flatMap(({ id: key, outcome }) => {
+    .flatMap((line) => {
+      const { id: key, outcome } = line;
       if (outcome === 'left_out' || outcome === 'open') return [];
-      if (outcome === 'made') return { key, response: answerOf(key) };
+      if (outcome === 'made') return { key, response: answerOf(key, usedBy(line)) };
       const code = { refused: 3, cancelled: 1, expired: 4 }[outcome];
       return { key, error: { code, message: 'This is not allowed.', status: 'INVALID_ARGUMENT' } };
     })
@@ -154,12 +155,12 @@ function resultsOf({ lines }: VendorBatch): string {
     .join('');
 }
 
-function answerOf(key: string) {
+function answerOf(key: string, { input, output }: typeof used) {
   return {
     candidates: [{ content: { role: 'model', parts: [{ text: `answer ${key}` }] }, finishReason: 'STOP', index: 0 }],
     usageMetadata: {
-      ...{ promptTokenCount: used.input, candidatesTokenCount: used.output },
-      totalTokenCount: used.input + used.output,
+      ...{ promptTokenCount: input, candidatesTokenCount: output },
+      totalTokenCount: input + output,
     },
     modelVersion: 'real',
     responseId: `r-${key}`,

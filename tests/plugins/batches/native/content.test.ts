@@ -80,3 +80,9 @@ test('errors of the vendor at each call delay a batch, and repeat nothing', asyn
   assert.equal(world.vendor.batches.size, 1);
   await world.settled(2n * lineCost, 2);
 });
+
+test('a line of which the vendor reports more than it can have consumed is charged by its estimate', async () => {
+  const world = await house.open();
+  await world.client.ended(await order(world, [line('one'), line('two', '[lies]')]));
+  await world.checkLies();
+});

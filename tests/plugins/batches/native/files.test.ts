@@ -309,3 +309,10 @@ test('a line that a vendor has refused in its batch is not served by another mod
   assert.equal(world.vendor.steps.filter((step) => step === 'call').length, 0);
   await world.settled(lineCost, 1);
 });
+
+test('a line of which the vendor reports more than it can have consumed is charged by its estimate', async () => {
+  const world = await house.open();
+  const id = await world.client.order([chatLine('one'), chatLine('two', '[lies]')]);
+  await world.client.ended(id);
+  await world.checkLies();
+});

@@ -1,5 +1,5 @@
 /** Batches of messages, as a strict vendor serves them. */
-import { type BatchVendor, type Line, notFound, type Reply, type Route, used, type VendorBatch } from './stand-in.ts';
+import { type BatchVendor, type Line, notFound, type Reply, type Route, usedBy, type VendorBatch } from './stand-in.ts';
 
 export function messageRoutes(vendor: BatchVendor): Route[] {
   const authorized = (route: Route): Route => ({
@@ -100,18 +100,21 @@ function order(vendor: BatchVendor, body: Buffer, shaped: (batch: VendorBatch) =
 
 function resultsOf({ lines }: VendorBatch): string {
   return lines
-    .flatMap(({ id, outcome }) => {
+    .flatMap((line) => {
+      const { id, outcome } = line;
       if (outcome === 'left_out' || outcome === 'open') return [];
       const type = { made: 'succeeded', refused: 'errored', cancelled: 'canceled', expired: 'expired' }[outcome];
       const error = { type: 'error', error: { type: 'invalid_request_error', message: 'This is not allowed.' } };
-      const more = outcome === 'made' ? { message: messageOf(id) } : outcome === 'refused' ? { error } : {};
+      const more = outcome === 'made' ? { message: messageOf(line) } : outcome === 'refused' ? { error } : {};
       return `${JSON.stringify({ custom_id: id, result: { type, ...more } })}\n`;
     })
     .reverse()
     .join('');
 }
 
-function messageOf(id: string) {
+function messageOf(line: Line) {
+  const { id } = line;
+  const { input, output } = usedBy(line);
   return {
     ...{
       id: `msg_${id}`,
@@ -122,6 +125,6 @@ function messageOf(id: string) {
       stop_sequence: null,
     },
     content: [{ type: 'text', text: `answer ${id}` }],
-    usage: { input_tokens: used.input, output_tokens: used.output, service_tier: 'batch' },
+    usage: { input_tokens: input, output_tokens: output, service_tier: 'batch' },
   };
 }

@@ -112,3 +112,10 @@ test('errors of the vendor at each other call delay a batch, and repeat nothing'
   for (const step of ['get', 'results']) assert.ok((seen.get(step) ?? 0) > kinds.length, `${step} was repeated`);
   await world.settled(2n * lineCost, 2);
 });
+
+test('a line of which the vendor reports more than it can have consumed is charged by its estimate', async () => {
+  const world = await house.open();
+  const id = await order(world.client, [request('one'), request('two', '[lies]')]);
+  await ended(world.client, id);
+  await world.checkLies();
+});

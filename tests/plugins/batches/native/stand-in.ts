@@ -48,6 +48,10 @@ export interface Route {
 /** What each line consumes. */
 export const used = { input: 10, output: 5 };
 
+/** Of a line that says so nobody can have consumed what the vendor reports. */
+export const usedBy = ({ body }: Pick<Line, 'body'>): typeof used =>
+  JSON.stringify(body).includes('[lies]') ? { input: 4_000_000_000, output: 4_000_000_000 } : used;
+
 export class BatchVendor {
   readonly batches = new Map<string, VendorBatch>();
   readonly files = new Map<string, { readonly name: string; readonly text: string }>();

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
+import { rowsOf } from '../../../../plugins/batches/sql.ts';
 import { accounts } from '../../../../plugins/common/domain/accounts.ts';
 import { database } from '../../../../plugins/common/domain/database.ts';
 import { ledger, pool } from '../../../../plugins/common/domain/ledger.ts';
@@ -129,6 +130,23 @@ async function openWorld(vendor: BatchVendor, running: TestGateway, name: string
       const row = await until('its row is written', () => command('requests show', { id }).catch(() => undefined));
       return { model: (row as { model?: string }).model, timeline: JSON.stringify(row) };
     },
+    /** Of two lines one is charged by what its vendor reports, and of the other this is impossible. */
+    async checkLies() {
+      const { orm, schema } = gateway.find(database)!;
+      const rows = await rowsOf<ChargedRow>(
+        orm,
+        sql`select cost, held, estimated, attempts from ${sql.identifier(schema)}.calls where account_id = ${account.id} order by estimated`,
+      );
+      assert.deepEqual(
+        rows.map(({ estimated }) => estimated),
+        [false, true],
+      );
+      const [honest, lying] = rows;
+      assert.equal(BigInt(honest!.cost), lineCost);
+      assert.ok(BigInt(lying!.cost) > 0n && BigInt(lying!.cost) <= BigInt(lying!.held), String(lying!.cost));
+      assert.match(JSON.stringify(lying!.attempts), /4000000000/);
+      await this.settled(lineCost + BigInt(lying!.cost), 2);
+    },
     balance: () => gateway.find(ledger)!.balance(account.id),
     /** The audit is clean, nothing is held, and the account has paid for what the vendor has made, at these prices. */
     async settled(spent: bigint, calls?: number) {
@@ -150,6 +168,13 @@ interface RequestRow {
   readonly outcome: string;
   readonly provider: string | undefined;
 }
+
+type ChargedRow = {
+  readonly cost: string;
+  readonly held: string;
+  readonly estimated: boolean;
+  readonly attempts: unknown;
+};
 
 interface LedgerRow {
   readonly kind: string;
