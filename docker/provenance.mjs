@@ -20,7 +20,8 @@ const { values, positionals } = parseArgs({
   },
 });
 const [directory = 'release'] = positionals;
-const run = (program, ...words) => execFileSync(program, words, { cwd: root, encoding: 'utf8' });
+const run = (program, ...words) =>
+  execFileSync(program, words, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
 const digest = (algorithm, path) => createHash(algorithm).update(readFileSync(path)).digest('hex');
 
 const startedOn = new Date().toISOString();

@@ -21,6 +21,8 @@ export interface BenchGateway {
   stop(): Promise<void>;
 }
 
+/** A server in place of the embedded database. */
+const database = process.env['BENCH_DATABASE_URL'];
 const mainFile = new URL('../../../config/main.yaml', import.meta.url);
 
 /** Boots the gateway in front of a vendor on this port. */
@@ -30,7 +32,7 @@ export async function startGateway(
   tools: { clock?: Clock; log?: Log } = {},
 ): Promise<BenchGateway> {
   const directory = mkdtempSync(join(tmpdir(), 'bench-'));
-  if (kind === 'full') await fillDirectory(directory);
+  if (kind === 'full' && database === undefined) await fillDirectory(directory);
   const file = join(directory, 'bench.yaml');
   writeFileSync(file, fileOf(kind, directory, `http://127.0.0.1:${upstreamPort}`));
   const gateway = await boot(file, { mode: 'serve', ...tools });
@@ -53,8 +55,9 @@ function fileOf(kind: GatewayKind, directory: string, origin: string): string {
   if (kind === 'relay') return `${head}plugins: [providers, models, route, protocol-convert]\n${relay}`;
   const { plugins } = parse(readFileSync(mainFile, 'utf8')) as { plugins: string[] };
   const limits = '{ rpm: 100M, tpm: 1000M, concurrency: 100k }';
+  const storage = database === undefined ? '' : `storage: { database: "${database}" }\n`;
   return `${head}plugins: ${JSON.stringify(plugins)}
-plans: { default: bench, offers: { bench: { price: 0, limits: ${limits} } } }
+${storage}plans: { default: bench, offers: { bench: { price: 0, limits: ${limits} } } }
 ${relay}websockets: { per_account: 1M, per_key: 1M }
 `;
 }
