@@ -49,9 +49,13 @@ tolerations: {{- toYaml . | nindent 2 }}
 image: {{ include "gateway.image" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 securityContext: {{- toYaml .Values.securityContext | nindent 2 }}
+{{- if or .Values.secret .Values.extraEnvFrom }}
 envFrom:
-  - secretRef: { name: {{ .Values.secret }} }
+  {{- with .Values.secret }}
+  - secretRef: { name: {{ . }} }
+  {{- end }}
   {{- with .Values.extraEnvFrom }}{{ toYaml . | nindent 2 }}{{- end }}
+{{- end }}
 volumeMounts:
   - { name: data, mountPath: /data }
   - { name: tmp, mountPath: /tmp }
@@ -82,7 +86,8 @@ env:
 {{- /* A sum of the secrets and maps that the variables come from, as the cluster has them; nothing where no cluster is asked. */ -}}
 {{- define "gateway.variablesSum" -}}
 {{- $found := dict -}}
-{{- $sources := list (dict "kind" "Secret" "name" .Values.secret) -}}
+{{- $sources := list -}}
+{{- with .Values.secret }}{{ $sources = append $sources (dict "kind" "Secret" "name" .) }}{{ end -}}
 {{- range .Values.extraEnvFrom -}}
 {{- with .secretRef }}{{ $sources = append $sources (dict "kind" "Secret" "name" .name) }}{{ end -}}
 {{- with .configMapRef }}{{ $sources = append $sources (dict "kind" "ConfigMap" "name" .name) }}{{ end -}}
