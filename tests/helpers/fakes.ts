@@ -22,6 +22,8 @@ import type { TimelineEvent } from '../../plugins/common/domain/timeline.ts';
 export interface FakeHost extends Host {
   /** Moves both clocks. */
   advance(milliseconds: number): void;
+  /** Moves the wall clock alone, in either direction. */
+  jump(milliseconds: number): void;
   readonly lines: { level: string; fields: object; message: string }[];
   readonly intervals: { intervalMs: number; name: string; work: RegularWork }[];
 }
@@ -40,6 +42,7 @@ export function fakeHost(options: Partial<Pick<Host, Chosen>> = {}): FakeHost {
   const lines: FakeHost['lines'] = [];
   const intervals: FakeHost['intervals'] = [];
   let time = 1_800_000_000_000;
+  let jumped = 0;
   let seed = 1;
   const write = (level: string) => (fields: object, message: string) => void lines.push({ level, fields, message });
   const fraction = () => {
@@ -62,7 +65,7 @@ export function fakeHost(options: Partial<Pick<Host, Chosen>> = {}): FakeHost {
       error: write('error'),
       record: (message, json) => write('info')(JSON.parse(json) as object, message),
     },
-    clock: { now: () => time, monotonic: () => time },
+    clock: { now: () => time + jumped, monotonic: () => time },
     random: {
       fraction,
       bytes: (count) => Buffer.from(Array.from({ length: count }, () => Math.floor(fraction() * 256))),
@@ -79,6 +82,9 @@ export function fakeHost(options: Partial<Pick<Host, Chosen>> = {}): FakeHost {
     perform: () => Promise.reject(new Error('the test has no chain')),
     advance: (milliseconds) => {
       time += milliseconds;
+    },
+    jump: (milliseconds) => {
+      jumped += milliseconds;
     },
     lines,
     intervals,

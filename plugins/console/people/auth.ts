@@ -293,8 +293,8 @@ function logLine(log: Log, level: string, message: string): void {
   else log.debug({}, line);
 }
 
-/** A code is accepted one period of 30 s before and after its own. */
-const acceptedMs = 2 * 60_000;
+/** A code is accepted one period of 30 s before and after its own, and once more where the clock comes back to that after a jump. */
+const rememberedMs = 2 * 24 * 3_600_000;
 
 /** Codes of second factors are good once, in all processes (RFC 6238, section 5.2). */
 export async function useCode({ orm, tables, clock, secret }: AuthParts, userId: string, body: unknown): Promise<void> {
@@ -302,7 +302,7 @@ export async function useCode({ orm, tables, clock, secret }: AuthParts, userId:
   const id = `code:${createHmac('sha256', secret).update(`${userId} ${code}`).digest('hex')}`;
   const { verification } = tables;
   const now = new Date(clock.now());
-  const expiresAt = new Date(clock.now() + acceptedMs);
+  const expiresAt = new Date(clock.now() + rememberedMs);
   const row = { id, identifier: id, value: '', expiresAt, createdAt: now, updatedAt: now };
   const taken = await orm
     .insert(verification)

@@ -374,3 +374,29 @@ test('segments go once the database has all of them, and a restart goes on behin
   assert.deepEqual((await world.audit()).violations, []);
   await world.stop();
 });
+
+for (const jumpedMs of [-40 * 86_400_000, -3_600_000, 3_600_000, 40 * 86_400_000])
+  test(`a start over a journal behind a jump of the clock by ${jumpedMs / 3_600_000} hours loses nothing and charges once`, async () => {
+    const world = await newWorld();
+    await world.credit('1');
+    const [done, cut] = [newCall(), newCall()];
+    for (const exchange of [done, cut]) await enter(world, exchange);
+    await answer(done, { input: 1_000, output: 50 });
+    await send(cut);
+    meterOf(cut).observe(80);
+    await world.tick('note progress');
+    await world.tick('sync the journal');
+    const next = await world.crash(jumpedMs);
+    assert.equal(await next.balance(), usd('0.9947'));
+    const after = newCall();
+    await enter(next, after);
+    await answer(after, { input: 1_000, output: 50 });
+    await next.tick('sync the journal');
+    await next.tick('write the ledger');
+    // And back to the right time.
+    const last = await next.crash();
+    assert.equal(await last.balance(), usd('0.9922'));
+    assert.deepEqual((await last.audit()).violations, []);
+    assert.equal((await last.rows(sql`select id from ${last.table('calls')}`)).length, 3);
+    await last.stop();
+  });

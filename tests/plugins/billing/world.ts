@@ -118,8 +118,8 @@ export interface World {
   readonly faults: Faults;
   readonly directory: string;
   readonly database: Database;
-  /** The process dies: nothing is flushed, and what was not written is lost. Resolves with the next process. */
-  crash(): Promise<World>;
+  /** The process dies: nothing is flushed, and what was not written is lost. Resolves with the next process, by a wall clock that has jumped. */
+  crash(jumpedMs?: number): Promise<World>;
   stop(): Promise<void>;
   /** Its tables are for other worlds from here on; all statements of its processes fail. */
   leave(): void;
@@ -239,6 +239,8 @@ export interface WorldOptions {
   entries?: readonly Model[];
   /** Sets up plugins beside it, before it. */
   beside?: (host: FakeHost, database: Database) => Promise<void>;
+  /** How far its wall clock is off. */
+  jumpedMs?: number;
   /** Leave the plugin unstarted. */
   idle?: boolean;
 }
@@ -259,6 +261,7 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
   worlds.add(leave);
   const directory = options.directory ?? temporaryDirectory();
   const host = fakeHost({ schema, directory });
+  host.jump(options.jumpedMs ?? 0);
   // Two processes draw different numbers.
   host.random.bytes(++processes);
   const store = storeOf(shared, schema, faults);
@@ -279,10 +282,10 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
     faults,
     directory,
     database: store,
-    crash: async () => {
+    crash: async (jumpedMs = 0) => {
       rmSync(join(journal, 'lock'), { force: true });
       part.ready = () => false;
-      return newWorld({ ...options, directory, schema, faults, leave, idle: false });
+      return newWorld({ ...options, directory, schema, faults, leave, jumpedMs, idle: false });
     },
     leave,
     stop: async () => part.stop!(),

@@ -57,6 +57,9 @@ async function ended<T>(town: Town, work: Promise<T>): Promise<T> {
   return over;
 }
 
+/** Of the wall clock alone. */
+const jumpsMs = [-40 * 86_400_000, -3_600_000, -30_000, 30_000, 3_600_000, 40 * 86_400_000];
+
 const operation = fc.oneof(
   {
     weight: 8,
@@ -88,6 +91,7 @@ const operation = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('crash' as const), node: fc.nat(3), back: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('jump' as const), ms: fc.constantFrom(...jumpsMs) }) },
   {
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant('credit' as const), amount: fc.integer({ min: 1, max: 60 }) }),
@@ -113,6 +117,7 @@ class History {
     else if (step.kind === 'flush') void node!.flush();
     else if (step.kind === 'turn') node!.lessor.turn();
     else if (step.kind === 'pass') await pass(town, step.ms);
+    else if (step.kind === 'jump') town.host.jump(step.ms);
     else if (step.kind === 'fault') town.fault = step.fault;
     else if (step.kind === 'credit') {
       town.model.balance += BigInt(step.amount);
