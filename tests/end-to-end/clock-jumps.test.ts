@@ -93,7 +93,7 @@ for (const [plan, seconds] of [
 test('sums of calls are those of the calls, wherever the clock stood when these were made and when sums were folded', async () => {
   const store = house.gateway.gateway.find(database)!;
   const customer = await house.customer();
-  const start = await house.balance(customer);
+  const had = await house.balance(customer);
   const jumps = [40 * day, -80 * day, hour, -61_000, 39 * day, day, -day];
   for (const [index, by] of jumps.entries()) {
     offset += by;
@@ -106,53 +106,6 @@ test('sums of calls are those of the calls, wherever the clock stood when these 
     await house.audit();
   }
   const { charges } = await house.books(customer, jumps.length);
-  assert.equal(
-    charges.reduce((sum, { cost }) => sum + cost, 0n),
-    start - (await house.balance(customer)),
-  );
-});
-
-for (const [plan, seconds] of [
-  ['minutes', 60],
-  ['days', 86_400],
-] as const)
-  test(`a limit of ${plan} that is used up lasts no longer than its window, however the wall clock jumps`, async () => {
-    for (const by of [-40 * day, -day, -hour, -61_000, 61_000, hour, 40 * day]) {
-      const customer = await house.customer({ plan });
-      const ask = async () => {
-        const { status, headers } = await house.call(customer, 'chat', { model: 'sandbox', prompt: 'hi' });
-        const wait = Number(headers.get('retry-after') ?? 0);
-        assert.ok(wait >= 0 && wait <= seconds, `${by}: ${wait}`);
-        return status;
-      };
-      assert.deepEqual([await ask(), await ask(), await ask()], [200, 200, 429], String(by));
-      offset += by;
-      assert.match(String(await ask()), /^(200|429)$/);
-      await house.books(customer, 2);
-    }
-    await house.audit();
-  });
-
-test('sums of calls are those of the calls, wherever the clock stood when these were made and when sums were folded', async () => {
-  const store = house.gateway.gateway.find(database)!;
-  const customer = await house.customer();
-  const start = await house.balance(customer);
-  const jumps = [40 * day, -80 * day, hour, -61_000, 39 * day, day, -day];
-  for (const [index, by] of jumps.entries()) {
-    offset += by;
-    const { status } = await house.call(customer, 'chat', { model: 'sandbox', prompt: '[[sandbox: tokens=4]]' });
-    assert.equal(status, 200);
-    await house.books(customer, index + 1);
-    for (const ahead of [0, 2 * day, -2 * day])
-      await foldSums(store.orm, store.schema, callSums, Date.now() + offset + ahead);
-    // The audit compares them.
-    await house.audit();
-  }
-  const sums = await house.rows<{ account_id: string | null; cost: bigint | string }>('call_sums');
-  const kept = sums.filter(({ account_id }) => account_id === customer.accountId);
-  assert.ok(kept.length > 0);
-  assert.equal(
-    kept.reduce((sum, { cost }) => sum + BigInt(cost), 0n),
-    start - (await house.balance(customer)),
-  );
+  const charged = charges.reduce((sum, { cost }) => sum + cost, 0n);
+  assert.equal(had - (await house.balance(customer)), charged);
 });
