@@ -179,6 +179,7 @@ export function toGatewayError(error: unknown): GatewayError {
   }
   if (isPassing(error))
     return new GatewayError('overloaded', 'The gateway cannot handle this request now; please try again soon.', {
+      code: 'store_unavailable',
       retryAfterMs: passingRetryMs,
       cause: error,
     });

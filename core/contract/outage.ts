@@ -1,4 +1,5 @@
 /** An outage of a store, or of work that is repeated: one line in the log when it begins, at most one a minute while it lasts, one at its end. */
+import { defineService } from './extensions.ts';
 import type { Clock, Log } from './host-tools.ts';
 
 /** Between two lines about one outage. */
@@ -81,3 +82,8 @@ export class Outage {
     this.#isWritten = false;
   }
 }
+
+/** Regular work of this process that fails, and for how long; not what fails because a store is away. */
+export const regularWorks = defineService<{ failing(): readonly { readonly name: string; readonly forMs: number }[] }>(
+  'regular works',
+);

@@ -1,4 +1,5 @@
 /** Why a path cannot be written, as a sentence for the operator, and whether that is what failed. Pure. */
+import { statfsSync } from 'node:fs';
 
 const reasons = new Map([
   ['EROFS', 'its file system is read-only'],
@@ -34,4 +35,14 @@ export function unwritableSentence(error: unknown, path?: string): string | unde
 
 function isFull(code: string): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+/** The free share of the file system; undefined: it cannot be told. */
+export function freeShareOf(directory: string): number | undefined {
+  try {
+    const { bavail, blocks } = statfsSync(directory);
+    return blocks === 0 ? undefined : bavail / blocks;
+  } catch {
+    return undefined;
+  }
 }

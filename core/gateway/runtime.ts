@@ -3,7 +3,7 @@
 import type { Endpoint, Host, Notice, Plugin, PluginInstance, Service } from '../contract/contract.ts';
 import type { Extension, ExtensionPoint } from '../contract/extensions.ts';
 import type { Clock, Log, Random, RegularWork } from '../contract/host-tools.ts';
-import { Outage } from '../contract/outage.ts';
+import { Outage, regularWorks } from '../contract/outage.ts';
 import { alone, ownDirectory, type ProcessGroup } from '../contract/process-group.ts';
 import { type SecretSource, secretSources } from '../contract/secret.ts';
 import { type BodyLimits, BodyReader } from '../http/body.ts';
@@ -51,6 +51,8 @@ export class GatewayRuntime {
   readonly #services = new Services();
   readonly #extensions = new Extensions();
   readonly #timers = new Set<NodeJS.Timeout>();
+  /** How each regular work fails. */
+  readonly #works = new Map<string, Outage>();
   #file: GatewayFile;
   #running: Running | undefined;
   #stopping: Promise<void> | undefined;
@@ -64,6 +66,9 @@ export class GatewayRuntime {
     this.clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
     this.#processGroup = options.processGroup ?? alone;
+    const failing = () =>
+      [...this.#works].flatMap(([name, { lastsMs: forMs }]) => (forMs === undefined ? [] : [{ name, forMs }]));
+    this.provide(regularWorks, { failing });
   }
 
   /** The running configuration: the last file, with the old values of what waits for a restart. */
@@ -163,7 +168,8 @@ export class GatewayRuntime {
 
   #every(intervalMs: number, name: string, work: RegularWork): void {
     if (this.mode !== 'serve') return;
-    const timer = setInterval(regularWork(this, name, work), intervalMs);
+    const round = regularWork(this, name, work, (outage) => this.#works.set(name, outage));
+    const timer = setInterval(round, intervalMs);
     timer.unref();
     this.#timers.add(timer);
   }
@@ -290,6 +296,7 @@ export function regularWork(
   { clock, log }: { readonly clock: Clock; readonly log: Log },
   name: string,
   work: RegularWork,
+  begun?: (outage: Outage) => void,
 ): () => Promise<void> {
   const outage = new Outage({
     clock,
@@ -298,6 +305,7 @@ export function regularWork(
     over: 'regular work succeeds again',
     fields: { work: name },
   });
+  begun?.(outage);
   let isRunning = false;
   /** The last failure came after the work had returned its promise. */
   let hasFailedLater = false;

@@ -3,7 +3,8 @@ import type { Host } from '../../core/contract/contract.ts';
 import type { AlertEvents, AlertValue, Measurement } from '../common/domain/admin/alerts.ts';
 import type { Rule } from './config.ts';
 import type { Deliveries } from './deliveries.ts';
-import { messageOf, plainFacts, shownValue } from './message.ts';
+import { LocalAlerts } from './local.ts';
+import { messageFor, plainFacts } from './message.ts';
 import type { AlertRows, NewMessages, Report } from './rows.ts';
 import { advance, type Step, verdictOf } from './state.ts';
 import type { OpenAlert } from './stored.ts';
@@ -24,6 +25,8 @@ export interface EngineOptions {
   readonly rules: () => readonly Rule[];
   /** Rows of requests that this process has written: whether anything happens. */
   readonly written: () => number;
+  /** The database gives no answers. */
+  readonly isAway: () => boolean;
 }
 
 export class Engine implements AlertEvents {
@@ -32,6 +35,7 @@ export class Engine implements AlertEvents {
   readonly #deliveries: Deliveries;
   readonly #options: EngineOptions;
   readonly #process: string;
+  readonly #local: LocalAlerts;
   /** Counts of events that are not written yet, by kind and subject. */
   readonly #reported = new Map<string, Report & { readonly value: number }>();
   #observed = new Map<string, Report>();
@@ -54,6 +58,7 @@ export class Engine implements AlertEvents {
     this.#deliveries = deliveries;
     this.#options = options;
     this.#process = host.random.bytes(12).toString('hex');
+    this.#local = new LocalAlerts(host, deliveries);
   }
 
   report(kind: string, subject: string, fields: Measurement['fields'] = {}): void {
@@ -65,6 +70,12 @@ export class Engine implements AlertEvents {
   }
 
   async look(): Promise<void> {
+    if (this.#options.isAway()) {
+      const isKnown = (kind: string, subject: string) => this.#observed.has(`${kind} ${subject}`);
+      await this.#local.look(this.#options.rules(), isKnown);
+      return;
+    }
+    if (this.#local.waits) await this.#adopt();
     const now = this.#host.clock.now();
     await this.#writeReports(now);
     if (this.#isQuiet()) return;
@@ -78,6 +89,13 @@ export class Engine implements AlertEvents {
     const waits = await this.#deliveries.advance();
     this.#isBusy = waits || (await this.#rows.open()).length > 0;
     if (this.#isQuiet()) await this.#rows.dropLease(this.#process);
+  }
+
+  /** Alerts that were sent without the database are stored, and from then on those of all processes. */
+  async #adopt(): Promise<void> {
+    await this.#local.store(this.#rows);
+    await this.#local.send();
+    this.#isBusy = true;
   }
 
   async #evaluateAll(open: readonly OpenAlert[], now: number): Promise<void> {
@@ -189,10 +207,8 @@ export class Engine implements AlertEvents {
 
   #messages(rule: Rule, alert: OpenAlert, { event }: Step, now: number): NewMessages | undefined {
     if (event === undefined) return undefined;
-    const { id, subject, unit, fields, title: kindTitle, kind } = alert;
-    const [value, threshold] = [shownValue(alert.value), shownValue(alert.threshold)];
-    const facts = { id, event, kind, kindTitle, subject, value, threshold, unit, fields, rule: rule.name };
-    const message = messageOf({ ...facts, gateway: this.#host.gateway, beganAt: alert.beganAt ?? now, at: now });
+    const message = messageFor(alert, event, this.#host.gateway, now);
+    const { subject, value, threshold } = message;
     this.#host.log.warn({ rule: rule.name, subject, event, value, threshold }, 'alert');
     return { sinks: rule.sinks, message: JSON.stringify(message) };
   }

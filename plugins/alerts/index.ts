@@ -7,6 +7,8 @@ import {
   type PluginInstance,
   type Service,
 } from '../../core/contract/contract.ts';
+import { regularWorks } from '../../core/contract/outage.ts';
+import { accountAdmin } from '../common/domain/admin/accounts.ts';
 import {
   type AlertAdmin,
   type AlertSink,
@@ -18,12 +20,15 @@ import {
 } from '../common/domain/admin/alerts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { requestQueries } from '../common/domain/admin/requests.ts';
+import { fileStatistics } from '../common/domain/admin/stored-work.ts';
 import { upstreamAdmin } from '../common/domain/admin/upstreams.ts';
+import { counters } from '../common/domain/counters.ts';
 import { database } from '../common/domain/database.ts';
 import { alertCommands } from './commands.ts';
 import { type AlertsConfig, configSchema, problemsOf, type Rule, rulesOf } from './config.ts';
 import { Deliveries, mostAttempts } from './deliveries.ts';
 import { Engine } from './engine.ts';
+import { gatewayKinds } from './kinds/gateway.ts';
 import { moneyKinds } from './kinds/money.ts';
 import { trafficKinds } from './kinds/traffic.ts';
 import { upstreamKinds } from './kinds/upstreams.ts';
@@ -42,7 +47,10 @@ export default definePlugin<AlertsConfig>({
   extends: [alertKinds, alertSinks],
   services: {
     requires: [database],
-    optional: [requestQueries, ledgerQueries, upstreamAdmin, mailers],
+    optional: [
+      ...[requestQueries, ledgerQueries, upstreamAdmin, mailers],
+      ...[accountAdmin, fileStatistics, counters, regularWorks],
+    ],
     provides: [alertEvents, alertAdmin],
   },
   setup: setUpAlerts,
@@ -64,6 +72,7 @@ async function setUpAlerts(host: Host, written: AlertsConfig): Promise<PluginIns
       return rules;
     },
     written: () => host.find(requestQueries)?.written() ?? 0,
+    isAway: () => !store.healthy(),
   });
   host.provide(alertEvents, engine);
   host.provide(
@@ -109,6 +118,7 @@ function addOwn(host: Host): void {
     ...trafficKinds(() => host.find(requestQueries)),
     ...upstreamKinds(() => host.find(upstreamAdmin)),
     ...moneyKinds(() => host.find(ledgerQueries)),
+    ...gatewayKinds(host),
   ];
   for (const kind of kinds) host.extend(alertKinds, kind);
   for (const sink of [mailSink, webhookSink, ...chatSinks]) host.extend(alertSinks, sink);

@@ -1,6 +1,7 @@
 /** The text of messages, and names without characters that could disguise them. Pure. */
 import type { AlertMessage, AlertUnit, AlertValue, Measurement, ShownValue } from '../common/domain/admin/alerts.ts';
 import { formatUsd } from '../common/domain/money.ts';
+import type { OpenAlert } from './stored.ts';
 
 const longestName = 120;
 
@@ -27,8 +28,16 @@ export const shownValue = (value: AlertValue): ShownValue => (typeof value === '
 export function valueText(value: ShownValue, unit: AlertUnit): string {
   if (typeof value === 'string') return unit === 'usd' ? `${value} USD` : `${oneDecimal(value)} times the usual`;
   if (unit === 'share') return `${(value * 100).toFixed(1)} %`;
-  if (unit === 'milliseconds') return value < 1_000 ? `${Math.round(value)} ms` : `${(value / 1_000).toFixed(1)} s`;
+  if (unit === 'milliseconds') return durationText(value);
   return String(Math.round(value));
+}
+
+function durationText(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 600_000) return `${(ms / 1_000).toFixed(1)} s`;
+  const hours = ms / 3_600_000;
+  if (hours < 2) return `${Math.round(ms / 60_000)} min`;
+  return hours < 48 ? `${Math.round(hours)} h` : `${Math.floor(hours / 24)} days`;
 }
 
 /** Cuts the decimal text of `shownValue` after one digit. */
@@ -54,6 +63,14 @@ export function messageOf({ kindTitle, ...written }: Written): AlertMessage {
     `Id: ${id}`,
   ];
   return { ...facts, title, text: lines.join('\n') };
+}
+
+/** What is sent of an alert. */
+export function messageFor(alert: OpenAlert, event: AlertMessage['event'], gateway: string, at: number): AlertMessage {
+  const { id, rule, kind, subject, unit, fields, title: kindTitle } = alert;
+  const [value, threshold] = [shownValue(alert.value), shownValue(alert.threshold)];
+  const facts = { id, event, rule, kind, kindTitle, subject, value, threshold, unit, fields };
+  return messageOf({ ...facts, gateway, beganAt: alert.beganAt ?? at, at });
 }
 
 function minutes(ms: number): string {

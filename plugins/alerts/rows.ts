@@ -100,7 +100,7 @@ export class AlertRows {
     return rows.map(stateOf);
   }
 
-  /** false: another process has begun it. */
+  /** false: another process has begun it, or it is stored already. */
   async begin(alert: OpenAlert, messages: NewMessages | undefined, now: number): Promise<boolean> {
     const { state } = alert;
     return this.#orm.transaction(async (transaction) => {
@@ -110,7 +110,7 @@ export class AlertRows {
           values (${alert.id}, ${alert.rule}, ${alert.kind}, ${alert.title}, ${alert.unit}, ${alert.subject}, ${state.phase},
             ${String(alert.value)}::numeric, ${String(alert.threshold)}::numeric, ${JSON.stringify(alert.fields)}::json,
             ${at(state.since)}, ${at(state.phase === 'running' ? now : undefined)}, ${at(state.sentAt)})
-          on conflict (rule, subject) where phase <> 'ended' do nothing returning id`,
+          on conflict do nothing returning id`,
         transaction,
       );
       if (made.length > 0) await this.#addMessages(transaction, alert.id, 1, messages, now);

@@ -67,6 +67,12 @@ export function openAccountAdmin({ store, accountService, clock, floor }: Accoun
       return pageOf(rows, page, ({ createdAt, id }) => cursorFor([createdAt.toISOString(), id]), keyView);
     },
 
+    async expiringKeys(withinMs, rows) {
+      const now = clock.now();
+      const found = await store.keysExpiring(new Date(now), new Date(now + withinMs), rows);
+      return found.map(({ prefix, expiresAt }) => ({ prefix, expiresAt: expiresAt!.getTime() }));
+    },
+
     async createKey(accountId, terms) {
       const { id } = await existing(accountId);
       if ((await store.countActiveKeys(id)) >= mostKeys)

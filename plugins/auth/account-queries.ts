@@ -105,6 +105,16 @@ function keyStatements(database: Database, { keys }: AuthTables) {
     isUuid(id) && isUuid(accountId) ? and(eq(keys.id, id), eq(keys.accountId, accountId)) : undefined;
 
   return {
+    /** Those that expire between the two times and are not revoked, soonest first. */
+    keysExpiring(from: Date, until: Date, rows: number): Promise<{ prefix: string; expiresAt: Date | null }[]> {
+      return orm
+        .select({ prefix: keys.prefix, expiresAt: keys.expiresAt })
+        .from(keys)
+        .where(and(isNull(keys.revokedAt), gt(keys.expiresAt, from), lt(keys.expiresAt, until)))
+        .orderBy(asc(keys.expiresAt), asc(keys.id))
+        .limit(rows);
+    },
+
     /** Newest first, those after the key that was created at `after.at`. */
     keysAfter(
       accountId: string | undefined,

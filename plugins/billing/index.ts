@@ -46,6 +46,7 @@ import { type Store, sqlStore } from './ledger/store.ts';
 import { openLedgerService } from './pool.ts';
 import { statementOf } from './reports/ledger-pages.ts';
 import { openLedgerQueries } from './reports/ledger-queries.ts';
+import { journalOf } from './reports/nodes.ts';
 import { admitByBalance, requireFunds } from './reservations/admission.ts';
 import { type HoldRules, otherTerms, termsOf } from './reservations/call-terms.ts';
 import { Caps } from './reservations/caps.ts';
@@ -200,7 +201,9 @@ function provideServices(host: Host, state: State, { store, rows, files }: Stora
   );
   const self = () => ({ files, directory, pending: state.runtime?.backlog.rows, at: host.clock.now() });
   const mismatch = (findings: number) => host.find(alertEvents)?.report('ledger_mismatch', 'ledger', { findings });
-  host.provide(ledgerQueries, openLedgerQueries({ store, audit: check, self, mismatch }));
+  const journal = () =>
+    journalOf(self(), state.config.journal.backlog, state.runtime?.reservations.accepting() ?? true);
+  host.provide(ledgerQueries, openLedgerQueries({ store, audit: check, self, journal, mismatch }));
   const commands = commandsOf({
     host,
     store,

@@ -70,7 +70,7 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
   const rooms = { files: keeper, rows: uploads, store };
   host.provide(uploadedFiles, uploadsOf(host, config, directory, origin, rooms));
   host.provide(fileAdmin, openFileAdmin({ rows, uploads, clock: host.clock }));
-  host.provide(fileStatistics, { keptBytes: () => rows.room.keptBytes(), isBucketHealthy: () => store.healthy?.() });
+  host.provide(fileStatistics, { keptBytes: () => rows.room.keptBytes(), bucketAwayMs: () => store.awayMs?.() });
   host.provide(files, {
     ensureRoom: (accountId) => keeper.ensureRoom(accountId),
     keep: (content, kind, owner, signal) => keeper.keep(content, kind, owner, signal),
@@ -105,8 +105,8 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
   };
 }
 
-function storesOf({ healthy }: ByteStore): Record<string, StoreState> {
-  return healthy === undefined ? {} : { bucket: healthy() ? 'ok' : 'away' };
+function storesOf({ awayMs }: ByteStore): Record<string, StoreState> {
+  return awayMs === undefined ? {} : { bucket: awayMs() === 0 ? 'ok' : 'away' };
 }
 
 /** Keeps addresses valid after a restart, and on every host that shares the database. */

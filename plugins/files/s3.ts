@@ -85,7 +85,7 @@ function watched(store: ByteStore, { clock, log, every }: WatchTools): ByteStore
       : noted(store.open(nothing, { first: 0, last: 0 })).then((file) => file?.close()),
   );
   return {
-    healthy: () => outage.lastsMs === undefined,
+    awayMs: () => outage.lastsMs ?? 0,
     put: (id, content, details) => noted(store.put(id, content, details)),
     open: (id, span) => noted(store.open(id, span)),
     remove: (id) => noted(store.remove(id)),

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { addressFamilies, secureContextOf, type UpstreamNetwork } from '../../core/contract/network.ts';
 import { listOf, secretText, z } from '../../core/contract/schema.ts';
 import { secret } from '../../core/contract/secret.ts';
+import type { CertificateView } from '../common/domain/admin/upstreams.ts';
 
 const proxyForm = 'must be a URL such as http://user:password@proxy.example:3128, https://… or socks5://…';
 
@@ -55,13 +56,38 @@ export const tlsSchema = z
 
 /** A text of other content would be ignored in silence. */
 function hasCertificates(text: string): boolean {
-  const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
   try {
-    return blocks.map((block) => new X509Certificate(block)).length > 0;
+    return blocksIn(text).map((block) => new X509Certificate(block)).length > 0;
   } catch {
     return false;
   }
 }
+
+const known = new WeakMap<object, readonly CertificateView[]>();
+
+/** Read once for each configuration. */
+export function certificatesIn(
+  config: Readonly<Record<string, { readonly tls?: NetworkSettings['tls'] }>>,
+): readonly CertificateView[] {
+  const earlier = known.get(config);
+  if (earlier !== undefined) return earlier;
+  const found = Object.entries(config).flatMap(([provider, { tls }]) => [
+    ...expiryOf(provider, 'ca', tls?.ca ?? []),
+    ...expiryOf(provider, 'cert', [tls?.cert ?? '']),
+  ]);
+  known.set(config, found);
+  return found;
+}
+
+function expiryOf(provider: string, use: CertificateView['use'], texts: readonly string[]): CertificateView[] {
+  const times = texts.flatMap((text) =>
+    blocksIn(text).map((block) => new X509Certificate(block).validToDate.getTime()),
+  );
+  return times.length === 0 ? [] : [{ provider, use, expiresAt: Math.min(...times) }];
+}
+
+const blocksIn = (text: string): string[] =>
+  text.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
 
 function isAccepted(certificates: Parameters<typeof secureContextOf>[0]): boolean {
   try {

@@ -10,6 +10,7 @@ import type {
 import type { ProvidersConfig } from './config.ts';
 import type { Gate } from './gate.ts';
 import type { KeyRing } from './keys.ts';
+import { certificatesIn } from './network-config.ts';
 import type { Switches } from './switches.ts';
 
 export interface Upstreams {
@@ -58,6 +59,8 @@ export function openUpstreamAdmin(
       ringOf(provider);
       switches.clearCooldown(provider);
     },
+
+    certificates: () => certificatesIn(now().config),
   };
 }
 

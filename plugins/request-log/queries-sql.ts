@@ -81,10 +81,14 @@ function conditionOf(filter: RequestFilter, idType: Source['idType']): SQL | und
   if (model !== undefined) parts.push(sql`model = ${model}`);
   if (provider !== undefined) parts.push(sql`provider = ${provider}`);
   if (operation !== undefined) parts.push(sql`operation = ${operation}`);
-  const { withoutOperations = [] } = filter;
+  const { withoutOperations = [], withoutCauses = [] } = filter;
   if (withoutOperations.length > 0)
     parts.push(
       sql`operation not in (select value from json_array_elements_text(${JSON.stringify(withoutOperations)}::text::json))`,
+    );
+  if (withoutCauses.length > 0)
+    parts.push(
+      sql`(${failed} and ${causeOf} in (select value from json_array_elements_text(${JSON.stringify(withoutCauses)}::text::json))) is not true`,
     );
   if (result !== undefined) parts.push(results[result]);
   if (cause !== undefined) parts.push(sql`${failed} and ${causeOf} = ${cause}`);

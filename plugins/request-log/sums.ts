@@ -219,7 +219,8 @@ export function queryOf(
 
 /** The filter as conditions on the kept sums. */
 export function conditionsOf(filter: Omit<RequestFilter, keyof Span>): Condition[] {
-  const { accountId, keyId, keys, model, provider, operation, result, cause, withoutOperations = [] } = filter;
+  const { accountId, keyId, keys, model, provider, operation, result, cause } = filter;
+  const { withoutOperations = [], withoutCauses = [] } = filter;
   const wanted: [string, string | undefined][] = [
     ['account_id', accountId],
     ['key_id', keyId],
@@ -231,6 +232,7 @@ export function conditionsOf(filter: Omit<RequestFilter, keyof Span>): Condition
   ];
   const conditions = wanted.flatMap(([name, value]): Condition[] => (value === undefined ? [] : [[name, value]]));
   if (withoutOperations.length > 0) conditions.push(['operation', withoutOperations, 'not']);
+  if (withoutCauses.length > 0) conditions.push(['cause', withoutCauses, 'not']);
   return [...conditions, ...keysCondition(keys)];
 }
 

@@ -35,6 +35,7 @@ export function openCounters(
   const health = new CountersHealth(client, { clock, log });
   return {
     healthy: () => health.isGood,
+    awayMs: () => health.awayMs,
     async run(script: CounterScript, keys, values) {
       if (unanswered >= mostUnanswered) throw new Error('the counters have fallen behind');
       if (!known.has(script.name)) {
@@ -149,6 +150,10 @@ class CountersHealth {
 
   get isGood(): boolean {
     return this.#isConnected && this.#failures < failuresToBeAway;
+  }
+
+  get awayMs(): number {
+    return this.#outage.lastsMs ?? 0;
   }
 
   succeeded(): void {

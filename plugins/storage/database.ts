@@ -101,6 +101,7 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
     onChange: (topic, listener) => changes.onChange(topic, listener),
     shared: source.shared,
     healthy: () => source.alive() && health.isGood(),
+    awayMs: () => outage.lastsMs ?? 0,
     ...(source.onCopy === undefined ? {} : { onCopy: source.onCopy }),
     close: async () => {
       await listener.close();

@@ -1,5 +1,6 @@
 /** Telemetry: metrics for Prometheus on a listener of their own, metrics and traces to an OpenTelemetry collector. */
 import { definePlugin } from '../../core/contract/contract.ts';
+import { regularWorks } from '../../core/contract/outage.ts';
 import { renamedNotices } from '../../core/contract/renamed.ts';
 import { listenRemarks } from '../../core/contract/schema.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
@@ -17,7 +18,7 @@ export default definePlugin<TelemetryConfig>({
   services: {
     optional: [
       ...[database, counters, authorizations, ledgerQueries, socketStatistics],
-      ...[upstreamAdmin, batchStatistics, fileStatistics],
+      ...[upstreamAdmin, batchStatistics, fileStatistics, regularWorks],
     ],
   },
 

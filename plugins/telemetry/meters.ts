@@ -2,7 +2,10 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Meter } from '@opentelemetry/api';
 import type { Exchange, Host, Outcome } from '../../core/contract/contract.ts';
+import { regularWorks } from '../../core/contract/outage.ts';
+import { freeShareOf } from '../../core/contract/unwritable.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import { upstreamAdmin } from '../common/domain/admin/upstreams.ts';
 import { attempts, call, spendGuard as moneyMeter, usageReport } from '../common/domain/calls.ts';
 import { counters } from '../common/domain/counters.ts';
 import { database } from '../common/domain/database.ts';
@@ -132,15 +135,33 @@ function observeRuntime(meter: Meter, host: Host): void {
       const shared = host.find(counters);
       if (shared !== undefined) result.observe(shared.healthy() ? 1 : 0);
     });
-  meter
-    .createObservableGauge('gateway.journal.pending', { description: 'Journal records that the ledger has not yet.' })
-    .addCallback(async (result) => {
-      const own = (
-        await host
-          .find(ledgerQueries)
-          ?.nodes()
-          .catch(() => [])
-      )?.find(({ self }) => self);
-      if (own?.journalPending !== undefined) result.observe(own.journalPending);
-    });
+  observeOwnWork(meter, host);
+}
+
+/** What needs no database, so that it is told while that is away. */
+function observeOwnWork(meter: Meter, host: Host): void {
+  const gauge = (name: string, description: string, unit?: string) =>
+    meter.createObservableGauge(`gateway.${name}`, { description, ...(unit && { unit }) });
+  const pending = gauge('journal.pending', 'Journal records that the ledger has not yet.');
+  const used = gauge('journal.used', 'Share of what may wait in the journal: at 1 calls are refused.');
+  meter.addBatchObservableCallback(
+    (result) => {
+      const journal = host.find(ledgerQueries)?.journal();
+      if (journal === undefined) return;
+      result.observe(pending, journal.rows);
+      result.observe(used, journal.share);
+    },
+    [pending, used],
+  );
+  gauge('disk.free', 'Free share of the disk of the data directory.').addCallback((result) => {
+    const free = freeShareOf(host.directory);
+    if (free !== undefined) result.observe(free);
+  });
+  gauge('work.failing', 'Kinds of regular work of this process that fail.').addCallback((result) =>
+    result.observe(host.find(regularWorks)?.failing().length ?? 0),
+  );
+  gauge('certificates.left', 'Until a certificate for a vendor expires.', 's').addCallback((result) => {
+    for (const { provider, use, expiresAt } of host.find(upstreamAdmin)?.certificates() ?? [])
+      result.observe((expiresAt - host.clock.now()) / 1_000, { provider, use });
+  });
 }

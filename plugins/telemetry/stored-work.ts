@@ -25,8 +25,8 @@ export function observeStoredWork(meter: Meter, host: Host): void {
     [open, oldest, lines],
   );
   gauge('bucket.healthy', '1 while the bucket of files gives answers.').addCallback((result) => {
-    const isHealthy = host.find(fileStatistics)?.isBucketHealthy();
-    if (isHealthy !== undefined) result.observe(isHealthy ? 1 : 0);
+    const awayMs = host.find(fileStatistics)?.bucketAwayMs();
+    if (awayMs !== undefined) result.observe(awayMs === 0 ? 1 : 0);
   });
   gauge('files.kept', 'Bytes of all files that are kept; the same in every process.', 'By').addCallback(
     async (result) => {

@@ -1,7 +1,12 @@
 /** Kinds of alerts about requests: how many are answered, and how fast, by model and by provider. */
 import type { AlertKind, Measurement } from '../../common/domain/admin/alerts.ts';
 import type { Span } from '../../common/domain/admin/pages.ts';
-import type { RecentGroup, RecentGroups, RequestQueries } from '../../common/domain/admin/requests.ts';
+import {
+  ownCauses,
+  type RecentGroup,
+  type RecentGroups,
+  type RequestQueries,
+} from '../../common/domain/admin/requests.ts';
 
 type Queries = () => RequestQueries | undefined;
 
@@ -55,12 +60,15 @@ class Traffic {
   }
 
   async #read(span: Span): Promise<RecentGroups> {
-    const groups = await this.#queries()?.recentGroups({ ...span, withoutOperations }, mostPairs);
+    const groups = await this.#queries()?.recentGroups(
+      { ...span, withoutOperations, withoutCauses: ownCauses },
+      mostPairs,
+    );
     return groups ?? { model: [], provider: [] };
   }
 }
 
-/** Errors of clients, and clients that leave, are not counted. */
+/** Errors of clients and of the gateway itself, and clients that leave, are not counted. */
 function successOf({ group: subject, results }: RecentGroup): Measurement | undefined {
   const { ok: answered, upstream_error: failed } = results;
   const sample = answered + failed;

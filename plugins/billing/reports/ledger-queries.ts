@@ -11,11 +11,12 @@ export interface LedgerQueriesOptions {
   readonly store: Database;
   readonly audit: () => Promise<AuditReport>;
   readonly self: () => Self;
+  readonly journal: LedgerQueries['journal'];
   /** Called when the ledger does not add up. */
   readonly mismatch: (findings: number) => void;
 }
 
-export function openLedgerQueries({ store, audit, self, mismatch }: LedgerQueriesOptions): LedgerQueries {
+export function openLedgerQueries({ store, audit, self, journal, mismatch }: LedgerQueriesOptions): LedgerQueries {
   const { orm, schema } = store;
   let checking: Promise<Reconciliation> | undefined;
   return {
@@ -41,6 +42,7 @@ export function openLedgerQueries({ store, audit, self, mismatch }: LedgerQuerie
       return checking;
     },
     nodes: () => listNodes(orm, schema, self()),
+    journal,
   };
 }
 

@@ -1,7 +1,7 @@
 /** The nodes with journals of this database: version, start, last heartbeat, leases, pending rows. */
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
-import type { NodeView } from '../../common/domain/admin/ledger.ts';
+import type { JournalBacklog, NodeView } from '../../common/domain/admin/ledger.ts';
 import { money } from '../../common/domain/money.ts';
 import { millisecondsOf } from '../grants/funds.ts';
 import type { Files } from '../journal/segments.ts';
@@ -62,6 +62,13 @@ export async function listNodes(runner: Runner, schema: string, self: Self): Pro
 }
 
 /** The journal's name is stored beside it while a process serves from it. */
+/** Its journal, beside the bound of rows at which calls are refused. */
+export function journalOf(self: Self, limit: number, accepting: boolean): JournalBacklog | undefined {
+  const { pending: rows } = self;
+  if (rows === undefined) return undefined;
+  return { name: nameOf(self), rows, share: accepting ? Math.min(1, rows / limit) : 1 };
+}
+
 function nameOf({ files, directory }: Self): string {
   return files.read(join(directory, 'name')).toString('utf8').trim();
 }

@@ -12,6 +12,8 @@ export interface Counters {
   run(script: CounterScript, keys: readonly string[], values: readonly (string | number)[]): Promise<unknown>;
   /** false while they give no answers: each process counts by itself. */
   healthy(): boolean;
+  /** For how long; 0: they give answers. */
+  awayMs(): number;
 }
 /** Provided only where processes share counters. */
 export const counters = defineService<Counters>('counters');

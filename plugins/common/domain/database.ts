@@ -18,6 +18,8 @@ export interface Database {
   onChange(topic: string, listener: (subject: string) => void): void;
   /** false while statements fail. */
   healthy(): boolean;
+  /** For how long statements have failed; 0: they do not. */
+  awayMs?(): number;
   /**
    * Only where the gateway itself keeps copies of the database, to go back to when its directory is damaged. `begin` is
    * called before each copy: all that was committed by then will be in it. What it returns is called once it is safe.

@@ -30,6 +30,7 @@ async function fleet(
   const sent: AlertMessage[] = [];
   const rows = new AlertRows(database);
   let fault: Error | undefined;
+  let isAway = false;
   const nodes = Array.from({ length: size }, (): Node => {
     const random = { bytes: randomBytes, fraction: Math.random };
     const host: FakeHost = { ...fakeHost(), clock: clock.clock, log: clock.log, random };
@@ -51,7 +52,7 @@ async function fleet(
       ...more,
     };
     const rule: Rule = { name: 'thing', kind, ...kind.defaults, repeatMs: 3_600_000, sinks: ['one'], ...limits };
-    const options = { everyMs: () => everyMs, rules: () => [rule], written: () => node.written };
+    const options = { everyMs: () => everyMs, rules: () => [rule], written: () => node.written, isAway: () => isAway };
     return Object.assign(node, { engine: new Engine(host, rows, deliveries, options) });
   });
   const round = async (times = 1) => {
@@ -64,7 +65,10 @@ async function fleet(
   const refuse = (error: Error | undefined) => {
     fault = error;
   };
-  return { nodes, sent, round, list, rows, refuse, clock };
+  const leave = (away: boolean) => {
+    isAway = away;
+  };
+  return { nodes, sent, round, list, rows, refuse, leave, clock };
 }
 
 const events = (sent: readonly AlertMessage[]) => sent.map(({ event, subject }) => `${event} ${subject}`);
@@ -231,4 +235,63 @@ test('lists are paged, filtered by time and subject, and read an unreadable curs
     [1, 0, 3, 0],
   );
   await assert.rejects(rows.list({}, { limit: 2, after: "x'; drop" }), { field: 'after' });
+});
+
+test('while the database is away each process sends what it sees by itself; back again it is one alert, which ends once', async () => {
+  const { nodes, sent, round, list, rows, leave } = await fleet(2);
+  const asked = ['report', 'takeLease', 'open', 'begin'] as const;
+  leave(true);
+  const own = asked.map((name) => [name, rows[name]] as const);
+  for (const name of asked) rows[name] = () => assert.fail('the database is asked');
+  for (const node of nodes) node.seen = [{ subject: 'database', value: 1 }];
+  await round(3);
+  assert.deepEqual(events(sent), ['begin database', 'begin database']);
+  assert.equal(new Set(sent.map(({ id }) => id)).size, 1, 'those who get both see that they are one');
+  for (const [name, work] of own) rows[name] = work as never;
+  leave(false);
+  for (const node of nodes) node.seen = [];
+  await round(6);
+  assert.deepEqual(events(sent), ['begin database', 'begin database', 'end database']);
+  const [row, ...others] = await list();
+  assert.deepEqual([row!.subject, row!.id, others.length], ['database', sent[0]!.id, 0]);
+  assert.equal(sent[2]!.id, sent[0]!.id);
+  assert.ok(row!.endedAt! > row!.beganAt);
+});
+
+test('what was an alert before the outage is not sent again by it, and what begins and ends within it is kept', async () => {
+  const { nodes, sent, round, list, leave } = await fleet(1);
+  const [node] = nodes;
+  const vendor = { subject: 'vendor/m', value: 1 };
+  node!.seen = [vendor];
+  await round(3);
+  leave(true);
+  node!.seen = [vendor, { subject: 'database', value: 1 }];
+  await round(2);
+  node!.seen = [vendor];
+  await round(2);
+  assert.deepEqual(events(sent), ['begin vendor/m', 'begin database', 'end database']);
+  leave(false);
+  await round(3);
+  assert.equal(sent.length, 3);
+  const kept = await list();
+  assert.deepEqual(
+    kept.map(({ subject, endedAt }) => [subject, endedAt !== undefined]),
+    [
+      ['database', true],
+      ['vendor/m', false],
+    ],
+  );
+});
+
+test('a sink that is away too gets the alert when it is back, also after the database', async () => {
+  const { nodes, sent, round, refuse, leave } = await fleet(1);
+  leave(true);
+  refuse(new Refused('away'));
+  nodes[0]!.seen = [{ subject: 'database', value: 1 }];
+  await round(2);
+  assert.deepEqual(sent, []);
+  refuse(undefined);
+  leave(false);
+  await round(2);
+  assert.deepEqual(events(sent), ['begin database']);
 });

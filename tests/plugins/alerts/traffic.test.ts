@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { trafficKinds } from '../../../plugins/alerts/kinds/traffic.ts';
 import type { Span } from '../../../plugins/common/domain/admin/pages.ts';
-import type { RecentGroups, RequestQueries } from '../../../plugins/common/domain/admin/requests.ts';
+import type { RecentGroups, RequestFilter, RequestQueries } from '../../../plugins/common/domain/admin/requests.ts';
 
 const groupOf = (group: string, ok: number, failed: number, p95?: number) => ({
   group,
@@ -14,7 +14,11 @@ const groupOf = (group: string, ok: number, failed: number, p95?: number) => ({
 
 function kindsOf(asked: string[], fails = () => false) {
   const queries = {
-    async recentGroups({ from, until }: Span): Promise<RecentGroups> {
+    async recentGroups({ from, until, withoutCauses }: RequestFilter): Promise<RecentGroups> {
+      // An outage of a store of the gateway is not the model's.
+      assert.ok(
+        ['store_unavailable', 'balance_unavailable', 'keys_unavailable'].every((own) => withoutCauses!.includes(own)),
+      );
       asked.push(`${from}-${until}`);
       if (fails()) throw new Error('the database is away');
       return { model: [groupOf('m', 3, 1, 1_200), groupOf('quiet', 0, 0)], provider: [groupOf('p', 1, 0)] };

@@ -247,6 +247,7 @@ test('a call asks the counters once before and once at its end, whatever it give
         return reply;
       },
       healthy: () => true,
+      awayMs: () => 0,
     },
     'counted:',
   );

@@ -95,6 +95,20 @@ test('a filter narrows the causes', async () => {
   assert.deepEqual(late, [{ result: 'client_error', cause: 'key_requests', requests: 1 }]);
 });
 
+test('failures of the gateway itself are left out where a model is judged: from sums and from rows', async () => {
+  const without = { ...whole, withoutCauses: ['upstream_failed', 'rpm'] };
+  const [all, judged] = [await queries.groups(whole, 'model', 9), await queries.groups(without, 'model', 9)];
+  const failuresIn = (groups: typeof all) => groups.reduce((sum, { results }) => sum + results.upstream_error, 0);
+  assert.deepEqual([failuresIn(all), failuresIn(judged)], [6, 2]);
+  const recent = [await queries.recentGroups(whole, 9), await queries.recentGroups(without, 9)];
+  assert.deepEqual(
+    recent.map(({ model }) => model.reduce((sum, { results }) => sum + results.upstream_error, 0)),
+    [6, 2],
+  );
+  const listed = await queries.list({ ...without, result: 'upstream_error' }, { limit: 100 });
+  assert.equal(listed.rows.length, 2);
+});
+
 test('the requests of each cause are listed once, newest first, whatever the length of the pages', async () => {
   for (const { cause, result, requests } of await queries.causes(whole, 100)) {
     for (const limit of [1, 3, 500]) {

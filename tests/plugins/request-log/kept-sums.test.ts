@@ -85,6 +85,7 @@ const question = fc.record({
   result: fc.option(fc.constantFrom('ok', 'client_error', 'upstream_error', 'left'), { nil: undefined }),
   cause: fc.option(fc.constantFrom('rpm', 'upstream_failed', '503'), { nil: undefined, freq: 2 }),
   without: fc.constantFrom([], ['models'], ['models', 'chat']),
+  withoutCauses: fc.constantFrom([], ['rpm'], ['upstream_failed', '503']),
 });
 
 const filled = { streamed: false, attempts: 1, bytes_in: 0, bytes_out: 0 };
@@ -116,7 +117,8 @@ function means(filter: RequestFilter, each: Row): boolean {
     at < filter.until &&
     wanted.every(([asked, is]) => asked === undefined || asked === is) &&
     (filter.keys === undefined || isAmong(each.key_id, filter.keys)) &&
-    filter.withoutOperations?.includes(each.operation) !== true
+    filter.withoutOperations?.includes(each.operation) !== true &&
+    filter.withoutCauses?.includes(causeOf(each) ?? '') !== true
   );
 }
 
@@ -194,6 +196,7 @@ async function ask(
     result,
     cause,
     withoutOperations: asked.without,
+    withoutCauses: asked.withoutCauses,
   };
   const what = JSON.stringify({ ...filter, zone: asked.zone, minutes: asked.minutes });
   checkAgainst(

@@ -74,6 +74,11 @@ export interface AccountAdmin {
   /** Decimal text; undefined: 1. */
   setMultiplier(accountId: string, multiplier: string | undefined): Promise<void>;
   keys(accountId: string | undefined, page: PageRequest): Promise<Page<KeyView>>;
+  /** Keys of all accounts that expire within the time, soonest first. */
+  expiringKeys(
+    withinMs: number,
+    most: number,
+  ): Promise<readonly { readonly prefix: string; readonly expiresAt: number }[]>;
   /** `key` is returned only here. */
   createKey(
     accountId: string,

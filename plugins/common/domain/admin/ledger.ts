@@ -158,6 +158,15 @@ export interface LedgerQueries {
   balances(accountIds: readonly string[]): Promise<ReadonlyMap<string, Money>>;
   reconcile(): Promise<Reconciliation>;
   nodes(): Promise<readonly NodeView[]>;
+  /** Of this process, without the database; undefined: it does not serve. */
+  journal(): JournalBacklog | undefined;
+}
+export interface JournalBacklog {
+  readonly name: string;
+  /** Rows that the ledger does not have. */
+  readonly rows: number;
+  /** Of the bound at which calls are refused; 1: they are. */
+  readonly share: number;
 }
 export type AttemptView = Omit<Attempt, 'consumed'> & {
   readonly absorbed: Money;

@@ -55,11 +55,27 @@ export interface RequestFilter extends Span {
   readonly operation?: string | undefined;
   /** Leaves these operations out. */
   readonly withoutOperations?: readonly string[] | undefined;
+  /** Leaves out failures with these causes. */
+  readonly withoutCauses?: readonly string[] | undefined;
   /** `ok`: 2xx and 3xx to the end; `client_error`: 4xx; `upstream_error`: 5xx or broken off; `left`: the client disconnected. */
   readonly result?: RequestResult | undefined;
   /** Only failures with this cause. */
   readonly cause?: string | undefined;
 }
+
+/** Causes of failures of the gateway itself, such as those of its own stores: no failures of a model or a provider. */
+export const ownCauses: readonly string[] = [
+  'store_unavailable',
+  'balance_unavailable',
+  'key_spend_unavailable',
+  'keys_unavailable',
+  'journal_unavailable',
+  'idempotency_unavailable',
+  'storage_failed',
+  'storage_full',
+  'restore_not_accepted',
+  'internal',
+];
 
 export interface RequestListFilter extends RequestFilter {
   /** Newest first without it. */

@@ -19,8 +19,8 @@ export const batchStatistics = defineService<BatchStatistics>('batch statistics'
 export interface FileStatistics {
   /** Bytes of all files that are kept, of the whole gateway. */
   keptBytes(): Promise<number>;
-  /** Whether the bucket answers; undefined: there is none. */
-  isBucketHealthy(): boolean | undefined;
+  /** For how long the bucket has not answered, 0: it does; undefined: there is none. */
+  bucketAwayMs(): number | undefined;
 }
 
 export const fileStatistics = defineService<FileStatistics>('file statistics');

@@ -78,6 +78,15 @@ export interface UpstreamAdmin {
   setDisabled(provider: string, credential: string | undefined, disabled: boolean): Promise<void>;
   /** Clears the cooldowns of a provider's keys and closes its circuits. */
   clearCooldown(provider: string): void;
+  /** When the certificates expire that the settings of vendors name. */
+  certificates(): readonly CertificateView[];
+}
+export interface CertificateView {
+  readonly provider: string;
+  /** `cert`: the gateway's own; `ca`: trusted for this vendor. */
+  readonly use: 'cert' | 'ca';
+  /** Of those of one use, the first. */
+  readonly expiresAt: number;
 }
 export const upstreamAdmin = defineService<UpstreamAdmin>('upstream admin');
 

@@ -2,6 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import type { RequestSums } from '../../../common/domain/admin/requests.ts';
+import { ownCauses } from '../../../common/domain/admin/requests.ts';
 import type { Model } from '../../../common/domain/models.ts';
 import { one, parseRatio, type Ratio } from '../../../common/domain/money.ts';
 import { planRatio, ratioOf } from '../../../common/domain/price-ratio.ts';
@@ -101,7 +102,9 @@ export function ratioFor(
 
 async function trafficOf(services: ConsoleServices): Promise<Map<string, RequestSums>> {
   const until = services.clock.now() + 1;
-  const groups = await services.find(requestQueries)?.groups({ from: until - hourMs, until }, 'model', 500);
+  const groups = await services
+    .find(requestQueries)
+    ?.groups({ from: until - hourMs, until, withoutCauses: ownCauses }, 'model', 500);
   return new Map((groups ?? []).map((sums) => [sums.group, sums]));
 }
 

@@ -1,6 +1,7 @@
 /** What strangers may see: the models with their prices, and how each has worked. Nothing of vendors, accounts or amounts of traffic. */
 import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../../core/contract/errors.ts';
+import { ownCauses } from '../../../common/domain/admin/requests.ts';
 import type { Model } from '../../../common/domain/models.ts';
 import { catalog, priceQueries, requestQueries } from '../../services.ts';
 import { priceSheet, sheetOf } from '../price-sheet.ts';
@@ -115,13 +116,14 @@ async function statusOf(services: ConsoleServices) {
   const shown = sold(services);
   const filter = requestFilter({}, { from: bounds[0]!, until: end }, undefined);
   const ids = shown.map(({ id }) => id);
-  const found = ids.length === 0 ? [] : await queries.seriesOfGroups(filter, bounds, 'model', ids);
+  const found =
+    ids.length === 0 ? [] : await queries.seriesOfGroups({ ...filter, withoutCauses: ownCauses }, bounds, 'model', ids);
   const byModel = Map.groupBy(found, ({ group }) => group);
   const rows = shown.map(({ id, displayName, kind }) => {
     const buckets = new Map((byModel.get(id) ?? []).map(({ at, results }) => [at, results]));
     const share = (all: readonly { readonly ok: number; readonly upstream_error: number }[]) => {
       const failed = all.reduce((sum, { upstream_error }) => sum + upstream_error, 0);
-      // Clients' mistakes are not the model's failures.
+      // Clients' mistakes, and failures of the gateway itself, are not the model's.
       const answered = all.reduce((sum, { ok }) => sum + ok, 0) + failed;
       return answered < fewest ? null : Math.floor((1 - failed / answered) * 1_000) / 1_000;
     };

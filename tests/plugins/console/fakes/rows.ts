@@ -80,6 +80,7 @@ export function fakeAccounts(world: World): AccountAdmin {
       new Map(
         world.keys.flatMap(({ id, project }) => (project !== undefined && keyIds.includes(id) ? [[id, project]] : [])),
       ),
+    expiringKeys: async () => [],
     revokeKey: async (accountId, keyId) =>
       changeKey(accountId, keyId, (key) => ({ ...key, revokedAt: key.revokedAt ?? world.now() })),
   };
@@ -241,6 +242,7 @@ export function fakeMoney(world: World): LedgerQueries {
     },
     balances: async (accountIds) => new Map(accountIds.map((id) => [id, balanceOf(world, id)])),
     reconcile: async () => ({ checkedAt: world.now(), ok: true, findings: [], rows: world.ledger.length }),
+    journal: () => undefined,
     async nodes() {
       const base = { version: '0.1.0', startedAt: world.now() - 3 * dayMs, leases: 4, leased: money(8_000_000_000n) };
       return [

@@ -67,6 +67,7 @@ export function fakeUpstreams(): UpstreamAdmin {
     if (index >= 0) rows[index] = more(rows[index]!);
   };
   return {
+    certificates: () => [],
     list: () => rows,
     setDisabled: async (provider, credential, disabled) =>
       change(provider, (row) =>
