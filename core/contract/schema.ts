@@ -124,3 +124,19 @@ export function listenRemarks(setting: string, { host, port, isUnclear }: Listen
   if (isUnclear !== true) return [];
   return [`${setting}: ${host}:${port} is read as the address ${host} and the port ${port}: write [${host}]:${port}`];
 }
+
+const unlistenable = new Map([
+  ['EADDRINUSE', 'is in use'],
+  ['EADDRNOTAVAIL', 'is no address of this machine'],
+  ['EACCES', 'needs rights that this process does not have'],
+  ['ENOTFOUND', 'has a host name that is not known'],
+  ['EAI_AGAIN', 'has a host name that cannot be looked up'],
+]);
+
+/** Of a server that could not listen: a sentence that names the setting, or the error itself where it is another one. */
+export function listenFailure(error: unknown, setting: string, { host, port }: ListenAddress): unknown {
+  const reason = unlistenable.get((error as { code?: string }).code ?? '');
+  if (reason === undefined) return error;
+  const place = host === undefined ? `Port ${port}` : host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  return new Error(`${place} ${reason}: set ${setting} to another one.`);
+}

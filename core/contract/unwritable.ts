@@ -1,5 +1,6 @@
-/** Why a path cannot be written, as a sentence for the operator, and whether that is what failed. Pure. */
-import { statfsSync } from 'node:fs';
+/** Why a path cannot be written, as a sentence for the operator, and whether that is what failed. Makes directories. */
+import { mkdirSync, statfsSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 
 const reasons = new Map([
   ['EROFS', 'its file system is read-only'],
@@ -45,4 +46,42 @@ export function freeShareOf(directory: string): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+const unmakeable = new Map([
+  ['ENOENT', 'its file system takes no directories'],
+  ['ENOTDIR', 'a part of its path is a file'],
+  ['EEXIST', 'a file has this name'],
+  ['ELOOP', 'its links lead back to themselves'],
+  ['ENAMETOOLONG', 'its name is too long'],
+]);
+
+/**
+ * Makes a directory and those above it. Node's own recursion never ends below /proc, where no directory can be made, and
+ * nothing says so but that the one above is missing.
+ */
+export function makeDirectory(path: string, mode = 0o777): void {
+  try {
+    makeBelow(resolve(path), mode);
+  } catch (error) {
+    const reason = unmakeable.get((error as { code?: string }).code ?? '');
+    if (reason === undefined) throw error;
+    throw new Error(`${path} cannot be made: ${reason}. Set "data" in the file (DATA_DIR) to another directory.`);
+  }
+}
+
+function makeBelow(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (code === 'ENOENT' && !isDirectory(dirname(path))) {
+      makeBelow(dirname(path), mode);
+      mkdirSync(path, { mode });
+    } else if (!isDirectory(path)) throw error;
+  }
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

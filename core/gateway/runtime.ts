@@ -5,6 +5,7 @@ import type { Extension, ExtensionPoint } from '../contract/extensions.ts';
 import type { Clock, Log, Random, RegularWork } from '../contract/host-tools.ts';
 import { Outage, regularWorks } from '../contract/outage.ts';
 import { alone, ownDirectory, type ProcessGroup } from '../contract/process-group.ts';
+import { listenFailure } from '../contract/schema.ts';
 import { type SecretSource, secretSources } from '../contract/secret.ts';
 import { type BodyLimits, BodyReader } from '../http/body.ts';
 import { compileChain, type InstalledPlugin } from '../http/chain.ts';
@@ -199,7 +200,9 @@ export class GatewayRuntime {
     });
     this.#running = { server, bodies, forward };
     for (const instance of instances) await instance.start?.();
-    const port = await server.listen(listen.port, listen.host);
+    const port = await server.listen(listen.port, listen.host).catch((error: unknown) => {
+      throw listenFailure(error, '"listen" (in the shipped files PORT, of the second gateway ALT_PORT)', listen);
+    });
     for (const instance of instances) await instance.listening?.(`http://${listen.host ?? 'localhost'}:${port}`);
     return port;
   }

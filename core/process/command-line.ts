@@ -7,7 +7,7 @@ import { boot } from '../gateway/boot.ts';
 import { ConfigError } from '../gateway/config.ts';
 import { configSchema } from '../gateway/json-schema.ts';
 import { createLog } from '../gateway/log.ts';
-import { endBy } from './fatal.ts';
+import { endBy, endServing } from './fatal.ts';
 import { newPlugin } from './new-plugin.ts';
 import { serve } from './serve.ts';
 
@@ -99,7 +99,7 @@ async function main(words: readonly string[]): Promise<void> {
     .argument('<files...>', 'gateway files')
     .option('--workers <count>', 'processes behind one address: a number, or auto for one on each core; on PostgreSQL')
     .description('serve one or several gateways')
-    .action((files: string[], { workers }: { workers?: string }) => serve(files, workers));
+    .action((files: string[], { workers }: { workers?: string }) => serve(files, workers).catch(endServing));
   program
     .command('check')
     .argument('<files...>', 'gateway files')

@@ -13,15 +13,30 @@ export function endBy(error: unknown): never {
   process.exit(1);
 }
 
+/** Ends a process that was to serve: where its log is not read at a terminal, by a line of the log, in JSON. */
+export function endServing(error: unknown): never {
+  if (process.stdout.isTTY === true) endBy(error);
+  const sentence = sentenceOf(error);
+  const told =
+    error instanceof ConfigError
+      ? { problems: error.problems, msg: 'the configuration cannot be served' }
+      : sentence === undefined
+        ? { error: describeError(error), msg: 'a bug ended the start' }
+        : { msg: sentence };
+  const line = JSON.stringify({ level: 'fatal', time: new Date().toISOString(), ...told });
+  process.stderr.write(`${maskSecrets(line)}\n`);
+  process.exit(1);
+}
+
 /** One sentence for what an operator can mend; all details of a bug. */
 export function reportFatalError(error: unknown): string {
+  return sentenceOf(error) ?? JSON.stringify(describeError(error), undefined, 2);
+}
+
+/** undefined: it is a bug. */
+function sentenceOf(error: unknown): string | undefined {
   if (error instanceof GatewayError || error instanceof ConfigError) return error.message;
-  const { code, port } = error as { code?: string; port?: number };
-  if (code === 'EADDRINUSE')
-    return `Port ${port} is in use: set PORT (the second gateway's: ALT_PORT), or "listen" in the file, to another one.`;
-  const unwritable = unwritableSentence(error);
-  if (unwritable !== undefined) return unwritable;
-  return isDeliberate(error) ? error.message : JSON.stringify(describeError(error), undefined, 2);
+  return unwritableSentence(error) ?? (isDeliberate(error) ? error.message : undefined);
 }
 
 /** Errors of the language, of Node and of most packages have a name, a code or a cause of their own. */

@@ -120,10 +120,18 @@ function refuse(): never {
   throw new Error('the console answers while the gateway serves');
 }
 
-/** Prints a link for the first operator while there is none. */
+/** Shows a link for the first operator while there is none: at a terminal for people, else as a line of the log. */
 async function greet(host: Host, links: Links, origin: string, isMissing: () => Promise<boolean>): Promise<void> {
   if (!host.processGroup.isFirst || !(await isMissing())) return;
   const path = firstPath(await links.make('first_operator'));
+  if (process.stdout.isTTY !== true) {
+    // As a record: a token can look like a key, and would be masked.
+    const line = { time: new Date(host.clock.now()).toISOString(), url: origin + path };
+    return host.log.record(
+      'the console has no operator yet: this link makes one, once, within 24 hours',
+      JSON.stringify(line),
+    );
+  }
   process.stdout.write(`
   The console of the gateway "${host.gateway}" has no operator yet. This link makes one, once, within 24 hours:
 

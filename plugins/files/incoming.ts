@@ -3,12 +3,13 @@
  * from the content.
  */
 import { createWriteStream } from 'node:fs';
-import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Random } from '../../core/contract/host-tools.ts';
+import { makeDirectory } from '../../core/contract/unwritable.ts';
 import type { FileContent, FileVendor } from '../common/domain/stored-files.ts';
 import { type FetchWay, GuardedClient, type GuardOptions, Unfetchable } from '../common/kit/fetch/guarded-fetch.ts';
 import { kindOfMedia } from '../common/kit/media-types.ts';
@@ -68,7 +69,7 @@ export class Incoming {
   }
 
   async open(): Promise<void> {
-    await mkdir(join(this.#directory, 'incoming'), { recursive: true, mode: 0o700 });
+    makeDirectory(join(this.#directory, 'incoming'), 0o700);
   }
 
   async close(): Promise<void> {

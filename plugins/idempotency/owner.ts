@@ -1,7 +1,8 @@
 /** The owner name of this data directory: created once, so that a restart recognises the previous run's calls. */
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Random } from '../../core/contract/host-tools.ts';
+import { makeDirectory } from '../../core/contract/unwritable.ts';
 
 const format = /^[0-9a-f]{32}$/;
 
@@ -10,7 +11,7 @@ export async function readOrMakeOwner(directory: string, random: Random): Promis
   const path = join(directory, 'idempotency.owner');
   const known = await readOwner(path);
   if (known !== undefined) return known;
-  await mkdir(directory, { recursive: true });
+  makeDirectory(directory);
   const made = random.bytes(16).toString('hex');
   const draft = `${path}.${made}`;
   await writeFile(draft, `${made}\n`, { flag: 'wx', flush: true });

@@ -1,6 +1,6 @@
 /** The sandbox: a simulated vendor inside the gateway, for demos, tests and load. */
 import { definePlugin } from '../../core/contract/contract.ts';
-import { duration, listenAddress, listenRemarks, z } from '../../core/contract/schema.ts';
+import { duration, listenAddress, listenFailure, listenRemarks, z } from '../../core/contract/schema.ts';
 import { type LocalUpstreams, localUpstreams } from '../common/domain/upstreams.ts';
 import { type RunningVendor, startVendor } from './vendor.ts';
 
@@ -35,7 +35,7 @@ export default definePlugin({
     return {
       notices: () => listenRemarks('sandbox.listen', listen).map((text) => ({ level: 'warning', text }) as const),
       async start() {
-        vendor = await startVendor({
+        const starting = startVendor({
           host: listen.host ?? '127.0.0.1',
           port: listen.port,
           key,
@@ -43,6 +43,9 @@ export default definePlugin({
           chunkMs: latency.chunk,
           now: () => host.clock.now(),
           idPrefix: host.random.bytes(6).toString('hex'),
+        });
+        vendor = await starting.catch((error: unknown) => {
+          throw listenFailure(error, 'sandbox.listen', listen);
         });
         host.log.info({ origin: vendor.origin }, 'the sandbox vendor listens');
       },

@@ -1,6 +1,7 @@
 /** Counters that several processes share: scripts on a Redis, a Valkey or a cluster of them. Loaded only if they are configured. */
 import { Cluster, Redis } from 'ioredis';
 import type { Host } from '../../core/contract/contract.ts';
+import { markPassing } from '../../core/contract/errors.ts';
 import { Outage } from '../../core/contract/outage.ts';
 import type { CounterScript, Counters } from '../common/domain/counters.ts';
 
@@ -16,6 +17,8 @@ export interface OpenedCounters extends Counters {
   publish(channel: string): void;
   /** Called for each message on this channel. */
   subscribe(channel: string, listener: () => void): void;
+  /** A sentence where the server does not let this gateway in, as soon as it is known at the start. */
+  refusal(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
@@ -32,7 +35,9 @@ export function openCounters(
   const known = new Set<string>();
   let listening: Redis | Cluster | undefined;
   let unanswered = 0;
-  const health = new CountersHealth(client, { clock, log });
+  const name = namesOf(text);
+  const refused = refusalOf(client, name);
+  const health = new CountersHealth(client, name, { clock, log });
   return {
     healthy: () => health.isGood,
     awayMs: () => health.awayMs,
@@ -67,6 +72,7 @@ export function openCounters(
       });
       listening.on('ready', () => void listening?.subscribe(channel).catch(() => undefined));
     },
+    refusal: () => refused,
     async close() {
       client.disconnect();
       listening?.disconnect();
@@ -134,10 +140,16 @@ class CountersHealth {
   #isConnected = false;
   #failures = 0;
 
-  constructor(client: Redis | Cluster, { clock, log }: Pick<Host, 'clock' | 'log'>) {
+  constructor(client: Redis | Cluster, name: string, { clock, log }: Pick<Host, 'clock' | 'log'>) {
     const began = 'the counters do not answer; each process counts by itself';
-    this.#outage = new Outage({ clock, log, began, over: 'the counters answer again', fields: { store: 'counters' } });
-    client.on('error', (error: Error) => this.#outage.failed(error));
+    const fields = { store: 'counters', counters: name, setting: 'storage.counters' };
+    this.#outage = new Outage({ clock, log, began, over: 'the counters answer again', fields });
+    let isFirst = true;
+    client.on('error', (error: Error) => {
+      // A start ends by the first refusal: no line beside.
+      if (!isFirst || !refusals.test(reasonOf(error))) this.#outage.failed(markPassing(error));
+      isFirst = false;
+    });
     client.on('close', () => {
       this.#isConnected = false;
     });
@@ -169,4 +181,32 @@ class CountersHealth {
     if (this.#failures >= failuresToBeAway || !this.#isConnected) this.#outage.failed(error);
     return this.#outage.mark(error);
   }
+}
+
+/** What Redis answers to a wrong or missing password, and to a user without the right. */
+const refusals = /^(?:WRONGPASS|NOAUTH|NOPERM|ERR (?:invalid password|.*AUTH))/;
+
+/** A cluster's own error only says that no node answered. */
+function reasonOf(error: Error & { lastNodeError?: Error }): string {
+  return (error.lastNodeError ?? error).message;
+}
+
+/** Resolves when it is known whether the server lets this gateway in: with a sentence if it does not. */
+function refusalOf(client: Redis | Cluster, name: string): Promise<string | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  client.once('error', (error: Error) => {
+    const reason = reasonOf(error);
+    if (!refusals.test(reason)) return resolve(undefined);
+    return resolve(`The counters ${name} (storage.counters) refuse this gateway: ${reason.replace(/\.$/, '')}.`);
+  });
+  client.once('ready', () => resolve(undefined));
+  // Servers that are away are no reason to wait.
+  setTimeout(() => resolve(undefined), connectWithinMs).unref();
+  return promise;
+}
+
+/** Without users and passwords. */
+function namesOf(text: string): string {
+  const urls = text.split(',').map((url) => new URL(url));
+  return urls.map(({ protocol, host }) => `${protocol}//${host}`).join(', ');
 }

@@ -11,14 +11,14 @@ import { Changes, heardPollIntervalMs, pollIntervalMs, pruneIntervalMs } from '.
 import { type Connection, type ConnectOptions, connect, describeUrl } from './connect.ts';
 import { useEmbedded } from './embedded/keeper.ts';
 import { readOwner } from './embedded/lock.ts';
+import { Health } from './health.ts';
 import { channelOf, Listener } from './listener.ts';
 import { migrate, prepareSchema } from './migrate.ts';
-import { StartWait } from './start-wait.ts';
+import { StartWait, type StartWaitOptions } from './start-wait.ts';
 import { warmUpThread } from './thread.ts';
+import { missingTls } from './tls.ts';
 import { filledTable } from './transfer/tables.ts';
 
-/** A poll without an answer for so long means that statements hang. */
-const stuckAfterMs = 5_000;
 /** A poll of a Postgres server that gets no answer for so long is repeated on a new connection. */
 const pollDeadlineMs = 3_000;
 const listenIntervalMs = 1_000;
@@ -57,7 +57,7 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
   const outage = outageOfDatabase(host);
   const source = await openSource(host, options, outage);
   const { orm } = source.connection;
-  const waiting = new StartWait({ name: source.name, limitMs: startLimit(host, options), log: host.log });
+  const waiting = waitFor(source, host, options);
   const channel = channelOf(schema);
   const reader = source.reader ?? source.connection;
   const changes = new Changes({ orm, reader: reader.orm, schema, channel, clock: host.clock, log: host.log });
@@ -195,6 +195,10 @@ function startLimit(host: Host, { startTimeoutMs = defaultStartTimeoutMs }: Data
   return host.mode === 'serve' ? startTimeoutMs : 0;
 }
 
+function waitFor({ waits, name }: Source, host: Host, options: DatabaseOptions): StartWait {
+  return new StartWait({ ...waits, name, limitMs: startLimit(host, options), log: host.log });
+}
+
 interface Source {
   /** For logs and errors. */
   readonly name: string;
@@ -203,6 +207,7 @@ interface Source {
   /** A connection of its own for polls: in an outage all others may be taken by statements that get no answer. */
   readonly reader?: Connection;
   readonly onCopy?: NonNullable<Database['onCopy']>;
+  readonly waits?: Pick<StartWaitOptions, 'check'>;
   /** Other processes may serve from it too. */
   readonly shared: boolean;
   alive(): boolean;
@@ -237,6 +242,7 @@ async function openSource(host: Host, options: DatabaseOptions, outage: Outage):
       options,
       connection,
       ...(reader === undefined ? {} : { reader }),
+      waits: { check: () => missingTls(database, name) },
       shared: true,
       alive: () => true,
       userBeside: () => gatewayBeside(connection.orm),
@@ -275,75 +281,4 @@ async function gatewayBeside(orm: Orm): Promise<string | undefined> {
           and application_name like 'model-gateway %' and application_name not like 'model-gateway command %' limit 1`,
   )) as unknown as { name: string }[];
   return rows[0] && `the gateway ${rows[0].name.replace('model-gateway ', '')}`;
-}
-
-interface HealthOptions {
-  readonly outage: Outage;
-  readonly work: () => Promise<void>;
-  /** Called when the database answers again after a failure. */
-  readonly recovered: () => void;
-}
-
-/** Whether statements get answers, judged by the regular poll. */
-class Health {
-  readonly #host: Host;
-  readonly #options: HealthOptions;
-  #failed = false;
-  #again = false;
-  #running: Promise<void> | undefined;
-  /** Since when no poll has been answered; undefined: none is due. */
-  #unansweredSince: number | undefined;
-
-  constructor(host: Host, options: HealthOptions) {
-    this.#host = host;
-    this.#options = options;
-  }
-
-  isGood(): boolean {
-    return !this.#failed && !this.#isStuck();
-  }
-
-  #isStuck(): boolean {
-    const since = this.#unansweredSince;
-    return since !== undefined && this.#host.clock.monotonic() - since > stuckAfterMs;
-  }
-
-  poll(): Promise<void> {
-    // What has come meanwhile may not be in what is being read.
-    this.#again = true;
-    this.#running ??= this.#pollAgain();
-    return this.#running;
-  }
-
-  async #pollAgain(): Promise<void> {
-    while (this.#again) {
-      this.#again = false;
-      await this.#poll();
-    }
-    this.#running = undefined;
-  }
-
-  async #poll(): Promise<void> {
-    const { outage, work, recovered } = this.#options;
-    this.#unansweredSince ??= this.#host.clock.monotonic();
-    try {
-      await work();
-      outage.succeeded();
-      if (this.#failed || this.#isStuck()) recovered();
-      this.#failed = false;
-      this.#unansweredSince = undefined;
-    } catch (error) {
-      // One connection without an answer may be that connection's fault: the next poll opens another.
-      if (isSilence(error) && !this.#isStuck()) return;
-      outage.failed(error);
-      this.#failed = true;
-    }
-  }
-}
-
-/** The connection gave no answer in time, however the error is wrapped. */
-function isSilence(error: unknown): boolean {
-  for (let at = error; at instanceof Error; at = at.cause)
-    if ((at as { isSilence?: unknown }).isSilence === true) return true;
-  return false;
 }

@@ -8,6 +8,7 @@ import { type Database, database } from '../common/domain/database.ts';
 import { closedDatabase, openDatabase } from './database.ts';
 import { warmUpEmbedded } from './embedded/keeper.ts';
 import { migrationsIn } from './migrate.ts';
+import { tlsModeOf, tlsModes } from './tls.ts';
 import { transferCommands } from './transfer/commands.ts';
 
 const postgresUrl = /^postgres(?:ql)?:\/\/\S+$/;
@@ -20,6 +21,10 @@ export default definePlugin({
       .string()
       .refine((value) => value === 'embedded' || (postgresUrl.test(value) && URL.canParse(value)), {
         error: 'must be "embedded" or a URL such as postgres://user:password@host:5432/name',
+        abort: true,
+      })
+      .refine((value) => value === 'embedded' || tlsModes.includes(tlsModeOf(value) ?? 'disable'), {
+        error: `has an sslmode that does not exist; known are ${tlsModes.join(', ')}`,
       })
       .default('embedded')
       .describe(
@@ -66,6 +71,11 @@ export default definePlugin({
     const shared = isShared
       ? (await import('./counters.ts')).openCounters(config.counters, host, config.counters_within)
       : undefined;
+    const refusal = await shared?.refusal();
+    if (refusal !== undefined) {
+      await shared?.close();
+      throw new Error(refusal);
+    }
     const opened = await openDatabase(host, {
       database: config.database,
       maxConnections: config.pool,

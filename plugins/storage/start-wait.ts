@@ -12,6 +12,8 @@ export interface StartWaitOptions {
   /** How long it may take until it answers; 0: the first failure is final. */
   readonly limitMs: number;
   readonly log: Log;
+  /** Asked after a failure: a sentence where waiting cannot help. */
+  readonly check?: () => Promise<string | undefined>;
 }
 
 /** One for each database: every step of a start that may be its first statement goes through `run`. */
@@ -49,7 +51,7 @@ export class StartWait {
         const outcome = await endsBefore(work(answered), over.signal);
         if ('value' in outcome) return outcome.value;
         const { error } = outcome;
-        if (error !== undefined) reason = this.#reasonToWait(error);
+        if (error !== undefined) reason = await this.#reasonToWait(error);
         if (isAnswered) timer = limit();
         isAnswered = false;
         if (over.signal.aborted || limitMs === 0) throw this.#gaveUp(reason);
@@ -76,18 +78,29 @@ export class StartWait {
   }
 
   /** In words, where waiting can help. Throws the error itself, or a sentence for what the database refuses. */
-  #reasonToWait(error: unknown): string {
+  async #reasonToWait(error: unknown): Promise<string> {
     const { code, message } = said(error);
     const known = reasons.get(code ?? '');
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      const final = await this.#options.check?.();
+      if (final !== undefined) throw new Error(final);
+      return known;
+    }
     if (code !== undefined && refusals.has(code))
-      throw new Error(`The database ${this.#options.name} refuses this gateway: ${message}.`);
+      throw new Error(`The database ${this.#options.name} (storage.database) refuses this gateway: ${message}.`);
+    if (code !== undefined && distrust.test(code))
+      throw new Error(
+        `The certificate of the database ${this.#options.name} is not trusted, which storage.database asks for (sslmode): ${message}.`,
+      );
     throw error;
   }
 }
 
 /** A wrong password, role, database or right, a full disk, a server that only reads: only an operator can change that. */
 const refusals = new Set(['28000', '28P01', '3D000', '42501', '53100', '25006']);
+
+/** What Node says of a certificate. */
+const distrust = /CERT|VERIFY_LEAF/;
 
 /** The innermost error with a code: drizzle wraps the driver's, and Node gathers those of several addresses. */
 function said(error: unknown): { code: string | undefined; message: string } {

@@ -12,6 +12,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { Host, PluginInstance } from '../../core/contract/contract.ts';
+import { listenFailure } from '../../core/contract/schema.ts';
 import { vendorBatch } from '../common/domain/calls.ts';
 import { authorizations } from '../common/domain/ledger.ts';
 import type { TelemetryConfig } from './config.ts';
@@ -61,7 +62,9 @@ export function openTelemetry(host: Host, config: TelemetryConfig): PluginInstan
     },
     start() {
       host.find(authorizations)?.onCharge(meters.charged);
-      return page?.startServer();
+      return page?.startServer().catch((error: unknown) => {
+        throw listenFailure(error, 'telemetry.listen', pageOf(listen!, host.processGroup));
+      });
     },
     async stop() {
       // A collector that is away must not keep the gateway from stopping.

@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { listenFailure } from '../../core/contract/schema.ts';
+import { makeDirectory } from '../../core/contract/unwritable.ts';
 import { watchDelay } from '../helpers/delay.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
@@ -144,7 +146,7 @@ test('two gateways with one schema are refused before either is called', async (
     run(process.execPath, words('serve', 'config/demo.yaml', file), { env: { ...environment, DATA_DIR: fresh } }),
     (error: { code: number; stdout: string; stderr: string }) => {
       assert.equal(error.code, 1);
-      assert.match(error.stderr, /have the same schema "demo": give each its own/);
+      assert.match(error.stderr, /have the same schema \\"demo\\": give each its own/);
       assert.doesNotMatch(error.stdout, /listening/);
       return true;
     },
@@ -160,22 +162,85 @@ test('--config names the gateway in both spellings', async () => {
   assert.doesNotMatch(await names(), /bob/);
 });
 
-test('a port that is taken is one sentence that says what to do', async (context) => {
+/** Why a process that is to serve has ended, as the log says it. */
+async function endOf(
+  name: string,
+  yaml: string,
+  variables: object = {},
+): Promise<{ msg: string; problems?: object[] }> {
+  const file = join(directory, `${name}.yaml`);
+  writeFileSync(file, yaml);
+  const error = await run(process.execPath, words('serve', file), {
+    env: { ...environment, ...variables },
+    timeout: 30_000,
+  }).then(
+    () => assert.fail('it serves'),
+    (error: { code: number; stderr: string }) => error,
+  );
+  assert.equal(error.code, 1, error.stderr);
+  assert.doesNotMatch(error.stderr, /stack|\n\s+at /);
+  const { level, time, ...line } = JSON.parse(error.stderr);
+  assert.deepEqual([level, typeof time], ['fatal', 'string']);
+  return line;
+}
+
+test('a start that fails ends with one line of the log, which names the setting', async (context) => {
   const taken = createServer();
   context.after(() => taken.close());
   await once(taken.listen(0, '127.0.0.1'), 'listening');
   const { port } = taken.address() as { port: number };
-  const file = join(directory, 'taken.yaml');
-  writeFileSync(
-    file,
-    `gateway: taken\nlisten: 127.0.0.1:${port}\nplugins: [passthrough]\npassthrough: { upstream: "http://127.0.0.1:1" }\n`,
+  const passthrough = 'passthrough: { upstream: "http://127.0.0.1:1" }';
+  const file = (listen: string, plugins = 'passthrough', section = '') =>
+    `gateway: taken\nlisten: ${listen}\nplugins: [${plugins}]\n${passthrough}\n${section}`;
+  const setting = '"listen" (in the shipped files PORT, of the second gateway ALT_PORT)';
+  const ends = await Promise.all([
+    endOf('port', file(`127.0.0.1:${port}`)),
+    endOf('metrics', file('127.0.0.1:0', 'telemetry, passthrough', `telemetry: { listen: ${port} }`)),
+    endOf('twice', file('127.0.0.1:0', 'passthrough, passthrough')),
+    endOf('proc', file('127.0.0.1:0', 'storage, passthrough'), { DATA_DIR: '/proc/gateway' }),
+  ]);
+  assert.deepEqual(
+    ends.map(({ msg }) => msg),
+    [
+      `127.0.0.1:${port} is in use: set ${setting} to another one.`,
+      `127.0.0.1:${port} is in use: set telemetry.listen to another one.`,
+      'the configuration cannot be served',
+      'The embedded database failed: /proc/gateway cannot be made: its file system takes no directories. Set "data" in the file (DATA_DIR) to another directory.',
+    ],
   );
-  await assert.rejects(
-    run(process.execPath, words('serve', file), { env: environment }),
-    (error: { code: number; stderr: string }) => {
-      assert.equal(error.code, 1);
-      assert.match(error.stderr, /^Port \d+ is in use: set PORT/);
-      return true;
-    },
+  assert.deepEqual(ends[2].problems, [
+    { where: `${join(directory, 'twice.yaml')}:3`, message: '"passthrough" stands twice in the list: remove one.' },
+  ]);
+});
+
+test('each way in which a server cannot listen is a sentence that names the setting; other errors are themselves', () => {
+  const failed = (code: string, host: string | undefined) =>
+    (listenFailure(Object.assign(new Error('raw'), { code }), 'telemetry.listen', { host, port: 80 }) as Error).message;
+  assert.equal(failed('EADDRINUSE', undefined), 'Port 80 is in use: set telemetry.listen to another one.');
+  assert.equal(
+    failed('EADDRNOTAVAIL', '::1'),
+    '[::1]:80 is no address of this machine: set telemetry.listen to another one.',
   );
+  assert.match(failed('EACCES', '127.0.0.1'), /^127\.0\.0\.1:80 needs rights/);
+  assert.match(failed('ENOTFOUND', 'here.invalid'), /^here\.invalid:80 has a host name that is not known/);
+  assert.equal(failed('EMFILE', undefined), 'raw');
+});
+
+test('where a directory cannot be made, a sentence says why; what is there stays', () => {
+  const file = join(directory, 'a-file');
+  writeFileSync(file, '');
+  const loop = join(directory, 'loop');
+  symlinkSync(loop, loop);
+  for (const [path, reason] of [
+    ['/proc/gateway/data', 'its file system takes no directories'],
+    [join(file, 'data'), 'a part of its path is a file'],
+    [file, 'a file has this name'],
+    [join(directory, 'x'.repeat(300)), 'its name is too long'],
+    [join(loop, 'data'), 'its links lead back to themselves'],
+  ] as const)
+    assert.throws(() => makeDirectory(path), {
+      message: `${path} cannot be made: ${reason}. Set "data" in the file (DATA_DIR) to another directory.`,
+    });
+  for (let time = 0; time < 2; time++) makeDirectory(join(directory, 'one', 'two', 'three'), 0o700);
+  assert.equal(statSync(join(directory, 'one', 'two', 'three')).mode & 0o777, 0o700);
 });

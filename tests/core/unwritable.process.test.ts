@@ -52,7 +52,7 @@ test('an error that ends the command line is one sentence where an operator can 
   assert.match(reportFatalError(new TypeError('x is not a function')), /"stack"/);
 });
 
-/** How the command ends, and what it says. */
+/** How the command ends, and the sentence that it says: plainly, or of a process that was to serve in its log. */
 async function run(words: readonly string[], options: object = {}) {
   const child = spawn(process.execPath, ['core/process/main.ts', ...words], {
     ...options,
@@ -63,7 +63,7 @@ async function run(words: readonly string[], options: object = {}) {
     said += text;
   });
   const code = await new Promise((resolve) => child.on('close', resolve));
-  return { code, said };
+  return { code, said: words[0] === 'serve' ? `${JSON.parse(said).msg}\n` : said };
 }
 
 function gatewayFile(root: string): string {

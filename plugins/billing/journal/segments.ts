@@ -6,7 +6,6 @@ import {
   fdatasync,
   fsyncSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -16,6 +15,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { makeDirectory } from '../../../core/contract/unwritable.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { decodeLine, type Line } from './records.ts';
 
@@ -45,7 +45,7 @@ const datasync = promisify(fdatasync);
 
 export const nodeFiles: Files = {
   ensure: (directory) => {
-    mkdirSync(directory, { recursive: true });
+    makeDirectory(directory);
     // What SQLite says of a directory that is read-only, where the lock is, does not name the cause.
     accessSync(directory, constants.W_OK | constants.X_OK);
   },

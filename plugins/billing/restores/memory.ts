@@ -2,10 +2,11 @@
  * What a data directory remembers of its database, beside the journal: the last movements of money that the database
  * acknowledged, and how much of the journal it had. A database that was put back shows by it.
  */
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { makeDirectory } from '../../../core/contract/unwritable.ts';
 import type { Movement } from './rows.ts';
 
 /** Movements that are kept at least, as long as they are there. */
@@ -39,7 +40,7 @@ export class Memory {
   /** Durable when it resolves. */
   async add(movements: readonly Movement[]): Promise<void> {
     if (movements.length === 0) return;
-    mkdirSync(this.#directory, { recursive: true });
+    makeDirectory(this.#directory);
     const file = await open(this.#name('log'), 'a', 0o600);
     try {
       // The line feed first: a torn line must not spoil the next one.
@@ -57,7 +58,7 @@ export class Memory {
 
   /** Not synced: an older mark only shows less. */
   setMark(mark: Mark): void {
-    mkdirSync(this.#directory, { recursive: true });
+    makeDirectory(this.#directory);
     this.#replace('mark', encode(mark));
   }
 

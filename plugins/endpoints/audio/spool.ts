@@ -1,10 +1,10 @@
 /** Bodies of requests that wait to be sent: small ones in memory, others on the disk, until their exchange has ended. */
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Random } from '../../../core/contract/host-tools.ts';
 import type { RepeatableBody } from '../../../core/contract/message.ts';
-import { isUnwritable } from '../../../core/contract/unwritable.ts';
+import { isUnwritable, makeDirectory } from '../../../core/contract/unwritable.ts';
 import type { ByteSource } from '../../common/audio/duration.ts';
 
 export interface SpoolLimits {
@@ -35,7 +35,7 @@ export class Spool {
   /** Removes what a process left that was killed. */
   async start(): Promise<void> {
     await rm(this.#directory, { recursive: true, force: true });
-    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    makeDirectory(this.#directory, 0o700);
   }
 
   /** A place for one body of at most so many bytes. Throws when there is none. */

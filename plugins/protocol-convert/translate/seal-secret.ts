@@ -1,7 +1,8 @@
 /** The default secret of seals: a file that is created once, also when several processes start at the same time. */
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { link, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Random } from '../../../core/contract/host-tools.ts';
+import { makeDirectory } from '../../../core/contract/unwritable.ts';
 
 const secretBytes = 32;
 const format = new RegExp(`^[0-9a-f]{${2 * secretBytes}}$`);
@@ -11,7 +12,7 @@ export async function readOrMakeSecret(directory: string, random: Random): Promi
   const path = join(directory, 'seal.key');
   const found = await readSecret(path);
   if (found !== undefined) return found;
-  await mkdir(directory, { recursive: true });
+  makeDirectory(directory);
   await makeSecret(path, random);
   const made = await readSecret(path);
   if (made === undefined) throw new Error(`${path} has vanished`);

@@ -1,8 +1,8 @@
 /** The process of the embedded database: lock, backend, server; it ends when the gateway that started it does. */
-import { accessSync, constants, mkdirSync, rmSync } from 'node:fs';
+import { accessSync, constants, rmSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
-import { unwritableSentence } from '../../../core/contract/unwritable.ts';
+import { makeDirectory, unwritableSentence } from '../../../core/contract/unwritable.ts';
 import type { EmbeddedBackend } from './backend.ts';
 import { lockDirectory, readOwner } from './lock.ts';
 import { cheapStart, type FromChild, type Open, type ToChild } from './messages.ts';
@@ -57,7 +57,7 @@ function open(message: Open): void {
 /** Before anything else: what SQLite and the database say of a read-only directory does not name the cause. */
 function makeWritable(path: string): void {
   try {
-    mkdirSync(path, { recursive: true });
+    makeDirectory(path);
     accessSync(path, constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new Error(unwritableSentence(error, path) ?? (error as Error).message, { cause: error });

@@ -247,7 +247,7 @@ class Keeper {
   #fell(reason: Error): void {
     this.#alive = false;
     if (this.#closing) return;
-    this.#log.error({ error: reason }, 'the embedded database broke down and is restarted');
+    this.#log.error({ reason: reason.message }, 'the embedded database broke down and is restarted');
     this.#restart();
   }
 
@@ -260,7 +260,7 @@ class Keeper {
         this.#restarts = 0;
         this.#log.info({}, 'the embedded database is back');
       } catch (error) {
-        this.#log.error({ error }, 'the embedded database did not start');
+        this.#log.error({ reason: (error as Error).message }, 'the embedded database did not start');
         this.#restart();
       }
     };

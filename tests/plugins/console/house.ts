@@ -8,7 +8,7 @@ import { Browser } from './browser.ts';
 export const operator = { email: 'oscar@example.test', password: 'a long enough password', name: 'Oscar' };
 
 export interface TestConsole extends TestGateway {
-  /** What the gateway printed to the terminal. */
+  /** What the gateway printed and logged at its start. */
   readonly printed: string;
   browser(): Browser;
   stop(): Promise<void>;
@@ -49,7 +49,7 @@ const originIn = (lines: string) => /^ *origin: (\S+)$/m.exec(lines)?.[1];
 async function startOn(yaml: string, directory: string, page: string | undefined, port = 0): Promise<TestConsole> {
   const printed: string[] = [];
   const write = process.stdout.write;
-  // The greeting is printed to the terminal, not to the log.
+  // The greeting of the plugin `welcome` is for people.
   process.stdout.write = ((text: string) => {
     printed.push(String(text));
     return true;
@@ -59,7 +59,7 @@ async function startOn(yaml: string, directory: string, page: string | undefined
   });
   return {
     ...gateway,
-    printed: printed.join(''),
+    printed: [...printed, ...gateway.lines].join(''),
     browser: () => new Browser(gateway.origin, page),
     async stop() {
       await gateway.stop();

@@ -18,6 +18,18 @@ after(() => house.stop());
 
 test('the first start prints a link that makes one operator, once', async () => {
   const token = firstToken(house);
+  // Where no terminal reads it, a line of the log.
+  const logged = house.lines.map((line) => JSON.parse(line)).filter(({ url }) => url !== undefined);
+  assert.deepEqual(
+    logged.map(({ level, url, msg }) => [level, url, msg]),
+    [
+      [
+        'info',
+        `${house.origin.replace('127.0.0.1', 'localhost')}/console/first?token=${token}`,
+        'the console has no operator yet: this link makes one, once, within 24 hours',
+      ],
+    ],
+  );
   assert.equal((await house.browser().ask('/info')).json.firstOperatorMissing, true);
   const wrong = await house.browser().ask('/first-operator', { body: { token: 'x'.repeat(43), ...operator } });
   assert.deepEqual([wrong.status, wrong.json.error.code], [403, 'link_is_over']);

@@ -58,6 +58,38 @@ const steps = fc.array(
   { minLength: 1, maxLength: 40 },
 );
 
+whereRedisIs('a Redis with a password', () => {
+  let redis: TestRedis;
+  before(async () => {
+    redis = await startRedis();
+    redis.command('config', 'set', 'requirepass', 'right');
+  });
+  after(() => redis.stop());
+
+  test('a wrong password, or none, ends the start with a sentence that names the setting; the right one does not', async () => {
+    const outcomes = [];
+    for (const user of [':wrong@', '', ':right@']) {
+      const host = fakeHost();
+      const counters = openCounters(redis.url.replace('//', `//${user}`), host, patientMs);
+      outcomes.push((await counters.refusal())?.replace(/ gateway: (\w+).*/, ' gateway: $1'));
+      assert.deepEqual(host.lines, []);
+      await counters.close();
+    }
+    const refused = `The counters ${redis.url} (storage.counters) refuse this gateway:`;
+    assert.deepEqual(outcomes, [`${refused} WRONGPASS`, `${refused} NOAUTH`, undefined]);
+  });
+
+  test('a server that is away does not end the start, and is one line without a stack', async () => {
+    const host = fakeHost();
+    const counters = openCounters('redis://:secret-word@127.0.0.1:1', host, patientMs);
+    assert.equal(await counters.refusal(), undefined);
+    const said = JSON.stringify(host.lines);
+    assert.match(said, /redis:\/\/127\.0\.0\.1:1.*storage\.counters/);
+    assert.doesNotMatch(said, /secret-word|stack/);
+    await counters.close();
+  });
+});
+
 whereRedisIs('counters in a Redis', () => {
   let redis: TestRedis;
   let counters: OpenedCounters;

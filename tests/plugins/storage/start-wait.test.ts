@@ -40,7 +40,7 @@ test('what an operator must mend ends the start at once with a sentence, a bug w
       (error: Error) => {
         assert.equal(
           error.message,
-          'The database postgres://db:5432/main refuses this gateway: password authentication failed for user "x".',
+          'The database postgres://db:5432/main (storage.database) refuses this gateway: password authentication failed for user "x".',
         );
         return error.constructor === Error && error.cause === undefined;
       },
@@ -96,6 +96,35 @@ test('a command does not wait for a database that is down', async () => {
     message: 'The database postgres://db:5432/main did not answer: the connection is refused.',
   });
   assert.equal(tries, 1);
+});
+
+test('a server without TLS ends the start at once with a sentence where the URL asks for it', async (context) => {
+  const server = createServer((socket) => socket.on('error', () => {}).once('data', () => socket.end('N')));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  context.after(() => server.close());
+  const { port } = server.address() as { port: number };
+  const opening = (mode: string, startTimeoutMs: number) =>
+    openDatabase(fakeHost({ schema: 'tls', directory: '/nonexistent' }), {
+      database: `postgres://user:secret-word@127.0.0.1:${port}/main?sslmode=${mode}`,
+      maxConnections: 1,
+      startTimeoutMs,
+    });
+  for (const mode of ['require', 'verify-ca', 'verify-full'])
+    await assert.rejects(opening(mode, 30_000), {
+      message: `The database postgres://127.0.0.1:${port}/main speaks no TLS, and storage.database (DATABASE_URL) asks for it with sslmode=${mode}: switch TLS on at the server, or write sslmode=disable where the network is trusted.`,
+    });
+  await assert.rejects(opening('disable', 500), /did not answer within/);
+});
+
+test('a certificate that is not trusted ends the start with a sentence', async () => {
+  for (const code of ['DEPTH_ZERO_SELF_SIGNED_CERT', 'CERT_HAS_EXPIRED', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'])
+    await assert.rejects(
+      newWait(10_000).wait.run(() => Promise.reject(coded(code, 'self-signed certificate'))),
+      {
+        message:
+          'The certificate of the database postgres://db:5432/main is not trusted, which storage.database asks for (sslmode): self-signed certificate.',
+      },
+    );
 });
 
 /** A server that takes connections and says nothing. */
