@@ -45,11 +45,13 @@ export class UploadSessions {
   /** Resolves with its secret, of which only a digest is kept. */
   async begin({ accountId, keyId, fileId, name, chosenName, mediaType, bytes }: UploadSession): Promise<string> {
     const secret = this.#random.bytes(32).toString('hex');
+    // Those of a clock that was ahead, and came back, do not count.
     const made = (await this.#database.orm.execute(sql`
       insert into ${this.#table} (digest, account_id, key_id, file_id, name, chosen_name, media_type, bytes, expires_at)
       select ${digestOf(secret)}, ${accountId}, ${keyId}, ${fileId}, ${name}, ${chosenName ?? null}, ${mediaType},
         ${bytes ?? null}::bigint, ${this.#in(sessionLifetimeMs)}
-      where (select count(*) from ${this.#table} where account_id = ${accountId} and expires_at > ${this.#in(0)})
+      where (select count(*) from ${this.#table} where account_id = ${accountId} and expires_at > ${this.#in(0)}
+          and expires_at < ${this.#in(2 * sessionLifetimeMs)})
         < ${mostSessions}::int
       returning digest`)) as unknown as unknown[];
     if (made.length > 0) return secret;

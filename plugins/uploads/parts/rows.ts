@@ -55,11 +55,13 @@ export class PartUploads {
   async begin(order: Omit<PartUpload, 'id' | 'status' | 'createdAt' | 'expiresAt'>): Promise<PartUpload> {
     const id = this.#newId('upload');
     const createdAt = this.#clock.now();
+    // Those of a clock that was ahead, and came back, do not count.
     const made = await this.#rows(sql`
       insert into ${this.#uploads} (id, account_id, file_id, name, purpose, media_type, bytes, lifetime_ms, created_at)
       select ${id}, ${order.accountId}, ${order.fileId}, ${order.name}, ${order.purpose}, ${order.mediaType},
         ${order.bytes}::bigint, ${order.lifetimeMs ?? null}::bigint, ${instant(createdAt)}
-      where (select count(*) from ${this.#uploads} where account_id = ${order.accountId} and created_at > ${this.#oldest})
+      where (select count(*) from ${this.#uploads} where account_id = ${order.accountId} and created_at > ${this.#oldest}
+          and created_at < ${instant(createdAt + lifetimeMs)})
         < ${mostUploads}::int
       returning id`);
     if (made.length === 0) throw tooMany(`At most ${mostUploads} uploads of an account are begun in an hour.`);

@@ -1,6 +1,7 @@
 /** The queue: each task ends once and is charged or given back once, whatever vendors and nodes do. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { GatewayError, UpstreamRefusal } from '../../../core/contract/errors.ts';
 import { runsOf, testHistory } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
 import {
@@ -100,6 +101,32 @@ test('a stuck vendor: the task expires, its client pays nothing', async () => {
   await checkEnds(house, vendor);
   await house.database.close();
 });
+
+for (const jumpMs of [-40 * 86_400_000, -3_600_000, 3_600_000, 40 * 86_400_000])
+  test(`a task whose node's clock jumps by ${jumpMs / 3_600_000} hours is polled to its end, and paid once`, async () => {
+    let polls = 0;
+    const vendor = world(() => 'own task', {
+      async onPoll() {
+        polls += 1;
+        // The vendor does not know it yet.
+        if (polls < 3)
+          throw new UpstreamRefusal(new GatewayError('not_found', 'There is no such task.'), { status: 404 });
+      },
+    });
+    const house = await openHouse(vendor);
+    await house.credit('1');
+    const node = house.node();
+    await node.order('task_1', orderOf('p'));
+    while (polls === 0) {
+      await settleTurn(node);
+      await house.timePasses();
+    }
+    house.jump(jumpMs);
+    await workOff(house, node);
+    assert.deepEqual(await house.states(), { task_1: 'completed' });
+    await checkEnds(house, vendor);
+    await house.database.close();
+  });
 
 test('a worker that was believed lost and answers late is still believed; it is not sent twice', async () => {
   let release = () => {};

@@ -174,6 +174,8 @@ export interface House {
   balance(): Promise<bigint>;
   /** Every lease runs out, and everything is due. */
   timePasses(): Promise<void>;
+  /** Moves the wall clock of the nodes, in either direction; the database's goes on. */
+  jump(milliseconds: number): void;
   /** The deadline of every task is now. */
   deadlinesPass(): Promise<void>;
   states(): Promise<Record<string, string>>;
@@ -248,7 +250,8 @@ const catalogOf: Catalog = { find: (id) => (id === 'painter' ? painter : undefin
 
 export async function openHouse(world: VendorWorld): Promise<House> {
   const database = await openDatabase({ pool: 10, plugins: ['billing', 'task-store'] });
-  const host = { ...fakeHost(), clock: { now: () => Date.now(), monotonic: () => performance.now() } };
+  let jumpedMs = 0;
+  const host = { ...fakeHost(), clock: { now: () => Date.now() + jumpedMs, monotonic: () => performance.now() } };
   const files = filesOf();
   const table = (name: string) => sql`${sql.identifier(database.schema)}.${sql.identifier(name)}`;
   const till = openLedgerService(host, database, sqlStore(database), () => undefined);
@@ -325,6 +328,9 @@ export async function openHouse(world: VendorWorld): Promise<House> {
       await till.ledger.credit('alice', parseUsd(amount), entry);
     },
     balance: () => till.ledger.balance('alice'),
+    jump(milliseconds) {
+      jumpedMs += milliseconds;
+    },
     async deadlinesPass() {
       await database.orm.execute(sql`update ${table('tasks')} set deadline_at = now()`);
     },
