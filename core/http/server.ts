@@ -155,28 +155,31 @@ export class GatewayServer {
    */
   async closeGracefully(): Promise<void> {
     this.#closing = true;
-    // `close` of http's own server would close idle connections too.
-    const emptied = new Promise<void>((resolve) => {
-      Reflect.apply(SocketServer.prototype.close, this.#server, [() => resolve()]);
-    });
     const hungUp = this.#webSockets.close(keepAliveMs);
-    await Promise.race([emptied, pause(keepAliveMs, undefined, { ref: false })]);
+    await Promise.race([this.#stopListening(), pause(keepAliveMs, undefined, { ref: false })]);
     await hungUp;
+  }
+
+  /** Idle connections stay. Resolves when all have ended. */
+  #stopListening(): Promise<void> {
+    // `close` of http's own server would close idle connections too.
+    return new Promise((resolve) => void Reflect.apply(SocketServer.prototype.close, this.#server, [() => resolve()]));
   }
 
   /**
    * Drains: `/readyz` fails at once; after `graceMs` new connections are refused and WebSockets closed; at `deadlineMs`
-   * running exchanges end with an error in their protocol. Resolves when nothing is in flight.
+   * running exchanges end with an error in their protocol. Idle connections end last, when nothing has come over one for
+   * `graceMs`. Resolves when nothing is in flight.
    */
   async drain(graceMs: number, deadlineMs: number): Promise<void> {
     this.#draining = true;
     this.#closing = true;
     this.#webSockets.shut();
     await pause(graceMs);
-    const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()));
-    this.#server.closeIdleConnections();
+    const closed = this.#stopListening();
     const hungUp = this.#webSockets.close(deadlineMs);
-    if (!(await this.#empty(deadlineMs))) {
+    await this.#untilQuiet(graceMs, deadlineMs, closed);
+    if (!(await this.#empty(0))) {
       const reason = new GatewayError('overloaded', 'The gateway is shutting down.', { shouldRetry: false });
       this.#inFlight.forEach(({ exchange }) => void exchange.abort(reason));
       await this.#empty(5_000);
@@ -185,6 +188,17 @@ export class GatewayServer {
     clearInterval(this.#sweeper);
     this.#server.closeAllConnections();
     await closed;
+  }
+
+  /** Nothing runs, and nothing has come for a grace time: a proxy uses a kept connection again, and repeats no POST where it closes. */
+  async #untilQuiet(graceMs: number, deadlineMs: number, closed: Promise<void>): Promise<void> {
+    const until = performance.now() + deadlineMs;
+    let came = 0;
+    this.#server.on('request', () => void came++);
+    for (let seen = -1; seen !== came && (await this.#empty(until - performance.now())); ) {
+      seen = came;
+      await Promise.race([closed, pause(graceMs, undefined, { ref: false })]);
+    }
   }
 
   #empty(withinMs: number): Promise<boolean> {

@@ -28,9 +28,9 @@ after(async () => {
   upstream.close();
 });
 
-function passthrough(server = ''): string {
+function passthrough(server = '', grace = '50ms'): string {
   const { port } = upstream.address() as AddressInfo;
-  return `gateway: test\nlisten: 127.0.0.1:0\nplugins: [passthrough]\npassthrough: { upstream: "http://127.0.0.1:${port}" }\nserver: { body_limit: 64KB, headers: 50, drain: { grace: 50ms, deadline: 2s } ${server} }\n`;
+  return `gateway: test\nlisten: 127.0.0.1:0\nplugins: [passthrough]\npassthrough: { upstream: "http://127.0.0.1:${port}" }\nserver: { body_limit: 64KB, headers: 50, drain: { grace: ${grace}, deadline: 2s } ${server} }\n`;
 }
 
 /** Sends raw bytes and resolves with everything that comes back until the connection closes. */
@@ -265,6 +265,40 @@ test('drain: readiness fails, the running stream goes on to its end, nothing is 
   assert.match(await stream.text(), /data: last/);
   await stopped;
   await assert.rejects(fetch(`${stopping.origin}/healthz`));
+});
+
+test('drain: a connection that is kept behind the last answer is served once more; it ends when nothing has come for a while', async (context) => {
+  const stopping = await startGateway(passthrough('', '300ms'));
+  context.after(() => stopping.stop());
+  let first: ServerResponse | undefined;
+  behaviour = (_incoming, outgoing) => {
+    // The head of the first answer is sent before the drain: it says that the connection stays.
+    if (first !== undefined) return void outgoing.end('second');
+    first = outgoing;
+    outgoing.write('first');
+  };
+  const port = Number(new URL(stopping.origin).port);
+  const [used, unused] = [connect(port, '127.0.0.1').setEncoding('latin1'), connect(port, '127.0.0.1')];
+  const ended = Promise.all([once(used, 'end'), once(unused.resume(), 'end')]);
+  let text = '';
+  used.on('data', (chunk) => (text += chunk));
+  const ask = () => used.write('GET /a HTTP/1.1\r\nHost: a\r\n\r\n');
+  await once(used, 'connect');
+  ask();
+  await until('the first answer begins', () => text.includes('first'));
+  const stopped = stopping.gateway.stop();
+  const isRefused = () =>
+    fetch(`${stopping.origin}/healthz`).then(
+      () => false,
+      () => true,
+    );
+  await until('new connections are refused', isRefused);
+  await pause(350);
+  first!.end('last');
+  await until('the first answer ends', () => text.includes('last'));
+  ask();
+  await Promise.all([ended, stopped]);
+  assert.match(text, /connection: keep-alive.*last.*HTTP\/1\.1 200 .*connection: close.*second/is);
 });
 
 test('drain: what runs past the deadline is ended', async (context) => {
