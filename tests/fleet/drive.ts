@@ -7,6 +7,7 @@ import { compareBooks, type Findings } from './books.ts';
 import type { Fault } from './faults.ts';
 import { Load } from './load.ts';
 import { type Callers, Operations } from './operations.ts';
+import { Sessions } from './sessions.ts';
 import { type Stage, texts } from './stage.ts';
 
 export interface Driven extends Findings {
@@ -21,39 +22,37 @@ export async function drive(stage: Stage, faults: readonly Fault[], rate: number
   const answers = new Answers(stage.origins);
   const operations = new Operations(answers, callers);
   const load = new Load(operations, rate);
+  const sessions = new Sessions(stage.origins[0]!, callers.keys);
   await pause(4_000);
   for (const fault of faults) {
     answers.begin(fault.name);
     await fault.run(stage);
-    if (calmMs > 0) {
-      answers.begin('none');
-      await pause(calmMs);
-    }
+    answers.begin('none');
+    await pause(calmMs);
   }
-  answers.begin('none');
-  await pause(2_000);
-  await load.stop();
+  const [isAnswered] = await Promise.all([sessions.stop(), load.stop()]);
+  if (!isAnswered) operations.wrong.push('a WebSocket is open, and what was asked over it is not answered');
   answers.end();
   for (const node of fleet.nodes) node.signal('SIGTERM');
   await Promise.all(fleet.nodes.map((node) => node.ended()));
   const unseen = await bill.close();
   const { account, violations } = await compareBooks(fleet, operations, operations.redeemed.length + 1, {
-    ...{ answers, keyedAccount, keysSent: operations.keysSent },
+    ...{ answers, sessions: sessions.acknowledged, keyedAccount, keysSent: operations.keysSent },
     ...{ entries: [...bill.entries.values()], salvaged: stage.salvaged },
     raised: stage.raised === undefined ? undefined : { ...stage.raised, models: texts },
   });
-  const costly = faults.filter(({ isFree }) => isFree === true).flatMap(({ name }) => failuresOf(answers, name));
+  const costly = faults.flatMap((fault) => costOf(answers, fault));
   const missed = unseen === 0 ? [] : [`${unseen} entries of the vendor's bill were never read`];
-  const done = `${operations.begun} operations, ${answers.requests} requests`;
+  const done = `${operations.begun} operations, ${answers.requests} requests; ${sessions.cancelled} sessions were broken off by clients`;
   return { answers, account: [done, ...account], violations: [...violations, ...costly, ...missed] };
 }
 
-/** During a fault that must cost no client an answer. */
-function failuresOf({ phases }: Answers, name: string): string[] {
+/** What a fault must not have cost. */
+function costOf({ phases }: Answers, { name, isFreeAfterMs = Number.POSITIVE_INFINITY }: Fault): string[] {
   const { failures } = phases.find((phase) => phase.name === name)!;
-  return failures.map(
-    ({ kind, status, text }) => `${name}: ${kind} was answered with ${status}: ${text.replaceAll(/\s+/g, ' ')}`,
-  );
+  return failures
+    .filter(({ afterMs, tookMs }) => isFreeAfterMs === 0 || afterMs - tookMs > isFreeAfterMs)
+    .map(({ kind, status, text }) => `${name}: ${kind} was answered with ${status}: ${text.replaceAll(/\s+/g, ' ')}`);
 }
 
 /** Accounts with money, one of them with a plan that has a window, and a person who has signed up at the console. */

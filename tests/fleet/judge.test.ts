@@ -25,6 +25,10 @@ const entry = (index: number): BillEntry => ({
 const evidence = (more: Partial<Evidence> = {}): Evidence => ({
   answers: { charged: new Map([['call-1', 'chat']]), refused: new Map([['call-9', 'chat']]) },
   ...{ keysSent: new Set(['a key']), keyedAccount: 'keyed', entries: [entry(1), entry(2), entry(3)], salvaged: 0 },
+  sessions: new Map([
+    ['call-3', 8],
+    [`chatcmpl-${answerId(2)}`, 7],
+  ]),
   ...more,
 });
 const rows = [row(1), row(2, { accountId: 'keyed' }), row(3)];
@@ -33,10 +37,11 @@ const found = (ledger: readonly CallRow[], more: Partial<Evidence> = {}) =>
 
 test('books that agree are right, also where a killed call was estimated, or lies without an end in a salvaged journal', () => {
   assert.equal(found(rows), '');
-  assert.equal(found([row(1), row(2), row(3, { estimated: true, upstreamId: null })]), '');
+  const none = { sessions: new Map() };
+  assert.equal(found([row(1), row(2), row(3, { estimated: true, upstreamId: null })], none), '');
   const unknown = row(3, { settled: false, upstreamId: null, attempts: [{ result: 'unknown' }] });
-  assert.equal(found([row(1), row(2), unknown]), '');
-  assert.equal(found([row(1), row(2)], { salvaged: 1 }), '');
+  assert.equal(found([row(1), row(2), unknown], none), '');
+  assert.equal(found([row(1), row(2)], { ...none, salvaged: 1 }), '');
 });
 
 test('what was lost, charged twice or charged wrong is said', () => {
@@ -62,6 +67,11 @@ test('a client’s whole answer that is free or estimated, and a refusal that is
     found(rows, { answers: { charged: new Map(), refused: new Map([['call-2', 'chat']]) } }),
     /call-2 was refused and charged/,
   );
+});
+
+test('a response over WebSocket that is not charged exactly is said', () => {
+  assert.match(found(rows, { sessions: new Map([['call-4', 9]]) }), /call-4 has 9 tokens, exactly charged were none/);
+  assert.match(found(rows, { sessions: new Map([['call-3', 9]]) }), /call-3 has 9 tokens, exactly charged were 8/);
 });
 
 test('a call that is charged by the other price, before or behind the change, is said', () => {

@@ -22,6 +22,8 @@ export interface CallRow {
 
 export interface Evidence {
   readonly answers: Pick<Answers, 'charged' | 'refused'>;
+  /** Tokens of responses over WebSocket that came whole, by the id of the call or of the vendor's answer. */
+  readonly sessions: ReadonlyMap<string, number>;
   /** Idempotency-Keys that were sent. */
   readonly keysSent: ReadonlySet<string>;
   readonly entries: readonly BillEntry[];
@@ -44,6 +46,7 @@ export function judge(rows: readonly CallRow[], evidence: Evidence): { account: 
       ...violations,
       ...lostOf(rows, matched, evidence),
       ...ofClients(rows, matched, evidence),
+      ...ofSessions(rows, evidence.sessions),
       ...ofPrices(rows, evidence.raised),
     ],
   };
@@ -79,7 +82,7 @@ function lostOf(rows: readonly CallRow[], matched: Matched, { entries, salvaged 
   for (const [model, ofModel] of Map.groupBy(entries, (entry) => entry.model)) {
     const open = ofModel.filter((entry) => !taken.has(entry));
     const own = rows.filter((row) => row.targetModel === model && !matched.has(row));
-    const exact = own.filter(({ settled, estimated }) => settled && !estimated);
+    const exact = own.filter(({ settled, estimated, classes }) => settled && !estimated && totalOf(classes ?? {}) > 0);
     const unknown = own.filter((row) => isGuess(row)).length;
     if (exact.length > open.length)
       violations.push(
@@ -124,6 +127,17 @@ function ofClients(rows: readonly CallRow[], matched: Matched, evidence: Evidenc
   return violations;
 }
 
+function ofSessions(rows: readonly CallRow[], sessions: Evidence['sessions']): string[] {
+  const byId = new Map(rows.flatMap((row) => [[row.id, row] as const, [row.upstreamId ?? row.id, row] as const]));
+  return [...sessions].flatMap(([id, tokens]) => {
+    const row = byId.get(id);
+    const charged = row?.settled === true && !row.estimated ? totalOf(row.classes ?? {}) : undefined;
+    return charged === tokens
+      ? []
+      : [`the response ${id} has ${tokens} tokens, exactly charged were ${charged ?? 'none'}`];
+  });
+}
+
 /** Whatever was held before is charged by the former prices, whatever behind it by the new ones. */
 function ofPrices(rows: readonly CallRow[], raised: Evidence['raised']): string[] {
   if (raised === undefined) return [];
@@ -140,13 +154,13 @@ function ofPrices(rows: readonly CallRow[], raised: Evidence['raised']): string[
 function accountOf(
   rows: readonly CallRow[],
   matched: Matched,
-  { answers, entries, keysSent, salvaged }: Evidence,
+  { answers, entries, keysSent, salvaged, sessions }: Evidence,
 ): string[] {
   const settled = rows.filter((row) => row.settled);
   const guessed = settled.filter(({ estimated }) => estimated).length;
   const unknown = rows.filter((row) => !row.settled && isGuess(row)).length;
   return [
-    `clients hold ${answers.charged.size} whole answers that cost money, and were refused ${answers.refused.size} calls; they sent ${keysSent.size} Idempotency-Keys`,
+    `clients hold ${answers.charged.size} whole answers that cost money, and were refused ${answers.refused.size} calls; they sent ${keysSent.size} Idempotency-Keys, and hold ${sessions.size} whole responses over WebSocket`,
     `the vendor billed ${entries.length} requests, ${matched.size} of which are in the ledger by the vendor's own id`,
     `the ledger has ${settled.length} charges, ${guessed} of them by estimate, and ${unknown} calls of unknown outcome that no client pays; a salvaged journal had ${salvaged} calls without an end`,
   ];

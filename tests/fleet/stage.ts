@@ -112,7 +112,13 @@ function sectionsOf(vendorOrigin: string): Record<string, unknown> {
         },
       },
     },
-    models: { gemini: modelAt('google/gemini-3.5-pro') },
+    models: {
+      gemini: modelAt('google/gemini-3.5-pro'),
+      // Over WebSocket: one is translated, one relayed over WebSocket too, one a realtime session.
+      m: modelAt('deepseek/m'),
+      relayed: modelAt('openai/relayed'),
+      voice: { ...modelAt('openai/voice'), kind: 'realtime' },
+    },
     server: { trusted_proxies: ['127.0.0.0/8'] },
     console: { sign_up: 'open' },
     files: { fetch: { allow_private: true } },

@@ -42,10 +42,14 @@ export abstract class Reconnecting {
       const key = this.#keys[index % this.#keys.length]!;
       const socket = new WebSocket(this.#address, { headers: { authorization: `Bearer ${key}` } });
       socket.on('error', () => {});
+      let isOpen = false;
+      socket.on('open', () => {
+        isOpen = true;
+      });
       const ended = new Promise((resolve) => void socket.on('close', resolve));
       this.talk(socket, index);
       await ended;
-      await pause(20);
+      await pause(isOpen ? 20 : 100);
     }
   }
 
@@ -71,6 +75,7 @@ export class SocketClients extends Reconnecting {
     const model = index % 2 === 0 ? 'm' : 'relayed';
     let turn = 0;
     const ask = (previous: string | undefined) => {
+      if (socket.readyState !== WebSocket.OPEN) return;
       if (!this.running) return void socket.close();
       turn += 1;
       const input = `turn ${turn} [[sandbox: tokens=${randomInt(5, 60)} chunk_delay=${randomInt(1, 20)}ms]]`;
@@ -82,7 +87,7 @@ export class SocketClients extends Reconnecting {
     };
     socket.on('message', (data) => {
       const event = JSON.parse(String(data)) as { type: string; response: Response };
-      if (event.type === 'error' || event.type === 'response.failed') return ask(undefined);
+      if (event.type === 'error' || event.type === 'response.failed') return void setTimeout(ask, 100, undefined);
       if (event.type !== 'response.completed' && event.type !== 'response.incomplete') return;
       const { id, usage } = event.response;
       this.acknowledged.push({

@@ -26,6 +26,8 @@ export class VoiceClients extends Reconnecting {
     event: { type: string; response?: { id: string; status: string; usage: Usage | null } },
   ): void {
     const { type, response } = event;
+    // What it was asked for cannot be had: no response comes.
+    if (type === 'error') socket.close();
     if (type === 'response.done' && response?.usage != null) this.acknowledged.set(response.id, response.usage);
     if (type !== 'session.created' && type !== 'response.done') return;
     if (!this.running) {
