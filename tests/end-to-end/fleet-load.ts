@@ -94,15 +94,13 @@ interface Books {
 
 /**
  * Waits until every call is in the ledger with its end, then compares: answers that clients have, the vendor's own bill
- * since it was reset, usage and ledger; and runs the audit. `mayGuess`: a process was killed, so that calls which it had
- * sent are settled by estimate.
+ * since it was reset, usage and ledger; and runs the audit.
  */
 export async function assertBillsAgree(
   fleet: Fleet,
   customers: readonly Customer[],
   vendor: RunningVendor,
   load: Load,
-  mayGuess = false,
 ): Promise<void> {
   const answered = load.answers.filter(({ status }) => status === 200).length;
   const accountIds = customers.map(({ accountId }) => sql`${accountId}`);
@@ -122,14 +120,9 @@ export async function assertBillsAgree(
   const bill = vendor.bill();
   const billed = bill.totals['sandbox'] ?? {};
   const said = JSON.stringify({ answered, books, bill: { requests: bill.requests, ...billed } });
-  if (mayGuess) {
-    assert.ok(bill.requests <= calls + unknown, `the vendor ran calls that the books do not know: ${said}`);
-    assert.ok(output >= 0 && calls >= answered, said);
-  } else {
-    assert.deepEqual([estimated, unknown], [0, 0], said);
-    assert.deepEqual([calls, calls], [answered, bill.requests], said);
-    assert.deepEqual([input, output], [billed.input ?? 0, billed.output ?? 0], said);
-  }
+  assert.deepEqual([estimated, unknown], [0, 0], said);
+  assert.deepEqual([calls, calls], [answered, bill.requests], said);
+  assert.deepEqual([input, output], [billed.input ?? 0, billed.output ?? 0], said);
   await fleet.atTheDesk((desk) => desk.audit());
 }
 
