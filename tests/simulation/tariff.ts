@@ -51,3 +51,14 @@ export function coverOf(inputTokens: number, outputTokens: number, list: PriceLi
     (list.call ?? 0n) * 1_000_000n;
   return nearest(millionths, ratio);
 }
+
+/** Whether all output of an answer costs so little beside its prompt that it is read on without its client. */
+export function isCheapToRead(
+  { inputTokens, maxOutputTokens }: { readonly inputTokens: number; readonly maxOutputTokens: number | undefined },
+  list: PriceList,
+  ratio: Fraction,
+): boolean {
+  if (maxOutputTokens === undefined || 30 * maxOutputTokens > inputTokens) return false;
+  const prompt = coverOf(inputTokens, 0, list, ratio);
+  return 30n * (coverOf(inputTokens, maxOutputTokens, list, ratio) - prompt) <= prompt;
+}

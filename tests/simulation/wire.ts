@@ -13,6 +13,7 @@ import type { Life } from './schedule.ts';
 import { newTry, type Story, type Try } from './story.ts';
 import { reportOf } from './talk.ts';
 import { Tap, textOf } from './tap.ts';
+import { isCheapToRead } from './tariff.ts';
 import { drawFate, type Fate, type VendorAnswer } from './vendors.ts';
 
 /** Names the try whose answer it is, counted from 1. */
@@ -47,8 +48,9 @@ export class Wire {
     exchange.attemptSent = false;
     this.#readNames(exchange);
     const list = exchange.get(model).id === ask.other?.model.id ? ask.other.price : ask.price;
+    const isDrained = drain !== undefined || isCheapToRead(ask.call, list, story.ratio);
     const about = { provider, credential, target: name, list };
-    const attempt = newTry({ ...about, at: schedule.now, isRacing, isDrained: drain !== undefined });
+    const attempt = newTry({ ...about, at: schedule.now, isRacing, isDrained });
     story.list = list;
     story.tries.push(attempt);
     oracle.aimed(story, attempt, name);
