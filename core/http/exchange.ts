@@ -254,7 +254,7 @@ export class LiveExchange implements Exchange {
         const pending = work(outcome);
         if (pending !== undefined) return this.#endAfter(pending, outcome, log);
       } catch (error) {
-        log.error({ error, exchange: this.id }, 'deferred work failed');
+        log.error({ error, request_id: this.id }, 'deferred work failed');
       }
     }
     return undefined;
@@ -264,7 +264,7 @@ export class LiveExchange implements Exchange {
     try {
       await pending;
     } catch (error) {
-      log.error({ error, exchange: this.id }, 'deferred work failed');
+      log.error({ error, request_id: this.id }, 'deferred work failed');
     }
     await this.end(outcome, log);
   }

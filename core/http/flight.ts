@@ -70,7 +70,7 @@ export class Flight implements InFlightMember {
     const passes = isPassing(error);
     if (error.kind === 'internal' || passes) {
       const what = passes ? 'requests are refused: what they need fails' : 'the exchange failed inside the gateway';
-      log.error({ error: error.cause ?? thrown, exchange: exchange.id }, what);
+      log.error({ error: error.cause ?? thrown, request_id: exchange.id }, what);
       // What was sent may have been executed: a repetition could be billed twice.
       if (exchange.hasSent) {
         answer.headers['x-should-retry'] = 'false';
@@ -102,7 +102,7 @@ export class Flight implements InFlightMember {
   #breakOff(thrown: unknown, answer: Answer): void {
     const { exchange } = this;
     if (exchange.aborted === undefined) {
-      this.#services.log.warn({ error: thrown, exchange: exchange.id }, 'the answer broke off');
+      this.#services.log.warn({ error: thrown, request_id: exchange.id }, 'the answer broke off');
       const { error } = renderError(thrown, exchange, []);
       const last = exchange.outgoing.destroyed ? undefined : answer.failed?.(error);
       if (last !== undefined) {

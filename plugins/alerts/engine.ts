@@ -30,7 +30,7 @@ export interface EngineOptions {
 }
 
 export class Engine implements AlertEvents {
-  readonly #host: Pick<Host, 'clock' | 'log' | 'random' | 'gateway'>;
+  readonly #host: Pick<Host, 'clock' | 'log' | 'random' | 'gateway' | 'find'>;
   readonly #rows: AlertRows;
   readonly #deliveries: Deliveries;
   readonly #options: EngineOptions;
@@ -48,7 +48,7 @@ export class Engine implements AlertEvents {
   #restsUntil = Number.NEGATIVE_INFINITY;
 
   constructor(
-    host: Pick<Host, 'clock' | 'log' | 'random' | 'gateway'>,
+    host: Pick<Host, 'clock' | 'log' | 'random' | 'gateway' | 'find'>,
     rows: AlertRows,
     deliveries: Deliveries,
     options: EngineOptions,
@@ -178,7 +178,7 @@ export class Engine implements AlertEvents {
     const beganAt = alert.beganAt ?? (state.phase === 'running' ? now : undefined);
     const next: OpenAlert = { ...alert, ...shown, threshold: rule.threshold, state, beganAt };
     if (step.event === undefined && !isChanged(alert, next)) return;
-    await this.#rows.change(next, step.state === undefined, this.#messages(rule, next, step, now), now);
+    await this.#rows.change(next, step.state === undefined, this.#messages(rule, next, step, now, found?.value), now);
   }
 
   #opened(
@@ -205,9 +205,9 @@ export class Engine implements AlertEvents {
     };
   }
 
-  #messages(rule: Rule, alert: OpenAlert, { event }: Step, now: number): NewMessages | undefined {
+  #messages(rule: Rule, alert: OpenAlert, { event }: Step, now: number, good?: AlertValue): NewMessages | undefined {
     if (event === undefined) return undefined;
-    const message = messageFor(alert, event, this.#host.gateway, now);
+    const message = messageFor(alert, event, this.#host, now, good);
     const { subject, value, threshold } = message;
     this.#host.log.warn({ rule: rule.name, subject, event, value, threshold }, 'alert');
     return { sinks: rule.sinks, message: JSON.stringify(message) };

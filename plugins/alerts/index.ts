@@ -16,6 +16,7 @@ import {
   alertEvents,
   alertKinds,
   alertSinks,
+  consolePages,
   mailers,
 } from '../common/domain/admin/alerts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
@@ -49,7 +50,7 @@ export default definePlugin<AlertsConfig>({
     requires: [database],
     optional: [
       ...[requestQueries, ledgerQueries, upstreamAdmin, mailers],
-      ...[accountAdmin, fileStatistics, counters, regularWorks],
+      ...[accountAdmin, fileStatistics, counters, regularWorks, consolePages],
     ],
     provides: [alertEvents, alertAdmin],
   },

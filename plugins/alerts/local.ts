@@ -21,13 +21,13 @@ interface Unsent {
 }
 
 export class LocalAlerts {
-  readonly #host: Pick<Host, 'clock' | 'log' | 'gateway'>;
+  readonly #host: Pick<Host, 'clock' | 'log' | 'gateway' | 'find'>;
   readonly #deliveries: Deliveries;
   /** By rule and subject; one that is over stays until it is stored. */
   readonly #alerts = new Map<string, OpenAlert & { readonly isOver: boolean }>();
   #unsent: Unsent[] = [];
 
-  constructor(host: Pick<Host, 'clock' | 'log' | 'gateway'>, deliveries: Deliveries) {
+  constructor(host: Pick<Host, 'clock' | 'log' | 'gateway' | 'find'>, deliveries: Deliveries) {
     this.#host = host;
     this.#deliveries = deliveries;
   }
@@ -73,7 +73,8 @@ export class LocalAlerts {
     }
     const alert = this.#next(rule, subject, earlier, found, step, now);
     this.#alerts.set(key, { ...alert, isOver: step.state === undefined });
-    this.#queue(rule, alert, step, now);
+    const told = step.event === 'end' && earlier !== undefined ? { ...alert, value: earlier.value } : alert;
+    this.#queue(rule, told, step, now, found?.value);
   }
 
   #next(
@@ -104,9 +105,9 @@ export class LocalAlerts {
     };
   }
 
-  #queue(rule: Rule, alert: OpenAlert, { event }: Step, now: number): void {
+  #queue(rule: Rule, alert: OpenAlert, { event }: Step, now: number, good: AlertValue | undefined): void {
     if (event === undefined) return;
-    const message = messageFor(alert, event, this.#host.gateway, now);
+    const message = messageFor(alert, event, this.#host, now, good);
     const { subject } = alert;
     this.#host.log.warn({ rule: rule.name, subject, event, value: shownValue(alert.value) }, 'alert');
     for (const sink of rule.sinks)

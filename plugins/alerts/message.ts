@@ -1,5 +1,13 @@
 /** The text of messages, and names without characters that could disguise them. Pure. */
-import type { AlertMessage, AlertUnit, AlertValue, Measurement, ShownValue } from '../common/domain/admin/alerts.ts';
+import type { Host } from '../../core/contract/contract.ts';
+import {
+  type AlertMessage,
+  type AlertUnit,
+  type AlertValue,
+  consolePages,
+  type Measurement,
+  type ShownValue,
+} from '../common/domain/admin/alerts.ts';
 import { formatUsd } from '../common/domain/money.ts';
 import type { OpenAlert } from './stored.ts';
 
@@ -49,27 +57,43 @@ type Written = Omit<AlertMessage, 'title' | 'text'> & { readonly kindTitle: stri
 
 export function messageOf({ kindTitle, ...written }: Written): AlertMessage {
   const facts = { ...written, gateway: plainName(written.gateway) };
-  const { event, gateway, rule, subject, value, threshold, unit, beganAt, at, id } = facts;
+  const { event, gateway, rule, subject, threshold, unit, beganAt, at, id } = facts;
   const what = `${kindTitle}: ${subject}`;
   const mark = { begin: 'ALERT', repeat: 'STILL', end: 'OVER', test: 'TEST' }[event];
   const lasted = `after ${minutes(at - beganAt)}`;
   const title = `[${gateway}] ${mark} ${what}${event === 'end' ? ` (${lasted})` : ''}`;
   const lines = [
     event === 'test' ? 'This is a test. Nothing is wrong.' : what,
-    `Value: ${valueText(value, unit)}, threshold: ${valueText(threshold, unit)}`,
+    `Value: ${valueNow(facts)}, threshold: ${valueText(threshold, unit)}`,
     ...Object.entries(facts.fields).map(([name, field]) => `${name}: ${field}`),
     `Since: ${new Date(beganAt).toISOString()}${event === 'begin' || event === 'test' ? '' : ` (${lasted})`}`,
     `Rule: ${rule}`,
     `Id: ${id}`,
+    ...(facts.url === undefined ? [] : [facts.url]),
   ];
   return { ...facts, title, text: lines.join('\n') };
 }
 
-/** What is sent of an alert. */
-export function messageFor(alert: OpenAlert, event: AlertMessage['event'], gateway: string, at: number): AlertMessage {
+function valueNow({ event, value, was, unit }: Pick<AlertMessage, 'event' | 'value' | 'was' | 'unit'>): string {
+  const now = value === null ? 'nothing is measured any more' : valueText(value, unit);
+  return event === 'end' && was !== undefined ? `${now}, was ${valueText(was, unit)}` : now;
+}
+
+/** What is sent of an alert. `good`: at its end the value that ended it; undefined: there is none. */
+export function messageFor(
+  alert: OpenAlert,
+  event: AlertMessage['event'],
+  { gateway, find }: Pick<Host, 'gateway' | 'find'>,
+  at: number,
+  good?: AlertValue,
+): AlertMessage {
   const { id, rule, kind, subject, unit, fields, title: kindTitle } = alert;
-  const [value, threshold] = [shownValue(alert.value), shownValue(alert.threshold)];
-  const facts = { id, event, rule, kind, kindTitle, subject, value, threshold, unit, fields };
+  const [was, threshold] = [shownValue(alert.value), shownValue(alert.threshold)];
+  const none = unit === 'count' ? 0 : null;
+  const value = event !== 'end' ? was : good === undefined ? none : shownValue(good);
+  const url = find(consolePages)?.address('/admin/alerts');
+  const more = { ...(event === 'end' && { was }), ...(url !== undefined && { url }) };
+  const facts = { id, event, rule, kind, kindTitle, subject, value, threshold, unit, fields, ...more };
   return messageOf({ ...facts, gateway, beganAt: alert.beganAt ?? at, at });
 }
 

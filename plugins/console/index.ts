@@ -9,7 +9,7 @@ import {
   type PluginInstance,
 } from '../../core/contract/contract.ts';
 import { adminPages } from '../common/domain/admin/admin-pages.ts';
-import { alertAdmin, mailers } from '../common/domain/admin/alerts.ts';
+import { alertAdmin, consolePages, mailers } from '../common/domain/admin/alerts.ts';
 import { payments } from '../common/domain/admin/ledger.ts';
 import { priceFloor } from '../common/domain/models.ts';
 import { type ConsoleConfig, config } from './config.ts';
@@ -55,7 +55,7 @@ export default definePlugin<ConsoleConfig>({
       priceFloor,
       alertAdmin,
     ],
-    provides: [mailers],
+    provides: [mailers, consolePages],
   },
 
   async setup(host: Host, settings: ConsoleConfig): Promise<PluginInstance<ConsoleConfig>> {
@@ -69,6 +69,8 @@ export default definePlugin<ConsoleConfig>({
     });
     const mails = new Mailers(settings.smtp, host.log);
     host.provide(mailers, mails);
+    let listening = '';
+    host.provide(consolePages, { address: (path) => `${settings.origin || listening}/console${path}` });
     const commands = consoleCommands(links, settings.origin);
     const problems = () => problemsOf(host.extensions(adminPages));
     if (host.mode !== 'serve')
@@ -98,7 +100,10 @@ export default definePlugin<ConsoleConfig>({
         opened.live.start();
         host.every(pruneIntervalMs, 'prune sessions and links', () => opened.prune());
       },
-      listening: (origin) => greet(host, links, settings.origin || origin, () => opened.firstOperatorMissing()),
+      listening(origin) {
+        listening = origin;
+        return greet(host, links, settings.origin || origin, () => opened.firstOperatorMissing());
+      },
       drain: () => opened.live.stop(),
       async stop() {
         await opened.close();

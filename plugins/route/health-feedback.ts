@@ -77,7 +77,7 @@ export function applyVerdict(
   const { host } = tools;
   if (exchange.find(vendorBatch) !== undefined) return unjudged(slot, verdict);
   const { result, status, error, number, credential } = attempt;
-  const fields = { exchange: exchange.id, number, credential, model: candidate.model, result, status, error };
+  const fields = { request_id: exchange.id, number, credential, model: candidate.model, result, status, error };
   host.log.info(fields, 'an upstream attempt failed');
   coolDown(judging, verdict, candidate, attempt);
   const { signal } = exchange;

@@ -1,14 +1,17 @@
 /**
- * What is said of a request in metrics and spans: the OpenTelemetry semantic conventions for generative AI where they have a
- * name, `gateway.…` where they have none. Nothing of a prompt, an answer, a key or an account is said.
+ * What is said of a request in metrics and spans: the OpenTelemetry semantic conventions for generative AI where a request is
+ * one and they have a name, `gateway.…` otherwise. Nothing of a prompt or an answer is said, nor a key; accounts by their ids, in spans.
  */
 
+import { hash } from 'node:crypto';
 import type { Attributes } from '@opentelemetry/api';
 import type { Exchange, Outcome } from '../../core/contract/contract.ts';
 import { table } from '../../core/contract/table.ts';
-import { type Attempt, attempts, call, usageReport } from '../common/domain/calls.ts';
+import { caller } from '../common/domain/accounts.ts';
+import { type Attempt, attempts, call, spendGuard, usageReport } from '../common/domain/calls.ts';
 import { isDelivered, servedBy } from '../common/domain/ledger.ts';
 import { model } from '../common/domain/models.ts';
+import type { TelemetryConfig } from './config.ts';
 
 /** The conventions' operation by our protocol; the others are conversations. */
 const operations: Readonly<Record<string, string>> = table({ gemini: 'generate_content' });
@@ -42,24 +45,58 @@ export function attemptAttributes({ provider, model: name, result, status, hedge
   };
 }
 
-export function operationOf(exchange: Exchange): string {
+export type SpanSettings = Pick<TelemetryConfig, 'convention' | 'identities'>;
+
+/** Kinds of models that judge or rank and generate nothing. */
+const judging: ReadonlySet<string> = new Set(['rerank', 'decision', 'moderation', 'transcription']);
+
+/** Whether the request asks a model to make something. */
+export function isGeneration(exchange: Exchange): boolean {
+  const asked = exchange.find(call);
+  return asked !== undefined && !judging.has(asked.kind ?? 'chat');
+}
+
+export function operationOf(exchange: Exchange, convention: SpanSettings['convention'] = '1.37'): string {
   const asked = exchange.find(call);
   if (asked === undefined) return exchange.endpoint.operation;
-  if (asked.kind !== undefined && asked.kind !== 'chat') return `generate_${asked.kind}`;
+  if (asked.kind !== undefined && asked.kind !== 'chat') {
+    if (convention === '1.37') return `generate_${asked.kind}`;
+    return asked.kind === 'embedding' ? 'embeddings' : 'generate_content';
+  }
+  if (convention !== '1.37' && exchange.endpoint.operation === 'completions') return 'text_completion';
   return operations[asked.protocol] ?? 'chat';
 }
 
 /** Beyond those of the metrics: what only this one request had. */
-export function spanAttributes(exchange: Exchange, outcome: Outcome): Attributes {
-  const asked = exchange.find(call);
-  const report = exchange.find(usageReport);
-  const usage = report?.usage ?? {};
-  return {
-    ...requestAttributes(exchange, outcome),
-    'gateway.request.id': exchange.id,
+export function spanAttributes(exchange: Exchange, outcome: Outcome, settings: SpanSettings): Attributes {
+  const attributes = requestAttributes(exchange, outcome);
+  const common = {
+    ...(isGeneration(exchange) ? { ...attributes, ...generated(exchange, outcome, settings) } : others(attributes)),
+    'gateway.request_id': exchange.id,
     'gateway.outcome': outcome.kind,
     'http.request.method': exchange.request.method,
     'http.route': exchange.endpoint.path,
+    ...given('gateway.time_to_first_byte', outcome.firstByteMs && outcome.firstByteMs / 1_000),
+  };
+  return { ...common, ...identitiesOf(exchange, settings), ...chargeOf(exchange) };
+}
+
+/** Without the names for generative AI: the model and the provider under names of the gateway. */
+function others(attributes: Attributes): Attributes {
+  const kept = Object.entries(attributes).filter(([name]) => !name.startsWith('gen_ai.'));
+  const { 'gen_ai.request.model': id, 'gen_ai.provider.name': provider } = attributes;
+  return {
+    ...Object.fromEntries(kept),
+    ...(id === 'unknown' ? {} : given('gateway.model', id)),
+    ...(provider === 'none' ? {} : given('gateway.provider', provider)),
+  };
+}
+
+function generated(exchange: Exchange, { firstByteMs }: Outcome, { convention }: SpanSettings): Attributes {
+  const asked = exchange.find(call);
+  const report = exchange.find(usageReport);
+  const usage = report?.usage ?? {};
+  const common = {
     ...given('gen_ai.request.max_tokens', asked?.maxOutputTokens),
     ...given('gen_ai.response.id', report?.upstreamId),
     ...given('gen_ai.response.finish_reasons', report?.finish === undefined ? undefined : [report.finish]),
@@ -67,8 +104,38 @@ export function spanAttributes(exchange: Exchange, outcome: Outcome): Attributes
     ...given('gen_ai.usage.output_tokens', report && tokensOut(usage)),
     ...given('gen_ai.usage.cache_read.input_tokens', usage.cache_read),
     ...given('gen_ai.usage.reasoning.output_tokens', usage.reasoning),
-    ...given('gateway.time_to_first_byte', outcome.firstByteMs && outcome.firstByteMs / 1_000),
   };
+  if (convention === '1.37') return common;
+  const written = sum(usage, ['cache_write_5m', 'cache_write_1h']);
+  const isStreamed = asked?.stream === true;
+  return {
+    ...common,
+    'gen_ai.operation.name': operationOf(exchange, convention),
+    ...given('gen_ai.request.stream', isStreamed || undefined),
+    ...given('gen_ai.response.time_to_first_chunk', isStreamed ? firstByteMs && firstByteMs / 1_000 : undefined),
+    ...given('gen_ai.usage.cache_write.input_tokens', written || undefined),
+    ...given('gen_ai.usage.audio.input_tokens', usage.input_audio || undefined),
+    ...given('gen_ai.usage.image.input_tokens', usage.input_image || undefined),
+    ...given('gen_ai.usage.audio.output_tokens', usage.output_audio || undefined),
+    ...given('gen_ai.usage.image.output_tokens', usage.output_image || undefined),
+  };
+}
+
+const digestLength = 16;
+
+function identitiesOf(exchange: Exchange, { identities }: SpanSettings): Attributes {
+  const who = exchange.find(caller);
+  if (who === undefined || identities === 'none') return {};
+  const named = (id: string) => (identities === 'plain' ? id : hash('sha256', id, 'hex').slice(0, digestLength));
+  return { 'gateway.account_id': named(who.accountId), 'gateway.key_id': named(who.keyId) };
+}
+
+/** Whole numbers of this size are exact as doubles up to nine million USD. */
+function chargeOf(exchange: Exchange): Attributes {
+  const amounts = exchange.find(spendGuard)?.charged?.();
+  if (amounts === undefined) return {};
+  const own = amounts.own === undefined ? {} : { 'gateway.own_cost.nano_usd': Number(amounts.own) };
+  return { 'gateway.charged.nano_usd': Number(amounts.cost), ...own };
 }
 
 type Counts = { readonly [name: string]: number | undefined };

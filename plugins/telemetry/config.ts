@@ -35,6 +35,16 @@ const settings = z.strictObject({
     .max(1)
     .default(1)
     .describe("Share of requests that are traced where no caller has decided it; needs a collector's address."),
+  convention: z
+    .enum(['1.37', 'genai-0.1'])
+    .default('1.37')
+    .describe(
+      'Names of what spans say of models: those of the semantic conventions 1.37, or of their successor for generative AI alone, 0.1.',
+    ),
+  identities: z
+    .enum(['plain', 'hashed', 'none'])
+    .default('hashed')
+    .describe('How spans name the account and the key of a request: as they are, as a digest, or not at all.'),
   propagate: z.boolean().default(true).describe('Send the trace to upstreams (traceparent), for traced requests.'),
 });
 

@@ -44,7 +44,7 @@ export function openTelemetry(host: Host, config: TelemetryConfig): PluginInstan
   observeStoredWork(meterProvider.getMeter(scope), host);
   const tracerProvider = otlp.endpoint === '' ? undefined : tracersOf(config, resource);
   const tracing =
-    tracerProvider === undefined ? undefined : createTracing(tracerProvider.getTracer(scope), config.propagate);
+    tracerProvider === undefined ? undefined : createTracing(tracerProvider.getTracer(scope), config.propagate, config);
 
   return {
     applies: () => true,

@@ -14,7 +14,7 @@ import {
 import { type Exchange, type Outcome, upstreamRequest } from '../../core/contract/contract.ts';
 import { type Attempt, attempts } from '../common/domain/calls.ts';
 import { model } from '../common/domain/models.ts';
-import { operationOf, spanAttributes } from './attributes.ts';
+import { isGeneration, operationOf, type SpanSettings, spanAttributes } from './attributes.ts';
 
 export interface Tracing {
   /** To be ended with the exchange; undefined: this request is not traced. */
@@ -22,7 +22,7 @@ export interface Tracing {
 }
 
 /** `passOn`: requests to upstreams carry the trace. */
-export function createTracing(tracer: Tracer, passOn: boolean): Tracing {
+export function createTracing(tracer: Tracer, passOn: boolean, settings: SpanSettings): Tracing {
   return {
     begin(exchange) {
       const parent = readTraceParent(exchange.request.headers['traceparent']);
@@ -36,28 +36,42 @@ export function createTracing(tracer: Tracer, passOn: boolean): Tracing {
           sending.get(upstreamRequest).headers['traceparent'] = told;
         });
       }
-      return (outcome) => endSpan(tracer, span, exchange, outcome);
+      return (outcome) => endSpan({ tracer, span, settings }, exchange, outcome);
     },
   };
 }
 
-function endSpan(tracer: Tracer, span: Span, exchange: Exchange, outcome: Outcome): void {
+interface Ending {
+  readonly tracer: Tracer;
+  readonly span: Span;
+  readonly settings: SpanSettings;
+}
+
+function endSpan({ tracer, span, settings }: Ending, exchange: Exchange, outcome: Outcome): void {
   const within = trace.setSpan(context.active(), span);
-  for (const attempt of exchange.find(attempts) ?? []) attemptSpan(tracer, attempt, within);
+  for (const attempt of exchange.find(attempts) ?? [])
+    attemptSpan(tracer, attempt, within, { isGeneration: isGeneration(exchange), id: exchange.id });
   const known = exchange.find(model);
-  if (known !== undefined) span.updateName(`${operationOf(exchange)} ${known.id}`);
-  span.setAttributes(spanAttributes(exchange, outcome));
+  if (known !== undefined) span.updateName(`${operationOf(exchange, settings.convention)} ${known.id}`);
+  span.setAttributes(spanAttributes(exchange, outcome, settings));
   // A client's own mistake is no failure of the gateway.
   if (outcome.kind === 'failed' || outcome.status >= 500)
     span.setStatus({ code: SpanStatusCode.ERROR, ...(outcome.error && { message: outcome.error.kind }) });
   span.end(exchange.receivedAt + outcome.totalMs);
 }
 
-function attemptSpan(tracer: Tracer, attempt: Attempt, within: Context): void {
+function attemptSpan(
+  tracer: Tracer,
+  attempt: Attempt,
+  within: Context,
+  of: { isGeneration: boolean; id: string },
+): void {
   const { number, provider, model: name, protocol, result, status, startedAt, durationMs, hedge, lost } = attempt;
   const attributes = {
-    'gen_ai.provider.name': provider,
-    'gen_ai.request.model': name,
+    ...(of.isGeneration
+      ? { 'gen_ai.provider.name': provider, 'gen_ai.request.model': name }
+      : { 'gateway.provider': provider, 'gateway.model': name }),
+    'gateway.request_id': of.id,
     'gateway.protocol': protocol,
     'gateway.attempt': number,
     'gateway.attempt.result': lost === true ? 'lost' : result,

@@ -53,7 +53,7 @@ export class ResponseRecorder {
         try {
           this.#store(exchange, items, response);
         } catch (error) {
-          this.#options.log.error({ error, exchange: exchange.id }, 'an answer could not be stored');
+          this.#options.log.error({ error, request_id: exchange.id }, 'an answer could not be stored');
         }
       });
     };
@@ -154,7 +154,7 @@ export class ResponseRecorder {
   }
 
   #logTooLarge(exchange: Exchange, bytes: number): void {
-    this.#options.log.info({ exchange: exchange.id, bytes }, 'an answer is too large to be stored');
+    this.#options.log.info({ request_id: exchange.id, bytes }, 'an answer is too large to be stored');
   }
 
   #lifetime(exchange: Exchange): { accountId: string; createdAt: number; expiresAt: number } {

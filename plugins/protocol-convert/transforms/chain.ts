@@ -100,7 +100,7 @@ export class AnswerTransforms {
     this.#hasFailed = true;
     if (error instanceof GatewayError) return error;
     const by = name === '' ? this.#all.map((one) => one.name).join(', ') : name;
-    this.#log.error({ error, transform: by, exchange: this.#exchangeId }, 'a transform of an answer failed');
+    this.#log.error({ error, transform: by, request_id: this.#exchangeId }, 'a transform of an answer failed');
     return new GatewayError('internal', 'The answer could not be processed.', { shouldRetry: false, cause: error });
   }
 }

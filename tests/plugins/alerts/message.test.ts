@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
+import type { Host } from '../../../core/contract/contract.ts';
 import type { z } from '../../../core/contract/schema.ts';
-import { messageOf, plainName, valueText } from '../../../plugins/alerts/message.ts';
+import { messageFor, messageOf, plainName, valueText } from '../../../plugins/alerts/message.ts';
 import { chatSinks } from '../../../plugins/alerts/sinks/chats.ts';
-import type { AlertMessage } from '../../../plugins/common/domain/admin/alerts.ts';
+import type { OpenAlert } from '../../../plugins/alerts/stored.ts';
+import { type AlertMessage, consolePages } from '../../../plugins/common/domain/admin/alerts.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 
 const bodies: { path: string; body: string }[] = [];
@@ -58,6 +60,27 @@ async function sent(name: string, more: object = {}) {
 test('a name has no line breaks, control characters or marks of direction, and an end', () => {
   assert.equal(plainName(' a\n\u202Eb\u0000\u200Bc\u2028 '), 'a b c');
   assert.equal([...plainName('𝒳'.repeat(500))].length, 120);
+});
+
+test('a message links to the page of alerts, and that of an end says the value that is good again', () => {
+  const alert = {
+    ...{ id: 'a1', rule: 'model_success', kind: 'model_success', title: 'A model fails', unit: 'share', subject: 'm' },
+    ...{ value: 0.825, threshold: 0.95, fields: {}, beganAt: 0, version: 1 },
+  } as unknown as OpenAlert;
+  const address = (path: string) => `https://gateway.example/console${path}`;
+  const find = ((service: unknown) => (service === consolePages ? { address } : undefined)) as Host['find'];
+  const linked = { gateway: 'main', find };
+  const begun = messageFor(alert, 'begin', linked, 0);
+  assert.equal(begun.url, 'https://gateway.example/console/admin/alerts');
+  assert.match(begun.text, /^Value: 82\.5 %, threshold: 95\.0 %$/m);
+  assert.match(begun.text, /\nhttps:\/\/gateway\.example\/console\/admin\/alerts$/);
+  const ended = messageFor(alert, 'end', linked, 60_000, 0.995);
+  assert.deepEqual([ended.value, ended.was], [0.995, 0.825]);
+  assert.match(ended.text, /^Value: 99\.5 %, was 82\.5 %, threshold: 95\.0 %$/m);
+  const unmeasured = messageFor(alert, 'end', { gateway: 'main', find: () => undefined }, 60_000);
+  assert.deepEqual([unmeasured.value, unmeasured.url], [null, undefined]);
+  assert.match(unmeasured.text, /^Value: nothing is measured any more, was 82\.5 %/m);
+  assert.equal(messageFor({ ...alert, unit: 'count', value: 3 }, 'end', linked, 1).value, 0);
 });
 
 test('values are written with their unit', () => {

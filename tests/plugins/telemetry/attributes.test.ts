@@ -1,8 +1,10 @@
 /** How attempts are told apart in metrics. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Attempt } from '../../../plugins/common/domain/calls.ts';
-import { attemptAttributes } from '../../../plugins/telemetry/attributes.ts';
+import type { ContextKey, Exchange, Outcome } from '../../../core/contract/contract.ts';
+import { caller } from '../../../plugins/common/domain/accounts.ts';
+import { type Attempt, attempts, call, spendGuard, usageReport } from '../../../plugins/common/domain/calls.ts';
+import { attemptAttributes, type SpanSettings, spanAttributes } from '../../../plugins/telemetry/attributes.ts';
 
 const attempt = { provider: 'p', model: 'm', result: 'unknown', status: undefined } as Attempt;
 const base = { 'gen_ai.provider.name': 'p', model: 'm' };
@@ -16,4 +18,74 @@ test('an attempt is counted by its end, a hedge as such, and one that another wa
     hedge: true,
   });
   assert.deepEqual(attemptAttributes({ ...attempt, lost: true }), { ...base, result: 'lost' });
+});
+
+const outcome: Outcome = { kind: 'complete', status: 200, bytesOut: 1, firstByteMs: 250, totalMs: 500 } as Outcome;
+
+/** What the span of a request says, with these context values. */
+function said(values: readonly (readonly [ContextKey<never>, unknown])[], settings: Partial<SpanSettings> = {}) {
+  const context = new Map<unknown, unknown>(values);
+  const exchange = {
+    id: 'id-1',
+    receivedAt: 0,
+    endpoint: { operation: 'files', path: '/v1/files' },
+    request: { method: 'POST' },
+    find: (key: unknown) => context.get(key),
+  } as unknown as Exchange;
+  return spanAttributes(exchange, outcome, { convention: '1.37', identities: 'hashed', ...settings });
+}
+
+const of = (key: unknown, value: unknown) => [key as ContextKey<never>, value] as const;
+const asking = (kind: string | undefined) => of(call, { protocol: 'chat', model: 'm', stream: true, kind });
+const usage = { input: 5, cache_write_5m: 2, input_audio: 3, output: 7, output_image: 4 };
+const report = of(usageReport, { usage, estimated: false, terminal: true });
+const namesOf = (attributes: object) => Object.keys(attributes).filter((name) => name.startsWith('gen_ai.'));
+
+test('only of a request that generates something the names for generative AI are used', () => {
+  const tried = of(attempts, [attempt]);
+  for (const kind of ['rerank', 'decision', 'moderation', 'transcription']) {
+    const attributes = said([asking(kind), tried]);
+    assert.deepEqual(namesOf(attributes), [], kind);
+    assert.equal(attributes['gateway.provider'], 'p');
+  }
+  assert.deepEqual(namesOf(said([])), []);
+  for (const kind of [undefined, 'image', 'video', 'embedding', 'speech'])
+    assert.equal(said([asking(kind), tried])['gen_ai.provider.name'], 'p', String(kind));
+});
+
+test('the convention decides the names of operations and of tokens by kind', () => {
+  const old = said([asking('image'), report]);
+  assert.equal(old['gen_ai.operation.name'], 'generate_image');
+  assert.equal(old['gen_ai.usage.cache_write.input_tokens'], undefined);
+  const fresh = said([asking('image'), report], { convention: 'genai-0.1' });
+  assert.deepEqual(
+    namesOf(fresh)
+      .filter((name) => !(name in old))
+      .toSorted(),
+    [
+      'gen_ai.request.stream',
+      'gen_ai.response.time_to_first_chunk',
+      'gen_ai.usage.audio.input_tokens',
+      'gen_ai.usage.cache_write.input_tokens',
+      'gen_ai.usage.image.output_tokens',
+    ],
+  );
+  assert.equal(fresh['gen_ai.operation.name'], 'generate_content');
+  assert.equal(said([asking('embedding')], { convention: 'genai-0.1' })['gen_ai.operation.name'], 'embeddings');
+  assert.deepEqual([fresh['gen_ai.usage.input_tokens'], fresh['gen_ai.usage.output_tokens']], [10, 11]);
+});
+
+test('account and key are a digest, themselves or not there, as the setting says; the charge is there', () => {
+  const who = of(caller, { accountId: 'account-1', keyId: 'key-1' });
+  const paid = of(spendGuard, { charged: () => ({ cost: 1_500n, own: 700n }) });
+  const found = (identities: SpanSettings['identities']) => {
+    const attributes = said([asking(undefined), who, paid], { identities });
+    assert.deepEqual([attributes['gateway.charged.nano_usd'], attributes['gateway.own_cost.nano_usd']], [1_500, 700]);
+    return [attributes['gateway.account_id'], attributes['gateway.key_id']];
+  };
+  assert.deepEqual(found('plain'), ['account-1', 'key-1']);
+  assert.deepEqual(found('none'), [undefined, undefined]);
+  const [account, key] = found('hashed');
+  assert.match(`${account} ${key}`, /^[0-9a-f]{16} [0-9a-f]{16}$/);
+  assert.notEqual(account, key);
 });

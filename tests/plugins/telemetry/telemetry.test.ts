@@ -1,5 +1,6 @@
 /** What a Prometheus and a collector see of a gateway, and what they do not. */
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { type TestContext, test } from 'node:test';
@@ -156,6 +157,14 @@ test("a collector gets spans that continue the caller's trace, and upstreams are
   const attempts = spans.filter(({ kind }) => kind === 3);
   assert.ok(attempts.length >= 2);
   assert.ok(attempts.every(({ parentSpanId }) => server.some(({ spanId }) => spanId === parentSpanId)));
+  const said = attributesOf(server.find(({ name }) => name === 'chat sandbox')!);
+  const digest = hash('sha256', customer.accountId, 'hex').slice(0, 16);
+  assert.deepEqual([said['gateway.account_id'], said['gen_ai.request.model']], [digest, 'sandbox']);
+  assert.match(String(said['gateway.key_id']), /^[0-9a-f]{16}$/);
+  assert.match(String(said['gateway.request_id']), /^[0-9a-f-]{36}$/);
+  assert.ok(Number(said['gateway.charged.nano_usd']) > 0);
+  const ids = new Set(server.map((span) => attributesOf(span)['gateway.request_id']));
+  assert.ok(attempts.every((span) => ids.has(attributesOf(span)['gateway.request_id'])));
   assert.ok(collected.some(({ path }) => path === '/v1/metrics'));
   const everything = collected.map(({ body }) => body).join();
   for (const secret of [secretPrompt, customer.key, customer.accountId, 'vendor-key'])
@@ -195,6 +204,11 @@ interface SpanRow {
   readonly parentSpanId: string | undefined;
   readonly name: string;
   readonly kind: number;
+  readonly attributes: readonly { readonly key: string; readonly value: Record<string, unknown> }[];
+}
+
+function attributesOf({ attributes }: SpanRow): Record<string, unknown> {
+  return Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 }
 
 function spansIn(body: string): SpanRow[] {

@@ -82,12 +82,17 @@ export interface AlertMessage {
   readonly rule: string;
   readonly kind: string;
   readonly subject: string;
-  readonly value: ShownValue;
+  /** At the end the one that is good again; null: nothing was measured any more. */
+  readonly value: ShownValue | null;
+  /** Of an end: the last value that was bad. */
+  readonly was?: ShownValue;
   readonly threshold: ShownValue;
   readonly unit: AlertUnit;
   readonly fields: Readonly<Record<string, string | number>>;
   readonly beganAt: number;
   readonly at: number;
+  /** The console's page of alerts, where the gateway has a console. */
+  readonly url?: string;
   /** One line, and a few: plain text. */
   readonly title: string;
   readonly text: string;
@@ -120,6 +125,9 @@ export const alertSinks = defineExtensionPoint<AlertSinkType>("alerts' sinks");
 export interface Mailer {
   send(mail: { readonly to: string; readonly subject: string; readonly text: string }): Promise<void>;
 }
+/** Addresses of the console's pages, where operators reach them. */
+export const consolePages = defineService<{ address(path: string): string }>('console pages');
+
 /** `find` gives undefined where no mail server is set. */
 export const mailers = defineService<{ find(): Mailer | undefined }>('mailers');
 
