@@ -17,6 +17,7 @@ import type { Sending, UpstreamNetwork } from './network.ts';
 import type { ProcessGroup } from './process-group.ts';
 import type { PublicOperation, Unrouted } from './public-operation.ts';
 import type { Fault, Notice, SectionPart } from './remarks.ts';
+import type { RotatedSecret } from './secret.ts';
 
 export type { Command, CommandResult } from './commands.ts';
 export type { DirectAnswer, DirectRequest, SocketEndpoint, Upgrade } from './direct-request.ts';
@@ -222,6 +223,8 @@ export interface PluginInstance<Config = unknown> {
   renderError?(error: GatewayError, exchange: Exchange | undefined): Answer | undefined;
   readonly unrouted?: Unrouted;
   commands?: readonly Command[];
+  /** What `secrets rotate` is about; asked of commands alone. */
+  secrets?(): readonly RotatedSecret[];
   /** Remarks on this configuration for the operator; `check` prints them. */
   notices?(): readonly Notice[];
   /** The most connections to upstreams at once, where one address with one key has at most `perPool`. For a warning at start. */

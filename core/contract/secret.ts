@@ -86,5 +86,20 @@ export interface SecretSource extends Extension {
   watch?(changed: () => void): () => void;
 }
 
+/** A setting with a list of secrets, of which the first is used for what is new and all for what is there. */
+export interface RotatedSecret {
+  /** `auth.secret` */
+  readonly setting: string;
+  /** What is made with it. */
+  readonly uses: string;
+  /** How many there are. */
+  readonly secrets: number;
+  /**
+   * Writes with the first one what is stored under another. `left`: what still needs another one; `givesUp`: it is discarded. `advice`: when the
+   * others can be removed, as the end of a sentence.
+   */
+  rotate(givesUp: boolean): Promise<{ readonly done: number; readonly left: number; readonly advice: string }>;
+}
+
 /** Owned by the gateway. A plugin that adds to it is set up before the others and requires no service. */
 export const secretSources = defineExtensionPoint<SecretSource>('secret sources');

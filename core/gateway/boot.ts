@@ -14,6 +14,7 @@ import { builtInNames, loadPlugin, setupSentence } from './registry.ts';
 import { Reloader } from './reload.ts';
 import { GatewayRuntime, type GatewayRuntimeOptions } from './runtime.ts';
 import type { FoundSecrets } from './secrets/filling.ts';
+import { rotateCommand } from './secrets/rotate.ts';
 import { withSecrets } from './secrets/sources.ts';
 import { parseSection } from './section-problems.ts';
 import { guardContext, undeclaredInSource } from './undeclared.ts';
@@ -71,7 +72,10 @@ export async function boot(path: string, options: BootOptions): Promise<Gateway>
     },
     log: runtime.log,
     endpoints: runtime.endpoints,
-    commands: runtime.plugins.flatMap(({ instance }) => instance.commands ?? []),
+    commands: [
+      ...runtime.plugins.flatMap(({ instance }) => instance.commands ?? []),
+      rotateCommand(() => runtime.plugins.flatMap(({ instance }) => instance.secrets?.() ?? [])),
+    ],
     notices: () => runtime.notices(),
     singleProcess: () => runtime.plugins.flatMap(({ instance }) => instance.singleProcess?.() ?? [])[0],
     find: (service) => runtime.find(service),

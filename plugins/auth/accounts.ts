@@ -1,12 +1,12 @@
 /** Accounts and their keys: the service that other plugins and the commands use. */
-import type { KeyObject } from 'node:crypto';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock, Random } from '../../core/contract/host-tools.ts';
 import type { Account, Accounts } from '../common/domain/accounts.ts';
 import type { KeyTerms } from '../common/domain/admin/accounts.ts';
 import { isUuid } from '../common/domain/database.ts';
-import { displayPrefix, hashKey, makeKey } from './key.ts';
+import { displayPrefix, makeKey } from './key.ts';
 import { invalid, rowOfTerms, validName, validProject } from './key-terms.ts';
+import type { Peppers } from './peppers.ts';
 import type { AccountRow, KeyRow, Store } from './store.ts';
 
 interface RevokedKey {
@@ -39,12 +39,12 @@ export interface AccountService extends Accounts {
 
 export interface AccountDependencies {
   readonly store: Store;
-  readonly pepper: KeyObject;
+  readonly peppers: Peppers;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-export function openAccounts({ store, pepper, clock, random }: AccountDependencies): AccountService {
+export function openAccounts({ store, peppers, clock, random }: AccountDependencies): AccountService {
   const today = () => new Date(clock.now());
   const issueKey = async (accountId: string, terms: KeyTerms) => {
     const row = rowOfTerms(terms);
@@ -52,7 +52,9 @@ export function openAccounts({ store, pepper, clock, random }: AccountDependenci
     if ((await store.findAccount(accountId)) === undefined) throw noAccount(accountId);
     const key = makeKey(random);
     const prefix = displayPrefix(key);
-    const id = await store.insertKey({ ...row, accountId, prefix, hash: hashKey(key, pepper), createdAt: today() });
+    const [hash] = peppers.hashesOf(key);
+    const made = { ...row, accountId, prefix, hash, createdAt: today() };
+    const id = await store.insertKey(made, peppers.digestsOf(key));
     return { id, key, prefix };
   };
   return {

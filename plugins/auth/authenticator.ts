@@ -1,5 +1,4 @@
 /** Authenticates a request: checks the key's syntax, then the cache, then the database. */
-import type { KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock, Log } from '../../core/contract/host-tools.ts';
@@ -11,8 +10,9 @@ import { within } from '../common/kit/waits/within.ts';
 import { AddressList } from './addresses.ts';
 import { type Carrier, carriersIn, presentedKeys } from './carriers.ts';
 import { Failures } from './failures.ts';
-import { fingerprintKey, hashKey, isWellFormed } from './key.ts';
+import { fingerprintKey, isWellFormed } from './key.ts';
 import { capOf } from './key-terms.ts';
+import type { Peppers } from './peppers.ts';
 import {
   conflictingKeys,
   disabledAccount,
@@ -37,11 +37,13 @@ export interface AuthenticatorOptions extends AdmissionRules {
 export interface AuthenticatorDependencies {
   readonly database: Database;
   readonly store: Store;
-  readonly pepper: KeyObject;
+  readonly peppers: Peppers;
   readonly clock: Clock;
   readonly log: Log;
   /** Called for each use of a key. */
   readonly onUse: (keyId: string, atMs: number) => void;
+  /** Called for a key that was found by another hash than its first one. */
+  readonly onOldHash: (keyId: string, digest: string) => void;
 }
 
 interface CachedKey {
@@ -130,11 +132,11 @@ export class Authenticator {
 
   async #authenticateUnknown(key: string, fingerprint: string, request: ClientRequest): Promise<Caller> {
     if (!isWellFormed(key)) throw this.#failed(request, invalidKey());
-    const hash = hashKey(key, this.#dependencies.pepper);
+    const [hash, ...others] = this.#dependencies.peppers.hashesOf(key);
     const unknownUntil = this.#unknownHashes.get(hash);
     if (unknownUntil !== undefined && this.#dependencies.clock.monotonic() < unknownUntil)
       throw this.#failed(request, invalidKey());
-    const cachedKey = await soon(this.#loads.get(hash) ?? this.#lookUp(fingerprint, hash, request));
+    const cachedKey = await soon(this.#loads.get(hash) ?? this.#lookUp(fingerprint, hash, others, request));
     if (cachedKey === undefined) throw this.#failed(request, invalidKey());
     return this.#admit(cachedKey, request);
   }
@@ -209,29 +211,36 @@ export class Authenticator {
     return refusal;
   }
 
-  #lookUp(fingerprint: string, hash: string, request: ClientRequest): Promise<CachedKey | undefined> {
+  #lookUp(
+    fingerprint: string,
+    hash: string,
+    others: readonly string[],
+    request: ClientRequest,
+  ): Promise<CachedKey | undefined> {
     if (!this.#dependencies.database.healthy()) throw keysUnavailable();
     const done = this.#failures.beginLookup(request.remoteAddress);
     if (done === undefined) throw tooManyFailures(this.#failures.retryAfterMs(request.remoteAddress));
-    return this.#load(fingerprint, hash).finally(done);
+    return this.#load(fingerprint, hash, others).finally(done);
   }
 
   /** Queries the database; concurrent requests for the same hash share one query. */
-  #load(fingerprint: string, hash: string): Promise<CachedKey | undefined> {
+  #load(fingerprint: string, hash: string, others?: readonly string[]): Promise<CachedKey | undefined> {
     if (this.#loads.size >= maxLoads) return Promise.reject(keysUnavailable());
-    const load = this.#fetch(fingerprint, hash).finally(() => this.#loads.delete(hash));
+    const load = this.#fetch(fingerprint, hash, others).finally(() => this.#loads.delete(hash));
     this.#loads.set(hash, load);
     return load;
   }
 
-  async #fetch(fingerprint: string, hash: string): Promise<CachedKey | undefined> {
-    const { store, clock } = this.#dependencies;
+  async #fetch(fingerprint: string, hash: string, others?: readonly string[]): Promise<CachedKey | undefined> {
+    const { store, clock, onOldHash } = this.#dependencies;
     const changesBefore = this.#changes;
-    const row = await store.findValidKey(hash).catch((error: unknown) => {
+    const row = await store.findValidKey(hash, ...(others ?? [])).catch((error: unknown) => {
       throw keysUnavailable(error);
     });
     const cachedKey = row === undefined ? undefined : toCachedKey(row, clock.monotonic());
     if (cachedKey === undefined) this.#cachedKeys.delete(fingerprint);
+    // A known key is looked up by its own hash, whichever secret has made it.
+    else if (others !== undefined && cachedKey.hash !== hash) onOldHash(cachedKey.caller.keyId, hash);
     if (changesBefore !== this.#changes) return cachedKey;
     if (cachedKey === undefined) this.#unknownHashes.set(hash, clock.monotonic() + unknownForMs);
     else this.#cachedKeys.set(fingerprint, cachedKey);

@@ -1,5 +1,4 @@
 /** Authentication: maps an API key to its caller, from memory where possible. Stores accounts and keys. */
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import {
   bodyOwner,
   definePlugin,
@@ -9,8 +8,7 @@ import {
   type Next,
   type PluginInstance,
 } from '../../core/contract/contract.ts';
-import type { Random } from '../../core/contract/host-tools.ts';
-import { count, z } from '../../core/contract/schema.ts';
+import { count, secretList, z } from '../../core/contract/schema.ts';
 import { accounts, type Caller, caller, keyRules, keyring } from '../common/domain/accounts.ts';
 import { accountAdmin } from '../common/domain/admin/accounts.ts';
 import { type Database, database } from '../common/domain/database.ts';
@@ -25,6 +23,7 @@ import { type AdmissionRules, Authenticator } from './authenticator.ts';
 import { carriers } from './carriers.ts';
 import { accountCommands, keyCommands } from './commands.ts';
 import { LastUsed } from './last-used.ts';
+import { loadPeppers, type Peppers, rotatedKeys, unusedPeppers } from './peppers.ts';
 import { openStore, type Store } from './store.ts';
 
 const flushIntervalMs = 30_000;
@@ -42,15 +41,10 @@ const config = z.strictObject({
     .describe(
       'Where a request may carry its key: bearer (Authorization), x-api-key, x-goog-api-key, query (?key=). Default: all.',
     ),
-  secret: z
-    .string()
-    .refine(
-      (value) => value === '' || value.length >= minSecretLength,
-      `must have at least ${minSecretLength} characters`,
-    )
-    .default('')
+  secret: secretList(minSecretLength)
+    .default([])
     .describe(
-      'Secret that keys are hashed with. Empty: made once and kept in the database. It cannot be changed later.',
+      'Secret that keys are hashed with, or a list: the first for new keys, all to find keys. Empty: made once and kept in the database.',
     ),
   cache: z
     .strictObject({
@@ -105,9 +99,9 @@ export async function setUpAuth(
   const db = host.get(database);
   await db.migrate('auth', new URL('./migrations/', import.meta.url));
   const { store, admin: accountAdminService } = storesOf(db);
-  const pepper = host.mode === 'check' ? unusedPepper : await loadPepper(store, settings.secret, host.random);
-  const { clock, log, random } = host;
-  const accountService = openAccounts({ store, pepper, clock, random });
+  const peppers = host.mode === 'check' ? unusedPeppers : await loadPeppers(store, settings.secret, host);
+  const { clock, random } = host;
+  const accountService = openAccounts({ store, peppers, clock, random });
   host.provide(accounts, accountService);
   host.provide(
     accountAdmin,
@@ -121,10 +115,7 @@ export async function setUpAuth(
 
   const lastUsed = new LastUsed(store);
   host.every(flushIntervalMs, 'write when keys were last used', () => lastUsed.flush());
-  const authenticator = new Authenticator(
-    { ...rulesOf(settings), cacheSize: settings.cache.size },
-    { database: db, store, pepper, clock, log, onUse: (keyId, atMs) => lastUsed.note(keyId, atMs) },
-  );
+  const authenticator = openAuthenticator(host, settings, { db, store, peppers, lastUsed });
 
   host.provide(keyring, {
     authenticate: (request) => authenticator.authenticate(request),
@@ -148,6 +139,7 @@ export async function setUpAuth(
     },
 
     commands: [...accountCommands(host, accountService), ...keyCommands(host, accountService)],
+    secrets: () => [rotatedKeys(store, peppers, settings.secret)],
     notices: () => unmatchedRules('auth.public', current.public, host.endpoints()),
     stop: () => lastUsed.flush(),
     reloads: ['public', 'carriers', 'failures'],
@@ -160,6 +152,28 @@ export async function setUpAuth(
   return instance;
 }
 
+interface AuthenticatorParts {
+  readonly db: Database;
+  readonly store: Store;
+  readonly peppers: Peppers;
+  readonly lastUsed: LastUsed;
+}
+
+function openAuthenticator(host: Host, settings: Settings, { db, store, peppers, lastUsed }: AuthenticatorParts) {
+  return new Authenticator(
+    { ...rulesOf(settings), cacheSize: settings.cache.size },
+    {
+      database: db,
+      store,
+      peppers,
+      clock: host.clock,
+      log: host.log,
+      onUse: (keyId, atMs) => lastUsed.note(keyId, atMs),
+      onOldHash: (keyId, digest) => lastUsed.noteDigest(keyId, { digest, secret: peppers.first }),
+    },
+  );
+}
+
 /** Every endpoint requires a key, except endpoints that authenticate themselves and those that are open. */
 function requiresKeyExcept(open: readonly string[]): (endpoint: Endpoint) => boolean {
   return (endpoint) => endpoint.keyless !== true && !open.some((rule) => endpointMatches(rule, endpoint));
@@ -167,23 +181,4 @@ function requiresKeyExcept(open: readonly string[]): (endpoint: Endpoint) => boo
 
 function rulesOf({ carriers, failures }: Settings): AdmissionRules {
   return { carriers, failuresPerMinute: failures.per_minute };
-}
-
-/** For dry runs, which must not use the database and hash no key. */
-const unusedPepper = createSecretKey(Buffer.alloc(32));
-
-/**
- * The pepper of this gateway. Throws if `configured` differs from the secret of the stored hashes: every key would be
- * refused, and an error at the start is clearer.
- */
-async function loadPepper(store: Store, configured: string, random: Random): Promise<KeyObject> {
-  const secret =
-    configured !== '' ? configured : await store.getOrSetSetting('pepper', random.bytes(32).toString('base64url'));
-  const pepper = createSecretKey(Buffer.from(secret, 'utf8'));
-  const fingerprint = createHmac('sha256', pepper).update('fingerprint').digest('base64url');
-  if ((await store.getOrSetSetting('pepper fingerprint', fingerprint)) !== fingerprint)
-    throw new Error(
-      'auth.secret is not the one that the keys in this database were made with; set it back to that one',
-    );
-  return pepper;
 }

@@ -1,4 +1,5 @@
 /** Records when keys were used, and writes it in batches, outside of requests. */
+import type { Digest } from './peppers.ts';
 import type { Store } from './store.ts';
 
 /** Limit of pending uses; further keys are not recorded until the next batch. */
@@ -8,6 +9,9 @@ export class LastUsed {
   readonly #store: Store;
   #pending = new Map<string, number>();
 
+  /** Digests of keys by the first secret, by key. */
+  #digests = new Map<string, Digest>();
+
   constructor(store: Store) {
     this.#store = store;
   }
@@ -16,12 +20,22 @@ export class LastUsed {
     if (this.#pending.size < maxPending || this.#pending.has(keyId)) this.#pending.set(keyId, atMs);
   }
 
-  /** Writes pending uses; undefined: there are none. If the database fails, they stay pending and the error is thrown. */
+  noteDigest(keyId: string, digest: Digest): void {
+    if (this.#digests.size < maxPending) this.#digests.set(keyId, digest);
+  }
+
+  /** Writes what is pending; undefined: there is nothing. If the database fails, they stay pending and the error is thrown. */
   flush(): Promise<void> | undefined {
-    return this.#pending.size === 0 ? undefined : this.#write();
+    return this.#pending.size === 0 && this.#digests.size === 0 ? undefined : this.#write();
   }
 
   async #write(): Promise<void> {
+    if (this.#digests.size > 0) {
+      const digests = [...this.#digests];
+      await this.#store.addDigests(digests);
+      for (const [keyId] of digests) this.#digests.delete(keyId);
+    }
+    if (this.#pending.size === 0) return;
     const uses = this.#pending;
     this.#pending = new Map();
     try {

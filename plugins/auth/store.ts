@@ -3,6 +3,7 @@ import { and, asc, eq, isNull, or, type SQL, sql } from 'drizzle-orm';
 import { type Database, isUuid, type Orm } from '../common/domain/database.ts';
 import type { Limits } from '../common/domain/plans.ts';
 import type { TermsRow } from './key-terms.ts';
+import type { Digest } from './peppers.ts';
 import { type AuthTables, authTables } from './tables.ts';
 
 export interface AccountRow {
@@ -66,6 +67,7 @@ export function openStore(database: Database) {
     ...keyReads(database, tables),
     ...keyStatements(database, tables),
     ...keyUses(orm, tables),
+    ...digestStatements(database, tables),
     ...settingStatements(orm, tables),
   };
 }
@@ -107,7 +109,7 @@ function accountStatements(database: Database, { accounts }: AuthTables) {
 }
 
 /** Keys with what restricts them, and their accounts. */
-function keyReads({ orm }: Database, { accounts, keys }: AuthTables) {
+function keyReads({ orm }: Database, { accounts, keys, digests }: AuthTables) {
   const { models, expiresAt, addresses, limits, capAmount, capEvery, images } = keys;
   const restrictions = { models, expiresAt, addresses, limits, capAmount, capEvery, images };
   const findValid = async (which: SQL): Promise<ValidKey | undefined> => {
@@ -128,8 +130,17 @@ function keyReads({ orm }: Database, { accounts, keys }: AuthTables) {
     return found;
   };
   return {
-    /** The key with this hash, unless it is revoked. The caller checks the expiry. */
-    findValidKey: (hash: string) => findValid(eq(keys.hash, hash)),
+    /** The key with one of these hashes or digests, unless it is revoked. The caller checks the expiry. */
+    findValidKey(...hashes: [string, ...string[]]) {
+      const list = sql`(${sql.join(
+        hashes.map((hash) => sql`${hash}`),
+        sql`, `,
+      )})`;
+      return findValid(
+        sql`${keys.id} in (select id from ${keys} where hash in ${list}
+          union all select key_id from ${digests} where digest in ${list})`,
+      );
+    },
 
     findValidKeyById: async (id: string) => (isUuid(id) ? findValid(eq(keys.id, id)) : undefined),
 
@@ -154,14 +165,22 @@ function keyReads({ orm }: Database, { accounts, keys }: AuthTables) {
   };
 }
 
-function keyStatements(database: Database, { keys }: AuthTables) {
+function keyStatements(database: Database, { keys, digests }: AuthTables) {
   const { orm } = database;
   const byIdOrPrefix = (text: string): SQL => (isUuid(text) ? eq(keys.id, text) : eq(keys.prefix, text));
 
   return {
-    async insertKey(row: NewKey): Promise<string> {
-      const [inserted] = await orm.insert(keys).values(row).returning({ id: keys.id });
-      return inserted!.id;
+    async insertKey(row: NewKey, own: readonly Digest[]): Promise<string> {
+      const insert = async (runner: Orm) => {
+        const [inserted] = await runner.insert(keys).values(row).returning({ id: keys.id });
+        return inserted!.id;
+      };
+      if (own.length === 0) return insert(orm);
+      return orm.transaction(async (transaction) => {
+        const keyId = await insert(transaction);
+        await transaction.insert(digests).values(own.map((digest) => ({ ...digest, keyId })));
+        return keyId;
+      });
     },
 
     findKeys: (idOrPrefix: string): Promise<{ id: string; hash: string }[]> =>
@@ -211,6 +230,47 @@ function keyUses(orm: Database['orm'], { keys }: AuthTables) {
   };
 }
 
+/** Keys by the secrets that find them. */
+function digestStatements(database: Database, { keys, digests }: AuthTables) {
+  const { orm } = database;
+  /** `isOriginal`: keys without digests are found too. */
+  const needsAnother = (marks: readonly string[], isOriginal: boolean) => {
+    const list = sql.join(
+      marks.map((mark) => sql`${mark}`),
+      sql`, `,
+    );
+    const unfound = sql`not exists (select from ${digests} where key_id = ${keys.id} and secret in (${list}))`;
+    return isOriginal ? sql`${unfound} and exists (select from ${digests} where key_id = ${keys.id})` : unfound;
+  };
+  const isValid = sql`${keys.revokedAt} is null and (${keys.expiresAt} is null or ${keys.expiresAt} > now())`;
+  return {
+    /** Of the valid keys, those that need another secret than these. */
+    async countKeys(marks: readonly string[], isOriginal: boolean): Promise<{ all: number; left: number }> {
+      const left = sql<number>`count(*) filter (where ${needsAnother(marks, isOriginal)})::int`;
+      const [row] = await orm.select({ all: sql<number>`count(*)::int`, left }).from(keys).where(isValid);
+      return row!;
+    },
+
+    async revokeLeft(marks: readonly string[], isOriginal: boolean): Promise<void> {
+      const left = await orm
+        .select({ id: keys.id, hash: keys.hash })
+        .from(keys)
+        .where(and(isValid, needsAnother(marks, isOriginal)));
+      for (const { id, hash } of left)
+        await database.change('key', hash, (transaction) =>
+          transaction.update(keys).set({ revokedAt: sql`now()` }).where(eq(keys.id, id)),
+        );
+    },
+
+    async addDigests(added: readonly (readonly [keyId: string, digest: Digest])[]): Promise<void> {
+      for (let start = 0; start < added.length; start += touchBatch) {
+        const rows = added.slice(start, start + touchBatch).map(([keyId, digest]) => ({ ...digest, keyId }));
+        await orm.insert(digests).values(rows).onConflictDoNothing();
+      }
+    },
+  };
+}
+
 function settingStatements(orm: Database['orm'], { settings }: AuthTables) {
   return {
     /** The setting's value; sets it to `value` if there is none. The first writer wins. */
@@ -218,6 +278,19 @@ function settingStatements(orm: Database['orm'], { settings }: AuthTables) {
       await orm.insert(settings).values({ name, value }).onConflictDoNothing();
       const [row] = await orm.select({ value: settings.value }).from(settings).where(eq(settings.name, name));
       return row!.value;
+    },
+
+    async findSetting(name: string): Promise<string | undefined> {
+      const [row] = await orm.select({ value: settings.value }).from(settings).where(eq(settings.name, name));
+      return row?.value;
+    },
+
+    async setSetting(name: string, value: string): Promise<void> {
+      await orm.insert(settings).values({ name, value }).onConflictDoUpdate({ target: settings.name, set: { value } });
+    },
+
+    async removeSetting(name: string): Promise<void> {
+      await orm.delete(settings).where(eq(settings.name, name));
     },
   };
 }

@@ -38,7 +38,12 @@ export function authTables(schema: string) {
     name: text('name').primaryKey(),
     value: text('value').notNull(),
   });
-  return { accounts, keys, settings };
+  const digests = space.table('key_digests', {
+    digest: text('digest').primaryKey(),
+    keyId: uuid('key_id').notNull(),
+    secret: text('secret').notNull(),
+  });
+  return { accounts, keys, settings, digests };
 }
 
 export type AuthTables = ReturnType<typeof authTables>;

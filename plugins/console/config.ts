@@ -1,5 +1,5 @@
 /** The console's section of a gateway file. */
-import { count, duration, secretText, z } from '../../core/contract/schema.ts';
+import { count, duration, secretList, secretText, z } from '../../core/contract/schema.ts';
 import { isOrigin } from './origin.ts';
 
 const origin = z
@@ -65,14 +65,11 @@ export const config = z
       .default('invite')
       .describe('Sign-up: open to everyone, by an invitation of an operator, or closed.'),
     session: duration().prefault('7d').describe('How long a session lasts, from signing in.'),
-    secret: z
-      .string()
-      .refine(
-        (text) => text === '' || text.length >= minSecretLength,
-        `must have at least ${minSecretLength} characters`,
-      )
-      .default('')
-      .describe('Secret that cookies are signed with. Empty: made once and kept in the database.'),
+    secret: secretList(minSecretLength)
+      .default([])
+      .describe(
+        'Secret that cookies are signed and second factors encrypted with, or a list: the first for what is new, all for what is there. Empty: made once and kept in the database.',
+      ),
     smtp,
     oidc: z.array(provider).max(10).default([]).describe('Providers that people can sign in by (OpenID Connect).'),
     throttle,

@@ -16,6 +16,7 @@ import { type ConsoleConfig, config } from './config.ts';
 import { Mailers } from './mailers.ts';
 import { problemsOf } from './page-problems.ts';
 import { firstPath, type Links, openLinks } from './people/links.ts';
+import { rotatedPeople } from './people/secrets.ts';
 import { houseTables } from './people/tables.ts';
 import * as services from './services.ts';
 
@@ -72,9 +73,10 @@ export default definePlugin<ConsoleConfig>({
     let listening = '';
     host.provide(consolePages, { address: (path) => `${settings.origin || listening}/console${path}` });
     const commands = consoleCommands(links, settings.origin);
+    const secrets = () => [rotatedPeople(store.orm, store.schema, settings.secret, host.random)];
     const problems = () => problemsOf(host.extensions(adminPages));
     if (host.mode !== 'serve')
-      return { endpoints: endpointsFor(refuse), commands, problems, stop: () => mails.close() };
+      return { endpoints: endpointsFor(refuse), commands, problems, secrets, stop: () => mails.close() };
     // Sign-in and API are large, and commands have no use for them.
     const { openConsole, reloads } = await import('./open.ts');
     const opened = await openConsole({ host, store, settings, links });

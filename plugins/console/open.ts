@@ -12,7 +12,7 @@ import { sessionCookieName } from './people/cookies.ts';
 import type { Links } from './people/links.ts';
 import { openMailer } from './people/mail.ts';
 import { openPeople } from './people/people-service.ts';
-import { loadSecret } from './people/secrets.ts';
+import { loadSecrets } from './people/secrets.ts';
 import { createSignIn } from './people/sign-in.ts';
 import { openPeopleStore } from './people/store.ts';
 import { houseTables, peopleTables } from './people/tables.ts';
@@ -94,7 +94,7 @@ async function layGround({ host, store, settings, links }: OpenParts) {
     newId,
     cookiePrefix,
     sessionCookie: sessionCookieName({ prefix: cookiePrefix, secure: settings.origin.startsWith('https:') }),
-    secret: await loadSecret(orm, house, settings.secret, random),
+    secrets: await loadSecrets(orm, house, settings.secret, random),
     tokens: openTokens(orm, house, { clock, random, newId }),
     audit: openAudit(orm, house, { clock, newId }),
     throttle: new Throttle(clock),

@@ -1,5 +1,5 @@
 /** Settings of files. */
-import { count, duration, secretText, size, z } from '../../core/contract/schema.ts';
+import { count, duration, secretList, secretText, size, z } from '../../core/contract/schema.ts';
 
 const atLeast = (lowest: number, words: string) =>
   [(value: number) => value >= lowest, { error: `must be at least ${words}` }] as const;
@@ -25,11 +25,11 @@ export const configSchema = z
       .refine(...atLeast(1_000, '1s'))
       .prefault('7d')
       .describe('How long a file is kept.'),
-    secret: z
-      .string()
-      .refine((value) => value === '' || value.length >= 16, { error: 'must have at least 16 characters' })
-      .default('')
-      .describe('Secret that addresses are signed with. Empty: made once and kept in the database.'),
+    secret: secretList(16)
+      .default([])
+      .describe(
+        'Secret that addresses are signed with, or a list: the first signs, all are accepted. Empty: made once and kept in the database.',
+      ),
     file_limit: size().prefault('512MB').describe('Largest file that is kept.'),
     account_limit: size().prefault('10GB').describe('What the files of one account may take together.'),
     total_limit: size().prefault('100GB').describe('What all files of this gateway may take together.'),

@@ -14,6 +14,7 @@ import {
 } from '../../core/contract/contract.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
+import type { RotatedSecret } from '../../core/contract/secret.ts';
 import { accounts } from '../common/domain/accounts.ts';
 import { fileAdmin } from '../common/domain/admin/files.ts';
 import { fileStatistics } from '../common/domain/admin/stored-work.ts';
@@ -57,7 +58,7 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
   const paying: Paying = async (accountIds, runner) =>
     (await host.find(funds)?.paying(accountIds, runner)) ?? new Set(accountIds);
   const rows = new FileRows(db, paying);
-  const key = await loadKey(host, rows, config.secret);
+  const keys = await loadKeys(host, rows, config.secret);
   const directory = join(host.commonDirectory, 'files', host.schema);
   const processes = () => host.find(ledger)?.processes;
   const store = await openStore(directory, config, host);
@@ -79,14 +80,15 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
     read: (accountId, fileId) => keeper.read(accountId, fileId),
     answer: (accountId, fileId, exchange) => keeper.answer(accountId, fileId, exchange),
     address(fileId, askedHost) {
-      return origin(askedHost) + signedPath(key, host.schema, fileId, host.clock.now() + config.links);
+      return origin(askedHost) + signedPath(keys[0], host.schema, fileId, host.clock.now() + config.links);
     },
     removeFilesOfTask: (accountId, taskId) => keeper.removeFilesOfTask(accountId, taskId),
     removeOfAccount: (accountId) => keeper.removeOfAccount(accountId),
   });
   return {
-    endpoints: endpointsOf((exchange) => answerAddress(exchange, host, key, keeper)),
+    endpoints: endpointsOf((exchange) => answerAddress(exchange, host, keys, keeper)),
     commands: commandsOf(host, rows),
+    secrets: () => [rotatedAddresses(rows, config, keys.length)],
     notices: () => noticesOf(config, db.shared === true && processes() === undefined),
     problems: () => problemsOf(config, processes()),
     stores: () => storesOf(store),
@@ -109,12 +111,35 @@ function storesOf({ awayMs }: ByteStore): Record<string, StoreState> {
   return awayMs === undefined ? {} : { bucket: awayMs() === 0 ? 'ok' : 'away' };
 }
 
-/** Keeps addresses valid after a restart, and on every host that shares the database. */
-async function loadKey(host: Host, rows: FileRows, configured: string): Promise<KeyObject> {
-  if (host.mode === 'check') return createSecretKey(Buffer.alloc(32));
-  const secret =
-    configured === '' ? await rows.getOrSetSetting('secret', host.random.bytes(32).toString('base64url')) : configured;
-  return createSecretKey(Buffer.from(secret, 'utf8'));
+type Keys = readonly [KeyObject, ...KeyObject[]];
+const madeSecret = 'secret';
+
+/** The first signs, all are accepted. Keeps addresses valid after a restart, and on every host that shares the database. */
+async function loadKeys(host: Host, rows: FileRows, configured: readonly string[]): Promise<Keys> {
+  if (host.mode === 'check') return [createSecretKey(Buffer.alloc(32))];
+  const made =
+    configured.length === 0
+      ? await rows.getOrSetSetting(madeSecret, host.random.bytes(32).toString('base64url'))
+      : await rows.findSetting(madeSecret);
+  const secrets = new Set([...configured, ...(made === undefined ? [] : [made])]);
+  return [...secrets].map((secret) => createSecretKey(Buffer.from(secret, 'utf8'))) as [KeyObject, ...KeyObject[]];
+}
+
+function rotatedAddresses(rows: FileRows, { secret, links }: FilesConfig, secrets: number): RotatedSecret {
+  return {
+    setting: 'files.secret',
+    uses: 'signatures of addresses of files',
+    secrets,
+    async rotate(givesUp) {
+      if (givesUp && secret.length > 0) await rows.removeSetting(madeSecret);
+      const hours = Math.ceil(links / 3_600_000);
+      return {
+        done: 0,
+        left: 0,
+        advice: `addresses end by themselves: the others can be removed ${hours} h after every process signs with the first`,
+      };
+    },
+  };
 }
 
 function incomingOptions({ fetch, file_limit: maxBytes }: FilesConfig) {
@@ -163,11 +188,12 @@ function uploadsOf(
   return new Uploads(options, { ...rooms, clock, random });
 }
 
-async function answerAddress(exchange: Exchange, host: Host, key: KeyObject, keeper: FileService): Promise<Answer> {
+async function answerAddress(exchange: Exchange, host: Host, keys: Keys, keeper: FileService): Promise<Answer> {
   const { params, query } = exchange.request;
   const fileId = params['file_id'] ?? '';
   const asked = { fileId, expires: query.get('expires') ?? '', signature: query.get('signature') ?? '' };
-  const expiresAt = checkedExpiry(key, host.schema, asked, host.clock.now());
+  const now = host.clock.now();
+  const expiresAt = keys.map((key) => checkedExpiry(key, host.schema, asked, now)).find((at) => at !== undefined);
   if (expiresAt === undefined) throw noSuchFile();
   return keeper.answerAddress(fileId, expiresAt, exchange);
 }

@@ -63,6 +63,16 @@ export class FileRows {
     return rows[0]!.value;
   }
 
+  async findSetting(name: string): Promise<string | undefined> {
+    const settings = this.#table('file_settings');
+    const rows = await rowsOf<{ value: string }>(this.#orm, sql`select value from ${settings} where name = ${name}`);
+    return rows[0]?.value;
+  }
+
+  async removeSetting(name: string): Promise<void> {
+    await this.#orm.execute(sql`delete from ${this.#table('file_settings')} where name = ${name}`);
+  }
+
   /** A stored file by id, of this account. */
   async find(id: string, accountId: string, now: number): Promise<KeptFile | undefined> {
     return this.#findKept(sql`id = ${id} and account_id = ${accountId}`, now);

@@ -1,5 +1,5 @@
 /** Settings of the protocols and their translation. */
-import { count, duration, size, z } from '../../core/contract/schema.ts';
+import { count, duration, secretList, size, z } from '../../core/contract/schema.ts';
 import { stateSchema } from './state/index.ts';
 
 export const configSchema = z.strictObject({
@@ -27,12 +27,10 @@ export const configSchema = z.strictObject({
     .describe(
       'Members and elements, at all depths, in a request that is translated to another protocol, and in the arguments of its tool calls. More are refused.',
     ),
-  seal_secret: z
-    .string()
-    .refine((secret) => secret === '' || secret.length >= 16, 'must have at least 16 characters')
-    .default('')
+  seal_secret: secretList(16)
+    .default([])
     .describe(
-      "Secret that vendors' signatures are sealed with before they go to clients; the same for all processes of a gateway. Empty: made once and kept in the data directory.",
+      "Secret that vendors' signatures are sealed with before they go to clients, or a list: the first seals, all open; the same for all processes of a gateway. Empty: made once and kept in the database, without one in the data directory.",
     ),
   state: stateSchema
     .prefault({})

@@ -50,7 +50,7 @@ import { KeptFiles } from './request/kept-files.ts';
 import { openState, type ResponseState } from './state/index.ts';
 import { changedPrompt, mustTranslate, translateCall } from './translate/call.ts';
 import { countCall, mustCount } from './translate/count-call.ts';
-import { Sealer } from './translate/seal.ts';
+import { openSealer, rotatedSeals } from './translate/seal-secrets.ts';
 import { SignatureCache } from './translate/signature-cache.ts';
 
 /** Used without `route`, which has the setting. */
@@ -95,7 +95,7 @@ export default definePlugin<ProtocolConvertConfig>({
       clock: host.clock,
       log: host.log,
       protocolNamed: known.named,
-      sealer: await sealerOf(host, config),
+      sealer: await openSealer(host, config.seal_secret),
       signatureCache: new SignatureCache(host.clock),
       responseRecorder: state.keeper,
       ids: state.ids,
@@ -118,6 +118,7 @@ export default definePlugin<ProtocolConvertConfig>({
       applies: (endpoint) => offered().answered.has(endpoint),
       problems: () => unknownNames(known, config.expose),
       handle: converting(tools),
+      secrets: () => [rotatedSeals(host, config.seal_secret)],
       start: () => state.start(),
       stop: () => state.stop(),
       reloads: ['on_loss', 'answer_model', 'media', 'translated_values'],
@@ -129,10 +130,6 @@ export default definePlugin<ProtocolConvertConfig>({
     return instance;
   },
 });
-
-function sealerOf({ mode, commonDirectory, random }: Host, { seal_secret: secret }: ProtocolConvertConfig) {
-  return mode === 'serve' ? Sealer.open(commonDirectory, secret || undefined, random) : Sealer.idle(random);
-}
 
 function converting(tools: Tools): NonNullable<PluginInstance['handle']> {
   return function protocolConvert(exchange, next) {

@@ -19,7 +19,7 @@ import { ownAdapters } from './adapters/index.ts';
 import { openTaskAdmin } from './admin/task-admin.ts';
 import { configSchema, type TaskConfig } from './config.ts';
 import type { Adapters } from './contract.ts';
-import { Callbacks, callbackKeys, callbackSecret, checkCallback } from './engine/callbacks.ts';
+import { Callbacks, callbackKeys, callbackSecret, checkCallback, rotatedCallbacks } from './engine/callbacks.ts';
 import type { Timing, Tools } from './engine/dependencies.ts';
 import { Engine } from './engine/engine.ts';
 import { nextDueMs } from './engine/leases.ts';
@@ -101,6 +101,7 @@ async function setUpTasks(host: Host, config: TaskConfig): Promise<PluginInstanc
     endpoints,
     applies: (endpoint) => endpoint.deferred === true && endpoints.includes(endpoint),
     handle: (_exchange, next) => next(),
+    secrets: () => [rotatedCallbacks(store, config.callbacks.secret)],
     commands: commandsOf(host, async (accountId) => (await secrets()).map((one) => callbackSecret(one, accountId))),
     async start() {
       const callbacks = callbacksBy(tools, outside, await secrets(), config.callbacks.pause);

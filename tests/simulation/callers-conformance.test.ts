@@ -109,7 +109,7 @@ function script(chance: Chance, length: number): Step[] {
           hash: `hash of ${label}`,
           createdAt: at,
         };
-        keys.set(label, await stores.store.insertKey(row));
+        keys.set(label, await stores.store.insertKey(row, []));
       }
       const answer = await deed(side);
       const valid = await stores.store.findValidKey(`hash of ${label}`);

@@ -73,6 +73,10 @@ export class CallerTable {
     return this.#settings.get(name)!;
   }
 
+  setting(name: string): string | undefined {
+    return this.#settings.get(name);
+  }
+
   #put(key: StoredKey): void {
     this.keys.set(key.id, key);
     this.onWrite(key);
@@ -89,6 +93,7 @@ export function memoryStores(table: CallerTable, link: Pick<DatabaseLink, 'send'
     findKeys: (idOrPrefix) => send('find an API key', () => table.findKeys(idOrPrefix)),
     revokeKey: (id, hash, at) => send('revoke an API key', () => table.revokeKey(id, hash, at)),
     touchKeys: (uses) => send('note uses', () => table.touchKeys(uses)),
+    findSetting: (name) => send('settle', () => table.setting(name)),
     getOrSetSetting: (name, value) => send('settle', () => table.settle(name, value)),
   };
   const desk: Partial<AccountAdminStore> = {

@@ -17,6 +17,7 @@ import { type Attempt, Devices, SignInAttempts } from './devices.ts';
 import { withHashedSessions } from './hashed-sessions.ts';
 import { type Links, resetPath } from './links.ts';
 import { type Mailer, words } from './mail.ts';
+import { numbered, type Secrets } from './secrets.ts';
 import { admitSignUp, removeHalfMade, type SignUpPolicy } from './sign-up.ts';
 import type { PeopleTables } from './tables.ts';
 import type { Throttle } from './throttle.ts';
@@ -33,7 +34,7 @@ interface OidcProvider {
 export interface AuthParts {
   readonly orm: Orm;
   readonly tables: PeopleTables;
-  readonly secret: string;
+  readonly secrets: Secrets;
   readonly links: Links;
   readonly throttle: Throttle;
   readonly mailer: Mailer | undefined;
@@ -75,13 +76,13 @@ function emailVerification(mailer: Mailer, name: string, origin: string): Better
 }
 
 export function createAuth(parts: AuthParts, origin: string): Auth {
-  const { orm, tables, secret, mailer, settings } = parts;
+  const { orm, tables, secrets, mailer, settings } = parts;
   const adapter = drizzleAdapter(orm as never, { provider: 'pg', schema: tables });
   return betterAuth({
     appName: settings.name,
     baseURL: origin,
     basePath: authPath,
-    secret,
+    ...numbered(secrets),
     database: (options: BetterAuthOptions) => withHashedSessions(adapter(options)),
     telemetry: { enabled: false },
     logger: { log: (level, message) => logLine(parts.log, level, message) },
@@ -175,9 +176,9 @@ function limitsOf({ throttle, settings }: AuthParts) {
   };
 }
 
-function hooksOf({ throttle, settings, orm, tables, clock, audit, secret }: AuthParts, origin: string) {
+function hooksOf({ throttle, settings, orm, tables, clock, audit, secrets }: AuthParts, origin: string) {
   const { perAccount, windowMs } = settings.throttle;
-  const devices = new Devices({ prefix: settings.cookiePrefix, secure: origin.startsWith('https:') }, secret);
+  const devices = new Devices({ prefix: settings.cookiePrefix, secure: origin.startsWith('https:') }, secrets);
   const attempts = new SignInAttempts(throttle, perAccount, windowMs);
   return {
     before: createAuthMiddleware(async (context) => {
@@ -297,21 +298,27 @@ function logLine(log: Log, level: string, message: string): void {
 const rememberedMs = 2 * 24 * 3_600_000;
 
 /** Codes of second factors are good once, in all processes (RFC 6238, section 5.2). */
-export async function useCode({ orm, tables, clock, secret }: AuthParts, userId: string, body: unknown): Promise<void> {
+export async function useCode(
+  { orm, tables, clock, secrets }: AuthParts,
+  userId: string,
+  body: unknown,
+): Promise<void> {
   const code = String((body as { code?: unknown }).code).replace(/\D/g, '');
-  const id = `code:${createHmac('sha256', secret).update(`${userId} ${code}`).digest('hex')}`;
+  // By each secret, as another process may have one of them alone.
+  const ids = secrets.map((secret) => `code:${createHmac('sha256', secret).update(`${userId} ${code}`).digest('hex')}`);
   const { verification } = tables;
   const now = new Date(clock.now());
   const expiresAt = new Date(clock.now() + rememberedMs);
-  const row = { id, identifier: id, value: '', expiresAt, createdAt: now, updatedAt: now };
+  const rows = ids.map((id) => ({ id, identifier: id, value: '', expiresAt, createdAt: now, updatedAt: now }));
   const taken = await orm
     .insert(verification)
-    .values(row)
+    .values(rows)
     .onConflictDoUpdate({
       target: verification.id,
       set: { expiresAt, updatedAt: now },
       setWhere: lte(verification.expiresAt, now),
     })
     .returning({ id: sql`1` });
-  if (taken.length === 0) throw new APIError('UNAUTHORIZED', { code: 'INVALID_CODE', message: 'This code was used.' });
+  if (taken.length < ids.length)
+    throw new APIError('UNAUTHORIZED', { code: 'INVALID_CODE', message: 'This code was used.' });
 }

@@ -32,40 +32,39 @@ interface DeviceCookie {
 /** A cookie for each account that has signed in: signed, and of no use without the password. */
 export class Devices {
   readonly #names: CookieNames;
-  readonly #secret: string;
+  /** The first signs, all are accepted. */
+  readonly #secrets: readonly string[];
 
-  constructor(names: CookieNames, secret: string) {
+  constructor(names: CookieNames, secrets: string | readonly string[]) {
     this.#names = names;
-    this.#secret = secret;
+    this.#secrets = [secrets].flat();
   }
 
   knows(email: string, cookieHeader: string | null | undefined): boolean {
-    const value = cookieOf(cookieHeader, this.#nameFor(email));
-    if (value === undefined) return false;
-    const given = Buffer.from(value);
-    const right = Buffer.from(this.#valueFor(email));
-    return given.length === right.length && timingSafeEqual(given, right);
+    return this.#secrets.some((secret) => {
+      const value = cookieOf(cookieHeader, this.#nameFor(email, secret));
+      if (value === undefined) return false;
+      const given = Buffer.from(value);
+      const right = Buffer.from(valueFor(email, secret));
+      return given.length === right.length && timingSafeEqual(given, right);
+    });
   }
 
   cookieFor(email: string): DeviceCookie {
     const { secure } = this.#names;
     const options = { path: authPath, maxAge: keptSeconds, httpOnly: true, sameSite: 'strict', secure } as const;
-    return { name: this.#nameFor(email), value: this.#valueFor(email), options };
+    const secret = this.#secrets[0]!;
+    return { name: this.#nameFor(email, secret), value: valueFor(email, secret), options };
   }
 
-  #nameFor(email: string): string {
+  #nameFor(email: string, secret: string): string {
     const { secure, prefix } = this.#names;
-    return `${secure ? '__Secure-' : ''}${prefix}.device_${this.#sign(`name ${email.toLowerCase()}`).slice(0, 16)}`;
-  }
-
-  #valueFor(email: string): string {
-    return this.#sign(`device ${email.toLowerCase()}`);
-  }
-
-  #sign(text: string): string {
-    return createHmac('sha256', this.#secret).update(text).digest('hex');
+    return `${secure ? '__Secure-' : ''}${prefix}.device_${sign(`name ${email.toLowerCase()}`, secret).slice(0, 16)}`;
   }
 }
+
+const valueFor = (email: string, secret: string) => sign(`device ${email.toLowerCase()}`, secret);
+const sign = (text: string, secret: string) => createHmac('sha256', secret).update(text).digest('hex');
 
 /**
  * Attempts count by account and network together, and by the account alone from all unknown devices. A known device has a

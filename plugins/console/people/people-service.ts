@@ -11,7 +11,7 @@ import { sessionTokenOf } from './cookies.ts';
 import { sessionHash } from './hashed-sessions.ts';
 import { invitePath, type Links, resetPath } from './links.ts';
 import { type Mailer, words } from './mail.ts';
-import { hashSecret, makeSecret } from './secrets.ts';
+import { hashSecret, makeSecret, type Secrets } from './secrets.ts';
 import type { PeopleStore } from './store.ts';
 import type { PeopleTables } from './tables.ts';
 import type { TokenStore } from './tokens.ts';
@@ -29,7 +29,7 @@ export interface PeopleParts {
   readonly tokens: TokenStore;
   readonly mailer: Mailer | undefined;
   readonly newId: () => string;
-  readonly secret: string;
+  readonly secrets: Secrets;
   readonly sessionCookie: string;
   /** Slow on purpose. */
   readonly hashPassword: (password: string) => Promise<string>;
@@ -44,7 +44,7 @@ export function openPeople(parts: PeopleParts): People {
       const authorization = headers.get('authorization');
       // A request with a token is authenticated by the token alone, never by a cookie beside it.
       if (authorization !== null) return tokens.identify(authorization);
-      const token = sessionTokenOf(headers.get('cookie'), parts.sessionCookie, parts.secret);
+      const token = sessionTokenOf(headers.get('cookie'), parts.sessionCookie, parts.secrets);
       if (token === undefined) return undefined;
       const person = await store.bySession(sessionHash(token), clock.now());
       if (person === undefined) return undefined;

@@ -1,9 +1,10 @@
-/** Secrets that are handed out once and kept as hashes, and the one that signs cookies. */
+/** Secrets that are handed out once and kept as hashes, and those that sign cookies. */
 import { hash } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import type { Random } from '../../../core/contract/host-tools.ts';
+import type { RotatedSecret } from '../../../core/contract/secret.ts';
 import type { Orm } from '../../common/domain/database.ts';
-import type { HouseTables } from './tables.ts';
+import { type HouseTables, houseTables, peopleTables } from './tables.ts';
 
 /** 256 random bits cannot be guessed, so a plain hash is enough. */
 export function makeSecret(random: Random, prefix: string): string {
@@ -14,17 +15,85 @@ export function hashSecret(secret: string): string {
   return hash('sha256', secret, 'base64url');
 }
 
-/** What cookies are signed and second factors encrypted with: the configured one, or one that is made once for all processes. */
-export async function loadSecret(
+const madeName = 'secret';
+export type Secrets = readonly [string, ...string[]];
+
+/**
+ * What cookies are signed and second factors encrypted with, the first what is new: the configured ones, and the one that was made once for
+ * all processes while there were none.
+ */
+export async function loadSecrets(
   orm: Orm,
   { settings }: HouseTables,
-  configured: string,
+  configured: readonly string[],
   random: Random,
-): Promise<string> {
-  if (configured !== '') return configured;
-  const name = 'secret';
-  const value = random.bytes(48).toString('base64url');
-  await orm.insert(settings).values({ name, value }).onConflictDoNothing();
-  const [row] = await orm.select({ value: settings.value }).from(settings).where(eq(settings.name, name));
-  return row!.value;
+): Promise<Secrets> {
+  if (configured.length === 0) {
+    const value = random.bytes(48).toString('base64url');
+    await orm.insert(settings).values({ name: madeName, value }).onConflictDoNothing();
+  }
+  const rows = await orm.select({ value: settings.value }).from(settings).where(eq(settings.name, madeName));
+  return [...new Set([...configured, ...rows.map(({ value }) => value)])] as unknown as Secrets;
+}
+
+/**
+ * As better-auth takes secrets, with numbers by what they are, so that each keeps its number in every list. `secret` reads what was encrypted
+ * before there were numbers.
+ */
+export function numbered(secrets: Secrets) {
+  const withNumbers = secrets.map((value) => ({
+    version: Number.parseInt(hash('sha256', value).slice(0, 7), 16),
+    value,
+  }));
+  return { secrets: withNumbers, secret: secrets.at(-1)! };
+}
+
+/** Second factors are encrypted again; cookies and links end by themselves. */
+export function rotatedPeople(orm: Orm, schema: string, configured: readonly string[], random: Random): RotatedSecret {
+  const house = houseTables(schema);
+  const { twoFactor } = peopleTables(schema);
+  return {
+    setting: 'console.secret',
+    uses: 'cookies, links in mails, seeds and backup codes of second factors',
+    secrets: configured.length,
+    async rotate(givesUp) {
+      const secrets = await loadSecrets(orm, house, configured, random);
+      const rows = await orm.select().from(twoFactor);
+      let left = 0;
+      for (const { id, secret, backupCodes } of rows) {
+        const sealed = await Promise.all([secret, backupCodes].map((text) => encryptedAgain(text, secrets)));
+        const [newSecret, newCodes] = sealed;
+        if (newSecret === undefined || newCodes === undefined) left += 1;
+        else await orm.update(twoFactor).set({ secret: newSecret, backupCodes: newCodes }).where(eq(twoFactor.id, id));
+      }
+      if (left === 0 && configured.length > 0 && givesUp)
+        await orm.delete(house.settings).where(eq(house.settings.name, madeName));
+      return {
+        done: rows.length - left,
+        left,
+        advice:
+          left === 0
+            ? 'the others can be removed when sessions from before have ended (console.session)'
+            : 'these second factors need a secret that is not in the list: put it back at its end',
+      };
+    },
+  };
+}
+
+/** With the first secret; undefined: with none of them it can be read. */
+async function encryptedAgain(text: string, secrets: Secrets): Promise<string | undefined> {
+  const { symmetricDecrypt, symmetricEncrypt } = await import('better-auth/crypto');
+  const { secrets: list } = numbered(secrets);
+  const keys = new Map(list.map(({ version, value }) => [version, value]));
+  const currentVersion = list[0]!.version;
+  if (text.startsWith(`$ba$${currentVersion}$`)) return text;
+  for (const legacySecret of secrets) {
+    try {
+      const data = await symmetricDecrypt({ key: { keys, currentVersion, legacySecret }, data: text });
+      return await symmetricEncrypt({ key: { keys, currentVersion }, data });
+    } catch {
+      // The next one.
+    }
+  }
+  return undefined;
 }

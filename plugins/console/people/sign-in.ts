@@ -6,6 +6,8 @@ import { refuseForeign } from '../origin.ts';
 import type { People } from '../people.ts';
 import type { Auth, AuthParts } from './auth.ts';
 import { authPath } from './auth-names.ts';
+import { signedByFirst, tokenByFirst } from './cookies.ts';
+import type { Secrets } from './secrets.ts';
 import type { PeopleStore } from './store.ts';
 
 export type SignIn = (request: Request, origin: string) => Promise<Response>;
@@ -37,8 +39,9 @@ export function createSignIn(parts: SignInParts): SignIn {
     foreign.forget(origin);
     return (await foreign.at(origin)).handler(again);
   };
-  return async function signIn(request, origin) {
+  return async function signIn(given, origin) {
     try {
+      const request = renewed(given, parts.secrets);
       await refuseNul(request);
       refuseForeign({ method: request.method, header: (name) => request.headers.get(name) ?? undefined }, origin);
       const path = new URL(request.url).pathname.slice(authPath.length);
@@ -51,6 +54,18 @@ export function createSignIn(parts: SignInParts): SignIn {
       return Response.json({ error: shown }, { status });
     }
   };
+}
+
+/** With what an older secret has signed signed by the first. */
+function renewed(request: Request, secrets: Secrets): Request {
+  if (secrets.length === 1) return request;
+  const url = new URL(request.url);
+  const token = url.searchParams.get('token');
+  if (token !== null) url.searchParams.set('token', tokenByFirst(token, secrets));
+  const copy = new Request(url, request);
+  const cookie = request.headers.get('cookie');
+  if (cookie !== null) copy.headers.set('cookie', signedByFirst(cookie, secrets));
+  return copy;
 }
 
 async function refuseNul(request: Request): Promise<void> {

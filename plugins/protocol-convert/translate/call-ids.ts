@@ -41,18 +41,18 @@ function unpacked(id: string): Unpacked | undefined {
   return isOurs ? { id: text, mark } : undefined;
 }
 
-/** The turns with the vendors' ids; `own`: those that the vendor with this mark gave. */
+/** The turns with the vendors' ids; `own`: those that the vendor with one of these marks gave. */
 export function withVendorIds(
   turns: readonly Turn[],
-  mark: () => string,
+  marks: () => readonly string[],
 ): { readonly turns: readonly Turn[]; readonly own: ReadonlySet<string> | undefined } {
   if (!turns.some(({ parts }) => parts.some((part) => isPacked(idOf(part))))) return { turns, own: undefined };
   const own = new Set<string>();
-  const ownMark = mark();
+  const ownMarks = marks();
   const part = (one: Part): Part => {
     const found = unpacked(idOf(one));
     if (found === undefined) return one;
-    if (found.mark === ownMark) own.add(found.id);
+    if (ownMarks.includes(found.mark)) own.add(found.id);
     if (one.kind === 'tool-call') return { ...one, id: found.id };
     return one.kind === 'tool-result' ? { ...one, callId: found.id } : one;
   };

@@ -46,8 +46,8 @@ export function makerOf({ protocol, provider, model: name }: Target): string {
 }
 
 /** Identifies the vendor that gave a call its id. */
-function callIdMark(exchange: Exchange, { protocol, provider }: Target, { sealer }: Tools): string {
-  return sealer.mark(`call ids ${protocol}/${provider}`, accountOf(exchange));
+function callIdMarks(exchange: Exchange, { protocol, provider }: Target, { sealer }: Tools): [string, ...string[]] {
+  return sealer.marks(`call ids ${protocol}/${provider}`, accountOf(exchange));
 }
 
 /**
@@ -134,7 +134,7 @@ export async function encodeRequest(
   const read = opened.transformed ?? (asIs ? decoded : await transformed(decoded, exchange, opened, tools));
   requireAnswerable(read.turns, codec.conversation);
   if (hasStrayResult(read.turns)) droppedParameters.drop('strayResults');
-  const mine = withVendorIds(read.turns, () => callIdMark(exchange, target, tools));
+  const mine = withVendorIds(read.turns, () => callIdMarks(exchange, target, tools));
   const named = mine.turns === read.turns ? read : { ...read, turns: mine.turns };
   const asked = opened.compaction === undefined ? named : compactionPrompt(named);
   const digest = new ConversationDigest(asked.turns);
@@ -241,7 +241,7 @@ function translationOf(
     streamType: reshape?.streamType ?? 'text/event-stream',
     idleFrame: reshape?.idleFrame ?? opened.protocol.idleFrame?.() ?? keepAliveFrame,
     transforms: opened.call.billable ? answerTransforms(exchange, tools.transforms().ofAnswers, tools.log) : undefined,
-    callId: (id) => clientCallId(id, isPlain, () => callIdMark(exchange, target, tools)),
+    callId: (id) => clientCallId(id, isPlain, () => callIdMarks(exchange, target, tools)[0]),
     collector: precedent === undefined ? undefined : tools.signatureCache.collector(account, maker, precedent),
   });
 }

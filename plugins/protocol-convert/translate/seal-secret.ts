@@ -19,6 +19,9 @@ export async function readOrMakeSecret(directory: string, random: Random): Promi
   return made;
 }
 
+/** undefined: this directory has none. */
+export const readSecretIn = (directory: string) => readSecret(join(directory, 'seal.key'));
+
 async function readSecret(path: string): Promise<Buffer | undefined> {
   let text: string;
   try {

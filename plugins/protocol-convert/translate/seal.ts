@@ -28,33 +28,43 @@ const opaqueStatePurpose = 'keepsake';
  * A holder of a sealed text without the secret can see its length and that this gateway made it, and can keep it, send
  * it again or omit it: a seal has no date and its account may use it any number of times. Without the secret it is
  * impossible to read it, change it, create one, or use it for another purpose or account. A holder of the secret can
- * do all of this. A new secret makes every older seal unreadable: clients lose the reasoning of running conversations
+ * do all of this. Without its secret an older seal is unreadable: clients lose the reasoning of running conversations
  * and their compacted history.
  */
 export class Sealer {
-  readonly #secret: Buffer;
+  /** The first seals, all open. */
+  readonly #secrets: readonly Buffer[];
   readonly #random: Random;
-  readonly #keys = new LRUCache<string, Buffer>({ max: maxAccountKeys });
+  /** By account, in the order of the secrets. */
+  readonly #keys = new LRUCache<string, readonly [Buffer, ...Buffer[]]>({ max: maxAccountKeys });
 
-  constructor(secret: Buffer, random: Random) {
-    this.#secret = secret;
+  constructor(secrets: readonly Buffer[], random: Random) {
+    this.#secrets = secrets;
     this.#random = random;
   }
 
   /**
-   * With the configured secret, or with one that is created once and stored in `directory`. Several gateways that
-   * serve the same accounts need the same configured secret. Throws when the secret is too short or its file cannot be
-   * read.
+   * With the configured secrets, or with one that is created once and stored in `directory`. Several gateways that
+   * serve the same accounts need the same configured ones. Throws when a secret is too short or the file cannot be read.
    */
-  static async open(directory: string, configured: string | undefined, random: Random): Promise<Sealer> {
-    if (configured === undefined) return new Sealer(await readOrMakeSecret(directory, random), random);
-    if (configured.length < 16) throw new Error('the secret for seals must have at least 16 characters');
-    return new Sealer(Buffer.from(configured, 'utf8'), random);
+  static async open(
+    directory: string,
+    configured: string | readonly string[] | undefined,
+    random: Random,
+  ): Promise<Sealer> {
+    const secrets = [configured ?? []].flat();
+    if (secrets.length === 0) return new Sealer([await readOrMakeSecret(directory, random)], random);
+    if (secrets.some(({ length }) => length < 16))
+      throw new Error('the secret for seals must have at least 16 characters');
+    return new Sealer(
+      secrets.map((secret) => Buffer.from(secret, 'utf8')),
+      random,
+    );
   }
 
   /** For commands and checks, which serve no requests: creates no file. */
   static idle(random: Random): Sealer {
-    return new Sealer(random.bytes(keyBytes), random);
+    return new Sealer([random.bytes(keyBytes)], random);
   }
 
   seal(opaqueState: OpaqueState, accountId: string): string {
@@ -72,7 +82,7 @@ export class Sealer {
   /** Seals any JSON value, such as a summary. Opening needs the same `purpose`. Throws RangeError above 16 MB. */
   sealValue(purpose: string, value: unknown, accountId: string): string {
     const nonce = this.#random.bytes(nonceBytes);
-    const cipher = createCipheriv('aes-256-gcm', this.#keyOf(accountId), nonce);
+    const cipher = createCipheriv('aes-256-gcm', this.#keysOf(accountId)[0], nonce);
     cipher.setAAD(context(purpose, accountId));
     const sealed = Buffer.concat([
       nonce,
@@ -90,29 +100,37 @@ export class Sealer {
     if (!isSealed(text) || text.length > maxSealedLength) return undefined;
     const sealed = Buffer.from(text.slice(sealPrefix.length), 'base64url');
     if (sealed.length < nonceBytes + tagBytes) return undefined;
-    const decipher = createDecipheriv('aes-256-gcm', this.#keyOf(accountId), sealed.subarray(0, nonceBytes), {
-      authTagLength: tagBytes,
-    });
-    decipher.setAAD(context(purpose, accountId));
-    decipher.setAuthTag(sealed.subarray(-tagBytes));
-    const opened = finished(decipher, sealed.subarray(nonceBytes, -tagBytes));
-    const holder = opened === undefined ? undefined : tryParse(opened);
-    return isObject(holder) ? holder['v'] : undefined;
-  }
-
-  /** 8 letters and digits by which the gateway recognises `text` for this account; they do not show it. */
-  mark(text: string, accountId: string): string {
-    return shortHash(createHmac('sha256', this.#keyOf(accountId)).update(text).digest('base64'), 8);
-  }
-
-  #keyOf(accountId: string): Buffer {
-    let key = this.#keys.get(accountId);
-    if (key === undefined) {
-      // One key for each account keeps the number of seals under it far below the limit of random nonces (2^32).
-      key = Buffer.from(hkdfSync('sha256', this.#secret, 'model gateway seal', `gw1 ${accountId}`, keyBytes));
-      this.#keys.set(accountId, key);
+    for (const key of this.#keysOf(accountId)) {
+      const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, nonceBytes), {
+        authTagLength: tagBytes,
+      });
+      decipher.setAAD(context(purpose, accountId));
+      decipher.setAuthTag(sealed.subarray(-tagBytes));
+      const opened = finished(decipher, sealed.subarray(nonceBytes, -tagBytes));
+      if (opened === undefined) continue;
+      const holder = tryParse(opened);
+      return isObject(holder) ? holder['v'] : undefined;
     }
-    return key;
+    return undefined;
+  }
+
+  /** 8 letters and digits by which the gateway recognises `text` for this account; they do not show it. By each secret, the first one for new ones. */
+  marks(text: string, accountId: string): [string, ...string[]] {
+    const mark = (key: Buffer) => shortHash(createHmac('sha256', key).update(text).digest('base64'), 8);
+    const [first, ...others] = this.#keysOf(accountId);
+    return [mark(first), ...others.map(mark)];
+  }
+
+  #keysOf(accountId: string): readonly [Buffer, ...Buffer[]] {
+    let keys = this.#keys.get(accountId);
+    if (keys === undefined) {
+      // One key for each account keeps the number of seals under it far below the limit of random nonces (2^32).
+      keys = this.#secrets.map((secret) =>
+        Buffer.from(hkdfSync('sha256', secret, 'model gateway seal', `gw1 ${accountId}`, keyBytes)),
+      ) as [Buffer, ...Buffer[]];
+      this.#keys.set(accountId, keys);
+    }
+    return keys;
   }
 }
 

@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import type { Clock, Log, Random } from '../../../core/contract/host-tools.ts';
+import type { RotatedSecret } from '../../../core/contract/secret.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
 import { invalid } from '../../../core/json/request-body.ts';
 import type { Database } from '../../common/domain/database.ts';
@@ -143,4 +144,19 @@ export async function callbackKeys(
     );
   const rows = await rowsOf<{ secret: string }>(orm, sql`select secret from ${table}`);
   return [...new Set([...configured, ...rows.map(({ secret }) => secret)])];
+}
+
+export function rotatedCallbacks({ orm, schema }: Database, configured: readonly string[]): RotatedSecret {
+  const table = sql`${sql.identifier(schema)}.task_secret`;
+  return {
+    setting: 'task-store.callbacks.secret',
+    uses: 'signatures of callbacks, by an own secret of each account',
+    secrets: configured.length,
+    async rotate(givesUp) {
+      if (givesUp && configured.length > 0) await orm.execute(sql`delete from ${table}`);
+      const advice =
+        'each secret signs: the others can be removed when every receiver has the one that "callbacks secret ACCOUNT" shows first';
+      return { done: 0, left: 0, advice };
+    },
+  };
 }
