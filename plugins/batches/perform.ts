@@ -94,7 +94,8 @@ export async function lineAnswer(
   mostBytes: number,
 ): Promise<LineAnswer> {
   const { status, headers } = answer;
-  const requestId = headers['x-request-id'];
+  // Of an answer that is replayed the charge stands under the first request.
+  const requestId = headers['x-original-request-id'] ?? headers['x-request-id'];
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
