@@ -106,6 +106,8 @@ export class UpstreamRefusal extends Error {
   readonly about: 'context_length' | 'content_filter' | undefined;
   /** Of a prompt that is too long: so many tokens are too many, as far as the upstream says. */
   readonly tokens: number | undefined;
+  /** What the vendor itself said and how it names the request, scrubbed and bounded: for operators, never for clients. */
+  readonly vendor: { readonly message: string | undefined; readonly requestId: string | undefined } | undefined;
 
   constructor(
     error: GatewayError,
@@ -119,9 +121,11 @@ export class UpstreamRefusal extends Error {
       elsewhere?: boolean;
       about?: UpstreamRefusal['about'];
       tokens?: number | undefined;
+      vendor?: UpstreamRefusal['vendor'];
     },
   ) {
     super(`the upstream answered ${details.status}`, { cause: error });
+    this.vendor = details.vendor;
     this.status = details.status;
     this.error = error;
     this.answer = details.answer;

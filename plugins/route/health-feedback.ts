@@ -1,6 +1,7 @@
 /** Results of an attempt: its record, its usage, and what they mean for its key, its target's health and the request. */
 import type { Exchange, Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
+import { caller } from '../common/domain/accounts.ts';
 import { type Attempt, usageReport, vendorBatch } from '../common/domain/calls.ts';
 import type { Provider } from '../common/domain/upstreams.ts';
 import { type AttemptSlot, unjudged } from './attempt-slot.ts';
@@ -77,7 +78,12 @@ export function applyVerdict(
   const { host } = tools;
   if (exchange.find(vendorBatch) !== undefined) return unjudged(slot, verdict);
   const { result, status, error, number, credential } = attempt;
-  const fields = { request_id: exchange.id, number, credential, model: candidate.model, result, status, error };
+  const who = exchange.find(caller);
+  const fields = {
+    ...{ request_id: exchange.id, account_id: who?.accountId, key_id: who?.keyId },
+    ...{ number, provider: attempt.provider, credential, model: candidate.model, result, status, error },
+    ...{ vendor_message: verdict.vendor?.message, vendor_request_id: verdict.vendor?.requestId },
+  };
   host.log.info(fields, 'an upstream attempt failed');
   coolDown(judging, verdict, candidate, attempt);
   const { signal } = exchange;

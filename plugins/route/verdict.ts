@@ -28,6 +28,8 @@ export interface Verdict {
   readonly about?: UpstreamRefusal['about'];
   /** Of a prompt that is too long: so many tokens are too many. */
   readonly tokens?: number | undefined;
+  /** What the vendor itself said, for the log. */
+  readonly vendor?: UpstreamRefusal['vendor'];
 }
 
 /** The members that routing continues with. */
@@ -38,7 +40,10 @@ export type Failure = Pick<Verdict, 'next' | 'error' | 'isFault' | 'isAmbiguous'
  * `sent`: the attempt's request had been handed to a socket.
  */
 export function judge(error: unknown, sent: boolean, config: RouteConfig): Verdict {
-  if (error instanceof UpstreamRefusal) return judgeRefusal(error, config);
+  if (error instanceof UpstreamRefusal) {
+    const verdict = judgeRefusal(error, config);
+    return error.vendor === undefined ? verdict : { ...verdict, vendor: error.vendor };
+  }
   if (error instanceof CredentialError) return withoutCredential(error);
   if (error instanceof UpstreamError && error.phase === 'connect') {
     const unreachable = new GatewayError('upstream_failed', 'The model could not be reached.', { cause: error });

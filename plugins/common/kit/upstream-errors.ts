@@ -45,6 +45,26 @@ export function classify(
 ): UpstreamRefusal {
   const isCut = body.length > maxScrubbedBytes;
   const said = readErrorBody(scrubBytes(isCut ? body.subarray(0, maxScrubbedBytes) : body, key), isCut);
+  const refusal = sorted(status, headers, said, now);
+  return new UpstreamRefusal(refusal.error, { ...refusal, vendor: vendorWords(headers, said) });
+}
+
+const longestWords = 500;
+const longestId = 100;
+/** Headers in which vendors name a request. */
+const idHeaders = ['x-request-id', 'request-id', 'x-amzn-requestid', 'apim-request-id', 'x-goog-request-id', 'cf-ray'];
+
+/** What the vendor itself said, scrubbed and bounded: for operators alone. */
+function vendorWords(headers: Headers, { message }: ErrorBody): UpstreamRefusal['vendor'] {
+  const id = idHeaders.map((name) => headers[name]).find((value) => typeof value === 'string' && value !== '');
+  if (message === undefined && id === undefined) return undefined;
+  return {
+    message: message?.slice(0, longestWords),
+    requestId: id === undefined ? undefined : String(id).slice(0, longestId),
+  };
+}
+
+function sorted(status: number, headers: Headers, said: ErrorBody, now: number): UpstreamRefusal {
   const waitMs = retryAfterMs(headers, said.json, now);
   const hasUsage = hasReportedUsage(said.json);
   if (isKeyFault(status, said))

@@ -258,3 +258,23 @@ test('no text that a client has a vendor quote keeps the gateway busy', () => {
   const long = { error: { message: 'x'.repeat(maxScrubbedBytes) } };
   assert.equal(refuse(400, long).answer, undefined);
 });
+
+test('what the vendor said and its id of the request are kept for operators, scrubbed and bounded, not for clients', () => {
+  const body = (message: string) => Buffer.from(JSON.stringify({ error: { message } }));
+  const failed = classify(
+    500,
+    { 'x-request-id': 'req_vendor_1' },
+    body(`Engine 7 crashed for key sk-vendor-key-12345 ${'x'.repeat(2_000)}`),
+    0,
+    'sk-vendor-key-12345',
+  );
+  assert.equal(failed.vendor?.requestId, 'req_vendor_1');
+  assert.match(failed.vendor!.message!, /^Engine 7 crashed for key /);
+  assert.equal(failed.vendor!.message!.length, 500);
+  assert.ok(!failed.vendor!.message!.includes('sk-vendor-key-12345'));
+  assert.equal(failed.error.message, 'The model failed to answer.');
+  assert.equal(failed.answer, undefined);
+  assert.equal(classify(401, {}, body('bad key'), 0).vendor?.message, 'bad key');
+  assert.equal(classify(503, { 'request-id': 'r'.repeat(300) }, Buffer.alloc(0), 0).vendor?.requestId?.length, 100);
+  assert.equal(classify(503, {}, Buffer.alloc(0), 0).vendor, undefined);
+});
