@@ -67,9 +67,11 @@ const maxUnknown = 1_000;
 const recheckMs = 60_000;
 /**
  * How long a key is used as it was when its account has changed and the database gives no answer. Money that moves is announced
- * as a change of its account too, so most changes leave the key as it was.
+ * as a change of its account too, so most changes leave the key as it was. At least as long as outages are bridged.
  */
-const unreadForMs = 60_000;
+const leastUnreadForMs = 60_000;
+/** Keys of changed accounts that are read again at once, so that few are left to be read when the database goes away. */
+const rereadAtOnce = 50;
 /** How long a request waits for a lookup, which goes on: a later request finds what it has read. */
 const longestLookupMs = 5_000;
 /** Concurrent lookups; beyond it requests are refused as overload. */
@@ -85,6 +87,8 @@ export class Authenticator {
   readonly #cachedIds: LRUCache<string, CachedKey>;
   /** Hash to the monotonic time until which it counts as no key. A separate cache, so that guesses do not evict keys. */
   readonly #unknownHashes = new LRUCache<string, number>({ max: maxUnknown });
+  /** Fingerprints of cached keys whose accounts have changed since they were read. */
+  readonly #changed = new Set<string>();
   readonly #loads = new Map<string, Promise<CachedKey | undefined>>();
   /** Counts announcements: a row that was loaded during one may be stale, and is not cached. */
   #changes = 0;
@@ -155,7 +159,7 @@ export class Authenticator {
   }
 
   /**
-   * The key as the database has it now, undefined if it is none any more; as it was for `unreadForMs` while the database gives no
+   * The key as the database has it now, undefined if it is none any more; as it was for some time while the database gives no
    * answer and the key has not been revoked meanwhile.
    */
   async #readAgain(
@@ -168,7 +172,8 @@ export class Authenticator {
       return await soon(load());
     } catch (error) {
       const unreadMs = this.#dependencies.clock.monotonic() - (cachedKey.changedAtMs ?? 0);
-      if (unreadMs >= unreadForMs || !isKept()) throw error;
+      const longestMs = Math.max(leastUnreadForMs, this.#dependencies.database.bridgeMs ?? 0);
+      if (unreadMs >= longestMs || !isKept()) throw error;
       return cachedKey;
     }
   }
@@ -270,12 +275,31 @@ export class Authenticator {
     this.#unknownHashes.delete(hash);
   }
 
+  /** Reads some keys again whose accounts have changed; undefined: there are none. */
+  readChanged(): Promise<void> | undefined {
+    if (this.#changed.size === 0 || !this.#dependencies.database.healthy()) return undefined;
+    const names = [...this.#changed].slice(0, rereadAtOnce);
+    for (const name of names) this.#changed.delete(name);
+    return this.#readAll(names);
+  }
+
+  async #readAll(names: readonly string[]): Promise<void> {
+    for (const name of names) {
+      const cachedKey = this.#cachedKeys.peek(name);
+      if (cachedKey?.changedAtMs !== undefined)
+        await (this.#loads.get(cachedKey.hash) ?? this.#load(name, cachedKey.hash));
+    }
+  }
+
   #noteChange(accountId: string): void {
     this.#changes += 1;
     const now = this.#dependencies.clock.monotonic();
     for (const cache of [this.#cachedKeys, this.#cachedIds])
-      for (const cachedKey of cache.values())
-        if (cachedKey.caller.accountId === accountId) cachedKey.changedAtMs ??= now;
+      for (const [name, cachedKey] of cache.entries()) {
+        if (cachedKey.caller.accountId !== accountId) continue;
+        cachedKey.changedAtMs ??= now;
+        if (cache === this.#cachedKeys) this.#changed.add(name);
+      }
   }
 }
 

@@ -27,6 +27,7 @@ import { loadPeppers, type Peppers, rotatedKeys, unusedPeppers } from './peppers
 import { openStore, type Store } from './store.ts';
 
 const flushIntervalMs = 30_000;
+const rereadMs = 1_000;
 const minSecretLength = 16;
 
 const config = z.strictObject({
@@ -89,6 +90,11 @@ export interface Stores {
 
 const sqlStores = (db: Database): Stores => ({ store: openStore(db), admin: openAccountAdminStore(db) });
 
+function workRegularly(host: Host, lastUsed: LastUsed, authenticator: Authenticator): void {
+  host.every(flushIntervalMs, 'write when keys were last used', () => lastUsed.flush());
+  host.every(rereadMs, 'read keys of changed accounts', () => authenticator.readChanged());
+}
+
 /** The plugin's setup with statements of the caller's choice. */
 export async function setUpAuth(
   host: Host,
@@ -114,9 +120,9 @@ export async function setUpAuth(
   });
 
   const lastUsed = new LastUsed(store);
-  host.every(flushIntervalMs, 'write when keys were last used', () => lastUsed.flush());
   const authenticator = openAuthenticator(host, settings, { db, store, peppers, lastUsed });
 
+  workRegularly(host, lastUsed, authenticator);
   host.provide(keyring, {
     authenticate: (request) => authenticator.authenticate(request),
     callerOf: (keyId, remoteAddress) => authenticator.callerOf(keyId, remoteAddress),

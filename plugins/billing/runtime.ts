@@ -16,7 +16,7 @@ import { judgeInterrupted, type Replay, replay, secureSegments } from './journal
 import { Retention } from './journal/retention.ts';
 import type { Files } from './journal/segments.ts';
 import { type LeaseLifecycle, openLeaseLifecycle } from './leases/lifecycle.ts';
-import { LeaseManager, leaseMs } from './leases/manager.ts';
+import { LeaseManager, leaseTimes } from './leases/manager.ts';
 import type { Leases, Node } from './leases/store.ts';
 import { wholeBalanceTopUp } from './leases/top-up.ts';
 import { Backlog } from './ledger/backlog.ts';
@@ -49,6 +49,8 @@ export interface BillingRuntimeOptions {
 /** A database that is put back by as long as this finds in the journal what it lacks. */
 const keepSegmentsMs = 300_000;
 const evictBalancesMs = 60_000;
+/** Idle accounts of which a small share is kept for an outage: each is a row that is written every 45 seconds. */
+const mostResting = 2_000;
 
 export interface BillingRuntime {
   readonly reservations: Reservations;
@@ -206,7 +208,7 @@ interface BatchOptions {
 /** Sends a batch to the database, and renews the leases of its accounts. */
 function batchApplier({ assembly, journal, answers, countUp, flusher, leases }: BatchOptions): FlusherOptions['apply'] {
   const { host, store, options, cursor } = assembly;
-  const written = { ...cursor, leaseMs: options.shared && leaseMs };
+  const written = { ...cursor, leaseMs: options.shared && leaseTimes(options.shared.bridgeMs ?? 0).lastsMs };
   return async (text, accounts, reached) => {
     // After a power cut the database must not have a charge that the journal has lost.
     await journal.secure(reached);
@@ -261,14 +263,18 @@ function openLeaseManager({
   answers,
   countUp,
 }: LeaseOptions): LeaseManager {
+  const { bridgeMs = 0 } = database;
+  const { lastsMs } = leaseTimes(bridgeMs);
   return new LeaseManager({
     node: node.journal,
     balances: cachedBalances,
     flusher,
     clock,
     log,
+    bridgeMs,
+    mostResting: Math.min(mostResting, Math.floor(cachedBalances.limit / 2)),
     takeShares: (requests) =>
-      answers.await(leases.take(node, { number: countUp(), requests: requests, lastsMs: leaseMs, at: clock.now() })),
+      answers.await(leases.take(node, { number: countUp(), requests: requests, lastsMs, at: clock.now() })),
     announce: database.announce,
   });
 }

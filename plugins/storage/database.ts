@@ -32,6 +32,7 @@ export interface DatabaseOptions {
   readonly startTimeoutMs?: number;
   /** An empty server is meant, though the data directory has an embedded database. */
   readonly mayBeEmpty?: boolean;
+  readonly bridgeMs?: number;
   /** Wakes the other processes' readers of changes beside the database's own notifications. */
   readonly notifier?: ChangeNotifier | undefined;
 }
@@ -100,6 +101,7 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
     },
     onChange: (topic, listener) => changes.onChange(topic, listener),
     shared: source.shared,
+    bridgeMs: source.shared ? (options.bridgeMs ?? 0) : 0,
     healthy: () => source.alive() && health.isGood(),
     awayMs: () => outage.lastsMs ?? 0,
     ...(source.onCopy === undefined ? {} : { onCopy: source.onCopy }),

@@ -50,6 +50,12 @@ export default definePlugin({
       .refine((milliseconds) => milliseconds >= 1_000 && milliseconds <= 3_600_000, 'must be from 1s to 1h')
       .prefault('60s')
       .describe('How long a start waits until the database answers; then it ends with an error.'),
+    bridge: duration()
+      .refine((milliseconds) => milliseconds <= 600_000, 'must be from 0s to 10m')
+      .prefault('120s')
+      .describe(
+        'How long a Postgres server may be away while known keys and accounts are served, each within what the process has leased of it.',
+      ),
     start_empty: z
       .boolean()
       .default(false)
@@ -81,13 +87,14 @@ export default definePlugin({
       maxConnections: config.pool,
       startTimeoutMs: config.start_timeout,
       mayBeEmpty: config.start_empty,
+      bridgeMs: config.bridge,
       notifier: shared,
     });
     host.provide(database, opened);
     if (shared !== undefined) host.provide(counters, shared);
     return {
       commands: [...commandsOf(opened), ...transferCommands(host, opened)],
-      ready: () => opened.healthy(),
+      ready: () => opened.healthy() || (opened.awayMs?.() ?? 0) < (opened.bridgeMs ?? 0),
       stores: () => ({
         database: stateOf(opened),
         ...(shared === undefined ? {} : { counters: stateOf(shared) }),

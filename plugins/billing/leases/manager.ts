@@ -11,8 +11,15 @@ import { type LeaseRequest, leaseRequestOf, takeAnswer } from './share.ts';
 import type { Leased } from './store.ts';
 import type { LeaseTopUp, WaitState } from './top-up.ts';
 
-/** The duration of a lease; after it a node that cannot reach the database admits no calls. */
-export const leaseMs = 30_000;
+/**
+ * The duration of leases, after which a node that cannot reach the database admits no calls, and the remainder below which they are renewed:
+ * at any time an outage of `bridgeMs` passes.
+ */
+export function leaseTimes(bridgeMs: number): { readonly lastsMs: number; readonly renewBelowMs: number } {
+  return bridgeMs === 0
+    ? { lastsMs: 30_000, renewBelowMs: 15_000 }
+    : { lastsMs: bridgeMs + 60_000, renewBelowMs: bridgeMs + 15_000 };
+}
 /** The time a call waits for what calls on other nodes leave, or for money that is free and others take first. */
 const maxWaitMs = 1_000;
 /** The least number of requests before a call gets 503 although its money is free of leases. */
@@ -23,8 +30,10 @@ const leastTries = 3;
 const ledgerDelayMs = 2 * beatMs;
 /** The shortest interval between recalls of one account. */
 const recallIntervalMs = 200;
-/** Checks, one per second, without a new row after which a share is returned. */
+/** Checks, one per second, without a new row after which a share is returned, but for a small one that bridges an outage. */
 const idleTurns = 10;
+/** The same for that small one. */
+const restTurns = 3_600;
 const none = money(0n);
 
 export interface LeaseManagerOptions {
@@ -34,6 +43,10 @@ export interface LeaseManagerOptions {
   readonly flusher: Flusher;
   readonly clock: Clock;
   readonly log: Log;
+  /** How long an outage of the database may be that accounts pass within a small share; absent: 0, and nothing is kept for it. */
+  readonly bridgeMs?: number;
+  /** Accounts with such a share, at most. */
+  readonly mostResting?: number;
   readonly takeShares: (requests: readonly LeaseRequest[]) => Promise<Map<string, Leased>>;
   /** Notifies all nodes: `lease wanted`, `lease returned`. */
   readonly announce: (topic: string, subject: string) => Promise<void>;
@@ -41,10 +54,12 @@ export interface LeaseManagerOptions {
 
 export class LeaseManager implements LeaseTopUp {
   readonly #options: LeaseManagerOptions;
+  readonly #times: ReturnType<typeof leaseTimes>;
   #draining = false;
 
   constructor(options: LeaseManagerOptions) {
     this.#options = options;
+    this.#times = leaseTimes(options.bridgeMs ?? 0);
   }
 
   /** Acquires the first share of a new cached balance. */
@@ -79,6 +94,7 @@ export class LeaseManager implements LeaseTopUp {
   topUp(cached: CachedBalance): void {
     // Set so that the next calls do not ask for the same.
     cached.lease!.lowWater = none;
+    cached.lease!.resting = false;
     void this.#options.flusher.refresh(cached.accountId);
   }
 
@@ -86,12 +102,14 @@ export class LeaseManager implements LeaseTopUp {
     const share = cached.lease!;
     if (cached.base + cached.posted >= amount || share.ahead >= amount) return;
     share.ahead = amount;
+    share.resting = false;
     void this.#options.flusher.refresh(cached.accountId);
   }
 
   /** Asks the database once for all calls that wait for this account. */
   async #exchange(cached: CachedBalance, amount: Money): Promise<void> {
     const { waiting } = cached.lease!;
+    cached.lease!.resting = false;
     waiting.push(amount);
     try {
       if (!(await this.#options.flusher.refresh(cached.accountId))) throw balanceUnavailable();
@@ -189,7 +207,7 @@ export class LeaseManager implements LeaseTopUp {
       if (cached.pool !== undefined) continue;
       // An expired lease may have been released: the database must be asked.
       if (this.#options.clock.monotonic() < share.validUntil)
-        share.validUntil = Math.max(share.validUntil, sentAt + leaseMs);
+        share.validUntil = Math.max(share.validUntil, sentAt + this.#times.lastsMs);
     }
   }
 
@@ -204,9 +222,10 @@ export class LeaseManager implements LeaseTopUp {
     }
   }
 
-  /** Once a second: returns unused money and renews leases in use that end soon. */
+  /** Once a second: returns unused money but for what bridges an outage, and renews leases that end soon. */
   look(): void {
     const now = this.#options.clock.monotonic();
+    let resting = 0;
     for (const cached of this.#options.balances) {
       const share = cached.lease!;
       const isIdle = share.posted === cached.posted && share.rows === cached.rows;
@@ -215,9 +234,25 @@ export class LeaseManager implements LeaseTopUp {
       share.rows = cached.rows;
       // A negative balance was overspent by a settlement; what remains of its lease is returned too.
       if (cached.base + cached.posted === 0n) continue;
-      if (share.idleTurns >= idleTurns) this.#leave(cached);
-      else if (share.validUntil - now < leaseMs / 2) void this.#options.flusher.refresh(cached.accountId);
+      const rests = share.idleTurns >= idleTurns && this.#mayRest(cached, resting);
+      if (rests) resting += 1;
+      else if (share.idleTurns >= idleTurns) {
+        this.#leave(cached);
+        continue;
+      }
+      const isRenewed = share.validUntil - now >= this.#times.renewBelowMs;
+      if (rests === share.resting && isRenewed) continue;
+      share.resting = rests;
+      void this.#options.flusher.refresh(cached.accountId);
     }
+  }
+
+  /** Whether a small share of an idle account is kept. Near zero nothing is: other nodes need it. */
+  #mayRest({ base, posted, lease }: CachedBalance, resting: number): boolean {
+    const { bridgeMs = 0, mostResting = 0 } = this.#options;
+    const { idleTurns: turns, tight, unit, isRecalled } = lease!;
+    if (bridgeMs === 0 || resting >= mostResting || turns >= restTurns || this.#draining) return false;
+    return !tight && !isRecalled && unit > 0n && base + posted > 0n;
   }
 
   /** From now on only money reserved by calls is kept. */

@@ -45,6 +45,8 @@ const leastHolds = 16n;
  */
 const reservePart = 16n;
 const most = 1_000_000_000_000_000_000n;
+/** What is kept of an idle account, so that an outage of the database passes for it. */
+const restingHolds = 8n;
 /** A share used up sooner was too small; one that lasts longer was too large. */
 const shortMs = 2_000;
 const longMs = 30_000;
@@ -62,6 +64,7 @@ export function newLeaseShare(): LeaseShare {
     waiting: [],
     ahead: none,
     leaving: false,
+    resting: false,
     withheld: none,
     isRecalled: false,
     unleased: none,
@@ -88,10 +91,12 @@ export function newLeaseShare(): LeaseShare {
 export function leaseRequestOf(cached: CachedBalance, share: LeaseShare, now: number): LeaseRequest {
   const { waiting, ahead, leaving } = share;
   const need = money(waiting.reduce((sum, amount) => sum + amount, 0n) + ahead);
-  const smallest = waiting.reduce((least, amount) => (amount < least ? amount : least), waiting[0] ?? ahead);
+  const smallest = smallestOf(waiting) ?? ahead;
   const unposted = cached.freed - cached.appliedFreed;
-  if (leaving) withhold(cached, share, need > unposted ? need : unposted);
-  else {
+  const kept = keptOf(share, need);
+  if (kept !== undefined) {
+    withhold(cached, share, largest([need, kept, unposted]));
+  } else {
     if (smallest > 0n) share.unit = smallest;
     share.target = nextTarget(share, need, money(cached.base + cached.posted), now);
   }
@@ -105,12 +110,24 @@ export function leaseRequestOf(cached: CachedBalance, share: LeaseShare, now: nu
     keep: money(keep > 0n ? keep : 0n),
     need,
     smallest,
-    target: leaving ? none : share.target,
+    target: kept === undefined ? share.target : none,
     ahead,
     leaving,
     owing: keep > available || (leaving && available > need),
   };
 }
+
+/** What stays of a share that becomes smaller beside what calls need; undefined: it does not. */
+function keptOf({ leaving, resting, unit }: LeaseShare, need: Money): bigint | undefined {
+  if (leaving) return 0n;
+  return resting && need === 0n ? unit * restingHolds : undefined;
+}
+
+const smallestOf = (amounts: readonly Money[]): Money | undefined =>
+  amounts.length === 0 ? undefined : amounts.reduce((least, amount) => (amount < least ? amount : least));
+
+const largest = (amounts: readonly bigint[]): bigint =>
+  amounts.reduce((most, amount) => (amount > most ? amount : most), 0n);
 
 /** Locks everything beyond `spokenFor`, so that calls cannot spend it. */
 function withhold(cached: CachedBalance, share: LeaseShare, spokenFor: bigint): void {

@@ -51,6 +51,11 @@ export class BalanceCache {
     return this.#balances.size;
   }
 
+  /** The most accounts in memory. */
+  get limit(): number {
+    return this.#options.limit;
+  }
+
   find(accountId: string): CachedBalance | undefined {
     return this.#balances.get(accountId);
   }

@@ -80,6 +80,8 @@ export interface LeaseShare {
   held: Money;
   rest: Money;
   nodes: number;
+  /** Its account is idle: a small share is kept for an outage of the database. */
+  resting: boolean;
   /** Little was available: the remainder is returned at once. */
   tight: boolean;
   /** What calls had held and cost by the last check, and how many had ended; the number of checks since without a change. */

@@ -14,6 +14,8 @@ export interface Database {
   change<T>(topic: string, subject: string, work: (orm: Orm) => Promise<T>): Promise<T>;
   /** true: other processes may serve from it at the same time, so that balances are spent by leases. */
   readonly shared?: boolean;
+  /** How long an outage may be for which known keys and accounts are prepared. */
+  readonly bridgeMs?: number;
   /** Called for each announcement. */
   onChange(topic: string, listener: (subject: string) => void): void;
   /** false while statements fail. */

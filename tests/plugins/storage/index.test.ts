@@ -14,7 +14,7 @@ const problemsOf = (section: unknown) =>
   schema.safeParse(section).error?.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
 
 /** What is not written. */
-const usual = { counters: 'memory', counters_within: 50, start_timeout: 60_000, start_empty: false };
+const usual = { counters: 'memory', counters_within: 50, start_timeout: 60_000, bridge: 120_000, start_empty: false };
 
 test('an empty section means an embedded database', () => {
   assert.deepEqual(schema.parse({}), { database: 'embedded', ...usual, pool: 10 });
@@ -29,6 +29,7 @@ test('a Postgres URL and a number as text are taken', () => {
     counters: cluster,
     counters_within: 1_000,
     start_timeout: 60_000,
+    bridge: 120_000,
     start_empty: false,
     pool: 10,
   });

@@ -54,7 +54,7 @@ testOnServer('readyz is 200 within 5 s after a silent outage, and statements wor
   const schema = `silence_${randomBytes(6).toString('hex')}`;
   const gateway = await startGateway(
     `gateway: test\nschema: ${schema}\nlisten: 127.0.0.1:0\nplugins: [storage, request-log, auth, plans, providers, models, idempotency, billing, route, protocol-convert, files, endpoints, batches, task-store, alerts, console]\n` +
-      `storage: { database: "${url}", pool: 3 }\nplans: { default: open, offers: { open: { price: 0 } } }\nproviders: { acme: { keys: k, speaks: { chat: "http://127.0.0.1:1/v1" } } }\nmodels: { m: { owned_by: a, targets: [acme], price: { input: 1, output: 1 }, created: 2026-01-01 } }\nfiles: { disk: shared }\n`,
+      `storage: { database: "${url}", pool: 3, bridge: 0s }\nplans: { default: open, offers: { open: { price: 0 } } }\nproviders: { acme: { keys: k, speaks: { chat: "http://127.0.0.1:1/v1" } } }\nmodels: { m: { owned_by: a, targets: [acme], price: { input: 1, output: 1 }, created: 2026-01-01 } }\nfiles: { disk: shared }\n`,
   );
   const ready = async () => (await fetch(`${gateway.origin}/readyz`)).status;
   const store = gateway.gateway.find(database)!;

@@ -3,7 +3,7 @@
  * the database's leases.
  */
 import assert from 'node:assert/strict';
-import { LeaseManager, leaseMs } from '../../../../plugins/billing/leases/manager.ts';
+import { LeaseManager, leaseTimes } from '../../../../plugins/billing/leases/manager.ts';
 import type { Leased } from '../../../../plugins/billing/leases/store.ts';
 import { Backlog } from '../../../../plugins/billing/ledger/backlog.ts';
 import { Flusher } from '../../../../plugins/billing/ledger/flusher.ts';
@@ -22,6 +22,8 @@ export interface Town {
   readonly nodes: Map<string, FakeNode>;
   /** What becomes of the next statement. */
   fault: Fault;
+  /** Every statement is refused. */
+  isDown: boolean;
   /** What late statements and answers wait for. */
   gate: PromiseWithResolvers<void>;
   /** Statements on leases so far. */
@@ -36,6 +38,8 @@ export interface Town {
   lookedAt: number;
   /** How late nodes hear what another announces. */
   heardAfterMs: number;
+  /** How long an outage of the database passes. */
+  readonly bridgeMs: number;
   readonly letters: { readonly topic: string; readonly subject: string; readonly heardAt: number }[];
   /** Tells the nodes what they hear by now. */
   deliver(): void;
@@ -47,7 +51,7 @@ export interface FakeHold {
   readonly sequence: number;
 }
 
-export function newTown(model: LeaseModel): Town {
+export function newTown(model: LeaseModel, bridgeMs = 0): Town {
   const host = fakeHost();
   const nodes: Town['nodes'] = new Map();
   const letters: Town['letters'] = [];
@@ -57,6 +61,7 @@ export function newTown(model: LeaseModel): Town {
     nodes,
     lookedAt: host.clock.monotonic(),
     heardAfterMs: 0,
+    bridgeMs,
     letters,
     deliver() {
       while (letters[0] !== undefined && letters[0].heardAt <= host.clock.monotonic()) {
@@ -67,6 +72,7 @@ export function newTown(model: LeaseModel): Town {
       }
     },
     fault: 'none',
+    isDown: false,
     gate: Promise.withResolvers(),
     statements: 0,
     truth: model.balance,
@@ -131,10 +137,15 @@ export class FakeNode {
           town.statements += 1;
           const answerOf = (ask: (typeof asks)[number]): [string, Leased] => {
             const answer = town.model.take(name, ask);
-            return [ask.accountId, { ...answer, pool: undefined, term: undefined, lastsMs: leaseMs }];
+            return [
+              ask.accountId,
+              { ...answer, pool: undefined, term: undefined, lastsMs: leaseTimes(town.bridgeMs).lastsMs },
+            ];
           };
           return new Map(asks.map(answerOf));
         }, true),
+      bridgeMs: town.bridgeMs,
+      mostResting: 5,
       announce: async (topic, subject) => {
         const heardAt = clock.monotonic() + town.heardAfterMs;
         town.letters.push({ topic, subject, heardAt });
@@ -148,7 +159,8 @@ export class FakeNode {
   /** A statement: refused before it ran, with an answer that never came, or with calls going on while it or its answer is on the way. */
   async #run<T>(work: () => T, isLease: boolean): Promise<T> {
     await Promise.resolve();
-    const { fault } = this.#town;
+    const { fault, isDown } = this.#town;
+    if (isDown) throw new Error('the database is down');
     if (fault.startsWith('late') && isLease === (fault === 'late batch')) return work();
     // As long as batches are late all of them are.
     if (fault !== 'late batch') this.#town.fault = 'none';

@@ -3,7 +3,9 @@
  * can spend all of it.
  */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { leaseTimes } from '../../../../plugins/billing/leases/manager.ts';
 import { money } from '../../../../plugins/common/domain/money.ts';
 import { runsOf } from '../../../helpers/histories.ts';
 import { fc } from '../../../helpers/properties.ts';
@@ -12,8 +14,8 @@ import { LeaseModel } from './lease-model.ts';
 
 const names = ['one', 'two', 'three', 'four'];
 
-function openTown(balance: bigint, nodes: number): Town {
-  const town = newTown(new LeaseModel(balance));
+function openTown(balance: bigint, nodes: number, bridgeMs = 0): Town {
+  const town = newTown(new LeaseModel(balance), bridgeMs);
   for (const name of names.slice(0, nodes)) new FakeNode(town, name);
   return town;
 }
@@ -158,9 +160,10 @@ test('any number of nodes, crashes, refused statements and lost answers: never m
     fc.asyncProperty(
       fc.integer({ min: 0, max: 200 }),
       fc.integer({ min: 1, max: 4 }),
+      fc.constantFrom(0, 120_000),
       histories,
-      async (balance, nodes, steps) => {
-        const history = new History(openTown(BigInt(balance), nodes));
+      async (balance, nodes, bridgeMs, steps) => {
+        const history = new History(openTown(BigInt(balance), nodes, bridgeMs));
         for (const step of steps) {
           await history.run(step);
           history.check();
@@ -174,7 +177,9 @@ test('any number of nodes, crashes, refused statements and lost answers: never m
         await pass(town, 25_000);
         history.check();
         assert.equal(town.model.balance, town.truth, 'the database and the truth differ in the end');
-        assert.equal(town.model.leased, 0n, 'something is still leased');
+        // Eight holds of the dearest call, for an outage.
+        const most = bridgeMs === 0 ? 0n : BigInt(nodes * 8 * 40);
+        assert.ok(town.model.leased <= most, 'more is leased than an outage needs');
       },
     ),
     { numRuns: runsOf(15, 120) },
@@ -477,4 +482,102 @@ test('however late nodes hear and the database answers, 402 is told of no money 
     ),
     { numRuns: runsOf(16, 400) },
   );
+});
+
+/** An account has called and then paused; at the end the database refuses every statement. */
+async function pausedTown(pauseMs: number, bridgeMs = 120_000) {
+  const town = openTown(100_000n, 2, bridgeMs);
+  const node = town.nodes.get('one')!;
+  assert.equal(await ended(town, node.hold(money(100n))), true);
+  node.settle(5n);
+  await pass(town, pauseMs);
+  return { town, node, purse: () => node.purses.find('alice') };
+}
+
+/** Refuses every statement for so long, while a call comes every five seconds. Returns which were let in. */
+async function outage(town: Town, node: FakeNode, forMs: number): Promise<boolean[]> {
+  const admitted: boolean[] = [];
+  town.isDown = true;
+  for (let waited = 0; waited < forMs; waited += 5_000) {
+    await pass(town, 5_000);
+    admitted.push(await ended(town, node.hold(money(100n))));
+    node.settle(5n);
+  }
+  town.isDown = false;
+  return admitted;
+}
+
+test('an account that paused is served from a small lease through an outage that is bridged, and the rest is free for others', async () => {
+  for (const pauseMs of [11_000, 44_000, 61_000]) {
+    const { town, node } = await pausedTown(pauseMs);
+    assert.equal(town.model.leased, 800n, 'eight calls of the last size');
+    const admitted = await outage(town, node, 120_000);
+    assert.ok(admitted.every(Boolean), `after a pause of ${pauseMs} ms: ${admitted}`);
+    assert.ok(town.truth >= 0n);
+  }
+});
+
+test('beyond the bridge calls are refused, as the lease is over; back again the account is served and charged', async () => {
+  const { town, node } = await pausedTown(20_000);
+  const admitted = await outage(town, node, 240_000);
+  const refusedFrom = admitted.indexOf(false);
+  // A lease lasts a minute longer than the bridge, and is renewed when a quarter of that is left of the minute.
+  assert.ok(refusedFrom >= 120 / 5 && refusedFrom <= 180 / 5, `${refusedFrom}`);
+  assert.ok(admitted.slice(refusedFrom).every((one) => !one));
+  await pass(town, 6_000);
+  assert.equal(await ended(town, node.hold(money(100n))), true);
+  node.settle(5n);
+  await pass(town, 1_000);
+  assert.equal(town.model.balance, town.truth);
+});
+
+test('without a bridge all of it is returned after ten seconds, as what nobody has called for within an hour is', async () => {
+  const without = await pausedTown(12_000, 0);
+  assert.equal(without.town.model.leased, 0n);
+  const { town, node, purse } = await pausedTown(12_000);
+  assert.equal(town.model.leased, 800n);
+  for (let second = 0; second < 3_600; second++) node.lessor.look();
+  await pass(town, 1_000);
+  assert.equal(town.model.leased, 0n);
+  assert.equal(purse()!.base + purse()!.posted, 0n);
+});
+
+test('money that is kept for an outage is returned at once when another node needs it', async () => {
+  const { town } = await pausedTown(12_000);
+  const other = town.nodes.get('two')!;
+  assert.equal(await ended(town, other.hold(money(town.truth))), true);
+});
+
+test('what is returned from a share that becomes small is spent by nobody before the answer is there', async () => {
+  const { town, node } = await pausedTown(8_000);
+  const other = town.nodes.get('two')!;
+  town.fault = 'late answer';
+  for (let second = 0; second < 4; second++) {
+    town.host.advance(1_000);
+    node.lessor.look();
+    await settleDown();
+  }
+  assert.equal(town.model.leased, 800n, 'the statement has run, its answer is on the way');
+  const [rest, tries] = [town.truth - 800n, Array.from({ length: 12 }, () => money(100n))];
+  const holds = [other.hold(money(rest)), ...tries.map((amount) => node.hold(amount))];
+  await settleDown();
+  assert.deepEqual([other.holds.length, node.holds.length, town.truth], [1, 8, 0n]);
+  await ended(town, Promise.allSettled(holds));
+  assert.equal(town.truth, 0n);
+});
+
+test('the table of outages has the figures of the program', () => {
+  const page = readFileSync('docker/SCALING.md', 'utf8');
+  const { lastsMs, renewBelowMs } = leaseTimes(120_000);
+  const span = `from ${renewBelowMs / 1_000} to ${lastsMs / 1_000} s on`;
+  assert.equal(page.split(span).length - 1, 2, span);
+  assert.match(page, /default `storage\.bridge: 120s`/);
+  assert.match(page, /database away longer than 120 s/);
+  assert.match(page, new RegExp(`renewed when less than ${renewBelowMs / 1_000} s of them are left`));
+  assert.match(page, new RegExp(`a written row every ${(lastsMs - renewBelowMs) / 1_000} s`));
+  assert.match(page, new RegExp(`\\\`storage.bridge: 0s\\\` leases last ${leaseTimes(0).lastsMs / 1_000} s`));
+  const kept = (town: Town) => Number(town.model.leased / 100n);
+  return pausedTown(12_000).then(({ town }) => {
+    assert.match(page, new RegExp(`within ${kept(town)} holds of their last size`));
+  });
 });
