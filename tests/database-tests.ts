@@ -18,17 +18,17 @@ const ofTheWire = [
   /^tests\/(?:browser|core|docker|relay|matrix|open-responses|package|pitfalls|readme|translate)/,
   /^tests\/plugins\/(?:clouds|cohere|endpoints|ollama|providers|telemetry)\//,
   /^tests\/plugins\/batches\/native\/(?:content|messages)\./,
-  /^tests\/plugins\/console\/(?:entry|files-batches|known-device|reload|second|upstream-test)\./,
+  /^tests\/plugins\/console\/(?:entry|files-batches|known-device|people|reload|second|upstream-test)\./,
   /^tests\/plugins\/task-store\/(?:edits|official-videos|streaming|vendors)\./,
   /^tests\/end-to-end\/(?:absorbed|admission|advisories|bad-input|broken-answers|clients|cloud-targets|coding-turn)\./,
-  /^tests\/end-to-end\/(?:direct|drain|failover|hedge(?:-\w+)?|lasting-refusals|leaving|left-sessions|live|open-sessions)\./,
-  /^tests\/end-to-end\/(?:named-bugs|outcome-table|prices|proxies|realtime|reload|responses-websocket|second-gateway|security|timeline)\./,
+  /^tests\/end-to-end\/(?:direct|drain|failover|forgotten-bodies|hedged?(?:-\w+)?|idle|instead(?:-\w+)?|lasting-refusals|leaving|left-sessions|live|open-sessions)\./,
+  /^tests\/end-to-end\/(?:named-bugs|outcome-table|prices|proxies|realtime|rebinding|reload|responses-websocket|second-gateway|security|timeline)\./,
   /^tests\/end-to-end\/(?:task-demo|task-recordings|task-vendors|upstream-health|upstream-websocket)\./,
-  /^tests\/end-to-end\/(?:vendor-refusals|websocket-limits|wire|wrapped-streams)\./,
+  /^tests\/end-to-end\/(?:vendor-(?:ids|refusals)|websocket-limits|wire|wrapped-streams)\./,
 ];
 /** Kills of a single gateway: `test:processes` runs them on the embedded database, and `test:kill` kills gateways on PostgreSQL. */
 const ofOneGateway =
-  /^tests\/(?:end-to-end\/(?:killed-unsent|read-only)|plugins\/(?:batches\/native|files|payments)\/kill)\.process\./;
+  /^tests\/(?:end-to-end\/(?:killed-unsent|read-only|worker-orders)|plugins\/(?:batches\/native|files|payments)\/kill)\.process\./;
 /** These are of the embedded store, whatever server there is. */
 const ofTheEmbedded =
   /^tests\/(?:plugins\/storage\/(?:backend|copy|embedded|power|server)|end-to-end\/(?:restored|storage-faults))\./;
