@@ -1,6 +1,6 @@
 /** Checks of request members that the gateway needs; unknown members pass. Pure. */
 import { GatewayError } from '../../core/contract/errors.ts';
-import { isObject, type JsonObject, textOf } from '../../core/json/json.ts';
+import { isObject, type JsonObject } from '../../core/json/json.ts';
 import { invalid, type RequestBody, readBody } from '../../core/json/request-body.ts';
 import type { Target } from '../common/domain/upstreams.ts';
 import { type BodyChanges, editBody } from '../common/kit/body-edits.ts';
@@ -97,7 +97,6 @@ export function firstNumber(source: unknown, ...names: readonly string[]): unkno
 
 /** The client's body for this target, but for the model's name; what it names beside its model is refused. */
 export function relayedBody(body: RequestBody, target: Target, changes: BodyChanges = {}): ReturnType<typeof editBody> {
-  const own = new Set([target.model, textOf(body.json['model']) ?? target.model]);
-  refuseUnmetered(target.protocol, body.json, own, target.upstream.dropFields[target.protocol]);
+  refuseUnmetered(target.protocol, body.json, new Set([target.model]), target.upstream.dropFields[target.protocol]);
   return editBody(body, target, changes);
 }

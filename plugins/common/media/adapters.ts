@@ -107,6 +107,8 @@ export interface Bounds {
   readonly seconds: number;
   /** Media of the result, if the vendor chooses none of it; absent: the dearest is assumed. */
   readonly media?: readonly string[];
+  /** The client's field by which a language model writes the result; the price must name `output`. Absent: none does. */
+  readonly writes?: string;
 }
 
 /** The meaning of one event of a vendor's stream; undefined: not relevant here. */

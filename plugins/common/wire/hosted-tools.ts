@@ -129,7 +129,7 @@ function readItems(input: unknown, read: ReadTools): void {
 }
 
 /**
- * Whether a vendor's own tool, by the class that its runs are counted by, has a price at that time: its own or that of the class that
+ * Whether a vendor's own tool or model, by the class that its runs are counted by, has a price at that time: its own or that of the class that
  * stands in, which may be 0. Pictures may have that of their tokens.
  */
 export function isToolPriced(book: PriceBook, at: number, name: UsageClass): boolean {

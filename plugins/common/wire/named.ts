@@ -26,7 +26,7 @@ export function refuseIds(
   if (refused !== undefined) throw notFound(refused);
 }
 
-/** Names of the model that is charged: the client's and the vendor's. */
+/** The vendor's name of the model that is charged. */
 export type OwnNames = Pick<ReadonlySet<string>, 'has'>;
 
 /** Members of a request that hold the conversation, or data of the client: a name in them runs nothing. Tools among them are read apart. */

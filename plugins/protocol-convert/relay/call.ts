@@ -7,7 +7,6 @@ import { asBuffer, isObject, tryParseBytes } from '../../../core/json/json.ts';
 import type { ReplyContext } from '../../common/canonical/codec.ts';
 import { sealPrefix } from '../../common/canonical/sealed-text.ts';
 import type { Call } from '../../common/domain/calls.ts';
-import { model } from '../../common/domain/models.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { keepAliveFrame } from '../../common/kit/sse.ts';
 import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
@@ -39,7 +38,7 @@ export function relayCall(
   tools.ids.refuse(opened.vendorIds?.unknown ?? [], target);
   if (call.billable) {
     const left = leftOut(target);
-    refuseUnmetered(protocol.name, opened.json, ownNames(exchange, call, target), left);
+    refuseUnmetered(protocol.name, opened.json, ownNames(target), left);
     refuseUnpriced(protocol.name, opened.json, pricedTools(exchange, tools.clock), left);
   }
   const { variant } = upstream;
@@ -83,8 +82,9 @@ function named(opened: Opened, reshape: Reshape | undefined, { config }: Tools):
   return new EditedAnswer(protocol, edits, reshape);
 }
 
-function ownNames(exchange: Exchange, { model: name }: Call, target: Target): OwnNames {
-  return { has: (one) => one === name || one === target.model || one === exchange.find(model)?.id };
+/** The vendor reads such names as its own: the client's name for its model may be that of another one there. */
+function ownNames({ model: name }: Target): OwnNames {
+  return { has: (one) => one === name };
 }
 
 /** Members that this provider does not get. */

@@ -66,6 +66,7 @@ export const openaiImages: MediaAdapter = {
       images: order.count,
       seconds: 0,
       ...statedMedia(order),
+      ...(isWritten(order) ? { writes: 'output_format' } : {}),
     };
   },
 };
@@ -228,7 +229,8 @@ export function tokensOf(usage: JsonObject | undefined): Usage | undefined {
 
 /** Of the model that writes an SVG. */
 const authorTokens = 32_768;
-const authorTokensAtMost = ({ extra }: Order): number => (extra['output_format'] === 'svg' ? authorTokens : 0);
+const authorTokensAtMost = (order: Order): number => (isWritten(order) ? authorTokens : 0);
+const isWritten = ({ extra }: Order): boolean => extra['output_format'] === 'svg';
 
 /** For vendors that report no tokens, such as those of models priced per image. */
 function estimatedTokens(order: Order, images: number): Usage {

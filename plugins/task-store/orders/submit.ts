@@ -17,7 +17,7 @@ import type { Submission } from '../contract.ts';
 import type { Tools } from '../engine/dependencies.ts';
 import type { NewTask, StoredTask } from '../engine/rows.ts';
 import { streamOrder } from './streaming.ts';
-import { boundsOf, type Candidate, candidatesFor, checkOrder } from './targets.ts';
+import { boundsOf, type Candidate, candidatesFor, checkOrder, requirePrices } from './targets.ts';
 import { endAsError, viewOf } from './view.ts';
 import { awaitEnd, bytesOf, json, type OrderContext, submission, tryFindTask } from './waiting.ts';
 
@@ -61,6 +61,7 @@ export async function takeOrder(exchange: Exchange, context: OrderContext): Prom
   const waits = isAwaited(exchange, context);
   const entry = exchange.get(model);
   const candidates = candidatesFor(entry, asked.kind, tools.providers, tools.adapters);
+  requirePrices(candidates, entry, asked, tools.clock.now());
   const { dropped = [], clamped } = checkOrder(candidates, entry, asked);
   const order = clamped === undefined ? asked : { ...asked, clamped };
   const money = exchange.get(authorization);

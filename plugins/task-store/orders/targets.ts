@@ -9,6 +9,7 @@ import { mergeTraits } from '../../common/domain/traits.ts';
 import type { Provider, Providers, Target } from '../../common/domain/upstreams.ts';
 import type { Bounds, MediaAdapter, MediaKind, Order, VendorRequest } from '../../common/media/adapters.ts';
 import { unsupported } from '../../common/media/refuse.ts';
+import { isToolPriced } from '../../common/wire/hosted-tools.ts';
 import type { Adapters } from '../contract.ts';
 import { callsFor } from '../engine/calls.ts';
 
@@ -85,7 +86,7 @@ export function targetOf(
 }
 
 /** The most that the order can cost at any of the targets. */
-export function boundsOf(candidates: readonly Candidate[], order: Order): Omit<Bounds, 'media'> {
+export function boundsOf(candidates: readonly Candidate[], order: Order): Omit<Bounds, 'media' | 'writes'> {
   const bounds = candidates.map(({ adapter }) => adapter.bounds(order));
   const most = (name: 'inputTokens' | 'outputTokens' | 'images' | 'seconds') =>
     bounds.reduce((highest, bound) => Math.max(highest, bound[name]), 0);
@@ -95,6 +96,14 @@ export function boundsOf(candidates: readonly Candidate[], order: Order): Omit<B
     images: most('images'),
     seconds: most('seconds'),
   };
+}
+
+/** Throws for an order of which a language model would write the result, where its tokens have no price. */
+export function requirePrices(candidates: readonly Candidate[], { prices }: Model, order: Order, at: number): void {
+  const field = candidates.map(({ adapter }) => adapter.bounds(order).writes).find((name) => name !== undefined);
+  if (field === undefined || prices === undefined || isToolPriced(prices, at, 'output')) return;
+  const message = `The field "${field}" asks for a text, and text has no price for this model. Choose another format.`;
+  throw new GatewayError('invalid_request', message, { field, code: 'tool_not_priced', shouldRetry: false });
 }
 
 /**

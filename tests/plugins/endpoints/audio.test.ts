@@ -222,7 +222,7 @@ test('bad requests are refused with the field, before anything is sent', async (
     [{ voice: 3 }, 'voice'],
     [{ voice: { id: 'voice_of_another_customer' } }, 'voice.id'],
     [{ voice: {} }, 'voice.id'],
-    [{ models: ['voice', 'dear'] }, 'models[1]'],
+    [{ models: ['their-voice', 'voice'] }, 'models[1]'],
     [{ provider: { sort: 'price' } }, 'provider'],
     [{ response_format: 'ogg' }, 'response_format'],
     [{ stream_format: 'xml' }, 'stream_format'],

@@ -94,6 +94,7 @@ providers:
   nobody: { keys: vendor-key-1, speaks: { xai-videos: "http://127.0.0.1:1/v1" } }
 models:
   paint: { owned_by: tests, kind: image, targets: [painter/p1], price: { image: 0.01 } }
+  write: { owned_by: tests, kind: image, targets: [painter/p1], price: { image: 0.01, output: 0 } }
   film: { owned_by: tests, kind: video, targets: [painter/f1], price: { second: 0.05 } }
   away: { owned_by: tests, kind: video, targets: [nobody/f1], price: { second: 0.05 } }
 files: { fetch: { allow_private: true } }
@@ -140,6 +141,17 @@ test('a video task in both of its protocols', async () => {
   await main.hasPaid(before, parseUsd('0.15'));
   const official = await main.send('GET', `/v1/videos/${json.id}`);
   assert.deepEqual([official.json.object, official.json.status], ['video', 'completed']);
+});
+
+test('an SVG, which a language model writes, is refused by its field where the price names no text', async () => {
+  const [before, seen] = [await main.balance(), vendor.seen.length];
+  const order = { model: 'paint', prompt: 'a cat', output_format: 'svg' };
+  const { status, json } = await main.send('POST', '/v1/images/generations', order);
+  assert.deepEqual([status, json.error?.param, json.error?.code], [400, 'output_format', 'tool_not_priced']);
+  assert.equal(vendor.seen.length, seen);
+  await main.hasPaid(before, 0n);
+  const { json: sold } = await main.send('POST', '/v1/images/generations', { ...order, model: 'write' });
+  assert.equal((await ended(main, `/v1/tasks/${sold.data.id}`)).data.status, 'completed');
 });
 
 test('what a vendor refuses, or breaks off, fails and costs nothing', async () => {
