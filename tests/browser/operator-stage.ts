@@ -10,6 +10,7 @@ import { configFiles } from '../../core/contract/config-files.ts';
 import type { Role } from '../../plugins/console/actor.ts';
 import { createApi } from '../../plugins/console/api/index.ts';
 import { Files } from '../../plugins/console/files.ts';
+import { noFields } from '../plugins/console/caller.ts';
 import { type FakeConsole, fakeConsole } from '../plugins/console/fake-console.ts';
 import { launchBrowser, noBrowser } from './chromium.ts';
 
@@ -103,7 +104,7 @@ async function serve(house: FakeConsole) {
     const headers = new Headers(incoming.headers as Record<string, string>);
     const address = origin + url.pathname.slice('/console/api'.length) + url.search;
     const request = new Request(address, { method: incoming.method!, headers, body, duplex: 'half' } as RequestInit);
-    return api.fetch(request, { origin, address: '127.0.0.1' });
+    return api.fetch(request, { origin, address: '127.0.0.1', exchange: { request: noFields } });
   }
   async function page({ pathname }: URL, incoming: IncomingMessage): Promise<Response> {
     const path = pathname.replace(/^\/console\/?/, '');

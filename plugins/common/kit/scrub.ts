@@ -12,6 +12,9 @@ export const keyPatterns: readonly RegExp[] = [
   /\b(?:sk|pk|rk|gsk)[-_][A-Za-z0-9*_-]{6,}/g,
   /\b(?!(?:req|msg|resp|gen|call|toolu|file|run)[-_])[a-z]{2,6}[-_](?=[\w-]{0,99}\d)(?=[\w-]{0,99}[A-Z])[\w-]{24,}/g,
   /\bAIza[A-Za-z0-9*_-]{8,}/g,
+  // Access tokens of Google, and signed ones of others.
+  /\bya29\.[\w*.-]{6,2048}/g,
+  /\beyJ[\w-]{8,4096}(?:\.[\w-]{2,4096}){1,2}/g,
   // https://api.slack.com/authentication/token-types
   /\bxapp-\d-[A-Za-z0-9-]{8,512}|\bxox[a-z](?:\.xox[a-z])?-[A-Za-z0-9.-]{8,512}/g,
   /\bBearer\s+[A-Za-z0-9*._~+/=-]{8,}/gi,

@@ -3,7 +3,8 @@ import type { Role } from '../../../plugins/console/actor.ts';
 import { createApi } from '../../../plugins/console/api/index.ts';
 import type { FakeConsole } from './fake-console.ts';
 
-const noFields = { query: new URLSearchParams(), body: new Uint8Array() };
+/** For the API alone: of its exchange, only these are read there. */
+export const noFields = { query: new URLSearchParams(), body: new Uint8Array() };
 const environment = { origin: 'http://gateway.test', address: '203.0.113.7', exchange: { request: noFields } };
 
 export type Who = 'nobody' | 'token' | Role;

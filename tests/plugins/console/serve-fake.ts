@@ -9,6 +9,7 @@ import { Readable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import type { Role } from '../../../plugins/console/actor.ts';
 import { createApi } from '../../../plugins/console/api/index.ts';
+import { noFields } from './caller.ts';
 import { fakeConsole } from './fake-console.ts';
 import { addRequest, chance } from './fakes/world.ts';
 
@@ -45,7 +46,11 @@ const server = createServer(async (incoming, outgoing) => {
     body,
     duplex: 'half',
   } as RequestInit);
-  const answer = await api.fetch(request, { origin: headers.get('origin') ?? origin, address: '127.0.0.1' });
+  const answer = await api.fetch(request, {
+    origin: headers.get('origin') ?? origin,
+    address: '127.0.0.1',
+    exchange: { request: noFields },
+  });
   outgoing.writeHead(answer.status, Object.fromEntries(answer.headers));
   if (answer.body === null) outgoing.end();
   else Readable.fromWeb(answer.body as never).pipe(outgoing);

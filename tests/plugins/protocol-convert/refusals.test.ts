@@ -192,6 +192,7 @@ test('what a client must not learn is masked, and JSON stays JSON', () => {
     'sk-ant-api03-xyz_XYZ',
     'sk-ab***yz',
     'AIzaSyA1234567890abcdefg',
+    'ya29.a0AfB_byC1234567890',
     'xai-' + 'aB3'.repeat(12),
     'org-H9rGLigVW0aTEjgfHIg3Ircj',
     'org-a1',
