@@ -45,7 +45,7 @@ export class Outage {
     return this.#since === undefined ? undefined : this.#options.clock.monotonic() - this.#since;
   }
 
-  /** The error belongs to this outage: whoever logs it, no line of its own is written. */
+  /** The error belongs to this outage: it has no log line of its own. */
   mark<E>(error: E): E {
     if (error instanceof Error && outageOf(error) === undefined) causes.set(error, this);
     return error;
@@ -67,7 +67,7 @@ export class Outage {
     this.#writtenAt = now;
     this.#isWritten = true;
     const so = begins ? {} : { failures: this.#failures, seconds: Math.round((now - this.#since) / 1_000) };
-    // The member `outage` keeps this line from being taken for one of those that the outage is told by.
+    // The member `outage` marks this line as the outage's own, so that it is not suppressed.
     log.error({ error, outage: true, ...fields, ...so }, began);
   }
 

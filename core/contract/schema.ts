@@ -119,7 +119,7 @@ export const listenAddress = (example: string) =>
     return z.NEVER;
   });
 
-/** What to say of an address whose end could be meant otherwise, by the name of its setting. */
+/** The warning for an address with an ambiguous end, by the name of its setting. */
 export function listenRemarks(setting: string, { host, port, isUnclear }: ListenAddress): string[] {
   if (isUnclear !== true) return [];
   return [`${setting}: ${host}:${port} is read as the address ${host} and the port ${port}: write [${host}]:${port}`];

@@ -38,7 +38,7 @@ function isFull(code: string): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
-/** The free share of the file system; undefined: it cannot be told. */
+/** The free share of the file system; undefined: unknown. */
 export function freeShareOf(directory: string): number | undefined {
   try {
     const { bavail, blocks } = statfsSync(directory);

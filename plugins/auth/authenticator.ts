@@ -87,7 +87,7 @@ export class Authenticator {
   readonly #cachedIds: LRUCache<string, CachedKey>;
   /** Hash to the monotonic time until which it counts as no key. A separate cache, so that guesses do not evict keys. */
   readonly #unknownHashes = new LRUCache<string, number>({ max: maxUnknown });
-  /** Fingerprints of cached keys whose accounts have changed since they were read. */
+  /** Fingerprints of cached keys that were read before their account changed. */
   readonly #changed = new Set<string>();
   readonly #loads = new Map<string, Promise<CachedKey | undefined>>();
   /** Counts announcements: a row that was loaded during one may be stale, and is not cached. */
@@ -275,7 +275,7 @@ export class Authenticator {
     this.#unknownHashes.delete(hash);
   }
 
-  /** Reads some keys again whose accounts have changed; undefined: there are none. */
+  /** Reads some keys of changed accounts again; undefined: there are none. */
   readChanged(): Promise<void> | undefined {
     if (this.#changed.size === 0 || !this.#dependencies.database.healthy()) return undefined;
     const names = [...this.#changed].slice(0, rereadAtOnce);

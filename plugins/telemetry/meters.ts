@@ -138,7 +138,7 @@ function observeRuntime(meter: Meter, host: Host): void {
   observeOwnWork(meter, host);
 }
 
-/** What needs no database, so that it is told while that is away. */
+/** What needs no database, so that it is reported while the database is away. */
 function observeOwnWork(meter: Meter, host: Host): void {
   const gauge = (name: string, description: string, unit?: string) =>
     meter.createObservableGauge(`gateway.${name}`, { description, ...(unit && { unit }) });

@@ -1,4 +1,4 @@
-/** Entries of directories whose change can change what is read at a path: the file, and each symbolic link on the way to it. */
+/** Directory entries that decide what is read at a path: the file, and each symbolic link on the way to it. */
 import { lstatSync, readlinkSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, parse, resolve, sep } from 'node:path';
 

@@ -5,7 +5,7 @@ import { clocksDifferMs } from '../grants/term-rows.ts';
 import type { CallPlan } from '../grants/terms.ts';
 import type { CachedBalance } from './cached-balance.ts';
 
-/** A check whose result is already due is repeated after this long, and one that failed after the second. */
+/** The pause after a check with something still due, and after a failed one. */
 const repeatMs = 1_000;
 const retryMs = 5_000;
 
