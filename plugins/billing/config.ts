@@ -1,23 +1,19 @@
 /** The settings of `billing`. */
 import type { Notice } from '../../core/contract/contract.ts';
-import { renamed, renamedNotices } from '../../core/contract/renamed.ts';
 import { count, size, z } from '../../core/contract/schema.ts';
 import type { HoldRules } from './reservations/call-terms.ts';
 
-const holdSchema = renamed(
-  z.strictObject({
-    output_tokens: count()
-      .default(4096)
-      .describe('Output tokens that a hold covers at most; a longer answer extends it by as many.'),
-    non_streaming: z
-      .enum(['estimate', 'max'])
-      .default('estimate')
-      .describe(
-        'What is set aside for an answer that is not streamed: output_tokens (estimate; it may cost more than the balance), or all that it can cost (max).',
-      ),
-  }),
-  { whole_answers: { to: 'non_streaming', values: { step: 'estimate', bound: 'max' } } },
-);
+const holdSchema = z.strictObject({
+  output_tokens: count()
+    .default(4096)
+    .describe('Output tokens that a hold covers at most; a longer answer extends it by as many.'),
+  non_streaming: z
+    .enum(['estimate', 'max'])
+    .default('estimate')
+    .describe(
+      'What is set aside for an answer that is not streamed: output_tokens (estimate; it may cost more than the balance), or all that it can cost (max).',
+    ),
+});
 
 export const configSchema = z.strictObject({
   hold: holdSchema.prefault({}).describe('How much is set aside for a call before it is sent.'),
@@ -69,6 +65,5 @@ export function noticesOf(config: Config, isShared: boolean): Notice[] {
     ],
     [accounts === 0, 'billing.accounts is 0: every call is refused'],
   ];
-  const warnings = odd.flatMap(([isOdd, text]) => (isOdd ? [{ level: 'warning', text } as const] : []));
-  return [...renamedNotices('billing', config), ...warnings];
+  return odd.flatMap(([isOdd, text]) => (isOdd ? [{ level: 'warning', text } as const] : []));
 }

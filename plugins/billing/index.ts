@@ -292,7 +292,7 @@ function startHold(exchange: Exchange, services: CallServices): undefined | Prom
   const { cap } = exchange.get(caller);
   const take = (asked: Terms) =>
     cap === undefined ? reservations.create(asked) : holdWithin(caps, cap, asked, reservations);
-  const others = otherTerms(exchange, rules, at, host.find(multipliers));
+  const others = otherTerms(exchange, rules, at);
   const taken = others === undefined ? take(terms) : takeForAll(take, { ...terms, others }, exchange.get(instead));
   if (taken instanceof Promise) return taken.then((hold) => settleAtEnd(exchange, services, hold));
   settleAtEnd(exchange, services, taken);

@@ -1,6 +1,5 @@
 /** Settings of models: owner, targets, sizes and price. */
 
-import { renamed } from '../../core/contract/renamed.ts';
 import { count, durationOrOff, z } from '../../core/contract/schema.ts';
 import { headersSchema } from '../common/domain/headers-schema.ts';
 import { type ModelKind, modelKinds } from '../common/domain/models.ts';
@@ -132,9 +131,7 @@ const settings = z.strictObject({
   aliases: z.array(modelId).max(100).prefault([]).describe('Other ids that mean this model; they are not listed.'),
 });
 
-const modelSchema = renamed(settings, {
-  choose: { to: 'strategy', values: { listed: 'ordered', fastest: 'fastest' } },
-}).superRefine((model, context) => {
+const modelSchema = settings.superRefine((model, context) => {
   const { price } = model;
   if (price === undefined) return;
   const missing = missingClasses(price, model.kind);

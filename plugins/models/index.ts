@@ -8,7 +8,6 @@ import {
   type PluginInstance,
 } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
-import { renamedNotices } from '../../core/contract/renamed.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { priceQueries } from '../common/domain/admin/prices.ts';
@@ -79,7 +78,6 @@ export default definePlugin<ModelsConfig>({
         instance.handle = resolveModel(offered, host);
       },
       notices: () => [
-        ...renamedNotices('models', config),
         ...catalogNotices(config, known),
         ...targetNotices(config, host),
         ...planNotices(config, host.find(plans)?.list() ?? []),

@@ -8,7 +8,6 @@ import {
   type PluginInstance,
 } from '../../core/contract/contract.ts';
 import { didYouMean } from '../../core/contract/near-names.ts';
-import { renamedNotices } from '../../core/contract/renamed.ts';
 import { z } from '../../core/contract/schema.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { ledger } from '../common/domain/ledger.ts';
@@ -53,7 +52,6 @@ export default definePlugin<Settings>({
   sets: [plan],
 
   setup(host: Host, settings: Settings) {
-    let written = settings;
     let current = offersOf(settings);
     host.provide(plans, {
       get default() {
@@ -67,7 +65,6 @@ export default definePlugin<Settings>({
 
     const instance: PluginInstance<Settings> = {
       notices: () => [
-        ...renamedNotices('plans', written),
         ...[current.fallback].filter(isSold).map(unpaid),
         ...doubtful([...current.byName.values()]),
         ...withoutEffect(host, [...current.byName.values()]),
@@ -78,7 +75,6 @@ export default definePlugin<Settings>({
       prepare(changed) {
         const offers = offersOf(changed);
         return () => {
-          written = changed;
           current = offers;
           instance.handle = planHandler(offers, host);
         };

@@ -1,5 +1,4 @@
 /** A plan's offer, as configured and as other plugins see it. */
-import { renamed } from '../../core/contract/renamed.ts';
 import { count, duration, z } from '../../core/contract/schema.ts';
 import { ratio, usd } from '../common/domain/money-schema.ts';
 import type { PlanOffer, PlanTerms } from '../common/domain/plans.ts';
@@ -20,7 +19,7 @@ const limits = z
 const windowLengths = ['5h', 'day', 'week', 'month'] as const;
 const grantPeriods = ['day', 'week', 'month'] as const;
 
-const offer = z.strictObject({
+export const offerSchema = z.strictObject({
   price: usd().prefault(0).describe('USD for the plan, taken from the balance when it is bought.'),
   limits: limits.describe('Rate limits of an account on this plan; an absent one is not limited.'),
   models: z.array(z.string().min(1)).optional().describe('Models that the plan allows; without it all.'),
@@ -51,8 +50,6 @@ const offer = z.strictObject({
       'Whether it is bought again at its end while the balance covers its price; else the default plan follows.',
     ),
 });
-
-export const offerSchema = renamed(offer, { lasts: 'duration' });
 
 export type OfferConfig = z.output<typeof offerSchema>;
 

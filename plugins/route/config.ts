@@ -1,7 +1,6 @@
 /** The settings of `route`. */
 
 import type { Host } from '../../core/contract/contract.ts';
-import { renamed } from '../../core/contract/renamed.ts';
 import { duration, durationOrOff, z } from '../../core/contract/schema.ts';
 import type { Providers } from '../common/domain/upstreams.ts';
 import type { Sessions } from './affinity.ts';
@@ -76,7 +75,7 @@ const hedgeSchema = z.strictObject({
     ),
 });
 
-const settings = z.strictObject({
+export const routeSchema = z.strictObject({
   attempts: z
     .int()
     .min(1)
@@ -84,14 +83,13 @@ const settings = z.strictObject({
     .default(3)
     .describe('Most upstream attempts for one request, the first included; at most 8.'),
   retry_ambiguous: z
-    .union([z.enum(['pure', 'never', 'always']), z.boolean()])
-    .transform((given) => (given === true ? 'always' : given === false ? 'never' : given))
+    .enum(['pure', 'never', 'always'])
     .default('pure')
     .describe(
       'What follows an attempt that broke off without an answer and may have run (408, 500, 502, 504, a reset, silence). ' +
         'pure: another target, or once more the same one where there is no other, if the call has no effect beside its answer, ' +
         'within `absorb`; always: for every call; never: the error. The client pays for one attempt at most; what the others ' +
-        'may have cost is booked as absorbed. true and false are former names of always and never.',
+        'may have cost is booked as absorbed.',
     ),
   absorb: z
     .number()
@@ -128,12 +126,6 @@ const settings = z.strictObject({
     })
     .prefault({})
     .describe('How long a key is not used after an upstream has refused it.'),
-});
-
-export const routeSchema = renamed(settings, {
-  retry_unknown: 'retry_ambiguous',
-  choose: { to: 'strategy', values: { listed: 'ordered', fastest: 'fastest' } },
-  rest: 'cooldown',
 });
 
 export type RouteConfig = z.output<typeof routeSchema>;

@@ -1,7 +1,6 @@
 /** Routing: chooses a target, and tries the next one while nothing can have been executed or sent to the client. */
 import { definePlugin } from '../../core/contract/contract.ts';
 import { reloadable } from '../../core/contract/reloadable.ts';
-import { renamedNotices } from '../../core/contract/renamed.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { upstreamHealth } from '../common/domain/admin/upstreams.ts';
 import { attempts, call, conversation, pinned, spendGuard } from '../common/domain/calls.ts';
@@ -54,7 +53,6 @@ export default definePlugin<RouteConfig>({
       applies: (endpoint) => endpoint.deferred !== true && (endpoint.setsOnOpen?.includes(call) ?? false),
       handle: (exchange, next) => new RoutingSession(exchange, tools, settings).run(next),
     }));
-    instance.notices = () => renamedNotices('route', current);
     const { prepare } = instance;
     instance.prepare = async (changed) => {
       const applyConfig = await prepare!(changed);

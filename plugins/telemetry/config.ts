@@ -1,6 +1,5 @@
 /** What an operator may set about metrics and traces. */
 
-import { renamed } from '../../core/contract/renamed.ts';
 import { duration, listenAddress, z } from '../../core/contract/schema.ts';
 
 const address = z.union([
@@ -8,7 +7,7 @@ const address = z.union([
   listenAddress('0.0.0.0:9464').transform(({ host = '127.0.0.1', ...place }) => ({ host, ...place })),
 ]);
 
-const settings = z.strictObject({
+export const telemetrySchema = z.strictObject({
   listen: address
     .prefault('')
     .describe(
@@ -47,7 +46,5 @@ const settings = z.strictObject({
     .describe('How spans name the account and the key of a request: as they are, as a digest, or not at all.'),
   propagate: z.boolean().default(true).describe('Send the trace to upstreams (traceparent), for traced requests.'),
 });
-
-export const telemetrySchema = renamed(settings, { pass_on: 'propagate' });
 
 export type TelemetryConfig = z.output<typeof telemetrySchema>;

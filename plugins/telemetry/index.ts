@@ -1,7 +1,6 @@
 /** Telemetry: metrics for Prometheus on a listener of their own, metrics and traces to an OpenTelemetry collector. */
 import { definePlugin } from '../../core/contract/contract.ts';
 import { regularWorks } from '../../core/contract/outage.ts';
-import { renamedNotices } from '../../core/contract/renamed.ts';
 import { listenRemarks } from '../../core/contract/schema.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { socketStatistics } from '../common/domain/admin/sockets.ts';
@@ -24,12 +23,10 @@ export default definePlugin<TelemetryConfig>({
 
   async setup(host, config) {
     const { listen, otlp } = config;
-    const notices = () => [
-      ...renamedNotices('telemetry', config),
-      ...(listen === undefined ? [] : listenRemarks('telemetry.listen', listen)).map(
+    const notices = () =>
+      (listen === undefined ? [] : listenRemarks('telemetry.listen', listen)).map(
         (text) => ({ level: 'warning', text }) as const,
-      ),
-    ];
+      );
     if (host.mode !== 'serve' || (listen === undefined && otlp.endpoint === '')) return { notices };
     // OpenTelemetry's packages are large, and most gateways start without them.
     const { openTelemetry } = await import('./open.ts');

@@ -30,9 +30,9 @@ test('a ratio is the exact product of its factors in any order; an absent factor
 
 test('the multiplier plugin states the factor of a plan; without it the plan does', () => {
   const offered = { terms: (name: string) => terms(name, name === 'saver' ? parseRatio('1.6') : undefined) };
-  const stated = { of: (plan: string, model: string) => parseRatio(plan === 'saver' && model === 'm' ? '3' : '2') };
+  const stated = { of: (plan: string) => parseRatio(plan === 'saver' ? '3' : '2') };
   const of = (multipliers: typeof stated | undefined, plans: typeof offered | undefined, name: string) => {
-    const found = planRatio({ multipliers, plans }, name, 'm');
+    const found = planRatio({ multipliers, plans }, name);
     return found && formatRatio(found);
   };
   assert.deepEqual(

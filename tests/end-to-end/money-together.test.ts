@@ -27,7 +27,7 @@ before(async () => {
         multiplier: '1.2',
       },
     },
-    more: { route: { retry_ambiguous: true, attempts: 2 }, billing: { hold: { output_tokens: 50 } } },
+    more: { route: { retry_ambiguous: 'always', attempts: 2 }, billing: { hold: { output_tokens: 50 } } },
   });
 });
 after(() => house.stop());

@@ -108,7 +108,7 @@ function beyondHold(model: Model, terms: OverdraftTerms, plan: PlanTerms): Money
     .filter(({ until }) => until > at)
     .flatMap((version) => version.all().flatMap(({ price }) => classes.map((name) => unitPrice(price, name))))
     .reduce((left, right) => (left > right ? left : right), 0n);
-  const ofPlan = planRatio({ multipliers, plans: { terms: () => plan } }, plan.name, model.id);
+  const ofPlan = planRatio({ multipliers, plans: { terms: () => plan } }, plan.name);
   const ratio = ratioOf({ plan: ofPlan, model: model.multiplier });
   return cost({ output: Math.max(0, longest - stepTokens) }, { output }, ratio);
 }

@@ -6,7 +6,7 @@ import { type Call, call, vendorBatch, vendorBatchService } from '../../common/d
 import { instead, type Model, model } from '../../common/domain/models.ts';
 import { oneTool, type PieceBounds } from '../../common/domain/money.ts';
 import { plan } from '../../common/domain/plans.ts';
-import { type Multipliers, planRatioOfCall, ratioOf } from '../../common/domain/price-ratio.ts';
+import { planRatioOfCall, ratioOf } from '../../common/domain/price-ratio.ts';
 import { type PriceContext, versionAt } from '../../common/domain/prices.ts';
 import { maxCount } from '../../common/domain/usage.ts';
 import type { CallPlan } from '../grants/terms.ts';
@@ -58,20 +58,11 @@ export function termsOf(
 }
 
 /** The terms of the other models that may serve the call; undefined: there are none. */
-export function otherTerms(
-  exchange: Exchange,
-  rules: HoldRules,
-  at: number,
-  ratios: Pick<Multipliers, 'of'> | undefined,
-): Terms[] | undefined {
-  const terms = exchange.find(plan);
+export function otherTerms(exchange: Exchange, rules: HoldRules, at: number): Terms[] | undefined {
   return exchange
     .find(instead)
     ?.all()
-    .map((entry) => {
-      const ratio = ratios?.of === undefined ? planRatioOfCall(exchange) : ratios.of(terms?.name ?? '', entry.id);
-      return termsOf(exchange, rules, at, entry, ratio);
-    });
+    .map((entry) => termsOf(exchange, rules, at, entry));
 }
 
 /** The plan was set when the call arrived, and may have ended while the call waited. */

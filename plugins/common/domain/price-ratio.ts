@@ -15,15 +15,15 @@ export function ratioOf(terms: RatioTerms): Ratio {
   return timesRatio(timesRatio(terms.plan ?? one, terms.model ?? one), terms.account ?? one);
 }
 
-/** The plan's factor for a call, where it depends on the model too; set by the multiplier plugin. */
+/** The plan's factor for a call, with the default where the plan states none; set by the multiplier plugin. */
 export const priceRatio = defineContextKey<Ratio>('price ratio');
 
-/** The plans' factors, where they depend on the model too; provided by the multiplier plugin. */
+/** The plans' factors, with a default for those that state none; provided by the multiplier plugin. */
 export interface Multipliers {
-  /** The lowest factor of any plan for this model. */
-  lowest(modelId: string): Ratio;
+  /** The lowest factor of any plan. */
+  lowest(): Ratio;
   /** The factor for accounts on this plan. */
-  of?(plan: string, modelId: string): Ratio;
+  of?(plan: string): Ratio;
 }
 
 export const multipliers = defineService<Multipliers>('multipliers');
@@ -39,13 +39,9 @@ export function planRatioOfCall(exchange: Exchange): Ratio | undefined {
   return exchange.find(priceRatio) ?? exchange.find(plan)?.multiplier;
 }
 
-/** The factor for this model of the plan with this name. */
-export function planRatio(
-  { multipliers, plans }: RatioSources<Pick<Plans, 'terms'>>,
-  name: string,
-  modelId: string,
-): Ratio | undefined {
-  return multipliers?.of?.(name, modelId) ?? plans?.terms(name).multiplier;
+/** The factor of the plan with this name. */
+export function planRatio({ multipliers, plans }: RatioSources<Pick<Plans, 'terms'>>, name: string): Ratio | undefined {
+  return multipliers?.of?.(name) ?? plans?.terms(name).multiplier;
 }
 
 /** A model as the check for the lowest ratio sees it. */
@@ -66,7 +62,7 @@ export function lowestRatio(
   const ofPlans = (plans?.list() ?? [])
     .filter((terms) => allowsModel(terms, model))
     .map(({ multiplier }) => multiplier ?? one);
-  return ratioOf({ plan: multipliers?.lowest(model.id) ?? lowest(ofPlans), model: model.multiplier });
+  return ratioOf({ plan: multipliers?.lowest() ?? lowest(ofPlans), model: model.multiplier });
 }
 
 /** The lowest of some ratios; undefined: there is none. */

@@ -393,7 +393,7 @@ test('a quote is the formula’s text', async () => {
 test('an example is charged by the prices that are sent, with the ratio of the default plan and of the model', async () => {
   const ask = caller(fakeConsole(), 'auditor');
   const price = { input: '2.50', output: '10', above: { '200k': { input: '5' } }, service: { flex: '0.5' } };
-  const body = { model: 'not-yet', price, cost: { input: '1' }, multiplier: '2', usage: { input: 300_000 } };
+  const body = { price, cost: { input: '1' }, multiplier: '2', usage: { input: 300_000 } };
   const answer = (await ask('POST /admin/prices/example', { ...body, service: 'flex' })).json;
   // 300,000 × (5 × 0.5) / 1M × 2
   assert.deepEqual([answer.cost, answer.ownCost, answer.ratio, answer.tier], ['1.50', '0.30', '2', '>200k + flex']);

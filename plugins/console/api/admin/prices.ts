@@ -80,7 +80,6 @@ const example = route(
   {
     body: takes(
       z.strictObject({
-        model: z.string().min(1).max(200).describe('Its id, which need not be configured yet.'),
         price: written,
         cost: written.optional().describe('What the operator pays, written like a price.'),
         multiplier: z.string().max(20).optional().describe('Ratio of the model; default: 1.'),
@@ -117,12 +116,12 @@ export function priceRoutes(services: ConsoleServices) {
     .read(quote, ({ json: { model, usage, ratio } }) => {
       const prices = need(services, priceQueries);
       knownModel(services, model);
-      const used = checkedRatio(ratio) ?? formatRatio(usualRatio(services, model) ?? one);
+      const used = checkedRatio(ratio) ?? formatRatio(usualRatio(services) ?? one);
       const { cost, ownCost, formula } = prices.quote(model, countsOf(usage), used);
       return { cost: usdText(cost), ownCost: usdOrNull(ownCost), ratio: used, formula };
     })
-    .read(example, ({ json: { model, price, cost: own, multiplier, usage, service } }) => {
-      const ratio = formatRatio(usualRatio(services, model) ?? one);
+    .read(example, ({ json: { price, cost: own, multiplier, usage, service } }) => {
+      const ratio = formatRatio(usualRatio(services) ?? one);
       const question = { price, cost: own, multiplier, ratio, usage: countsOf(usage), service };
       const { cost, ownCost, ...rest } = need(services, priceQueries).example(question);
       return { cost: usdText(cost), ownCost: usdOrNull(ownCost), ...rest };
@@ -142,16 +141,16 @@ function knownModel(services: ConsoleServices, id: string): PricedModel {
 }
 
 /** What accounts on the default plan pay, without the model's own ratio where a plugin knows better. */
-function usualRatio(services: ConsoleServices, modelId: string): Ratio | undefined {
+function usualRatio(services: ConsoleServices): Ratio | undefined {
   const offers = services.find(plans);
   if (offers === undefined) return undefined;
-  return planRatio({ multipliers: services.find(multipliers), plans: offers }, offers.default, modelId);
+  return planRatio({ multipliers: services.find(multipliers), plans: offers }, offers.default);
 }
 
 /** What they are charged by: the model's own ratio counts too. */
-function wholeRatio(services: ConsoleServices, { id, multiplier }: PricedModel): Ratio {
+function wholeRatio(services: ConsoleServices, { multiplier }: PricedModel): Ratio {
   return ratioOf({
-    plan: usualRatio(services, id),
+    plan: usualRatio(services),
     model: multiplier === undefined ? undefined : parseRatio(multiplier),
   });
 }

@@ -93,10 +93,10 @@ async function buyerOf(services: ConsoleServices, c: RequestContext): Promise<Bu
 export function ratioFor(
   services: ConsoleServices,
   { plan, multiplier }: Buyer,
-  entry: Pick<Model, 'id' | 'multiplier'>,
+  entry: Pick<Model, 'multiplier'>,
 ): Ratio {
   const sources = { multipliers: services.find(multipliers), plans: services.find(plans) };
-  const ofPlan = plan === undefined ? undefined : planRatio(sources, plan, entry.id);
+  const ofPlan = plan === undefined ? undefined : planRatio(sources, plan);
   return ratioOf({ plan: ofPlan, model: entry.multiplier, account: multiplier });
 }
 

@@ -29,11 +29,10 @@ function usualCount(name: string): number {
 
 interface ExampleProps {
   readonly at: Path;
-  readonly name: string;
   readonly kind: ModelKind;
 }
 
-export function Example({ at, name, kind }: ExampleProps) {
+export function Example({ at, kind }: ExampleProps) {
   const { t } = useTranslation();
   const { layers } = useForms();
   const nameOf = useClassName();
@@ -46,7 +45,6 @@ export function Example({ at, name, kind }: ExampleProps) {
   const classes = usualClasses[kind].filter((one) => written.length === 0 || written.includes(one));
   const countOf = (one: string) => counts.get(one) ?? usualCount(one);
   const asked = {
-    model: name,
     price,
     cost: wholeAt(layers, [...at, 'cost']),
     ...(typeof multiplier === 'string' ? { multiplier } : {}),

@@ -76,7 +76,7 @@ function Model({ name }: { readonly name: string }) {
           usual="1"
         />
       </SimpleGrid>
-      <Example at={at} name={name} kind={kind} />
+      <Example at={at} kind={kind} />
       <PriceSheet at={[...at, 'cost']} kind={kind} legend={t('operator.config.forms.cost')} />
     </Stack>
   );
