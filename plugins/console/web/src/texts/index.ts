@@ -1,10 +1,10 @@
 /**
- * The language of the pages, and its texts. A language is a folder with
- * `index.ts` and `operator.ts`, named by its ISO 639-1 code: nothing else lists it. English is always there, others load when they are chosen.
+ * The language of the pages, and its texts. English is TypeScript, which gives the keys their types, and always there. Any other language is a
+ * folder with `client.json` and `operator.json` for i18next, named by its ISO 639-1 code: nothing else lists it, and it loads when it is chosen.
  */
 import i18next from 'i18next';
 import { initReactI18next } from 'react-i18next';
-import en, { type English } from './en.ts';
+import en, { type English } from './en/index.ts';
 
 declare module 'i18next' {
   interface CustomTypeOptions {
@@ -13,15 +13,14 @@ declare module 'i18next' {
   }
 }
 
-type Load = () => Promise<{ readonly default: object }>;
-const others: Record<string, Load> = import.meta.glob<{ readonly default: object }>('./??/index.ts');
-const forOperators: Record<string, Load> = import.meta.glob<{ readonly default: object }>('./??/operator.ts');
+const forAll = import.meta.glob<object>('./??/client.json', { import: 'default' });
+const forOperators = import.meta.glob<object>(['./??/operator.json', './en/operator.ts'], { import: 'default' });
 
 export type Language = string;
 /** Codes, English first. */
 export const languages: readonly Language[] = [
   'en',
-  ...Object.keys(others).map((file) => file.slice('./'.length, -'/index.ts'.length)),
+  ...Object.keys(forAll).map((file) => file.slice('./'.length, -'/client.json'.length)),
 ];
 /** The name of a language in that language. */
 export const languageName = (code: Language): string =>
@@ -56,18 +55,12 @@ export async function speakToOperators(): Promise<void> {
 }
 
 async function load(language: Language): Promise<void> {
-  const wanted = [
-    ...(i18next.hasResourceBundle(language, 'translation') ? [] : [others[`./${language}/index.ts`]]),
-    ...(withOperator && !i18next.exists('operator.nav.monitor', { lng: language, fallbackLng: false })
-      ? [forOperators[`./${language}/operator.ts`]]
-      : []),
-  ];
-  const [first, second] = await Promise.all(wanted.map((file) => file?.()));
-  for (const part of [first, second]) {
-    if (part === undefined) continue;
-    const texts = 'nav' in part.default ? { operator: part.default } : part.default;
-    i18next.addResourceBundle(language, 'translation', texts, true);
-  }
+  const all = i18next.hasResourceBundle(language, 'translation') ? undefined : forAll[`./${language}/client.json`];
+  const loaded = !withOperator || i18next.exists('operator.nav.monitor', { lng: language, fallbackLng: false });
+  const file = `./${language}/operator.${language === 'en' ? 'ts' : 'json'}`;
+  const [texts, operator] = await Promise.all([all?.(), loaded ? undefined : forOperators[file]?.()]);
+  if (texts !== undefined) i18next.addResourceBundle(language, 'translation', texts, true);
+  if (operator !== undefined) i18next.addResourceBundle(language, 'translation', { operator }, true);
 }
 
 function kept(): Language | undefined {

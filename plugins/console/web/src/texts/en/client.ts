@@ -119,7 +119,6 @@ export default {
     formula: 'How the cost is made up',
     formulaHint: 'What was used × official price × ratio.',
     noCharge: 'Nothing was charged for this call.',
-    pending: 'The charge is written when the call has ended.',
     refunded: 'Refunded',
     priceVersion: 'Prices of',
     tier: 'Tier',

@@ -109,8 +109,6 @@ export default {
       none: 'none waiting',
       full: 'No place is left: further requests go elsewhere, or are refused.',
     },
-    openRequests: 'Its requests',
-    openErrors: 'Its errors',
     test: {
       open: 'Test a model',
       title: 'Test {{name}}',

@@ -131,7 +131,6 @@ export default {
     title: 'This did not work',
     offline: 'The gateway did not answer. Check your connection and try again.',
     unknown: 'Something unexpected happened. Try again; if it stays, tell the operator the reference {{reference}}.',
-    forbidden: 'Your role does not allow this.',
     notFound: 'There is nothing here',
     notFoundHint: 'The address may be old, or what it named is gone.',
     home: 'Go to the first page',

@@ -1,0 +1,16 @@
+/** English: every text that the pages show. The other languages have the same keys, in this order. */
+import account from './account.ts';
+import client from './client.ts';
+import entry from './entry.ts';
+import type files from './files.ts';
+import type operator from './operator.ts';
+import type playground from './playground.ts';
+import shell from './shell.ts';
+
+/** What the first page needs; texts of the operator, the playground, files and batches come with their pages. */
+const texts = { shell, entry, client: { ...client, ...account } };
+export default texts;
+export type English = typeof texts & {
+  readonly client: typeof playground & typeof files;
+  readonly operator: typeof operator;
+};
