@@ -246,6 +246,10 @@ export interface PluginInstance<Config = unknown> {
   ready?(): boolean;
   /** Stores that this plugin uses by themselves, such as a database: `/readyz` shows them, and fails by `ready` alone. */
   stores?(): Readonly<Record<string, StoreState>>;
+  /** What this plugin refuses for now while all else is served: how that ends, by name. `/readyz` shows it, and does not fail. */
+  refuses?(): Readonly<Record<string, string>>;
+  /** What a person should know before this command runs, in whole sentences; printed on standard error. */
+  beforeCommand?(name: string): readonly string[];
   /** false once only a restart lets this plugin serve again; `/healthz` then fails, so that an orchestrator restarts it. */
   alive?(): boolean;
   /** After every plugin is set up and before the first request. Not run for commands. */

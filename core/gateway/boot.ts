@@ -38,6 +38,8 @@ export interface Gateway {
   notices(): readonly Notice[];
   /** Why several processes cannot serve this gateway together; undefined: they can. */
   singleProcess(): string | undefined;
+  /** What a person should know before a command runs. */
+  beforeCommand(name: string): readonly string[];
   /** A service's value, for tests and commands. */
   find<T>(service: Service<T>): T | undefined;
   readonly inFlight: number;
@@ -78,6 +80,7 @@ export async function boot(path: string, options: BootOptions): Promise<Gateway>
     ],
     notices: () => runtime.notices(),
     singleProcess: () => runtime.plugins.flatMap(({ instance }) => instance.singleProcess?.() ?? [])[0],
+    beforeCommand: (name) => runtime.plugins.flatMap(({ instance }) => instance.beforeCommand?.(name) ?? []),
     find: (service) => runtime.find(service),
     get inFlight() {
       return runtime.inFlight;

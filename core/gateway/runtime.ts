@@ -196,7 +196,7 @@ export class GatewayRuntime {
         this.plugins.filter(({ instance }) => instance.alive?.() === false).map(({ plugin }) => plugin.name),
       notReady: () =>
         this.plugins.filter(({ instance }) => instance.ready?.() === false).map(({ plugin }) => plugin.name),
-      stores: () => Object.assign({}, ...instances.map((instance) => instance.stores?.())),
+      details: () => detailsOf(instances),
     });
     this.#running = { server, bodies, forward };
     for (const instance of instances) await instance.start?.();
@@ -328,4 +328,13 @@ export function regularWork(
       isRunning = false;
     }
   };
+}
+
+/** What `/readyz` shows: of stores and of what is refused, where there is any. */
+function detailsOf(instances: readonly PluginInstance[]): object {
+  const refuses = Object.assign({}, ...instances.map((instance) => instance.refuses?.()));
+  const stores = Object.assign({}, ...instances.map((instance) => instance.stores?.()));
+  return Object.fromEntries(
+    Object.entries({ refuses, stores }).filter(([, members]) => Object.keys(members).length > 0),
+  );
 }

@@ -5,7 +5,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Outcome, PluginInstance } from '../contract/contract.ts';
 import type { DirectAnswer, DirectRequest } from '../contract/direct-request.ts';
 import { GatewayError, toGatewayError } from '../contract/errors.ts';
-import type { StoreState } from '../contract/extensions.ts';
 import type { Clock, Log } from '../contract/host-tools.ts';
 import type { Answer } from '../contract/message.ts';
 import type { Unrouted } from '../contract/public-operation.ts';
@@ -56,7 +55,8 @@ export interface ServerOptions {
   /** Names of plugins that cannot serve at the moment. */
   readonly notReady: () => readonly string[];
   /** The stores of the plugins, by name. */
-  readonly stores: () => Readonly<Record<string, StoreState>>;
+  /** What `/readyz` shows beside its verdict. */
+  readonly details: () => object;
   /** Names of plugins that need a restart to serve again. */
   readonly notAlive: () => readonly string[];
 }
@@ -288,8 +288,7 @@ export class GatewayServer {
     }
     if (path === '/readyz') {
       const waiting = this.#draining ? ['draining'] : this.#options.notReady();
-      const stores = this.#options.stores();
-      const shown = Object.keys(stores).length === 0 ? {} : { stores };
+      const shown = this.#options.details();
       return waiting.length === 0
         ? statusAnswer(200, { status: 'ready', ...shown })
         : statusAnswer(503, { status: 'not ready', waiting, ...shown });

@@ -48,7 +48,10 @@ async function runPluginCommand(words: readonly string[], config: string): Promi
   const gateway = await boot(config, { mode: 'command', log: createLog(process.env['LOG_LEVEL'] ?? 'silent') });
   try {
     const program = newProgram();
-    for (const command of gateway.commands) addPluginCommand(program, command);
+    for (const command of gateway.commands)
+      addPluginCommand(program, command, () => {
+        for (const sentence of gateway.beforeCommand(command.name)) process.stderr.write(`${sentence}\n`);
+      });
     await program.parseAsync(words, { from: 'user' });
   } finally {
     await gateway.stop(0);
@@ -58,6 +61,7 @@ async function runPluginCommand(words: readonly string[], config: string): Promi
 function addPluginCommand(
   program: Command,
   { name, summary, arguments: positional = [], options = {}, run }: PluginCommand,
+  before: () => void,
 ): void {
   const [group, leaf] = name.split(' ') as [string, string | undefined];
   const parent =
@@ -72,6 +76,7 @@ function addPluginCommand(
     command.registeredArguments.forEach((argument, index) => {
       values[argument.name()] = received[index] as string | undefined;
     });
+    before();
     print(await run(values), command.optsWithGlobals()['json'] === true);
   });
 }

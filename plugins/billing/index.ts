@@ -105,8 +105,7 @@ export async function setUpBilling(
   await store.migrate('billing', new URL('./migrations/', import.meta.url));
   const rows = ledgerOf(store, () => host.find(requestSumTable));
   const state: State = { config, rules: rulesOf(config), runtime: undefined };
-  const storage = { store, rows, files };
-  const { ledgerService, authorizationStore, caps, commands, watch } = provideServices(host, state, storage);
+  const { ledgerService, authorizationStore, caps, commands, watch } = provideAll(host, state, { store, rows, files });
   const estimates = new Estimates();
   return {
     applies: (endpoint) => endpoint.handle === undefined || endpoint.deferred === true,
@@ -140,6 +139,7 @@ export async function setUpBilling(
       ...noticesOfOverdraft(host, state.rules, store.shared === true ? nodesOf(config) : 1),
     ],
     ready: () => state.runtime?.reservations.accepting() ?? false,
+    refuses: () => watch?.refuses() ?? {},
     // A fenced process stays so until the journal is read again at a start; running calls end in the drain before.
     alive: () => state.runtime?.reservations.fenced !== true,
     start: async () => {
@@ -174,7 +174,7 @@ interface Storage {
   readonly files: Files;
 }
 
-function provideServices(host: Host, state: State, { store, rows, files }: Storage) {
+function provideAll(host: Host, state: State, { store, rows, files }: Storage) {
   const directory = journalDirectory(host);
   const watch = rows.restores && new RestoreWatch({ host, rows: rows.restores, journal: directory });
   watch?.listen(store);

@@ -47,6 +47,8 @@ export interface OpenedDatabase extends Database {
   patiently<T>(work: (orm: Orm) => Promise<T>): Promise<T>;
   /** Makes the tables of a schema of this or another gateway by these migrations, as far as the program has them. */
   makeTables(schema: string, migrations: readonly { readonly plugin: string }[]): Promise<void>;
+  /** For commands: that the database had no rows of the gateway, as a sentence. */
+  readonly emptiness: string | undefined;
   /** Who else uses the database: a gateway that runs on it. */
   userBeside(): Promise<string | undefined>;
   close(): Promise<void>;
@@ -63,8 +65,9 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
   const reader = source.reader ?? source.connection;
   const changes = new Changes({ orm, reader: reader.orm, schema, channel, clock: host.clock, log: host.log });
   const tools = tableTools(source.options, schema, waiting);
+  let emptiness: string | undefined;
   try {
-    if (source.shared && options.mayBeEmpty !== true) await waiting.run(() => refuseEmpty(host, orm, source.name));
+    emptiness = await waiting.run(() => emptinessOf(host, orm, source, options.mayBeEmpty === true));
     await waiting.run(() => prepareSchema(orm, schema));
     await tools.migrate('storage', new URL('./migrations/', import.meta.url));
     await waiting.run(() => changes.begin());
@@ -81,22 +84,22 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
   const notify = () => changes.wake();
   const listener = new Listener({ driver: source.options, channel, onNotice: poll, notify, log: host.log, outage });
   host.every(pollIntervalMs, 'poll for changes', regularPoll(host.clock, { changes, health, listener }));
-  const { notifier: bell } = options;
-  bell?.subscribe(channel, poll);
+  options.notifier?.subscribe(channel, poll);
   host.every(listenIntervalMs, 'listen to changes', () => listener.listen());
   host.every(pruneIntervalMs, 'prune changes', () => changes.prune());
   return {
     orm,
     schema,
     ...tools,
+    emptiness,
     userBeside: () => source.userBeside(),
     announce: async (topic, subject) => {
       await changes.announce(topic, subject);
-      bell?.publish(channel);
+      options.notifier?.publish(channel);
     },
     change: async (topic, subject, work) => {
       const result = await changes.change(topic, subject, work);
-      bell?.publish(channel);
+      options.notifier?.publish(channel);
       return result;
     },
     onChange: (topic, listener) => changes.onChange(topic, listener),
@@ -117,13 +120,24 @@ function outageOfDatabase({ clock, log }: Host): Outage {
   return new Outage({ clock, log, began, over, fields: { store: 'database' } });
 }
 
-/** Somebody may only have set the address of a server: accounts and balances would seem to be gone. */
-async function refuseEmpty(host: Host, orm: Orm, name: string): Promise<void> {
-  if (host.mode !== 'serve' || !existsSync(join(host.directory, 'postgres', 'PG_VERSION'))) return;
-  if ((await filledTable(orm, host.schema)) !== undefined) return;
-  throw new Error(
-    `The database ${name} has no rows of this gateway, but ${host.directory} holds an embedded database. Bring it there: run "gateway storage export FILE" with storage.database (DATABASE_URL) as before, then "gateway storage import FILE" as it is now. To begin with nothing, set storage.start_empty: true.`,
-  );
+/** What a person should know before a command: it may have been given another address or directory than the gateway. Throws at a start. */
+async function emptinessOf(host: Host, orm: Orm, source: Source, mayBe: boolean): Promise<string | undefined> {
+  const { directory, gateway, schema } = host;
+  const { name, shared } = source;
+  const hasEmbedded = shared && existsSync(join(directory, 'postgres', 'PG_VERSION'));
+  // Of a start: somebody may only have set the address of a server, and accounts and balances would seem to be gone.
+  if (host.mode !== 'command' && (mayBe || !hasEmbedded)) return undefined;
+  if ((await filledTable(orm, schema)) !== undefined) return undefined;
+  if (host.mode !== 'command')
+    throw new Error(
+      `The database ${name} has no rows of this gateway, but ${directory} holds an embedded database. Bring it there: run "gateway storage export FILE" with storage.database (DATABASE_URL) as before, then "gateway storage import FILE" as it is now. To begin with nothing, set storage.start_empty: true.`,
+    );
+  const sentence = `The database ${name} has no rows of the gateway "${gateway}" (schema ${schema})`;
+  if (hasEmbedded)
+    return `${sentence}; the embedded database in ${directory} is not used, since storage.database (DATABASE_URL) names this one.`;
+  if (existsSync(join(directory, 'journal', schema)))
+    return `${sentence}, although ${directory} has a journal of it: check storage.database (DATABASE_URL) and DATA_DIR.`;
+  return `${sentence} yet.`;
 }
 
 type TableTools = Pick<OpenedDatabase, 'patiently' | 'migrate' | 'makeTables'>;

@@ -94,6 +94,9 @@ export default definePlugin({
     if (shared !== undefined) host.provide(counters, shared);
     return {
       commands: [...commandsOf(opened), ...transferCommands(host, opened)],
+      // Those that make tables and fill them begin with none.
+      beforeCommand: (name) =>
+        opened.emptiness === undefined || ['migrate', 'storage import'].includes(name) ? [] : [opened.emptiness],
       ready: () => opened.healthy() || (opened.awayMs?.() ?? 0) < (opened.bridgeMs ?? 0),
       stores: () => ({
         database: stateOf(opened),

@@ -22,6 +22,7 @@ export default definePlugin({
     alive: () => said.alive ?? true,
     ready: () => said.ready ?? true,
     stores: () => said.stores ?? {},
+    refuses: () => said.refuses ?? {},
     endpoints: [{
       method: 'POST', path: '/say', operation: 'moody', body: 'whole',
       handle: async (exchange) => {
@@ -70,4 +71,13 @@ test('readiness shows the stores, and one that is away does not fail it', async 
   assert.deepEqual(await told('/readyz'), { status: 200, said: { status: 'ready', stores } });
   await say({ ready: false, stores });
   assert.deepEqual(await told('/readyz'), { status: 503, said: { status: 'not ready', waiting: ['moody'], stores } });
+});
+
+test('readiness shows what is refused for now and how that ends, and goes on', async () => {
+  const refuses = { money_in: 'until an operator has looked' };
+  await say({ refuses });
+  assert.deepEqual(await told('/readyz'), { status: 200, said: { status: 'ready', refuses } });
+  await say({ refuses, ready: false, stores: { shelf: 'away' } });
+  const said = { status: 'not ready', waiting: ['moody'], refuses, stores: { shelf: 'away' } };
+  assert.deepEqual(await told('/readyz'), { status: 503, said });
 });

@@ -19,10 +19,13 @@ const overlapMs = 600_000;
 const firstReachMs = 40 * 86_400_000;
 const markEveryMs = 10_000;
 const readEveryMs = 5_000;
+const askWhileWaitingMs = 5_000;
+const askMs = 60_000;
 /** References of one statement. */
 const pageSize = 500;
 
 const acceptCommand = 'gateway audit --accept-restore';
+const moneyInRefused = `the database was put back to an earlier time: credits, refunds, codes and payments get 503 until an operator runs "${acceptCommand}"`;
 
 /** What the start has found out about the journal. */
 export interface JournalState {
@@ -55,6 +58,8 @@ export class RestoreWatch {
   #opened: Memory | undefined;
   #hasFailed = false;
   #looked: Promise<void> | undefined;
+  #isWaiting = false;
+  #askedAt = Number.NEGATIVE_INFINITY;
 
   constructor({ host, rows, journal }: WatchOptions) {
     this.#host = host;
@@ -66,8 +71,23 @@ export class RestoreWatch {
   async admit(): Promise<void> {
     // A command may run before any gateway has been started on the database that was put back.
     if (this.#host.mode !== 'serve') await this.look();
-    const [first] = await this.rows.list('waiting');
-    if (first !== undefined) throw refusal();
+    await this.#ask();
+    if (this.#isWaiting) throw refusal();
+  }
+
+  /** What `/readyz` says while one waits, as of the last look: this process or another may have found it. */
+  refuses(): Record<string, string> {
+    return this.#isWaiting ? { money_in: moneyInRefused } : {};
+  }
+
+  async #ask(): Promise<void> {
+    this.#askedAt = this.#host.clock.monotonic();
+    this.#isWaiting = (await this.rows.list('waiting')).length > 0;
+  }
+
+  #askAgain(): Promise<void> | undefined {
+    const everyMs = this.#isWaiting ? askWhileWaitingMs : askMs;
+    return this.#host.clock.monotonic() - this.#askedAt < everyMs ? undefined : this.#ask();
   }
 
   /** For commands: finds what this directory remembers and the database lacks. */
@@ -79,6 +99,7 @@ export class RestoreWatch {
   /** At a start that serves, before anything of the journal is applied. */
   async begin(state: JournalState): Promise<void> {
     await this.#tolerant(() => this.#find(state));
+    await this.#tolerant(() => this.#ask());
   }
 
   async #find(state: JournalState | undefined): Promise<void> {
@@ -141,6 +162,7 @@ export class RestoreWatch {
       this.#isStale = true;
     });
     this.#host.every(readEveryMs, 'remember movements of money', () => this.#readHeard());
+    this.#host.every(askWhileWaitingMs, 'ask for restorations that wait', () => this.#askAgain());
   }
 
   #readHeard(): Promise<void> | undefined {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { appendFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { sql } from 'drizzle-orm';
 import type { CommandResult } from '../../../core/contract/commands.ts';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import { Memory } from '../../../plugins/billing/restores/memory.ts';
@@ -72,6 +73,8 @@ test('dump, credit, calls, stop, restore, start: the start names what is missing
     (json as { violations: { rule: string }[] }).violations.map(({ rule }) => rule),
     ['R1'],
   );
+  assert.match(next.part.refuses!()['money_in']!, /audit --accept-restore/);
+  assert.notEqual(next.part.ready!(), false);
   const { text, json: answered } = await command(next, 'audit', { acceptRestore: true });
   assert.match(text, /gateway accounts credit alice 7\.00 --reason 'Alice'\\''s invoice' --reference invoice-7/);
   const { missing } = answered as { missing: { reference: string; usd: string }[] };
@@ -80,6 +83,9 @@ test('dump, credit, calls, stop, restore, start: the start names what is missing
     [[reference, '7.00']],
   );
   assert.deepEqual((await next.audit()).violations, []);
+  next.host.advance(5_000);
+  await next.tick('ask for restorations that wait');
+  assert.deepEqual(next.part.refuses!(), {});
   // What the command shows can be read again, until it is there.
   assert.match((await command(next, 'audit', { acceptRestore: true })).text, /invoice-7/);
   await next.host.get(ledger).credit('alice', usd('7'), { kind: 'top-up', reason: 'again', reference });
@@ -125,6 +131,25 @@ test('an ordinary stop, a crash and a start on another database are no restore',
   assert.deepEqual(warnings(other), []);
   await other.credit('3');
   await other.stop();
+});
+
+test('readiness names a restore that another process has found, and asks seldom while there is none', async () => {
+  const world = await newWorld();
+  assert.deepEqual(world.part.refuses!(), {});
+  const { orm, schema } = world.database;
+  await orm.execute(
+    sql`insert into ${sql.identifier(schema)}.restores (journal, since, until, calls, lost) values ('other', now(), now(), 0, '[]')`,
+  );
+  const after = async (milliseconds: number) => {
+    world.host.advance(milliseconds);
+    await world.tick('ask for restorations that wait');
+    return Object.keys(world.part.refuses!());
+  };
+  assert.deepEqual(await after(59_000), []);
+  assert.deepEqual(await after(1_000), ['money_in']);
+  await command(world, 'audit', { acceptRestore: true });
+  assert.deepEqual(await after(5_000), []);
+  await world.stop();
 });
 
 test('a command finds the restore before any gateway was started', async () => {

@@ -128,6 +128,7 @@ export interface World {
   /** Runs the named interval's work once, after the journal had its turn; the ledger's when a batch is due. */
   tick(
     name:
+      | 'ask for restorations that wait'
       | 'sync the journal'
       | 'write the ledger'
       | 'note progress'

@@ -21,6 +21,7 @@ import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 interface Side {
   readonly host: FakeHost;
+  readonly part: PluginInstance;
   readonly orm: OpenedDatabase['orm'];
   run(name: string, file: string): Promise<CommandResult>;
   stop(): Promise<void>;
@@ -33,6 +34,7 @@ async function open(directory: string, section: object = {}, mode: 'command' | '
   await setUp(billing, host);
   return {
     host,
+    part,
     orm: host.get(database).orm,
     run: (name, file) => part.commands!.find((each) => each.name === name)!.run({ file }),
     stop: async () => part.stop!(),
@@ -135,6 +137,26 @@ test('a file that is cut short, changed or none leaves the database empty', asyn
   await target.stop();
 });
 
+test('before a command, a database without rows is named with what lies beside it, and one with rows is not', async () => {
+  const directory = await emptyDirectory();
+  const before = async (name: string, section: object = {}, at = directory) => {
+    const side = await open(at, section);
+    const sentences = side.part.beforeCommand!(name);
+    await side.stop();
+    return sentences;
+  };
+  const none = `The database in ${directory} has no rows of the gateway "test" (schema main)`;
+  assert.deepEqual(await before('audit'), [`${none} yet.`]);
+  assert.deepEqual(await before('storage import'), []);
+  mkdirSync(join(directory, 'journal', 'main'), { recursive: true });
+  const journal = `although ${directory} has a journal of it: check storage.database (DATABASE_URL) and DATA_DIR.`;
+  assert.deepEqual(await before('accounts list'), [`${none}, ${journal}`]);
+  const filled = await open(directory);
+  await filled.run('storage import', whole);
+  await filled.stop();
+  assert.deepEqual(await before('audit'), []);
+});
+
 test('nothing is exported or imported while a gateway runs on the database', async () => {
   const directory = await emptyDirectory();
   mkdirSync(directory, { recursive: true });
@@ -159,6 +181,8 @@ if (databaseUrl !== undefined)
       await assert.rejects(serve(), /holds an embedded database.*storage export.*storage import.*start_empty/);
       await (await serve({ start_empty: true })).stop();
       const server = await open(directory, { database: url });
+      const [sentence] = server.part.beforeCommand!('keys list');
+      assert.match(sentence!, /has no rows .*; the embedded database in \S+ is not used, since storage.database/);
       await server.run('storage import', whole);
       assert.deepEqual(await rowsIn(server), await rowsIn(source));
       const back = file('back.gz');
