@@ -1,15 +1,11 @@
 /** The house rules that a reviewer would otherwise have to remember: who imports whom, how long rooms are, no vendor in code. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
+import { filesIn, type Import, importsOf } from './runner/imports.ts';
 
-const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', 'core', 'plugins'], {
-  encoding: 'utf8',
-})
-  .split('\n')
-  .filter((file) => /\.tsx?$/.test(file));
+const files = filesIn('core', 'plugins').filter((file) => /\.tsx?$/.test(file));
 const source = (file: string) => readFileSync(file, 'utf8');
 
 const corePackages = new Set([
@@ -25,41 +21,7 @@ const corePackages = new Set([
 ]);
 const drivers = new Set(['postgres', '@electric-sql/pglite', 'ioredis']);
 
-interface Import {
-  readonly from: string;
-  /** Repository path for files, package name for packages. */
-  readonly to: string;
-  readonly relative: boolean;
-  readonly typeOnly: boolean;
-}
-
-function importsOf(file: string): Import[] {
-  const found: Import[] = [];
-  for (const [, type, target] of source(file).matchAll(
-    /^\s*(?:import|export)\s+(type\s)?(?:[^'"]*?\sfrom\s+)?['"]([^'"]+)['"]/gm,
-  ))
-    add(type, target!);
-  for (const [, target] of source(file).matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)/g)) add(undefined, target!);
-  return found;
-
-  function add(type: string | undefined, target: string) {
-    // The second are imports of the plugin that `plugin new` writes.
-    if (target.startsWith('node:') || /^model-gateway(\/|$)/.test(target)) return;
-    const relative = target.startsWith('.');
-    const name = target
-      .split('/')
-      .slice(0, target.startsWith('@') ? 2 : 1)
-      .join('/');
-    found.push({
-      from: file,
-      to: relative ? normalize(join(dirname(file), target)) : name,
-      relative,
-      typeOnly: type !== undefined,
-    });
-  }
-}
-
-const imports = files.flatMap(importsOf);
+const imports = files.flatMap((file) => importsOf(file));
 const refused = (list: readonly Import[]) => list.map(({ from, to }) => `${from} imports ${to}`);
 
 /** Rooms of the core, each importing itself and the ones before it. */

@@ -3,7 +3,7 @@
  * Files with random histories, which are longer in that run, come with them.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { importsOf } from './runner/imports.ts';
 
 /** Where the choice of the database is made. */
 const choice = 'TEST_DATABASE_URL';
@@ -48,15 +48,11 @@ function reachesDatabase(file: string): boolean {
   reaches.set(file, false);
   const text = texts.get(file) ?? readFileSync(file, 'utf8');
   texts.set(file, text);
-  const found = text.includes(choice) || importsOf(file, text).some(reachesDatabase);
+  const found =
+    text.includes(choice) ||
+    importsOf(file, text).some(({ to }) => to.startsWith('tests/') && existsSync(to) && reachesDatabase(to));
   reaches.set(file, found);
   return found;
-}
-
-function importsOf(file: string, text: string): string[] {
-  return Array.from(text.matchAll(/(?:from|import)\s*\(?\s*['"](\.[^'"]+\.tsx?)['"]/g), ([, target]) =>
-    normalize(join(dirname(file), target!)),
-  ).filter((imported) => imported.startsWith('tests/') && existsSync(imported));
 }
 
 const isWanted = (file: string) =>

@@ -1,0 +1,127 @@
+/** Every script of package.json: what it is for, and about how long it takes on two idle cores. */
+
+/** Name, how long, what for. Words behind the name are examples of arguments. */
+type Line = readonly [script: string, time: string, purpose: string];
+
+export const scripts: Readonly<Record<string, readonly Line[]>> = {
+  'Run it': [
+    ['start', 'until stopped', 'both demo gateways, with a simulated vendor'],
+    [
+      'gateway -- serve FILE',
+      'until stopped',
+      'the command line: serve, check, schema, accounts, … (config/COMMANDS.md)',
+    ],
+  ],
+  'While you write': [
+    ['test:files -- FILE…', 'a second a file', 'test files by path or pattern'],
+    [
+      'test:changed [-- --list]',
+      'seconds to minutes',
+      'the test files that are nearest to what has changed since main',
+    ],
+    ['typecheck', 'half a minute', 'types of the program and of the console’s pages'],
+    ['lint', '20 seconds', 'Biome’s rules, and knip: what nothing uses'],
+    ['format', '10 seconds', 'formats all files, and mends what Biome can'],
+    ['matrix', 'half a minute', 'every client protocol on every upstream protocol; rewrites tests/matrix/README.md'],
+    ['build:console', '10 seconds', 'the console’s pages, into plugins/console/web/dist/'],
+    ['build:database', '20 seconds', 'the new database that first starts unpack'],
+    ['help [-- WORD]', 'a moment', 'this list'],
+  ],
+  'Before it is done': [
+    ['test', '6 minutes', 'what runs within a process that files share: without a browser and the simulation'],
+    [
+      'test:processes',
+      '10 minutes',
+      'files NAME.process.test.ts: gateways and databases killed, drained, cut off from power; the package',
+    ],
+    ['test:browser', '5 minutes', 'the console’s pages in Chromium'],
+    [
+      'test:simulation',
+      '3 minutes',
+      'seven simulated worlds, every mutant of them, and their database beside a real one',
+    ],
+    [
+      'test:histories',
+      'half an hour',
+      'random histories at full length, with new seeds; npm test has the short ones, with fixed seeds',
+    ],
+    [
+      'test:firefox',
+      '2 minutes',
+      'the main journeys in Firefox (Debian’s firefox-esr); SHOTS=DIR keeps a screenshot of each page',
+    ],
+    ['pictures', '2 minutes', 'takes the console’s screenshots again, into plugins/console/pictures/'],
+  ],
+  'With clients of others': [
+    ['test:clients [-- --fleet]', '2 minutes', 'real coding clients, offline; installs their packages'],
+    ['test:open-webui', '5 minutes', 'Open WebUI chats and paints through the gateway; needs pip and 1.8 GB'],
+    ['test:python', 'a minute', 'the official Python clients; needs pip'],
+    ['test:go', 'a minute', 'Google’s client in Go before vendors that fall silent; needs Go'],
+    [
+      'test:open-responses -- DIR',
+      'a minute',
+      'the official compliance tests, in a checkout of Open Responses with its packages',
+    ],
+    [
+      'test:examples -- 22 24 26',
+      '3 minutes',
+      'the examples from the packed package, on these versions of Node, which it fetches',
+    ],
+  ],
+  'Faults and load': [
+    ['simulate -- --seeds 100', 'a minute', 'seeded worlds of crashes and faults (tests/simulation/README.md)'],
+    ['simulate:slices', 'a minute', 'how often nodes ask for slices of an account, which docker/SCALING.md quotes'],
+    ['fuzz -- --runs 100000', '5 minutes', 'mutated bytes for every reader of outside bytes (tests/fuzz/README.md)'],
+    [
+      'soak -- --minutes 60',
+      'as you say',
+      'mixed load at half of capacity: errors, memory, event loop, the ledger against the vendor’s bill',
+    ],
+    ['test:kill -- --loops 20', '3 minutes', 'a gateway killed under load, again and again; --database URL'],
+    [
+      'test:fleet [-- --short]',
+      '10 minutes',
+      'two gateways behind nginx: restarts, kills, outages of PostgreSQL and Redis; --short: a minute',
+    ],
+    [
+      'test:rolling -- --restarts 50 --reloads 50',
+      '15 minutes',
+      'workers replaced and reloaded under load; needs TEST_DATABASE_URL',
+    ],
+    [
+      'test:connections',
+      '10 minutes',
+      '20,000 idle connections, 10,000 silent streams, 5,000 slow readers, hostile WebSockets',
+    ],
+  ],
+  'Measured; two runs in turn, before and after (tests/bench/README.md)': [
+    [
+      'bench',
+      '10 minutes',
+      'processor time beside a bare forwarder and nginx: before and after a change on the hot path',
+    ],
+    ['bench:in-process', '2 minutes', 'bytes, promises and processor time of a call, without sockets'],
+    ['bench:codecs', 'half a minute', 'a translated chunk, every protocol to every other'],
+    ['bench:hold', 'a minute', 'a hold and its settlement beside the journal'],
+    ['bench:sockets', '5 minutes', 'a turn over WebSocket beside the same POST; memory of 2,000 idle sessions'],
+    ['bench:stalls', '2 minutes', 'the longest turn of the event loop with large and hostile bodies'],
+    ['bench:start -- --against DIR', '3 minutes', 'how long npm start takes, beside another checkout'],
+    [
+      'bench:rate [-- --against DIR]',
+      '2 minutes',
+      '200 calls a second and none: statements, and processor time of all processes',
+    ],
+    ['bench:rows [-- --against DIR]', '5 minutes', 'what the rows of a charged call cost PostgreSQL'],
+    ['bench:disk', '10 minutes', 'the disk that calls take, by part, on the embedded store and on PostgreSQL'],
+    ['bench:pages -- --calls 1000000', '15 minutes', 'each call of the console’s API with so many calls in a month'],
+    ['bench:scale', '10 minutes', 'what gateway processes ask of PostgreSQL and Redis, which docker/SCALING.md quotes'],
+  ],
+  'Images and packages': [
+    ['test:image', '5 minutes', 'builds the Dockerfile with buildah and runs the image; as root on Linux'],
+    ['test:chart', '5 minutes', 'the chart and both compose files, by the official validators; needs Go and Python'],
+    ['prepack', 'half a minute', 'runs by itself in npm pack: JavaScript in dist/'],
+    ['prepare', 'half a minute', 'runs by itself in npm ci: pages and database'],
+    ['sbom', 'a moment', 'what the program consists of, as CycloneDX'],
+    ['provenance -- release', 'a minute', 'the package with how it was made, as SLSA'],
+  ],
+};
