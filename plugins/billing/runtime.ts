@@ -50,7 +50,7 @@ export interface BillingRuntimeOptions {
 const keepSegmentsMs = 300_000;
 const evictBalancesMs = 60_000;
 /** Idle accounts of which a small share is kept for an outage: each is a row that is written every 45 seconds. */
-const mostResting = 2_000;
+const mostResting = 10_000;
 
 export interface BillingRuntime {
   readonly reservations: Reservations;
@@ -157,7 +157,7 @@ function assemble(assembly: Assembly): BillingRuntime {
   const leaseManager =
     shared && openLeaseManager({ host, database: shared, leases, balances, flusher, node: cursor, answers, countUp });
   const parts = { journal, backlog, flusher, balances, topUp: leaseManager ?? wholeBalanceTopUp(flusher), clock, log };
-  const reservations = new Reservations({ ...parts, stepTokens, backlogLimit, upkeep });
+  const reservations = new Reservations({ ...parts, stepTokens, backlogLimit, upkeep, bridging: bridgingOf(shared) });
   const release = segmentRelease(options, { flusher, journal, reservations });
   const lifecycle =
     shared &&
@@ -185,6 +185,13 @@ function assemble(assembly: Assembly): BillingRuntime {
       lock.release();
     },
   };
+}
+
+/** Whether statements fail, for no longer yet than is bridged. */
+function bridgingOf(shared: Database | undefined): () => boolean {
+  const bridgeMs = shared?.bridgeMs ?? 0;
+  if (shared === undefined || bridgeMs === 0) return () => false;
+  return () => !shared.healthy() && (shared.awayMs?.() ?? 0) < bridgeMs;
 }
 
 function openJournal({ host, files, directory, replayed, options, keeper }: Assembly, backlog: Backlog): Journal {

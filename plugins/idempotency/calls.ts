@@ -12,6 +12,9 @@ import type { StoredAnswer } from './stored-answer.ts';
 const queueBytes = 64 * 2 ** 20;
 /** The most calls that wait for the database; beyond that keyed calls are refused. */
 const queueCalls = 10_000;
+/** Memory for answers that are given again while the database is away: of those that it has stored, the last. */
+const recentBytes = 16 * 2 ** 20;
+const recentMs = 600_000;
 const claimTries = 3;
 const writesAtOnce = 8;
 
@@ -32,6 +35,10 @@ export interface CallsOptions {
   readonly mayBeCharged: (requestId: string) => Promise<boolean | 'open' | 'unknown'>;
   /** Resolves when the ends of calls so far are durable. */
   readonly durable: () => Promise<void>;
+  /** Whether the database answers. */
+  readonly healthy: () => boolean;
+  /** How long a key lives. */
+  readonly keepMs: number;
 }
 
 interface Entry {
@@ -45,10 +52,19 @@ interface Entry {
   lookup?: Promise<KnownCall | undefined>;
 }
 
+/** An answer that the database has too. */
+interface Recent {
+  readonly call: KeyedCall;
+  readonly answer: StoredAnswer;
+  readonly endedAt: number;
+}
+
 export class Calls {
   readonly #options: CallsOptions;
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
+  readonly #recent = new Map<string, Recent>();
+  #recentBytes = 0;
   #flushing: Promise<void> | undefined;
 
   constructor(options: CallsOptions) {
@@ -58,7 +74,7 @@ export class Calls {
   /**
    * Undefined: this exchange runs the call and must end it. Otherwise the earlier answer. Throws `conflict` where
    * its key was used with another body, a call with the same key is running, or the answer is lost; `overloaded`
-   * while the database cannot be asked, because idempotency cannot be guaranteed.
+   * while the database cannot be asked, because idempotency cannot be guaranteed: then only answers of this process are given again.
    */
   async enter(call: KeyedCall): Promise<EarlierAnswer | undefined> {
     const id = idOf(call);
@@ -72,6 +88,8 @@ export class Calls {
       // A call without a result: its key is freed in a moment.
       await local.leaving;
     }
+    // A key that is new here may be taken elsewhere: without the database nobody can say.
+    if (!this.#options.healthy()) return earlierAnswer(this.#recentOf(call), call);
     if (this.#entries.size >= queueCalls) throw unavailable();
     const entry: Entry = { call, startedAt: this.#options.clock.monotonic() };
     this.#entries.set(id, entry);
@@ -94,7 +112,7 @@ export class Calls {
       delete entry.lookup;
       // The row may have been written despite the error.
       this.end(entry.call, 'free');
-      throw unavailable(error);
+      return this.#recentOf(entry.call, error);
     }
   }
 
@@ -130,7 +148,9 @@ export class Calls {
   #answerOf({ call, startedAt, ending }: Entry, asked: KeyedCall): EarlierAnswer {
     if (call.fingerprint !== asked.fingerprint) throw keyReused();
     if (ending === 'lost') throw lostAnswer(call.requestId);
-    if (ending === undefined || ending === 'free') throw inProgress(this.#options.clock.monotonic() - startedAt);
+    // Nothing runs: the database could not be asked, and may have the key.
+    if (ending === 'free') return earlierAnswer(this.#recentOf(asked), asked);
+    if (ending === undefined) throw inProgress(this.#options.clock.monotonic() - startedAt);
     return { answer: ending.told, requestId: call.requestId };
   }
 
@@ -187,8 +207,46 @@ export class Calls {
     else {
       await this.#options.rows.finish({ call, answer: ending === 'lost' ? undefined : ending.told });
       this.#bytes -= bytesOf(ending);
+      if (ending !== 'lost')
+        this.#remember(id, { call, answer: ending.told, endedAt: this.#options.clock.monotonic() });
     }
     this.#entries.delete(id);
+  }
+
+  #remember(id: string, recent: Recent): void {
+    this.#forget(id);
+    this.#recent.set(id, recent);
+    this.#recentBytes += bytesOf({ told: recent.answer });
+    for (const oldest of this.#recent.keys()) {
+      if (this.#recentBytes <= recentBytes) break;
+      this.#forget(oldest);
+    }
+  }
+
+  /** The answer that this process has stored under the key a while ago. */
+  #recentOf(call: KeyedCall, cause?: unknown): KnownCall {
+    const { clock, keepMs } = this.#options;
+    const known = this.#recent.get(idOf(call));
+    if (known === undefined) throw unavailable(cause);
+    const ageMs = clock.monotonic() - known.endedAt;
+    if (ageMs >= Math.min(recentMs, keepMs)) throw unavailable(cause);
+    const { fingerprint, requestId } = known.call;
+    return {
+      fingerprint,
+      requestId,
+      state: 'answered',
+      abandoned: false,
+      returned: false,
+      ageMs,
+      answer: known.answer,
+    };
+  }
+
+  #forget(id: string): void {
+    const known = this.#recent.get(id);
+    if (known === undefined) return;
+    this.#recent.delete(id);
+    this.#recentBytes -= bytesOf({ told: known.answer });
   }
 
   #lose(entry: Entry): void {

@@ -72,6 +72,8 @@ export async function setUpIdempotency(
     log: host.log,
     mayBeCharged: (id) => mayBeCharged(host, id),
     durable: async () => host.find(ledger)?.safe(),
+    healthy: () => store.healthy(),
+    keepMs: config.keep,
   });
   host.provide(keyedCalls, { keepMs: config.keep });
   let left: readonly string[] = [];

@@ -34,6 +34,8 @@ const recallIntervalMs = 200;
 const idleTurns = 10;
 /** The same for that small one. */
 const restTurns = 3_600;
+/** Accounts of which leases are renewed in one check, so that no statement keeps calls waiting that need money. */
+const renewalsAtOnce = 500;
 const none = money(0n);
 
 export interface LeaseManagerOptions {
@@ -55,6 +57,7 @@ export interface LeaseManagerOptions {
 export class LeaseManager implements LeaseTopUp {
   readonly #options: LeaseManagerOptions;
   readonly #times: ReturnType<typeof leaseTimes>;
+  readonly #idleFor = new Uint32Array(restTurns);
   #draining = false;
 
   constructor(options: LeaseManagerOptions) {
@@ -216,7 +219,7 @@ export class LeaseManager implements LeaseTopUp {
     for (const cached of this.#options.balances) {
       const share = cached.lease!;
       if (share.turn !== undefined) this.#nextTurn(cached);
-      const isSpare = this.#draining || (share.tight && share.nodes > 1);
+      const isSpare = this.#draining || (share.tight && share.nodes > 1 && !this.#bridges(cached));
       if (!isSpare || share.leaving || cached.users > 0) continue;
       if (cached.base + cached.posted > 0n) this.#leave(cached);
     }
@@ -225,34 +228,54 @@ export class LeaseManager implements LeaseTopUp {
   /** Once a second: returns unused money but for what bridges an outage, and renews leases that end soon. */
   look(): void {
     const now = this.#options.clock.monotonic();
-    let resting = 0;
+    const places = this.#placesForIdle();
+    let renewals = 0;
+    for (const cached of this.#options.balances) {
+      const share = cached.lease!;
+      const isIdle = share.idleTurns >= idleTurns;
+      const rests = isIdle && this.#bridges(cached) && places(share.idleTurns);
+      // A negative balance was overspent by a settlement; what remains of its lease is returned too.
+      const isEmpty = cached.base + cached.posted === 0n;
+      if (isIdle && !rests && !isEmpty) this.#leave(cached);
+      if (!rests && (isIdle || isEmpty)) continue;
+      const isRenewed = share.validUntil - now >= this.#times.renewBelowMs;
+      if (rests === share.resting && isRenewed) continue;
+      if (rests && ++renewals > renewalsAtOnce) continue;
+      share.resting = rests;
+      void this.#options.flusher.refresh(cached.accountId);
+    }
+  }
+
+  /**
+   * Counts since when accounts are idle. Whether one that is idle for so many checks may keep a small share: those that called
+   * last may, as many as there are places for.
+   */
+  #placesForIdle(): (turns: number) => boolean {
+    const idleFor = this.#idleFor.fill(0);
     for (const cached of this.#options.balances) {
       const share = cached.lease!;
       const isIdle = share.posted === cached.posted && share.rows === cached.rows;
       share.idleTurns = isIdle ? share.idleTurns + 1 : 0;
       share.posted = cached.posted;
       share.rows = cached.rows;
-      // A negative balance was overspent by a settlement; what remains of its lease is returned too.
-      if (cached.base + cached.posted === 0n) continue;
-      const rests = share.idleTurns >= idleTurns && this.#mayRest(cached, resting);
-      if (rests) resting += 1;
-      else if (share.idleTurns >= idleTurns) {
-        this.#leave(cached);
-        continue;
-      }
-      const isRenewed = share.validUntil - now >= this.#times.renewBelowMs;
-      if (rests === share.resting && isRenewed) continue;
-      share.resting = rests;
-      void this.#options.flusher.refresh(cached.accountId);
+      if (share.idleTurns >= idleTurns && this.#bridges(cached)) idleFor[share.idleTurns]! += 1;
     }
+    let left = this.#options.mostResting ?? 0;
+    let longest = idleTurns;
+    while (longest < restTurns && idleFor[longest]! <= left) left -= idleFor[longest++]!;
+    return (turns) => turns < longest || (turns === longest && left-- > 0);
   }
 
-  /** Whether a small share of an idle account is kept. Near zero nothing is: other nodes need it. */
-  #mayRest({ base, posted, lease }: CachedBalance, resting: number): boolean {
-    const { bridgeMs = 0, mostResting = 0 } = this.#options;
-    const { idleTurns: turns, tight, unit, isRecalled } = lease!;
-    if (bridgeMs === 0 || resting >= mostResting || turns >= restTurns || this.#draining) return false;
-    return !tight && !isRecalled && unit > 0n && base + posted > 0n;
+  /**
+   * Whether a small share of the account, once it is idle, bridges an outage: of what it has here, or of what a recall has taken
+   * from it. What covers no call is of more use to other nodes.
+   */
+  #bridges({ base, posted, lease }: CachedBalance): boolean {
+    const { idleTurns: turns, unit, isRecalled, rest, elsewhere, held } = lease!;
+    if (this.#options.bridgeMs === undefined || this.#options.bridgeMs === 0 || this.#draining) return false;
+    if (turns >= restTurns || isRecalled || unit === 0n) return false;
+    const available = base + posted;
+    return available >= unit || (available === 0n && rest + elsewhere + held >= unit);
   }
 
   /** From now on only money reserved by calls is kept. */

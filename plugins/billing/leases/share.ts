@@ -91,13 +91,13 @@ export function newLeaseShare(): LeaseShare {
 export function leaseRequestOf(cached: CachedBalance, share: LeaseShare, now: number): LeaseRequest {
   const { waiting, ahead, leaving } = share;
   const need = money(waiting.reduce((sum, amount) => sum + amount, 0n) + ahead);
-  const smallest = smallestOf(waiting) ?? ahead;
+  const asked = smallestOf(waiting) ?? ahead;
   const unposted = cached.freed - cached.appliedFreed;
   const kept = keptOf(share, need);
   if (kept !== undefined) {
     withhold(cached, share, largest([need, kept, unposted]));
   } else {
-    if (smallest > 0n) share.unit = smallest;
+    if (asked > 0n) share.unit = asked;
     share.target = nextTarget(share, need, money(cached.base + cached.posted), now);
   }
   const available = cached.base + cached.posted;
@@ -109,8 +109,9 @@ export function leaseRequestOf(cached: CachedBalance, share: LeaseShare, now: nu
     pending: money(cached.appliedCharged - cached.posted),
     keep: money(keep > 0n ? keep : 0n),
     need,
-    smallest,
-    target: kept === undefined ? share.target : none,
+    // Where not each node can keep a call's worth, what is free stays so.
+    smallest: kept === undefined || leaving ? asked : money(share.unit * BigInt(share.nodes)),
+    target: kept === undefined ? share.target : kept,
     ahead,
     leaving,
     owing: keep > available || (leaving && available > need),
@@ -118,9 +119,9 @@ export function leaseRequestOf(cached: CachedBalance, share: LeaseShare, now: nu
 }
 
 /** What stays of a share that becomes smaller beside what calls need; undefined: it does not. */
-function keptOf({ leaving, resting, unit }: LeaseShare, need: Money): bigint | undefined {
-  if (leaving) return 0n;
-  return resting && need === 0n ? unit * restingHolds : undefined;
+function keptOf({ leaving, resting, unit }: LeaseShare, need: Money): Money | undefined {
+  if (leaving) return none;
+  return resting && need === 0n ? money(unit * restingHolds) : undefined;
 }
 
 const smallestOf = (amounts: readonly Money[]): Money | undefined =>

@@ -30,6 +30,8 @@ export function requireFunds(
   const identity = exchange.find(caller);
   if (identity === undefined) return undefined;
   const terms = exchange.find(plan);
+  // What the call costs is known once its body is read; the rest is refused then.
+  if (amount === undefined && reservations.bridging && mayBeFree(kind, host)) return undefined;
   const asked = reservations.requireFunds(identity.accountId, terms && { terms, at: exchange.receivedAt }, amount);
   return asked?.then(
     () => undefined,

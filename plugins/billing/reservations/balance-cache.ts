@@ -201,12 +201,26 @@ export class BalanceCache {
     return loading;
   }
 
-  async #read(accountId: string, need: Money): Promise<CachedBalance> {
-    const { clock, limit, fundsOf, lease } = this.#options;
+  /** The cached balance, or one without a lease share: it pays for nothing before the database has been asked. */
+  unread(accountId: string): CachedBalance {
+    const known = this.#balances.get(accountId);
+    if (known !== undefined) return known;
+    this.#makeRoom();
+    const cached = newCachedBalance(accountId, this.#options.clock.monotonic(), newLeaseShare());
+    this.#balances.set(accountId, cached);
+    return cached;
+  }
+
+  #makeRoom(): void {
+    const { limit } = this.#options;
     if (this.#balances.size + this.#loading.size >= limit) this.sweep(0);
-    if (this.#balances.size + this.#loading.size >= limit) {
-      throw new GatewayError('overloaded', 'Too many accounts are active at the moment.', { retryAfterMs: 1_000 });
-    }
+    if (this.#balances.size + this.#loading.size < limit) return;
+    throw new GatewayError('overloaded', 'Too many accounts are active at the moment.', { retryAfterMs: 1_000 });
+  }
+
+  async #read(accountId: string, need: Money): Promise<CachedBalance> {
+    const { clock, fundsOf, lease } = this.#options;
+    this.#makeRoom();
     if (lease !== undefined)
       return this.#readLease(newCachedBalance(accountId, clock.monotonic(), newLeaseShare()), need);
     const { balance, pool, term } = await fundsOf(accountId).catch((cause: unknown) => {

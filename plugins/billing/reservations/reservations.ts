@@ -49,6 +49,8 @@ export interface ReservationsOptions extends DueTermsOptions {
   readonly stepTokens: number;
   /** Ended calls that may wait for the database before admission stops. */
   readonly backlogLimit: number;
+  /** Whether the database is away, for no longer than is bridged: nothing is waited for that a call can do without. */
+  readonly bridging: () => boolean;
 }
 
 export class Reservations {
@@ -76,6 +78,11 @@ export class Reservations {
     return this.#options.flusher.fenced;
   }
 
+  /** Whether the database is away, and free calls are let in without it. */
+  get bridging(): boolean {
+    return this.#options.bridging();
+  }
+
   /** Whether new calls are admitted. */
   accepting(): boolean {
     const { journal, backlog, flusher, backlogLimit } = this.#options;
@@ -88,15 +95,21 @@ export class Reservations {
    * while nothing can be recorded.
    */
   create(terms: Terms): Hold | Promise<Hold> {
-    const { journal, balances: cachedBalances, clock } = this.#options;
+    const { journal, balances: cachedBalances, clock, bridging } = this.#options;
     if (!this.accepting()) throw journal.refusal();
     const amount = firstHold(terms);
     const cached = cachedBalances.find(terms.accountId);
     const now = clock.now();
-    const ready =
-      cached !== undefined && this.#dueTerms.areApplied(cached, now) && cachedBalances.admits(cached, amount);
-    if (!ready) return this.#holdLater(terms, amount);
-    return this.#take(terms, amount, cachedBalances.use(cached), now);
+    if (cached !== undefined && this.#admits(cached, amount, now))
+      return this.#take(terms, amount, cachedBalances.use(cached), now);
+    if (amount > 0n || !bridging()) return this.#holdLater(terms, amount);
+    return this.#take(terms, amount, cachedBalances.use(cachedBalances.unread(terms.accountId)), now);
+  }
+
+  /** A lease covers no money that ends within it, so that what is due changes nothing about it. */
+  #admits(cached: CachedBalance, amount: Money, now: number): boolean {
+    const { balances: cachedBalances, bridging } = this.#options;
+    return cachedBalances.admits(cached, amount) && (this.#dueTerms.areApplied(cached, now) || bridging());
   }
 
   #holdLater(terms: Terms, amount: Money): Promise<Hold> {
@@ -144,8 +157,7 @@ export class Reservations {
   requireFunds(accountId: string, plan: CallPlan | undefined, amount = leastAmount): undefined | Promise<void> {
     const { balances: cachedBalances, clock } = this.#options;
     const cached = cachedBalances.find(accountId);
-    if (cached !== undefined && this.#dueTerms.areApplied(cached, clock.now()) && cachedBalances.admits(cached, amount))
-      return undefined;
+    if (cached !== undefined && this.#admits(cached, amount, clock.now())) return undefined;
     return this.#funded(accountId, plan, amount, (used) => cachedBalances.release(used));
   }
 

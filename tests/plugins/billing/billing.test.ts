@@ -11,7 +11,7 @@ import { parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
 import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
 import { priceRatio } from '../../../plugins/common/domain/price-ratio.ts';
 import { flatBook } from '../../../plugins/common/domain/prices.ts';
-import { answer, enter, leaveWorlds, newCall, newWorld, report, send, usd } from './world.ts';
+import { answer, enter, leaveWorlds, modelOf, newCall, newWorld, report, send, usd } from './world.ts';
 
 after(leaveWorlds);
 
@@ -181,6 +181,42 @@ test('a free model serves an empty account and still leaves its rows, at 0', asy
   await world.stop();
   const rows = await world.rows(sql`select cost::text, classes from ${world.table('calls')}`);
   assert.deepEqual(rows, [{ cost: '0', classes: { input: 900, output: 50 } }]);
+  assert.equal((await world.audit()).ok, true);
+});
+
+test('while the database is away a free model is served on any balance within the bridge, and what costs money is 503', async () => {
+  const free = modelOf({ id: 'free-model', prices: flatBook({}, 'free') });
+  const world = await newWorld({ bridgeMs: 120_000, entries: [free, modelOf()] });
+  const call = async (accountId: string, isFree: boolean) => {
+    const exchange = newCall({ accountId, model: isFree ? free : {} });
+    await world.part.admit?.(exchange);
+    await enter(world, exchange);
+    await answer(exchange, { input: 1_000, output: 100 });
+  };
+  await call('alice', true);
+  world.faults.down = true;
+  await call('alice', true);
+  for (let minute = 0; minute < 2; minute++) {
+    await call('bob', true);
+    for (const account of ['alice', 'bob', 'carol']) {
+      const refused = await refusal(call(account, false));
+      assert.deepEqual([refused.status, refused.code], [503, 'balance_unavailable']);
+    }
+    world.host.advance(59_000);
+  }
+  world.host.advance(63_000);
+  for (const account of ['alice', 'carol']) assert.equal((await refusal(call(account, true))).status, 503);
+  world.faults.down = false;
+  await world.credit('1', 'bob');
+  await world.tick('write the ledger');
+  await call('bob', false);
+  await world.stop();
+  const rows = await world.rows(sql`select account_id as who, sum(cost)::text as cost, count(*)::int as calls
+    from ${world.table('calls')} group by account_id order by who`);
+  assert.deepEqual(rows, [
+    { who: 'alice', cost: '0', calls: 2 },
+    { who: 'bob', cost: '3000000', calls: 3 },
+  ]);
   assert.equal((await world.audit()).ok, true);
 });
 

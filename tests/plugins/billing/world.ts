@@ -242,6 +242,8 @@ export interface WorldOptions {
   beside?: (host: FakeHost, database: Database) => Promise<void>;
   /** How far its wall clock is off. */
   jumpedMs?: number;
+  /** Other processes may spend from its database, of which outages are bridged for so long. */
+  bridgeMs?: number;
   /** Leave the plugin unstarted. */
   idle?: boolean;
 }
@@ -265,7 +267,7 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
   host.jump(options.jumpedMs ?? 0);
   // Two processes draw different numbers.
   host.random.bytes(++processes);
-  const store = storeOf(shared, schema, faults);
+  const store = { ...storeOf(shared, schema, faults), ...bridgeOf(options, faults, host) };
   host.provide(database, store);
   const { entries } = options;
   if (entries !== undefined)
@@ -330,6 +332,17 @@ function storeOf(shared: Engine, schema: string, faults: Faults): Database {
     onChange: (topic, listener) => void listeners.set(topic, [...(listeners.get(topic) ?? []), listener]),
     healthy: () => !faults.down,
   };
+}
+
+/** How long the database is away: since somebody has looked first. */
+function bridgeOf({ bridgeMs }: WorldOptions, faults: Faults, { clock }: FakeHost): Partial<Database> {
+  if (bridgeMs === undefined) return {};
+  let since: number | undefined;
+  const awayMs = () => {
+    since = faults.down ? (since ?? clock.monotonic()) : undefined;
+    return since === undefined ? 0 : clock.monotonic() - since;
+  };
+  return { shared: true, bridgeMs, awayMs };
 }
 
 async function migrate({ orm, exec }: Engine, schema: string, folder: URL): Promise<void> {

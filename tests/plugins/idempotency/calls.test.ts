@@ -123,7 +123,8 @@ test('a call that came to nothing keeps its key until no crash can take that', a
   crashed.faults.diskFull = true;
   crashed.calls.end(call, 'free');
   await assert.rejects(crashed.calls.flush(), /cannot be written/);
-  for (const node of [crashed, other]) assert.equal(await enter(node, callOf(call.keyHash)), 'idempotency_in_progress');
+  assert.equal(await enter(crashed, callOf(call.keyHash)), 'idempotency_unavailable');
+  assert.equal(await enter(other, callOf(call.keyHash)), 'idempotency_in_progress');
   // The end is lost with the process, and an estimate charged.
   shop.ends.set(call.requestId, true);
   await shop.lapse();
@@ -280,6 +281,42 @@ test('an answer waits for a database that is away, and is given again meanwhile'
   node.faults.down = false;
   await node.calls.flush();
   assert.equal(await enter(other, callOf(call.keyHash)), 'kept');
+});
+
+test('while the database is away a key that runs nowhere is 503 each time, and an answer that this process gave is given again', async () => {
+  for (const isNoticed of [false, true]) {
+    const node = await shop.node();
+    const call = callOf(newKey());
+    await enter(node, call);
+    node.calls.end(call, { told: toldOf('kept') });
+    await node.calls.flush();
+    Object.assign(node.faults, { down: true, isNoticed });
+    const fresh = newKey();
+    for (let tries = 0; tries < 3; tries++) {
+      assert.equal(await enter(node, callOf(fresh)), 'idempotency_unavailable', `try ${tries}`);
+      assert.equal(await enter(node, callOf(call.keyHash)), 'kept');
+      assert.equal(await enter(node, callOf(call.keyHash, 'another body')), 'idempotency_key_reused');
+      await node.calls.flush().catch(() => {});
+    }
+    node.advance(600_000);
+    assert.equal(await enter(node, callOf(call.keyHash)), 'idempotency_unavailable');
+    Object.assign(node.faults, { down: false, isNoticed: false });
+    await node.calls.flush();
+    assert.equal(await enter(other, callOf(fresh)), 'run');
+  }
+});
+
+test('answers that are given again without the database are bounded, and the last ones stay', async () => {
+  const node = await shop.node();
+  const calls = [callOf(newKey()), callOf(newKey()), callOf(newKey())];
+  for (const call of calls) {
+    await enter(node, call);
+    node.calls.end(call, { told: toldOf('x'.repeat(7 * 2 ** 20)) });
+    await node.calls.flush();
+  }
+  node.faults.down = true;
+  assert.equal(await enter(node, callOf(calls[0]!.keyHash)), 'idempotency_unavailable');
+  for (const call of calls.slice(1)) assert.equal((await enter(node, callOf(call.keyHash))).length, 7 * 2 ** 20);
 });
 
 test('answers that wait for the database are bounded: beyond that they are lost, not run again', async () => {

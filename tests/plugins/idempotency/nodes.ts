@@ -14,8 +14,11 @@ export interface Node {
   readonly rows: CallRows;
   /** Moves this node's clock. */
   advance(milliseconds: number): void;
-  /** While true every statement of this node fails; those in `afterwards` are carried out all the same; how calls end is not recorded. */
-  readonly faults: { down: boolean; afterwards: boolean; diskFull: boolean };
+  /**
+   * While true every statement of this node fails; those in `afterwards` are carried out all the same; how calls end is not
+   * recorded; polls have shown that the database is down.
+   */
+  readonly faults: { down: boolean; afterwards: boolean; diskFull: boolean; isNoticed: boolean };
 }
 
 export interface Shop {
@@ -42,7 +45,7 @@ export async function openShop(): Promise<Shop> {
     async node(owner = randomUUID()) {
       const own = await openDatabase({ schema: database.schema });
       others.push(own);
-      const faults = { down: false, afterwards: false, diskFull: false };
+      const faults = { down: false, afterwards: false, diskFull: false, isNoticed: false };
       const rows = new CallRows(failing(own, faults), owner, { keepMs: 86_400_000, leaseMs: 60_000 });
       const { clock, log } = own.host;
       const calls = new Calls({
@@ -53,6 +56,8 @@ export async function openShop(): Promise<Shop> {
         durable: async () => {
           if (faults.diskFull) throw new Error('the journal cannot be written');
         },
+        healthy: () => !faults.isNoticed,
+        keepMs: 86_400_000,
       });
       return { calls, rows, faults, advance: own.host.advance };
     },

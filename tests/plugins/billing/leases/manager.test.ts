@@ -5,12 +5,17 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { leaseTimes } from '../../../../plugins/billing/leases/manager.ts';
+import { LeaseManager, leaseTimes } from '../../../../plugins/billing/leases/manager.ts';
+import type { LeaseRequest } from '../../../../plugins/billing/leases/share.ts';
+import type { Leased } from '../../../../plugins/billing/leases/store.ts';
+import type { Flusher } from '../../../../plugins/billing/ledger/flusher.ts';
+import { BalanceCache } from '../../../../plugins/billing/reservations/balance-cache.ts';
 import { money } from '../../../../plugins/common/domain/money.ts';
+import { fakeHost } from '../../../helpers/fakes.ts';
 import { runsOf } from '../../../helpers/histories.ts';
 import { fc } from '../../../helpers/properties.ts';
 import { FakeNode, type Fault, newTown, type Town } from './fake-node.ts';
-import { LeaseModel } from './lease-model.ts';
+import { LeaseModel, sliceOf } from './lease-model.ts';
 
 const names = ['one', 'two', 'three', 'four'];
 
@@ -191,10 +196,11 @@ test('the whole balance can be spent on any node, whichever node has leased it',
     fc.integer({ min: 40, max: 200 }),
     fc.array(fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 9 })), { maxLength: 12 }),
     fc.nat(3),
+    fc.constantFrom(0, 120_000),
   ] as const;
   await fc.assert(
-    fc.asyncProperty(...input, async (balance, earlier, last) => {
-      const town = openTown(BigInt(balance), 4);
+    fc.asyncProperty(...input, async (balance, earlier, last, bridgeMs) => {
+      const town = openTown(BigInt(balance), 4, bridgeMs);
       const nodes = [...town.nodes.values()];
       for (const [index, amount] of earlier) {
         const node = nodes[index]!;
@@ -456,7 +462,11 @@ test('a call waits for what another node returns late, and is told to come again
 
 test('however late nodes hear and the database answers, 402 is told of no money that living nodes have', async () => {
   const before = fc.array(fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 9 })), { maxLength: 8 });
-  const late = fc.record({ heardAfterMs: fc.nat(9_000), statementMs: fc.constantFrom(0, 300, 2_000) });
+  const late = fc.record({
+    heardAfterMs: fc.nat(9_000),
+    statementMs: fc.constantFrom(0, 300, 2_000),
+    bridgeMs: fc.constantFrom(0, 120_000),
+  });
   await fc.assert(
     fc.asyncProperty(
       before,
@@ -464,7 +474,7 @@ test('however late nodes hear and the database answers, 402 is told of no money 
       fc.nat(3),
       fc.bigInt({ min: 1n, max: 130n }),
       async (earlier, slow, last, amount) => {
-        const town = openTown(100n, 4);
+        const town = openTown(100n, 4, slow.bridgeMs);
         const nodes = [...town.nodes.values()];
         for (const [index, each] of earlier) await ended(town, nodes[index]!.hold(money(BigInt(each))));
         await pass(town, 100);
@@ -546,6 +556,87 @@ test('money that is kept for an outage is returned at once when another node nee
   const { town } = await pausedTown(12_000);
   const other = town.nodes.get('two')!;
   assert.equal(await ended(town, other.hold(money(town.truth))), true);
+});
+
+test('an account near zero is served on each node through an outage while each can have a call of it, and where not nothing is blocked', async () => {
+  for (const [balance, isServed] of [
+    [700n, true],
+    [150n, false],
+  ] as const) {
+    const town = openTown(balance, 2, 120_000);
+    const nodes = [...town.nodes.values()];
+    for (const node of nodes) {
+      assert.equal(await ended(town, node.hold(money(100n))), true);
+      node.settle(5n);
+      await pass(town, 500);
+    }
+    await pass(town, 30_000);
+    if (isServed) for (const node of nodes) assert.ok((await outage(town, node, 20_000)).every(Boolean), node.name);
+    else assert.equal(town.model.leased, 0n);
+    assert.ok(town.truth >= 0n);
+    await pass(town, 6_000);
+    assert.equal(await ended(town, nodes[0]!.hold(money(town.truth))), true, 'each has all of it in good times');
+  }
+});
+
+test('what another node has recalled comes back within a minute, so that the next outage passes too', async () => {
+  const { town, node } = await pausedTown(12_000);
+  const other = town.nodes.get('two')!;
+  assert.equal(await ended(town, other.hold(money(town.truth))), true);
+  assert.equal(town.model.leases.get('one'), undefined);
+  other.settle(5n);
+  await pass(town, 46_000);
+  assert.equal(town.model.leases.get('one'), 800n);
+  assert.ok((await outage(town, node, 120_000)).every(Boolean));
+});
+
+/** Accounts that have each called once, a second apart, on a node that keeps small shares of so many. */
+async function manyPaused(accounts: number, mostResting: number) {
+  const host = fakeHost();
+  const leased = new Map<string, bigint>();
+  const flusher = { refresh: async (id: string) => (await manager.exchange([id])).size > 0 } as unknown as Flusher;
+  const balances: BalanceCache = new BalanceCache({
+    clock: host.clock,
+    limit: accounts,
+    idleMs: 60_000,
+    fundsOf: () => assert.fail('a whole balance was asked for'),
+    lease: (cached, need) => manager.open(cached, need),
+  });
+  const takeShares = async (requests: readonly LeaseRequest[]) =>
+    new Map(
+      requests.map((request): [string, Leased] => {
+        const own = leased.get(request.accountId) ?? 0n;
+        const counter = { balance: 10_000n, own, others: 0n, elsewhere: 0n, held: 0n, nodes: 2 };
+        const answer = sliceOf(counter, request);
+        leased.set(request.accountId, answer.amount);
+        return [request.accountId, { ...answer, pool: undefined, term: undefined, lastsMs: 180_000 }];
+      }),
+    );
+  const manager: LeaseManager = new LeaseManager({
+    ...{ node: 'one', balances, flusher, clock: host.clock, log: host.log, bridgeMs: 120_000, mostResting, takeShares },
+    announce: async () => {},
+  });
+  const second = async () => {
+    host.advance(1_000);
+    manager.look();
+    await settleDown();
+  };
+  for (let account = 0; account < accounts; account++) {
+    balances.release(await balances.acquire(`account-${account}`, money(10n)));
+    await second();
+  }
+  const kept = () => [...leased].filter(([, amount]) => amount > 0n);
+  return { second, kept };
+}
+
+test('of more paused accounts than a process keeps shares of, those that called last are served through an outage', async () => {
+  const { second, kept } = await manyPaused(12, 5);
+  for (let waited = 0; waited < 12; waited++) await second();
+  const names = [7, 8, 9, 10, 11].map((account) => `account-${account}`);
+  assert.deepEqual(
+    kept(),
+    names.map((name) => [name, 80n]),
+  );
 });
 
 test('what is returned from a share that becomes small is spent by nobody before the answer is there', async () => {
