@@ -51,7 +51,7 @@ export class Outage {
     return error;
   }
 
-  /** `isCertain`: a line is written if it has just begun; otherwise only if none was written within the last minute. */
+  /** `isCertain`: a line is written unless this outage has one; otherwise only if none was written within the last minute. */
   failed(error: unknown, isCertain = true): void {
     const cause = outageOf(error);
     if (cause !== undefined && cause !== this) {
@@ -63,7 +63,7 @@ export class Outage {
     const begins = this.#since === undefined;
     this.#since ??= now;
     this.#failures += 1;
-    if (now - this.#writtenAt < repeatAfterMs && !(isCertain && begins)) return;
+    if (now - this.#writtenAt < repeatAfterMs && !(isCertain && !this.#isWritten)) return;
     this.#writtenAt = now;
     this.#isWritten = true;
     const so = begins ? {} : { failures: this.#failures, seconds: Math.round((now - this.#since) / 1_000) };

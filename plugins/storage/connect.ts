@@ -48,10 +48,12 @@ export function connect(options: ConnectOptions): Connection {
     answer.catch((error: unknown) => {
       throw isAway(error) ? (options.outage?.mark(error) ?? error) : error;
     });
+  // In a transaction each statement too: the query builder wraps what it throws.
+  const notedBy = (runner: Runner): Runner => ({ run: (statement) => noted(runner.run(statement)) });
   const client: DrizzleClient = {
-    ...clientOf({ run: (statement: Statement) => noted(pool.run(statement)) }, known, 0),
+    ...clientOf(notedBy(pool), known, 0),
     options: { parsers: {}, serializers: {} },
-    begin: (work) => noted(pool.transaction((runner) => work(clientOf(runner, known, 0)))),
+    begin: (work) => noted(pool.transaction((runner) => work(clientOf(notedBy(runner), known, 0)))),
   };
   return {
     orm: drizzle(client as unknown as Sql) as unknown as Orm,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/pg-proxy';
 import type { Host } from '../../core/contract/contract.ts';
+import { markPassing } from '../../core/contract/errors.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
 import { Outage } from '../../core/contract/outage.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
@@ -270,6 +271,7 @@ async function openSource(host: Host, options: DatabaseOptions, outage: Outage):
   const mode = host.mode === 'serve' ? 'serve' : 'command';
   if (threaded) warmUpThread();
   const embedded = await useEmbedded(host.directory, mode, host.log, undefined, host.schema);
+  embedded.onFailure((reason) => outage.failed(markPassing(reason)));
   const target = { ...common, target: { socketPath: embedded.address } };
   const connection = connect(target);
   host.log.info({ directory: host.directory, schema: host.schema }, 'using the embedded database');

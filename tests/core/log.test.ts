@@ -8,7 +8,7 @@ import { markPassing } from '../../core/contract/errors.ts';
 import type { RegularWork } from '../../core/contract/host-tools.ts';
 import { Outage } from '../../core/contract/outage.ts';
 import { maskSecrets } from '../../core/contract/secret.ts';
-import { createLog, describeError } from '../../core/gateway/log.ts';
+import { createLog, describeError, logPrinted } from '../../core/gateway/log.ts';
 import { regularWork } from '../../core/gateway/runtime.ts';
 import { fc } from '../helpers/properties.ts';
 
@@ -183,6 +183,22 @@ test('a store that fails now and then while its watch succeeds is a line a minut
   );
 });
 
+test('an outage that something else has met first has its line as soon as its watch fails, also within a minute of the last', () => {
+  const { lines, log, clock, at } = clockedLog();
+  const outage = new Outage({ clock, log, began: 'away', over: 'back', fields: {} });
+  for (const now of [0, 10_000]) {
+    at(now);
+    log.warn({ error: outage.mark(new Error('gone')) }, 'a key could not be read');
+    outage.failed(new Error('gone'));
+    outage.failed(new Error('gone'));
+    outage.succeeded();
+  }
+  assert.deepEqual(
+    lines().map(({ msg }) => msg),
+    ['away', 'back', 'away', 'back'],
+  );
+});
+
 test('a round with nothing to do is no success of regular work: it ends no outage', async () => {
   const empty = {
     'no promise': () => undefined,
@@ -279,4 +295,33 @@ test('the level may change while lines are written, for records too', () => {
   assert.equal(both(), 2);
   log.setLevel('error');
   assert.equal(both(), 0);
+});
+
+test('what packages and Node print is a line of the log each, and masked', async (context) => {
+  const lines: string[] = [];
+  const own = { ...console };
+  const listeners = process.listeners('warning');
+  context.after(() => {
+    Object.assign(console, own);
+    process.removeAllListeners('warning');
+    for (const listener of listeners) process.on('warning', listener);
+  });
+  if (listeners.length === 0) process.on('warning', () => {});
+  logPrinted(createLog('warn', (line) => void lines.push(line)));
+  console.warn('two sources of %s:\n  %s', 'credentials', secrets[0]);
+  console.log({ a: 1 });
+  process.emitWarning('this version ends', { type: 'NodeVersionSupportWarning', code: 'SDK01' });
+  process.emitWarning('of Node', 'ExperimentalWarning');
+  await new Promise(setImmediate);
+  assert.deepEqual(
+    lines.map((line) => ({ ...(JSON.parse(line) as object), time: undefined })),
+    [
+      { level: 'warn', text: 'two sources of credentials:\n  ***', msg: 'a package prints' },
+      { level: 'warn', text: '{ a: 1 }', msg: 'a package prints' },
+      {
+        level: 'warn',
+        ...{ warning: 'NodeVersionSupportWarning', code: 'SDK01', text: 'this version ends', msg: 'a package warns' },
+      },
+    ].map((line) => ({ ...line, time: undefined })),
+  );
 });

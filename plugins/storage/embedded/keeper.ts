@@ -34,6 +34,8 @@ export interface EmbeddedDatabase {
   onCopy(begin: BeginCopy): void;
   /** Makes a new last good copy now. */
   copy(): Promise<void>;
+  /** Hears why the process has ended, and why it could not be started again, each time. */
+  onFailure(listener: (reason: Error) => void): void;
   release(): Promise<void>;
 }
 
@@ -140,7 +142,14 @@ async function reachOwner(directory: string): Promise<EmbeddedDatabase | undefin
   try {
     await once(socket, 'connect');
     const [nothing, later] = [() => undefined, async () => undefined];
-    return { address: owner.address, alive: () => true, onCopy: nothing, copy: later, release: later };
+    return {
+      address: owner.address,
+      alive: () => true,
+      onCopy: nothing,
+      copy: later,
+      onFailure: nothing,
+      release: later,
+    };
   } catch {
     return undefined;
   } finally {
@@ -162,6 +171,7 @@ class Keeper {
   #pings = 0;
   #errorText = '';
   readonly #copies: Copies;
+  readonly #onFailure = new Set<(reason: Error) => void>();
   readonly #pinger: NodeJS.Timeout;
 
   constructor(directory: string, waitMs: number, log: Log, schema: string | undefined) {
@@ -186,12 +196,18 @@ class Keeper {
       throw error;
     }
     let released: Promise<void> | undefined;
+    const listeners = new Set<(reason: Error) => void>();
     return {
       address: this.address,
       alive: () => this.#alive,
       onCopy: (begin) => this.#copies.onCopy(begin),
       copy: () => this.#copies.make(),
+      onFailure: (listener) => {
+        listeners.add(listener);
+        this.#onFailure.add(listener);
+      },
       release: () => {
+        for (const listener of listeners) this.#onFailure.delete(listener);
         released ??= this.#release();
         return released;
       },
@@ -247,7 +263,7 @@ class Keeper {
   #fell(reason: Error): void {
     this.#alive = false;
     if (this.#closing) return;
-    this.#log.error({ reason: reason.message }, 'the embedded database broke down and is restarted');
+    this.#report(reason);
     this.#restart();
   }
 
@@ -258,13 +274,16 @@ class Keeper {
       try {
         await this.#start(0);
         this.#restarts = 0;
-        this.#log.info({}, 'the embedded database is back');
       } catch (error) {
-        this.#log.error({ reason: (error as Error).message }, 'the embedded database did not start');
+        this.#report(error as Error);
         this.#restart();
       }
     };
     setTimeout(attempt, delayMs).unref();
+  }
+
+  #report(reason: Error): void {
+    for (const listener of this.#onFailure) listener(reason);
   }
 
   #ping(): void {

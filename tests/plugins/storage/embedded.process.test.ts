@@ -193,7 +193,7 @@ test('when the database process dies, statements fail soon, health says so, and 
     [{ id: 1 }],
   );
   assert.notEqual(readOwner(directory)!.pid, pid);
-  assert.ok(database.host.lines.some(({ message }) => message === 'the embedded database broke down and is restarted'));
+  assert.ok(database.host.lines.some(({ message }) => message === 'the database does not answer'));
 });
 
 test('no database process outlives a gateway that was killed', async (context) => {

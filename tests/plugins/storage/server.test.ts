@@ -2,12 +2,16 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
+import { Outage, outageOf } from '../../../core/contract/outage.ts';
+import { systemClock } from '../../../core/gateway/system.ts';
+import { connect as connectDatabase } from '../../../plugins/storage/connect.ts';
 import { type EmbeddedBackend, openBackend } from '../../../plugins/storage/embedded/backend.ts';
 import { EmbeddedServer } from '../../../plugins/storage/embedded/server.ts';
 import { closeStatement, parse, query, sync } from '../../../plugins/storage/embedded/wire.ts';
@@ -418,4 +422,46 @@ test('a backend that loses its place, repeats itself or gives no answer is given
     socket.destroy();
     void failing.close();
   }
+});
+
+test('a statement that loses its connection belongs to the outage, inside of a transaction too', async () => {
+  const path = join(directory, 'way.sock');
+  const sockets = new Set<Socket>();
+  const way = createServer((socket) => {
+    const onward = connect(address);
+    for (const [from, to] of [
+      [socket, onward],
+      [onward, socket],
+    ] as const) {
+      sockets.add(from);
+      from.pipe(to).on('error', () => {});
+    }
+  }).listen(path);
+  await once(way, 'listening');
+  const lose = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const log = { info: () => {}, error: () => {} };
+  const outage = new Outage({ clock: systemClock, log, began: 'away', over: 'back', fields: {} });
+  const target = { socketPath: path };
+  const database = connectDatabase({ target, applicationName: 'test', maxConnections: 1, threaded: false, outage });
+  const failureOf = (work: PromiseLike<unknown>) =>
+    work.then(
+      () => assert.fail('it was done'),
+      (error: unknown) => error,
+    );
+  await database.orm.execute(sql`select 1`);
+  const inside = await failureOf(
+    database.orm.transaction(async (transaction) => {
+      await transaction.execute(sql`select 1`);
+      lose();
+      await transaction.execute(sql`select 2`);
+    }),
+  );
+  way.close();
+  rmSync(path, { force: true });
+  const outside = await failureOf(database.orm.execute(sql`select 3`));
+  await database.close();
+  assert.equal(outageOf(inside), outage, String(inside));
+  assert.equal(outageOf(outside), outage, String(outside));
 });
