@@ -156,12 +156,12 @@ plans: { default: free, offers: { free: { price: 0, limits: {} } } }
       stream.on('data', (chunk) => {
         output += chunk;
       });
-    for (let tries = 0; !/First calls:[\s\S]*"msg":"listening"/.test(output); tries++) {
+    for (let tries = 0; !/"first_calls":[\s\S]*"msg":"listening"/.test(output); tries++) {
       assert(child.exitCode === null && tries < 2_000, output);
       await pause(50);
     }
     const origin = `http://127.0.0.1:${/"port":(\d+),"msg":"listening"/.exec(output)![1]}`;
-    const key = /^ {6}(\S+)$/m.exec(output.slice(output.indexOf('It is shown only now')))![1];
+    const key = /"key":"([^"]+)"/.exec(output)![1];
     const answer = await fetch(`${origin}/v1/messages`, {
       method: 'POST',
       headers: { 'x-api-key': key!, 'content-type': 'application/json' },

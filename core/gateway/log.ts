@@ -1,6 +1,7 @@
 /** The log on pino; masks what looks like a credential. */
 import cluster from 'node:cluster';
 import { write, writeSync } from 'node:fs';
+import { format } from 'node:util';
 import pino from 'pino';
 import { isPassing } from '../contract/errors.ts';
 import type { Clock, Log } from '../contract/host-tools.ts';
@@ -186,5 +187,21 @@ export function createLog(
       log.level = changed;
       written = log.isLevelEnabled('info');
     },
+  });
+}
+
+const printing = ['log', 'info', 'debug', 'warn', 'error', 'trace'] as const;
+
+/** What packages and Node print by themselves becomes lines of the log: in its form, and masked. For a process that serves. */
+export function logPrinted(log: Pick<Log, 'warn'>): void {
+  for (const name of printing)
+    console[name] = (...words: unknown[]) => log.warn({ text: format(...words) }, 'a package prints');
+  // Without Node's own listener, which prints; where it was told not to, nothing is written.
+  const isPrinted = process.listenerCount('warning') > 0;
+  process.removeAllListeners('warning');
+  process.on('warning', (warning) => {
+    if (!isPrinted || warning.name === 'ExperimentalWarning') return;
+    const { name, code } = warning as NodeJS.ErrnoException;
+    log.warn({ warning: name, ...(code === undefined ? {} : { code }), text: warning.message }, 'a package warns');
   });
 }

@@ -3,7 +3,7 @@ import cluster from 'node:cluster';
 import { closeSync, openSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { GatewayError } from '../contract/errors.ts';
-import { createLog } from '../gateway/log.ts';
+import { createLog, logPrinted } from '../gateway/log.ts';
 import { Primary } from './primary.ts';
 import { Serving } from './serving.ts';
 import { runWorker } from './worker.ts';
@@ -13,6 +13,7 @@ const mostWorkers = 256;
 /** Serves the gateways of these files. `workers`: a number of processes, or `auto`: one for each core. */
 export async function serve(files: readonly string[], workers: string | undefined): Promise<void> {
   endOnBug();
+  logPrinted(createLog('warn'));
   if (cluster.isWorker) return runWorker(files);
   if (workers === undefined) return serveAlone(files);
   const primary = new Primary(files, countOf(workers));

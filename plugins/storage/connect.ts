@@ -5,7 +5,7 @@ import type { Outage } from '../../core/contract/outage.ts';
 import type { Orm } from '../common/domain/database.ts';
 import { type DriverOptions, openLocalDriver } from './driver.ts';
 import { isAway } from './passing.ts';
-import { Pool, type Rows, type Runner, type Statement } from './pool.ts';
+import { Pool, type Rows, type Runner } from './pool.ts';
 import { openThreadDriver } from './thread.ts';
 
 /** Statements are prepared on each connection, up to so many; it saves a round trip for each call. */

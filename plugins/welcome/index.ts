@@ -1,4 +1,4 @@
-/** On the first start, creates an account with a key and credit, and prints how to call the gateway. */
+/** On the first start, creates an account with a key and credit, and shows how to call the gateway. */
 import { definePlugin } from '../../core/contract/contract.ts';
 import { z } from '../../core/contract/schema.ts';
 import { accounts } from '../common/domain/accounts.ts';
@@ -34,7 +34,18 @@ export default definePlugin({
         const { key } = await accountService.createKey(account.id, { name: 'first key' });
         const { variable, model } = config;
         const credit = formatUsd(config.credit);
-        process.stdout.write(greeting({ gateway: host.gateway, origin, key, credit, variable, model }));
+        const shown = { gateway: host.gateway, origin, key, credit, variable, model };
+        if (process.stdout.isTTY === true) process.stdout.write(greeting(shown));
+        // As a record: elsewhere in the log the key would be masked.
+        else
+          host.log.record(
+            'an account was opened; its key is shown only now',
+            JSON.stringify({
+              time: new Date(host.clock.now()).toISOString(),
+              ...{ account_id: account.id, account: account.name, key, credit_usd: credit },
+              ...{ url: origin, first_calls: firstCalls(shown) },
+            }),
+          );
       },
     };
   },
@@ -49,7 +60,8 @@ interface Greeting {
   readonly model: string;
 }
 
-function greeting({ gateway, origin, key, credit, variable, model }: Greeting): string {
+function greeting(shown: Greeting): string {
+  const { gateway, origin, key, credit, variable } = shown;
   return `
   The gateway "${gateway}" listens at ${origin}. An account was opened in it, with ${credit} USD and this key.
   It is shown only now:
@@ -59,15 +71,19 @@ function greeting({ gateway, origin, key, credit, variable, model }: Greeting): 
   First calls:
 
       export ${variable}=${key}
-
-      curl ${origin}/v1/chat/completions -H "Authorization: Bearer $${variable}" -H 'content-type: application/json' \\
-        -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'
-
-      curl ${origin}/v1/messages -H "x-api-key: $${variable}" -H 'content-type: application/json' \\
-        -d '{"model":"${model}","max_tokens":200,"messages":[{"role":"user","content":"Hello"}]}'
-
-      curl ${origin}/v1beta/models/${model}:generateContent -H "Authorization: Bearer $${variable}" -H 'content-type: application/json' \\
-        -d '{"contents":[{"role":"user","parts":[{"text":"Hello"}]}]}'
-
+${firstCalls(shown)
+  .map((call) => `\n      ${call.replaceAll('\n', '\n        ')}\n`)
+  .join('')}
 `;
+}
+
+/** By the environment variable with the key. */
+function firstCalls({ origin, variable, model }: Greeting): string[] {
+  const bearer = `-H "Authorization: Bearer $${variable}" -H 'content-type: application/json' \\\n`;
+  const own = `-H "x-api-key: $${variable}" -H 'content-type: application/json' \\\n`;
+  return [
+    `curl ${origin}/v1/chat/completions ${bearer}-d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`,
+    `curl ${origin}/v1/messages ${own}-d '{"model":"${model}","max_tokens":200,"messages":[{"role":"user","content":"Hello"}]}'`,
+    `curl ${origin}/v1beta/models/${model}:generateContent ${bearer}-d '{"contents":[{"role":"user","parts":[{"text":"Hello"}]}]}'`,
+  ];
 }

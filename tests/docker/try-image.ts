@@ -157,7 +157,7 @@ async function tryDemo(): Promise<void> {
 /** That its greeting shows, which comes a little after it is ready. */
 async function keyOf({ output }: Running): Promise<string> {
   for (const until = performance.now() + readyWithinMs; performance.now() < until; await pause(50)) {
-    const found = /It is shown only now:\s+(\S+)\n/.exec(output());
+    const found = /its key is shown only now".*?"key":"([^"]+)"/.exec(output());
     if (found !== null) return found[1]!;
   }
   throw new Error(`it shows no key: ${output()}`);

@@ -163,7 +163,7 @@ testWorkers('two workers are one gateway: its files, its words, its connections 
 
   await t.test('what is told once is told once, also when both are replaced', async () => {
     await stage.restart();
-    assert.equal(stage.count('It is shown only now'), 1);
+    assert.equal(stage.count('its key is shown only now'), 1);
     assert.equal(stage.count('each of these processes counts the limits by itself'), 1);
   });
 
