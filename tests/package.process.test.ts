@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { dropSchema } from './end-to-end/house.ts';
+import { dropSchema } from './end-to-end/testbed.ts';
 import { copyExamples, installPacked, manifest } from './examples/packed.ts';
 import { databaseUrl } from './helpers/database.ts';
 
@@ -40,16 +40,16 @@ test('an older Node is told in one sentence which one is needed', async () => {
     ['22.19.0', true],
   ] as const) {
     const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`;
-    const told = await run(
+    const reply = await run(
       process.execPath,
       ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, command, '--help'],
       {
         env: environment('old'),
       },
     ).catch((error: { code: number; stderr: string; stdout: string }) => error);
-    const code = 'code' in told ? told.code : 0;
-    assert.equal(code, isEnough ? 0 : 1, told.stderr);
-    if (!isEnough) assert.equal(told.stderr, `${manifest.name} needs Node 22.19 or later; this is Node ${version}.\n`);
+    const code = 'code' in reply ? reply.code : 0;
+    assert.equal(code, isEnough ? 0 : 1, reply.stderr);
+    if (!isEnough) assert.equal(reply.stderr, `${manifest.name} needs Node 22.19 or later; this is Node ${version}.\n`);
   }
 });
 

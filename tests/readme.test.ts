@@ -94,7 +94,7 @@ test('the calls with the other SDKs run as they are written', async () => {
   ]);
 });
 
-const ask = (model: string) =>
+const send = (model: string) =>
   fetch(`${gateway.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}` },
@@ -109,7 +109,7 @@ test('the vendor is called by its own name of the model and with its key in the 
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices, usage }),
   });
-  const answer = await ask('my-model');
+  const answer = await send('my-model');
   assert.equal(((await answer.json()) as { choices: typeof choices }).choices[0]!.message.content, 'Good day');
   const [request] = vendor.requests;
   assert.equal(request!.url, '/v1/chat/completions');
@@ -119,7 +119,7 @@ test('the vendor is called by its own name of the model and with its key in the 
 });
 
 test('the plugin works where it is listed', async () => {
-  const answer = await ask('gpt-5.4-mini');
+  const answer = await send('gpt-5.4-mini');
   assert.equal(answer.status, 200);
   assert.equal(answer.headers.get('x-account'), accountId);
 });

@@ -19,7 +19,7 @@ const claimTries = 3;
 const writesAtOnce = 8;
 
 /** The end of a call: its answer, an answer that was not kept, or no execution, so that it may be retried. */
-export type Ending = { readonly told: StoredAnswer } | 'lost' | 'free';
+export type Ending = { readonly answer: StoredAnswer } | 'lost' | 'free';
 
 /** An earlier answer and the request that produced it. */
 export interface EarlierAnswer {
@@ -151,7 +151,7 @@ export class Calls {
     // Nothing runs: the database could not be asked, and may have the key.
     if (ending === 'free') return earlierAnswer(this.#recentOf(asked), asked);
     if (ending === undefined) throw inProgress(this.#options.clock.monotonic() - startedAt);
-    return { answer: ending.told, requestId: call.requestId };
+    return { answer: ending.answer, requestId: call.requestId };
   }
 
   /** Undefined: the database has it as running by this exchange. Otherwise the earlier call. */
@@ -205,10 +205,10 @@ export class Calls {
     if (this.#entries.get(id) !== entry || ending === undefined) return;
     if (ending === 'free') await this.#freeRow(call);
     else {
-      await this.#options.rows.finish({ call, answer: ending === 'lost' ? undefined : ending.told });
+      await this.#options.rows.finish({ call, answer: ending === 'lost' ? undefined : ending.answer });
       this.#bytes -= bytesOf(ending);
       if (ending !== 'lost')
-        this.#remember(id, { call, answer: ending.told, endedAt: this.#options.clock.monotonic() });
+        this.#remember(id, { call, answer: ending.answer, endedAt: this.#options.clock.monotonic() });
     }
     this.#entries.delete(id);
   }
@@ -216,7 +216,7 @@ export class Calls {
   #remember(id: string, recent: Recent): void {
     this.#forget(id);
     this.#recent.set(id, recent);
-    this.#recentBytes += bytesOf({ told: recent.answer });
+    this.#recentBytes += bytesOf({ answer: recent.answer });
     for (const oldest of this.#recent.keys()) {
       if (this.#recentBytes <= recentBytes) break;
       this.#forget(oldest);
@@ -246,7 +246,7 @@ export class Calls {
     const known = this.#recent.get(id);
     if (known === undefined) return;
     this.#recent.delete(id);
-    this.#recentBytes -= bytesOf({ told: known.answer });
+    this.#recentBytes -= bytesOf({ answer: known.answer });
   }
 
   #lose(entry: Entry): void {
@@ -274,7 +274,7 @@ function earlierAnswer(known: KnownCall, call: KeyedCall): EarlierAnswer {
 
 /** The approximate memory of an answer. */
 function bytesOf(ending: Ending): number {
-  return typeof ending === 'string' ? 0 : ending.told.body.length + 1_000;
+  return typeof ending === 'string' ? 0 : ending.answer.body.length + 1_000;
 }
 
 /** Neither value contains a space: accounts are UUIDs, hashes are hex. */

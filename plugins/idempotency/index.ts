@@ -149,7 +149,7 @@ function endingOf(
   if (answer !== undefined) {
     if (answer.status >= 400 && !ran) return 'free';
     const body = copy.whole();
-    return body === undefined ? 'lost' : { told: storedAnswer(answer.status, answer.headers, body) };
+    return body === undefined ? 'lost' : { answer: storedAnswer(answer.status, answer.headers, body) };
   }
   if (!ran) return 'free';
   const { signal } = exchange;
@@ -158,7 +158,7 @@ function endingOf(
   // A disconnected client received nothing.
   const storedForm =
     error.kind === 'client_left' ? undefined : storedError(reason instanceof UpstreamRefusal ? reason : error);
-  return storedForm === undefined ? 'lost' : { told: storedForm };
+  return storedForm === undefined ? 'lost' : { answer: storedForm };
 }
 
 function mayHaveRun(exchange: Exchange): boolean {

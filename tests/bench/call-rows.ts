@@ -72,7 +72,7 @@ async function open(root: string) {
   const { ledger } = await from<typeof import('../../plugins/common/domain/ledger.ts')>(
     'plugins/common/domain/ledger.ts',
   );
-  const stories = await from<typeof import('../../plugins/common/domain/timeline.ts')>(
+  const timelines = await from<typeof import('../../plugins/common/domain/timeline.ts')>(
     'plugins/common/domain/timeline.ts',
   );
   const billingWorld = await from<typeof import('../plugins/billing/world.ts')>('tests/plugins/billing/world.ts');
@@ -94,7 +94,7 @@ async function open(root: string) {
     await host
       .get(ledger)
       .credit(accountId, billingWorld.usd('1000'), { kind: 'top-up', reason: 'bench', reference: `${index}` });
-  const events = eventsOf(stories);
+  const events = eventsOf(timelines);
 
   async function call(index: number): Promise<void> {
     const exchange = billingWorld.newCall({
@@ -109,7 +109,7 @@ async function open(root: string) {
       (next, part) => async () => part.handle!(exchange, next as never),
       async () => {
         for (const event of events)
-          stories.recordEvent(exchange, host.clock.now() + (index % 7), event.kind, event.valuesOf(index) as never);
+          timelines.recordEvent(exchange, host.clock.now() + (index % 7), event.kind, event.valuesOf(index) as never);
         const attempt = await billingWorld.send(exchange);
         Object.assign(attempt, {
           startedAt: host.clock.now(),

@@ -30,7 +30,7 @@ const context = (client: ProtocolName): Omit<ReplyContext, 'usage'> => ({
   },
   createdAt: 1,
   now: () => 2,
-  seal: (keepsake) => keepsake,
+  seal: (opaqueState) => opaqueState,
 });
 
 function translation(client: ProtocolName, upstream: ProtocolName): ResponseTranslation {

@@ -32,7 +32,7 @@ export async function crowd(gateway: Started, bare: Started, upstream: Started):
 
 /** Of the time in which all streams run. */
 async function measure(name: string, asked: Started, client: ProtocolName, upstream: ProtocolName): Promise<void> {
-  const answers = ask(asked, client, upstream);
+  const answers = send(asked, client, upstream);
   await pause(openingSeconds * 1_000);
   const [startedAt, usedBefore] = [performance.now(), processorMs(asked)];
   const from = process.hrtime.bigint();
@@ -50,12 +50,12 @@ async function measure(name: string, asked: Started, client: ProtocolName, upstr
   );
 }
 
-function ask({ port, key }: Started, client: ProtocolName, upstream: ProtocolName): Promise<CrowdResult> {
+function send({ port, key }: Started, client: ProtocolName, upstream: ProtocolName): Promise<CrowdResult> {
   const chunks = (openingSeconds + seconds + closingSeconds) * chunksPerSecond;
   const options: CrowdLoad = {
     port,
     key,
-    ...wordsOf(client, upstream).ask(`chunks=${chunks} paced`),
+    ...wordsOf(client, upstream).request(`chunks=${chunks} paced`),
     connections: streams,
   };
   return load<CrowdResult>(options, 'crowd-load.ts');

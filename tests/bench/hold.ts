@@ -23,13 +23,13 @@ const now = 1_800_000_000_000;
 const clock = { now: () => now, monotonic: () => 0 } as never;
 
 /** Everything is as it serves, but what is appended to the journal goes nowhere. */
-async function busyDesk(funds: Funds): Promise<{ desk: Reservations; turn: () => void }> {
+async function busyReservations(funds: Funds): Promise<{ reservations: Reservations; turn: () => void }> {
   let sequence = 0;
   const slab = Buffer.alloc(callsOfTurn);
   const backlog = new Backlog(() => {});
-  const purses = new BalanceCache({ clock, limit: 10, idleMs: 1_000, fundsOf: async () => funds });
-  const purse = await purses.acquire('a');
-  purse.upkeepAt = Number.POSITIVE_INFINITY;
+  const balances = new BalanceCache({ clock, limit: 10, idleMs: 1_000, fundsOf: async () => funds });
+  const balance = await balances.acquire('a');
+  balance.upkeepAt = Number.POSITIVE_INFINITY;
   const written = { promise: Promise.resolve(), failed: false };
   const journal = {
     accepting: () => true,
@@ -39,17 +39,17 @@ async function busyDesk(funds: Funds): Promise<{ desk: Reservations; turn: () =>
     turn: () => written,
   };
   const rest = { flusher: { shutOut: false }, clock, log: {}, stepTokens: 4_096, backlogLimit: 1_000_000 };
-  const desk = new Reservations({ journal, backlog, purses, ...rest } as unknown as ReservationsOptions);
+  const reservations = new Reservations({ journal, backlog, balances, ...rest } as unknown as ReservationsOptions);
   const turn = () => {
     backlog.written(slab, 0, slab.length, sequence);
     backlog.take();
     backlog.drop();
   };
-  return { desk, turn };
+  return { reservations, turn };
 }
 
 const rich: Funds = { balance: parseUsd('900000000') };
-const potOf = (grantId: string, days: number): GrantBalance => ({
+const grantOf = (grantId: string, days: number): GrantBalance => ({
   grantId,
   remaining: parseUsd('1000000'),
   expiresAt: now + days * 86_400_000,
@@ -61,7 +61,7 @@ const potOf = (grantId: string, days: number): GrantBalance => ({
 });
 const pooled: Funds = {
   ...rich,
-  pool: { grants: [potOf('one', 1), potOf('two', 20), potOf('three', 25)], spent: new Map([['x', money(5n)]]) },
+  pool: { grants: [grantOf('one', 1), grantOf('two', 20), grantOf('three', 25)], spent: new Map([['x', money(5n)]]) },
 };
 
 const list = { input: parseUsd('2.5'), cache_read: parseUsd('0.25'), output: parseUsd('15') };
@@ -87,23 +87,23 @@ interface Case {
 }
 
 async function measure(name: string, { funds = rich, book = flat, context = {}, ratio = one, cost }: Case) {
-  const { desk, turn } = await busyDesk(funds);
+  const { reservations, turn } = await busyReservations(funds);
   const target = { provider: 'vendor', model: 'm', weight: 0 };
   const entry = { targets: [target], ...(cost === undefined ? {} : { cost }) } as unknown as Model;
   const fixed = { id: 'x', accountId: 'a', keyId: 'k', model: 'm', at: now, allowance: oneTool, entry };
   const once = (index: number) => {
     const size = { inputTokens: 1_000 + (index & 1_023), outputTokens: 4_096 };
     const terms: Terms = { ...fixed, ...size, prices: book[0]!, context, ratio };
-    const hold = desk.create(terms) as Hold;
+    const hold = reservations.create(terms) as Hold;
     const attempts = [newAttempt()];
-    void desk.sent(hold, attempts[0]);
+    void reservations.sent(hold, attempts[0]);
     attempts[0]!.result = 'answered';
     const report = reportOf(index);
     const sent = sentAttempts(hold);
     const asked = { inputTokens: size.inputTokens, maxOutputTokens: undefined, choices: 1 };
     const seen = { asked, size: unknownSize, seenOutput: hold.seenOutput, unpaid: hold.unpaid };
     const verdict = judge({ attempts, sent, report, outcome: 'complete', ...seen });
-    desk.settle(hold, verdict, share(attemptNotes(attempts, sent), attempts, verdict, terms));
+    reservations.settle(hold, verdict, share(attemptNotes(attempts, sent), attempts, verdict, terms));
     if (index % callsOfTurn === 0) turn();
   };
   for (let index = 0; index < runs; index++) once(index);

@@ -25,13 +25,13 @@ export async function run(load: Load): Promise<LoadResult> {
   const request = Buffer.from(
     `POST ${load.path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${more.join('')}authorization: Bearer ${load.key}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(load.body)}\r\n\r\n${load.body}`,
   );
-  const sockets = Array.from({ length: load.connections }, () => keepAsking(load.port, request, counts));
+  const sockets = Array.from({ length: load.connections }, () => keepSending(load.port, request, counts));
   await new Promise((resolve) => setTimeout(resolve, load.seconds * 1_000));
   for (const socket of sockets) socket.destroy();
   return counts;
 }
 
-function keepAsking(
+function keepSending(
   port: number,
   request: Buffer,
   counts: { requests: number; bytes: number; failures: number },

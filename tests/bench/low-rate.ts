@@ -47,12 +47,12 @@ interface Measured {
 const vendor = await startSlowVendor();
 
 for (let pair = 1; pair <= Number(values.pairs); pair += 1) {
-  tellLatencies(`bare forwarder, ${pair}`, await bareLatenciesMs());
+  printLatencies(`bare forwarder, ${pair}`, await bareLatenciesMs());
   const own = await measure(here);
-  tell(`this checkout, ${pair}`, own);
+  print(`this checkout, ${pair}`, own);
   if (values.against === undefined) continue;
   const other = await measure(resolve(values.against));
-  tell(`${values.against}, ${pair}`, other);
+  print(`${values.against}, ${pair}`, other);
   const each = ({ loaded, latenciesMs }: Measured) => allOf(loaded) / latenciesMs.length;
   const quotient = (over: number, under: number) => (over / under).toFixed(2);
   console.log(
@@ -147,7 +147,7 @@ async function load(port: number, key: string, forSeconds: number): Promise<numb
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),
   };
-  const ask = () =>
+  const send = () =>
     new Promise<number>((done, fail) => {
       const asked = performance.now();
       const target = { port, host: '127.0.0.1', method: 'POST', path: '/v1/chat/completions', agent, headers };
@@ -162,24 +162,24 @@ async function load(port: number, key: string, forSeconds: number): Promise<numb
   const pending: Promise<number>[] = [];
   for (const total = rate * forSeconds; pending.length < total; await pause(2)) {
     const due = Math.min(total, Math.floor(((performance.now() - begun) / 1_000) * rate));
-    while (pending.length < due) pending.push(ask());
+    while (pending.length < due) pending.push(send());
   }
   const latenciesMs = await Promise.all(pending);
   agent.destroy();
   return latenciesMs.sort((left, right) => left - right);
 }
 
-function tellLatencies(name: string, latenciesMs: readonly number[]): void {
+function printLatencies(name: string, latenciesMs: readonly number[]): void {
   const [half, most] = [0.5, 0.99].map((part) => latenciesMs[Math.floor(part * latenciesMs.length)]!.toFixed(1));
   console.log(
     `\n${name}: ${latenciesMs.length} calls in ${seconds} s, half within ${half} ms, 99 of 100 within ${most} ms`,
   );
 }
 
-function tell(name: string, { idle, loaded, latenciesMs }: Measured): void {
+function print(name: string, { idle, loaded, latenciesMs }: Measured): void {
   const second = (count: number) => (count / seconds).toFixed(1);
   const calls = latenciesMs.length;
-  tellLatencies(name, latenciesMs);
+  printLatencies(name, latenciesMs);
   console.log(`  statements a second: ${second(loaded.statements)}, at rest ${second(idle.statements)}`);
   console.log(`  transactions a second: ${second(loaded.transactions)}, at rest ${second(idle.transactions)}`);
   const each = (milliseconds: number) => (milliseconds / calls).toFixed(2);

@@ -13,7 +13,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { sql } from 'drizzle-orm';
 import { type Fleet, gather } from '../end-to-end/fleet.ts';
-import { type Customer, modelAt, until } from '../end-to-end/house.ts';
+import { type Customer, modelAt, until } from '../end-to-end/testbed.ts';
 import { type LoadResult, run as load } from './load.ts';
 
 const { values } = parseArgs({
@@ -89,7 +89,7 @@ async function measure(count: number): Promise<Run> {
   try {
     for (const node of fleet.nodes) await node.start();
     await until('all of them serve', async () => (await living(fleet)) === count, 60_000);
-    const customers = await fleet.atTheDesk(({ customer }) => Promise.all([1, 2, 3, 4].map(() => customer())));
+    const customers = await fleet.runAsCommand(({ customer }) => Promise.all([1, 2, 3, 4].map(() => customer())));
     await drive(fleet, customers, count, 2);
     const before = processorMs(fleet);
     const counts = await drive(fleet, customers, count, seconds);

@@ -16,7 +16,14 @@ import { type SpanName, startOf } from '../../plugins/console/web/src/parts/name
 import { requestSumsWith } from '../../plugins/request-log/request-sums.ts';
 import { startPostgres, type TestPostgres } from '../helpers/postgres.ts';
 import type { Browser } from '../plugins/console/browser.ts';
-import { clientOf, operator, operatorOf, signIn, startDemo, type TestConsole } from '../plugins/console/house.ts';
+import {
+  clientOf,
+  operator,
+  operatorOf,
+  signIn,
+  startDemo,
+  type TestConsole,
+} from '../plugins/console/start-console.ts';
 import { accountCount, makeRows, repeatRows } from './pages-rows.ts';
 
 const { values } = parseArgs({
@@ -48,11 +55,11 @@ const server =
         true,
       )
     : serverAt(values.database);
-const house = await startDemo('demo', `schema: ${schema}\nstorage: { database: "${server.url}" }`);
+const testbed = await startDemo('demo', `schema: ${schema}\nstorage: { database: "${server.url}" }`);
 try {
-  await measure(house, server);
+  await measure(testbed, server);
 } finally {
-  await house.stop();
+  await testbed.stop();
   await server.close();
 }
 
@@ -60,7 +67,7 @@ async function measure(gateway: TestConsole, store: Server): Promise<void> {
   const isFilled = store.sql(`select count(*) from (select from ${schema}.calls limit 1) as found`) === '1';
   const boss = isFilled ? await signedIn(gateway, operator) : await operatorOf(gateway);
   const ada = isFilled ? await signedIn(gateway, client) : await clientOf(gateway, client.email);
-  const accountId = (await ada.ask('/me')).json.account.id as string;
+  const accountId = (await ada.send('/me')).json.account.id as string;
   // Rows go on while questions are asked, as they do where traffic is.
   const until = () => Date.now() + 10 * 60_000;
   if (!isFilled) {
@@ -165,8 +172,8 @@ async function time(store: Server, browser: Browser, path: string): Promise<numb
     const backends = backendsOf(store);
     const used = processorMs(backends);
     const begun = performance.now();
-    const told = await browser.ask(path);
-    if (told.status !== 200) throw new Error(`${path}: ${told.status} ${told.text.slice(0, 300)}`);
+    const reply = await browser.send(path);
+    if (reply.status !== 200) throw new Error(`${path}: ${reply.status} ${reply.text.slice(0, 300)}`);
     if (round < 0) continue;
     times.push(performance.now() - begun);
     least = Math.min(least, processorMs(backends) - used);
@@ -185,9 +192,9 @@ function since(name: SpanName): string {
 }
 
 async function clientPaths(ada: Browser): Promise<string[]> {
-  const told = await ada.ask('/usage');
-  if (told.status !== 200) throw new Error(told.text);
-  const { rows, next } = told.json;
+  const reply = await ada.send('/usage');
+  if (reply.status !== 200) throw new Error(reply.text);
+  const { rows, next } = reply.json;
   const [row] = rows;
   return [
     '/me',
@@ -217,7 +224,7 @@ async function clientPaths(ada: Browser): Promise<string[]> {
 }
 
 async function operatorPaths(boss: Browser, accountId: string): Promise<string[]> {
-  const { rows } = (await boss.ask('/admin/requests')).json;
+  const { rows } = (await boss.send('/admin/requests')).json;
   const [row] = rows;
   const buckets: Record<string, string> = { '7d': '&bucketMinutes=180', '30d': '&bucketMinutes=1440' };
   return [

@@ -49,7 +49,7 @@ const entry = (...names: string[]): Model => ({
 });
 
 /** `told`: what the request says of its conversation. */
-async function measure(section: unknown, vendors: Record<string, object>, told?: Conversation): Promise<number> {
+async function measure(section: unknown, vendors: Record<string, object>, reported?: Conversation): Promise<number> {
   const host = fakeHost();
   await setUp(providersPlugin, host, vendors);
   const part = await setUp(routePlugin, host, section);
@@ -63,7 +63,7 @@ async function measure(section: unknown, vendors: Record<string, object>, told?:
       const exchange = new LeanExchange();
       exchange.set(call, asked);
       exchange.set(model, wanted);
-      exchange.set(conversation, told);
+      exchange.set(conversation, reported);
       await part.handle!(exchange as unknown as Exchange, () => answer);
       exchange.end();
     }
@@ -86,5 +86,5 @@ const cases: Record<string, [unknown, Record<string, object>, Conversation?]> = 
   'three targets in order': [{}, { a: vendor, b: vendor, c: vendor }],
   'three targets, the fastest': [{ strategy: 'fastest' }, { a: vendor, b: vendor, c: vendor }],
 };
-for (const [name, [section, vendors, told]] of Object.entries(cases))
-  process.stdout.write(`${name}: ${await measure(section, vendors, told)} ns\n`);
+for (const [name, [section, vendors, reported]] of Object.entries(cases))
+  process.stdout.write(`${name}: ${await measure(section, vendors, reported)} ns\n`);

@@ -27,7 +27,7 @@ import { modelOf, wordsOf } from './words.ts';
 import { twoWorkers } from './workers.ts';
 
 const prompt = 'a'.repeat(900);
-const streamOf = (wish: string) => wordsOf('chat').ask(wish);
+const streamOf = (wish: string) => wordsOf('chat').request(wish);
 const { path } = streamOf('');
 const whole = JSON.stringify({ model: modelOf('chat'), messages: [{ role: 'user', content: prompt }] });
 

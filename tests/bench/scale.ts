@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type Fleet, gather } from '../end-to-end/fleet.ts';
-import { type Customer, modelAt } from '../end-to-end/house.ts';
+import { type Customer, modelAt } from '../end-to-end/testbed.ts';
 import { startPostgres, type TestPostgres } from '../helpers/postgres.ts';
 import { startRedis, type TestRedis } from '../helpers/redis.ts';
 import { run as load } from './load.ts';
@@ -72,7 +72,7 @@ async function measure(count: number, store: TestPostgres, counters: TestRedis):
     { database: store.url, environment: { REDIS_URL: counters.url } },
   );
   try {
-    const customers = await fleet.atTheDesk(({ customer }) =>
+    const customers = await fleet.runAsCommand(({ customer }) =>
       Promise.all(Array.from({ length: accountCount }, () => customer())),
     );
     for (const node of fleet.nodes) await node.start();
@@ -82,7 +82,7 @@ async function measure(count: number, store: TestPostgres, counters: TestRedis):
     const begun = look(store, counters);
     const requests = await drive(fleet, customers);
     await pause(500);
-    tell(fleet, { count, requests, atRest, begun, ended: look(store, counters) });
+    print(fleet, { count, requests, atRest, begun, ended: look(store, counters) });
   } finally {
     await fleet.close();
   }
@@ -109,7 +109,7 @@ interface Report {
   readonly ended: Snapshot;
 }
 
-function tell({ store: { schema } }: Fleet, { count, requests, atRest, begun, ended }: Report): void {
+function print({ store: { schema } }: Fleet, { count, requests, atRest, begun, ended }: Report): void {
   const by = (name: keyof Snapshot, from: Snapshot, to: Snapshot) => to[name] - from[name];
   const one = (text: string) => Number(postgres.sql(text));
   const spent = one(`select coalesce(sum(cost), 0) from "${schema}".calls`) / 1e9;

@@ -135,11 +135,11 @@ function report(runs: ReadonlyMap<string, readonly Run[]>): void {
   for (const which of ['first', 'second'] as const) {
     for (const phase of phases) {
       const medianOf = (checkout: string) => median(runs.get(checkout)!.map((run) => run[which][phase]));
-      const told = checkouts.map((checkout) => {
+      const reported = checkouts.map((checkout) => {
         const ratio = reference === undefined ? '' : `, ${(medianOf(checkout) / medianOf(reference)).toFixed(2)}`;
         return `${checkout} ${Math.round(medianOf(checkout))} ms${ratio}`;
       });
-      console.log(`${which} start, ${phase}: ${told.join('; ')}`);
+      console.log(`${which} start, ${phase}: ${reported.join('; ')}`);
     }
   }
 }

@@ -23,10 +23,10 @@ export async function translatedStreams(
 ): Promise<void> {
   const subjects: Record<string, Subject> = {};
   for (const upstream of names) {
-    subjects[bareName(upstream)] = { started: bare, ...wordsOf(upstream).ask(`chunks=${chunks} ${prompt}`) };
+    subjects[bareName(upstream)] = { started: bare, ...wordsOf(upstream).request(`chunks=${chunks} ${prompt}`) };
     const clients = pairs.filter((pair) => pair[1] === upstream).map(([client]) => client);
     for (const client of [upstream, ...clients]) {
-      const asked = wordsOf(client, upstream).ask(`chunks=${chunks} ${prompt}`);
+      const asked = wordsOf(client, upstream).request(`chunks=${chunks} ${prompt}`);
       subjects[nameOf(client, upstream)] = { started: gateway, ...asked };
     }
   }

@@ -8,7 +8,7 @@ export type Kind = (typeof kinds)[number];
 
 export interface Words {
   /** The client's request of a stream. The prompt says what the vendor is to do (`upstream.ts`). */
-  readonly ask: (prompt: string) => { readonly path: string; readonly body: string };
+  readonly request: (prompt: string) => { readonly path: string; readonly body: string };
   /** The frames before the deltas of this kind. */
   readonly head: (kind: Kind) => string;
   /** One frame. Where calls come whole, undefined. */
@@ -110,7 +110,7 @@ export function wordsOf(name: ProtocolName, upstream: ProtocolName = name): Word
 
 const all: Record<ProtocolName, (model: string) => Words> = {
   chat: (model) => ({
-    ask: (prompt) => ({
+    request: (prompt) => ({
       path: '/v1/chat/completions',
       body: bodyOf(model, { stream_options: { include_usage: true }, messages: userMessage(prompt) }),
     }),
@@ -119,7 +119,7 @@ const all: Record<ProtocolName, (model: string) => Words> = {
     tail: () => `${chatDelta({}, 'stop')}${chatFrame([], { usage })}data: [DONE]\n\n`,
   }),
   messages: (model) => ({
-    ask: (prompt) => ({
+    request: (prompt) => ({
       path: '/v1/messages',
       body: bodyOf(model, { max_tokens: 1000, messages: userMessage(prompt) }),
     }),
@@ -133,7 +133,7 @@ const all: Record<ProtocolName, (model: string) => Words> = {
       named('message_stop', {}),
   }),
   responses: (model) => ({
-    ask: (prompt) => ({ path: '/v1/responses', body: bodyOf(model, { store: false, input: userMessage(prompt) }) }),
+    request: (prompt) => ({ path: '/v1/responses', body: bodyOf(model, { store: false, input: userMessage(prompt) }) }),
     head: (kind) =>
       named('response.created', { response: { ...response, status: 'in_progress', output: [] }, sequence_number: 0 }) +
       named('response.output_item.added', { output_index: 0, item: responseItems[kind], sequence_number: 1 }),
@@ -144,7 +144,7 @@ const all: Record<ProtocolName, (model: string) => Words> = {
     tail: responseTail,
   }),
   gemini: (model) => ({
-    ask: (prompt) => ({
+    request: (prompt) => ({
       path: `/v1beta/models/${model}:streamGenerateContent?alt=sse`,
       body: JSON.stringify({ contents: [{ role: 'user', parts: [{ text: prompt }] }] }),
     }),

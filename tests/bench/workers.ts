@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type Fleet, gather } from '../end-to-end/fleet.ts';
-import { type Customer, modelAt } from '../end-to-end/house.ts';
+import { type Customer, modelAt } from '../end-to-end/testbed.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { hasRedis, startRedis } from '../helpers/redis.ts';
 import { run as load } from './load.ts';
@@ -76,7 +76,7 @@ async function startSubject(
   const environment = { ...store.environment, NODE_OPTIONS: '--max-semi-space-size=64' };
   const fleet = await gather(sections, 1, { ...store, environment, ...(workers === undefined ? {} : { workers }) });
   try {
-    const customers = await fleet.atTheDesk(({ customer }) =>
+    const customers = await fleet.runAsCommand(({ customer }) =>
       Promise.all(Array.from({ length: accountCount }, () => customer())),
     );
     await fleet.nodes[0]!.start();

@@ -47,7 +47,7 @@ interface Sent {
 }
 
 /** What the page's script sees of an answer; an answer that it may not read is a failed fetch. */
-function ask(path: string, init: Pick<RequestInit, 'method' | 'credentials'> & Sent = {}) {
+function send(path: string, init: Pick<RequestInit, 'method' | 'credentials'> & Sent = {}) {
   const asked = { path: demo.origin + path, init };
   return page.evaluate(async ({ path: url, init: options }) => {
     try {
@@ -98,16 +98,16 @@ test('the official client, allowed to run in a browser, gets whole and streamed 
 test('a page reads refusals, their request ids and when to come again', { skip }, async () => {
   const headers = { authorization: `Bearer ${demo.keys.tight}`, 'content-type': 'application/json' };
   const init = { method: 'POST', headers, body: JSON.stringify({ model, messages: [{ role: 'user', content: 'a' }] }) };
-  await ask('/v1/chat/completions', init);
-  const limited = await ask('/v1/chat/completions', init);
+  await send('/v1/chat/completions', init);
+  const limited = await send('/v1/chat/completions', init);
   assert.equal(limited.status, 429);
   assert.match(limited.headers!['retry-after']!, /^\d+$/);
   assert.match(limited.headers!['x-request-id']!, /^[0-9a-f-]{36}$/);
   const limits = Object.keys(limited.headers!).filter((name) => name.startsWith('x-ratelimit-'));
   assert.ok(limits.length > 0, Object.keys(limited.headers!).join());
-  const unknown = await ask('/v1/nothing', { method: 'PATCH', headers, body: '{}' });
+  const unknown = await send('/v1/nothing', { method: 'PATCH', headers, body: '{}' });
   assert.equal(unknown.status, 404);
-  const keyless = await ask('/v1/messages', {
+  const keyless = await send('/v1/messages', {
     ...init,
     headers: { 'anthropic-version': '2023-06-01', 'x-api-key': 'wrong' },
   });
@@ -116,9 +116,9 @@ test('a page reads refusals, their request ids and when to come again', { skip }
 
 test('a page of another origin reads nothing of the console, with or without a session', { skip }, async () => {
   for (const path of ['/console/', '/console/api/me', '/console/api/auth/get-session']) {
-    assert.deepEqual(await ask(path), { failed: 'TypeError' });
-    assert.deepEqual(await ask(path, { credentials: 'include' }), { failed: 'TypeError' });
-    assert.deepEqual(await ask(path, { headers: { authorization: 'Bearer x' } }), { failed: 'TypeError' });
+    assert.deepEqual(await send(path), { failed: 'TypeError' });
+    assert.deepEqual(await send(path, { credentials: 'include' }), { failed: 'TypeError' });
+    assert.deepEqual(await send(path, { headers: { authorization: 'Bearer x' } }), { failed: 'TypeError' });
   }
-  assert.deepEqual(await ask('/v1/models', { credentials: 'include' }), { failed: 'TypeError' });
+  assert.deepEqual(await send('/v1/models', { credentials: 'include' }), { failed: 'TypeError' });
 });

@@ -57,8 +57,8 @@ before(async () => {
 after(() => stage?.stop());
 
 /** Each name and text that somebody else can choose. */
-function fill({ house }: Stage): void {
-  const { world } = house;
+function fill({ testbed }: Stage): void {
+  const { world } = testbed;
   const rename = <Row extends { id: string; name: string }>(rows: Row[], what: string) =>
     rows.splice(0, rows.length, ...rows.map((row, index) => ({ ...row, name: nameOf(`${what}${index}`) })));
   rename(world.accounts, 'account');
@@ -69,9 +69,9 @@ function fill({ house }: Stage): void {
   );
   const ofModel = { model: nameOf('model'), upstreamModel: nameOf('real'), provider: nameOf('provider') };
   const facts = { errorCode: nameOf('code'), dropped: [nameOf('field')], upstreamId: nameOf('id') };
-  const story = [{ atMs: 1, by: nameOf('plugin'), text: tags('story') }];
+  const timeline = [{ atMs: 1, by: nameOf('plugin'), text: tags('story') }];
   const rows = world.requests.map((row, index) =>
-    index % 2 === 0 ? row : { ...row, ...ofModel, ...facts, accountId: clientAccount, story },
+    index % 2 === 0 ? row : { ...row, ...ofModel, ...facts, accountId: clientAccount, story: timeline },
   );
   world.requests.splice(0, rows.length, ...rows);
   const charges = world.charges.map((row) => ({
@@ -81,14 +81,14 @@ function fill({ house }: Stage): void {
   world.charges.splice(0, charges.length, ...charges);
   const entries = world.ledger.map((row) => ({ ...row, reason: tags('reason'), reference: nameOf('reference') }));
   world.ledger.splice(0, entries.length, ...entries);
-  rename(house.people.rows as never, 'person');
-  const models = house.find(catalog)!;
+  rename(testbed.people.rows as never, 'person');
+  const models = testbed.find(catalog)!;
   const [first] = models.list();
   const listed = [
     ...models.list(),
     { ...first!, id: nameOf('model'), displayName: nameOf('shown'), ownedBy: nameOf('owner') },
   ];
-  house.host.provide(catalog, { ...models, list: () => listed });
+  testbed.host.provide(catalog, { ...models, list: () => listed });
 }
 
 async function open(role: 'client' | 'operator'): Promise<Page> {
@@ -169,9 +169,9 @@ test('a model answers with an attack: it is read as text, loads nothing, and fit
 
 test('names and texts that attack are shown as text, and the pages fit the window', { skip: cannotRun }, async () => {
   const findings: unknown[] = [];
-  const { world } = stage.house;
+  const { world } = stage.testbed;
   const request = world.requests.findLast(
-    ({ accountId, story }) => accountId === clientAccount && story?.[0]?.text.includes('alert'),
+    ({ accountId, story: timeline }) => accountId === clientAccount && timeline?.[0]?.text.includes('alert'),
   )!;
   const paths = {
     client: ['keys', 'wallet', 'usage', `usage?request=${request.id}`, 'models'],

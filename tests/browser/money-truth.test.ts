@@ -8,7 +8,7 @@ import type { Browser, Page } from 'playwright-core';
 import { ledger, pool } from '../../plugins/common/domain/ledger.ts';
 import { formatUsd, parseUsd } from '../../plugins/common/domain/money.ts';
 import type { Browser as Client } from '../plugins/console/browser.ts';
-import { operator, operatorOf, startDemo, type TestConsole } from '../plugins/console/house.ts';
+import { operator, operatorOf, startDemo, type TestConsole } from '../plugins/console/start-console.ts';
 import { launchBrowser, signIn } from './chromium.ts';
 import { buildPages, cannotRun } from './operator-stage.ts';
 
@@ -21,7 +21,7 @@ const who = { email: 'ada@example.test', password: 'another long password', name
 const zone = 'Australia/Adelaide';
 const pictures = process.env['PICTURES'];
 
-let house: TestConsole;
+let testbed: TestConsole;
 let browser: Browser;
 let ada: Client;
 let key: string;
@@ -31,14 +31,14 @@ let running: Promise<unknown>;
 before(async () => {
   if (cannotRun !== false) return;
   buildPages();
-  house = await startDemo();
+  testbed = await startDemo();
   browser = await launchBrowser();
   await fill();
 });
 after(async () => {
   await running;
   await browser?.close();
-  await house?.stop();
+  await testbed?.stop();
 });
 
 function call(content: string, model = 'gpt-5.4-mini') {
@@ -46,7 +46,7 @@ function call(content: string, model = 'gpt-5.4-mini') {
 }
 
 function post(path: string, body: object) {
-  return fetch(`${house.origin}/v1${path}`, {
+  return fetch(`${testbed.origin}/v1${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -55,18 +55,18 @@ function post(path: string, body: object) {
 
 /** Every kind of movement that does not take days. */
 async function fill(): Promise<void> {
-  const boss = await operatorOf(house);
-  ada = house.browser();
-  await ada.ask('/auth/sign-up/email', { body: who });
-  accountId = (await ada.ask('/me')).json.account.id;
-  key = (await ada.ask('/keys', { body: { name: 'laptop' } })).json.key;
+  const boss = await operatorOf(testbed);
+  ada = testbed.browser();
+  await ada.send('/auth/sign-up/email', { body: who });
+  accountId = (await ada.send('/me')).json.account.id;
+  key = (await ada.send('/keys', { body: { name: 'laptop' } })).json.key;
   const change = (path: string, body: object) =>
-    boss.ask(path, { body: { reason: 'test', ...body }, headers: { 'idempotency-key': crypto.randomUUID() } });
+    boss.send(path, { body: { reason: 'test', ...body }, headers: { 'idempotency-key': crypto.randomUUID() } });
   await change(`/admin/accounts/${accountId}/multiplier`, { multiplier: '1.2' });
   await change(`/admin/accounts/${accountId}/credit`, { amount: '50', reason: 'top-up by bank' });
   const bank = { kind: 'top-up', reason: 'top-up by card', reference: 'card-1' };
-  await house.gateway.find(ledger)!.credit(accountId, parseUsd('9.99'), bank);
-  await house.gateway
+  await testbed.gateway.find(ledger)!.credit(accountId, parseUsd('9.99'), bank);
+  await testbed.gateway
     .find(pool)!
     .refundCredit(accountId, 'card-1', parseUsd('4.99'), { reason: 'dispute', reference: 'dispute-1' });
   await change(`/admin/accounts/${accountId}/debit`, { amount: '0.5', reason: 'a correction' });
@@ -74,22 +74,22 @@ async function fill(): Promise<void> {
   await call('Hello', 'claude-opus-4-7');
   await post('/images/generations', { model: 'gpt-image-2', prompt: 'a paper lighthouse' });
   const charged = await eventually(
-    () => ada.ask('/wallet/ledger?kind=CHARGE'),
+    () => ada.send('/wallet/ledger?kind=CHARGE'),
     ({ json }) => json.rows.length >= 4,
   );
   const [newest] = charged.json.rows;
   await change(`/admin/requests/${newest.requestId}/refund`, { amount: newest.change.slice(1), reason: 'it was slow' });
   running = call('Slow [[sandbox: delay=45s]]');
   await eventually(
-    () => ada.ask('/wallet'),
+    () => ada.send('/wallet'),
     ({ json }) => json.held !== '0.00',
   );
 }
 
-async function eventually<Told>(ask: () => Promise<Told>, isRight: (told: Told) => boolean): Promise<Told> {
+async function eventually<Reply>(send: () => Promise<Reply>, isRight: (reply: Reply) => boolean): Promise<Reply> {
   for (let attempt = 0; attempt < 100; attempt++) {
-    const told = await ask();
-    if (isRight(told)) return told;
+    const reply = await send();
+    if (isRight(reply)) return reply;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   throw new Error('it did not come to that within ten seconds');
@@ -97,7 +97,7 @@ async function eventually<Told>(ask: () => Promise<Told>, isRight: (told: Told) 
 
 async function pageOf(person: { email: string; password: string }): Promise<Page> {
   const context = await browser.newContext({
-    baseURL: house.origin,
+    baseURL: testbed.origin,
     locale: 'en-US',
     timezoneId: zone,
     viewport: { width: 1280, height: 900 },
@@ -137,7 +137,7 @@ test('the wallet reads like a bank statement, with what is set aside beside the 
     assert.equal(after - change, lines[index + 1]?.after ?? 0n, kind);
     if (kind === 'Call charged') assert.ok(change < 0n, `${change}`);
   }
-  const { balance, held } = (await ada.ask('/wallet')).json;
+  const { balance, held } = (await ada.send('/wallet')).json;
   assert.equal(formatUsd(lines[0]!.after), balance);
   assert.ok(parseUsd(held) > 0n);
   await page

@@ -12,7 +12,7 @@ before(async () => {
 after(() => stage?.stop());
 
 test('bodies are shown by a click, as text and not as a page, and can be deleted', { skip: cannotRun }, async () => {
-  const { id } = stage.house.world.requests.at(-1)!;
+  const { id } = stage.testbed.world.requests.at(-1)!;
   const page = await stage.page();
   await page.goto(`/console/admin/requests/${id}`);
   await page.getByRole('button', { name: 'Show bodies' }).waitFor();
@@ -31,7 +31,7 @@ test('bodies are shown by a click, as text and not as a page, and can be deleted
 });
 
 test('an auditor sees the story and no way to its bodies', { skip: cannotRun }, async () => {
-  const { id } = stage.house.world.requests.at(-2)!;
+  const { id } = stage.testbed.world.requests.at(-2)!;
   const page = await stage.page('auditor');
   await page.goto(`/console/admin/requests/${id}`);
   await page.getByText('What happened').waitFor();
@@ -44,7 +44,7 @@ test('an auditor sees the story and no way to its bodies', { skip: cannotRun }, 
 test('a recording is begun for what the filters name, is seen by all operators, and is stopped', {
   skip: cannotRun,
 }, async () => {
-  const desk = stage.house.find(recordedBodies)!;
+  const recordedBodiesService = stage.testbed.find(recordedBodies)!;
   const page = await stage.page();
   await page.goto('/console/admin/requests?model=claude-sonnet-5');
   await page.getByRole('button', { name: 'Record bodies' }).click();
@@ -54,7 +54,7 @@ test('a recording is begun for what the filters name, is seen by all operators, 
   await dialog.getByLabel('Why?').fill('a complaint');
   await dialog.getByRole('button', { name: 'Record bodies' }).click();
   await page.getByText('Bodies are recorded:').waitFor();
-  const [recording] = await desk.recordings();
+  const [recording] = await recordedBodiesService.recordings();
   assert.deepEqual([recording!.model, recording!.until - recording!.startedAt > 28_000_000], ['claude-sonnet-5', true]);
   if (process.env['SHOTS']) await page.screenshot({ path: `${process.env['SHOTS']}/recording.png` });
   assert.deepEqual(await findingsOf(page, '/console/admin/requests'), []);
@@ -62,6 +62,6 @@ test('a recording is begun for what the filters name, is seen by all operators, 
   await dialog.getByLabel('Why?').fill('done');
   await dialog.getByRole('button', { name: 'Stop recording' }).click();
   await page.getByText('Bodies are recorded:').waitFor({ state: 'detached' });
-  assert.deepEqual(await desk.recordings(), []);
+  assert.deepEqual(await recordedBodiesService.recordings(), []);
   assert.deepEqual(stage.complaints, []);
 });

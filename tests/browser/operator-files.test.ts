@@ -12,7 +12,7 @@ let other: { readonly id: string; readonly name: string };
 before(async () => {
   if (cannotRun !== false) return;
   stage = await startStage();
-  other = stage.house.world.accounts[1]!;
+  other = stage.testbed.world.accounts[1]!;
 });
 after(() => stage?.stop());
 
@@ -62,13 +62,13 @@ test('a file is deleted with a reason, and what pointed to it says that it is go
   const question = page.getByRole('dialog', { name: 'Delete nightly-1.jsonl?' });
   await question.getByRole('button', { name: 'Delete file' }).click();
   await question.getByText('Write a reason: others will ask for it later.').waitFor();
-  assert.notEqual(await stage.house.find(fileAdmin)!.find('file-nightly1jsonl'), undefined);
+  assert.notEqual(await stage.testbed.find(fileAdmin)!.find('file-nightly1jsonl'), undefined);
   await question.getByLabel('Why?').fill('personal data');
   await question.getByRole('button', { name: 'Delete file' }).click();
   await page.getByText('The file is deleted.').waitFor();
   await row.waitFor({ state: 'detached' });
   await drawer.waitFor({ state: 'detached' });
-  assert.equal(await stage.house.find(fileAdmin)!.find('file-nightly1jsonl'), undefined);
+  assert.equal(await stage.testbed.find(fileAdmin)!.find('file-nightly1jsonl'), undefined);
   assert.deepEqual(await auditRows(page, 'file-nightly1jsonl'), [['file.delete', 'personal data', 'done']]);
   await page.goto('/console/admin/files?open=file-nightly1jsonl');
   await page.getByText('There is no such file any more.').waitFor();
@@ -119,8 +119,8 @@ test('a batch is cancelled with a reason; an auditor has no button for it', { sk
   await question.getByRole('button', { name: 'Cancel batch' }).click();
   await drawer.getByText('Being cancelled', { exact: true }).first().waitFor();
   assert.equal(await drawer.getByRole('button', { name: 'Cancel batch' }).count(), 0);
-  const story = await stage.house.find(batchAdmin)!.findAny('batch_running');
-  assert.notEqual(story!.batch.cancelAt, undefined);
+  const timeline = await stage.testbed.find(batchAdmin)!.findAny('batch_running');
+  assert.notEqual(timeline!.batch.cancelAt, undefined);
   assert.deepEqual(await auditRows(page, 'batch_running'), [['batch.cancel', 'too costly', 'done']]);
 });
 

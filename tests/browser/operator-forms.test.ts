@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { configFiles } from '../../core/contract/config-files.ts';
-import { operator, operatorOf, startHouse, type TestConsole } from '../plugins/console/house.ts';
+import { operator, operatorOf, startFile, type TestConsole } from '../plugins/console/start-console.ts';
 import { launchBrowser, openPage, signIn } from './chromium.ts';
 import { findingsOf } from './looks.ts';
 import { buildPages, cannotRun } from './operator-stage.ts';
 
-let house: TestConsole;
+let testbed: TestConsole;
 let browser: Browser;
 let page: Page;
 
@@ -21,16 +21,16 @@ before(async () => {
   const directory = await mkdtemp(join(tmpdir(), 'console-forms-'));
   await cp('config', join(directory, 'config'), { recursive: true });
   // With the plugins storage, request-log and others of the demo.
-  house = await startHouse(`# plugins: storage, and others\ninclude:\n  - ${directory}/config/demo.yaml\n`, directory);
+  testbed = await startFile(`# plugins: storage, and others\ninclude:\n  - ${directory}/config/demo.yaml\n`, directory);
   browser = await launchBrowser();
-  page = await openPage(browser, [], { baseURL: house.origin });
-  await operatorOf(house);
+  page = await openPage(browser, [], { baseURL: testbed.origin });
+  await operatorOf(testbed);
   await signIn(page, operator);
   await page.getByRole('link', { name: 'Overview' }).waitFor();
 });
 after(async () => {
   await browser?.close();
-  await house?.stop();
+  await testbed?.stop();
 });
 
 /** Fills the reason of the dialog in front, presses its button, and waits until it is gone. */
@@ -59,7 +59,7 @@ async function saveForm(reason: string, seen: string): Promise<void> {
 test('a form writes into the file, which keeps its comments, and it is applied at once', {
   skip: cannotRun,
 }, async () => {
-  const files = house.gateway.find(configFiles)!;
+  const files = testbed.gateway.find(configFiles)!;
   const before = (await files.view()).files.map(({ text }) => text).join('\n');
   const comments = (text: string) => text.split('\n').filter((line) => line.includes('#'));
   await openForm('plans', 'pro');
@@ -105,7 +105,7 @@ test('a wrong value is said at its field, a secret is not taken, and a file with
 
 /** Lines of all files that are no longer there, and those that have come, in order. */
 async function changedLines(run: () => Promise<void>): Promise<{ readonly gone: string[]; readonly come: string[] }> {
-  const files = house.gateway.find(configFiles)!;
+  const files = testbed.gateway.find(configFiles)!;
   const linesNow = async () =>
     (await files.view()).files.flatMap(({ name, text }) => text.split('\n').map((line) => `${name} ${line}`));
   const before = await linesNow();
@@ -230,7 +230,7 @@ test('every form can be read and used by everybody', { skip: cannotRun }, async 
   const findings: string[] = [];
   await openForm('plans');
   for (const form of ['vendors', 'prices', 'plans', 'ratios', 'signUp'])
-    findings.push(...(await findingsOf(page, `${house.origin}/console/admin/config?form=${form}`)));
-  findings.push(...(await findingsOf(page, `${house.origin}/console/admin/config?form=prices&add=1`)));
+    findings.push(...(await findingsOf(page, `${testbed.origin}/console/admin/config?form=${form}`)));
+  findings.push(...(await findingsOf(page, `${testbed.origin}/console/admin/config?form=prices&add=1`)));
   assert.deepEqual(findings, []);
 });

@@ -11,7 +11,7 @@ before(async () => {
 });
 after(() => stage?.stop());
 
-const account = (name: string) => stage.house.world.accounts.find((row) => row.name === name)!;
+const account = (name: string) => stage.testbed.world.accounts.find((row) => row.name === name)!;
 
 async function openAccount(page: Page, name: string): Promise<void> {
   await page.goto('/console/admin/accounts');
@@ -32,14 +32,14 @@ test('an operator finds an account, credits it, and the ledger has the row', { s
   await page.getByRole('tab', { name: 'Ledger' }).click();
   const row = page.getByRole('row', { name: /paid by bank transfer/ });
   await row.getByText('+$12.345678901').waitFor();
-  const written = stage.house.world.ledger.find(({ reason }) => reason === 'paid by bank transfer')!;
+  const written = stage.testbed.world.ledger.find(({ reason }) => reason === 'paid by bank transfer')!;
   assert.equal(written.change, parseUsd('12.345678901'));
   assert.equal(written.accountId, account('ada-labs').id);
 });
 
 test('nothing is credited without a reason, nor an amount that is none', { skip: cannotRun }, async () => {
   const page = await stage.page();
-  const rows = stage.house.world.ledger.length;
+  const rows = stage.testbed.world.ledger.length;
   await openAccount(page, 'ada-labs');
   await page.getByRole('button', { name: 'Credit' }).click();
   const dialog = page.getByRole('dialog');
@@ -49,7 +49,7 @@ test('nothing is credited without a reason, nor an amount that is none', { skip:
   await dialog.getByText('Write a reason').waitFor();
   await dialog.getByLabel('Amount in USD').fill('1.5');
   await dialog.getByRole('button', { name: 'Credit' }).click();
-  assert.equal(stage.house.world.ledger.length, rows);
+  assert.equal(stage.testbed.world.ledger.length, rows);
 });
 
 test('a debit that the balance does not cover is refused in words, and pressing again takes the money once', {
@@ -67,7 +67,7 @@ test('a debit that the balance does not cover is refused in words, and pressing 
   await dialog.getByLabel('Amount in USD').fill('0.25');
   await dialog.getByRole('button', { name: 'Debit' }).click();
   await page.getByText('$0.25 was taken.').waitFor();
-  const taken = stage.house.world.ledger.filter(({ reason }) => reason === 'a correction');
+  const taken = stage.testbed.world.ledger.filter(({ reason }) => reason === 'a correction');
   assert.deepEqual(
     taken.map(({ change }) => change),
     [parseUsd('-0.25')],
@@ -75,7 +75,7 @@ test('a debit that the balance does not cover is refused in words, and pressing 
 });
 
 test('a request is refunded from its story, and no more than it has cost', { skip: cannotRun }, async () => {
-  const { world } = stage.house;
+  const { world } = stage.testbed;
   const charge = world.charges.find(({ cost, refunded }) => cost > parseUsd('0.02') && refunded === 0n)!;
   const page = await stage.page();
   await page.goto(`/console/admin/requests/${charge.requestId}`);

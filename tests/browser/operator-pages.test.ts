@@ -9,7 +9,7 @@ let paths: readonly string[];
 before(async () => {
   if (cannotRun !== false) return;
   stage = await startStage();
-  const { accounts, requests } = stage.house.world;
+  const { accounts, requests } = stage.testbed.world;
   const names = [
     'overview',
     'monitor',

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import type { Browser as Client } from '../plugins/console/browser.ts';
-import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/house.ts';
+import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/start-console.ts';
 import { launchBrowser, openPage, signIn } from './chromium.ts';
 import { buildPages, cannotRun } from './operator-stage.ts';
 
-let house: TestConsole;
+let testbed: TestConsole;
 let browser: Browser;
 let page: Page;
 let ada: Client;
@@ -17,23 +17,23 @@ const complaints: string[] = [];
 before(async () => {
   if (cannotRun !== false) return;
   buildPages();
-  house = await startDemo();
+  testbed = await startDemo();
   browser = await launchBrowser();
-  page = await openPage(browser, complaints, { baseURL: house.origin });
-  ada = house.browser();
-  await house.browser().ask('/first-operator', { body: { token: firstToken(house), ...operator } });
-  await ada.ask('/auth/sign-up/email', {
+  page = await openPage(browser, complaints, { baseURL: testbed.origin });
+  ada = testbed.browser();
+  await testbed.browser().send('/first-operator', { body: { token: firstToken(testbed), ...operator } });
+  await ada.send('/auth/sign-up/email', {
     body: { email: 'ada@example.test', password: 'another long password', name: 'Ada' },
   });
-  key = (await ada.ask('/keys', { body: { name: 'laptop' } })).json.key;
+  key = (await ada.send('/keys', { body: { name: 'laptop' } })).json.key;
 });
 after(async () => {
   await browser?.close();
-  await house?.stop();
+  await testbed?.stop();
 });
 
 const call = (model = 'gpt-5.4-mini') =>
-  fetch(`${house.origin}/v1/chat/completions`, {
+  fetch(`${testbed.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
@@ -71,22 +71,22 @@ test('the monitor follows a call while one looks, and opens it', { skip: cannotR
     .first()
     .getByRole('button')
     .click();
-  const story = page.getByRole('dialog', { name: 'Request' });
-  await story.getByText(/^Attempt 1/).waitFor();
-  await story.getByText('Answer complete').waitFor();
-  assert.match((await story.getByTestId('formula').textContent())!, /input/);
+  const timeline = page.getByRole('dialog', { name: 'Request' });
+  await timeline.getByText(/^Attempt 1/).waitFor();
+  await timeline.getByText('Answer complete').waitFor();
+  assert.match((await timeline.getByTestId('formula').textContent())!, /input/);
 });
 
 test('the request is given back, all of it and once', { skip: cannotRun }, async () => {
-  const story = page.getByRole('dialog', { name: 'Request' });
-  await story.getByRole('button', { name: 'Refund' }).click();
+  const timeline = page.getByRole('dialog', { name: 'Request' });
+  await timeline.getByRole('button', { name: 'Refund' }).click();
   await confirm('Refund', 'it was slow');
-  await story.getByText('All of it was given back.').waitFor();
+  await timeline.getByText('All of it was given back.').waitFor();
 });
 
 test('a vendor is taken out of use, its model fails, and comes back with it', { skip: cannotRun }, async () => {
-  const told = (await ada.ask('/models')).json.rows.length;
-  assert.ok(told > 10);
+  const reply = (await ada.send('/models')).json.rows.length;
+  assert.ok(reply > 10);
   await page.goto('/console/admin/prices?text=gpt-5.4-mini&open=gpt-5.4-mini');
   const provider = (await page.getByRole('dialog').getByRole('link').first().textContent())!;
   await page.goto(`/console/admin/upstreams?provider=${provider}`);
@@ -112,7 +112,7 @@ test('codes are made, one is redeemed, and its use is counted', { skip: cannotRu
   await form.getByRole('button', { name: 'Make codes' }).click();
   const [code] = (await page.getByTestId('codes').textContent())!.split('\n');
   await page.getByRole('button', { name: 'I have saved them' }).click();
-  assert.equal((await ada.ask('/wallet/redeem', { body: { code } })).json.amount, '5.00');
+  assert.equal((await ada.send('/wallet/redeem', { body: { code } })).json.amount, '5.00');
   await page.goto('/console/admin/codes?batch=fair');
   await page.getByRole('row', { name: /fair.*1 of 1.*Used up/ }).waitFor();
 });

@@ -20,7 +20,7 @@ const web = new URL('../../plugins/console/web/', import.meta.url);
 export const cannotRun: string | false = noBrowser;
 
 export interface Stage {
-  readonly house: FakeConsole;
+  readonly testbed: FakeConsole;
   readonly origin: string;
   /** A page of its own, signed in with this role; what the browser complains about ends up in `complaints`. */
   page(role?: Role, options?: BrowserContextOptions): Promise<Page>;
@@ -30,9 +30,9 @@ export interface Stage {
 
 export async function startStage(): Promise<Stage> {
   buildPages();
-  const house = fakeConsole({ now: Date.now, role: undefined });
-  giveSchema(house);
-  const { server, origin } = await serve(house);
+  const testbed = fakeConsole({ now: Date.now, role: undefined });
+  giveSchema(testbed);
+  const { server, origin } = await serve(testbed);
   const complaints: string[] = [];
   let browser: Browser;
   try {
@@ -42,7 +42,7 @@ export async function startStage(): Promise<Stage> {
     throw error;
   }
   return {
-    house,
+    testbed,
     origin,
     complaints,
     async page(role = 'operator', options = {}) {
@@ -67,9 +67,12 @@ export async function startStage(): Promise<Stage> {
 
 /** The stand-in's file is small, but what may stand in it is what may stand in a real one. */
 function giveSchema({ host }: FakeConsole): void {
-  const desk = host.get(configFiles);
+  const configFilesService = host.get(configFiles);
   const schema = JSON.parse(readFileSync(new URL('../../config/schema.json', import.meta.url), 'utf8')) as object;
-  host.provide(configFiles, { ...desk, view: async () => ({ ...(await desk.view()), schema }) });
+  host.provide(configFiles, {
+    ...configFilesService,
+    view: async () => ({ ...(await configFilesService.view()), schema }),
+  });
 }
 
 /** Builds the pages where a source is newer than what was built. */
@@ -82,15 +85,15 @@ export function buildPages(): void {
   if (status !== 0) throw new Error(`the pages could not be built: ${stderr}`);
 }
 
-async function serve(house: FakeConsole) {
-  const api = createApi(house);
-  const { clock, random } = house.host;
+async function serve(testbed: FakeConsole) {
+  const api = createApi(testbed);
+  const { clock, random } = testbed.host;
   const files = new Files({ folder: new URL('dist/', web), mediaOrigins: [], clock, random });
   const server = createServer((incoming, outgoing) => {
     const url = new URL(incoming.url!, origin);
-    const answered = url.pathname.startsWith('/console/api/') ? ask(incoming, url) : page(url, incoming);
+    const answered = url.pathname.startsWith('/console/api/') ? send(incoming, url) : page(url, incoming);
     answered.then(
-      (response) => tell(outgoing, response),
+      (response) => report(outgoing, response),
       (error: unknown) => outgoing.writeHead(500).end(String(error)),
     );
   });
@@ -99,7 +102,7 @@ async function serve(house: FakeConsole) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
-  async function ask(incoming: IncomingMessage, url: URL): Promise<Response> {
+  async function send(incoming: IncomingMessage, url: URL): Promise<Response> {
     const body = incoming.method === 'GET' ? null : (Readable.toWeb(incoming) as ReadableStream);
     const headers = new Headers(incoming.headers as Record<string, string>);
     const address = origin + url.pathname.slice('/console/api'.length) + url.search;
@@ -114,7 +117,7 @@ async function serve(house: FakeConsole) {
   return { server, origin };
 }
 
-async function tell(outgoing: ServerResponse, response: Response): Promise<void> {
+async function report(outgoing: ServerResponse, response: Response): Promise<void> {
   const headers = Object.fromEntries(response.headers);
   outgoing.writeHead(response.status, headers);
   outgoing.end(Buffer.from(await response.arrayBuffer()));

@@ -11,7 +11,7 @@ before(async () => {
 after(() => stage?.stop());
 
 const upstream = (name: string) =>
-  stage.house
+  stage.testbed
     .find(upstreamAdmin)!
     .list()
     .find(({ provider }) => provider === name)!;
@@ -108,7 +108,7 @@ test('requests are narrowed to the account of a person, by a part of their mail 
   await page.goto('/console/admin/requests?span=30d');
   await page.getByRole('combobox', { name: 'Account', exact: true }).fill('client@exa');
   await page.getByRole('option', { name: /^Ada Client · / }).click();
-  const accountId = stage.house.people.rows.find(({ email }) => email === 'client@example.test')!.accountId!;
+  const accountId = stage.testbed.people.rows.find(({ email }) => email === 'client@example.test')!.accountId!;
   await page.waitForURL((url) => url.searchParams.get('accountId')?.includes(accountId) === true);
   await page.reload();
   const named = page.locator('input[value^="Ada Client · "]');
@@ -116,7 +116,7 @@ test('requests are narrowed to the account of a person, by a part of their mail 
 });
 
 test('a request opens by its id, and an unknown id is reported', { skip: cannotRun }, async () => {
-  const { id } = stage.house.world.requests.at(-1)!;
+  const { id } = stage.testbed.world.requests.at(-1)!;
   const page = await stage.page();
   await page.goto('/console/admin/requests');
   await page.getByLabel('Request id').fill(id);

@@ -10,7 +10,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { formatUsd } from '../../plugins/common/domain/money.ts';
 import { moneyText } from '../../plugins/console/web/src/parts/format.ts';
 import type { Browser as Client } from '../plugins/console/browser.ts';
-import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/house.ts';
+import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/start-console.ts';
 import { launchBrowser, signIn } from './chromium.ts';
 import { buildPages, cannotRun } from './operator-stage.ts';
 import { paletteOf } from './palette-png.ts';
@@ -37,7 +37,7 @@ ${Object.entries(models)
   .map(([id, { cost }]) => `  ${id}: { ${costOf(cost)} }\n`)
   .join('')}`;
 
-let house: TestConsole;
+let testbed: TestConsole;
 let browser: Browser;
 let boss: Client;
 let ada: Client;
@@ -48,17 +48,17 @@ const sent = { ok: 0, refused: 0, charged: 0n, ownCost: 0n };
 before(async () => {
   if (cannotRun !== false) return;
   buildPages();
-  house = await startDemo('demo', more);
+  testbed = await startDemo('demo', more);
   browser = await launchBrowser();
-  await house.browser().ask('/first-operator', { body: { token: firstToken(house), ...operator } });
-  boss = house.browser();
-  await boss.ask('/auth/sign-in/email', { body: operator });
+  await testbed.browser().send('/first-operator', { body: { token: firstToken(testbed), ...operator } });
+  boss = testbed.browser();
+  await boss.send('/auth/sign-in/email', { body: operator });
   const gift = { kind: 'balance', amount: '20' };
-  const made = await boss.ask('/admin/codes', { body: { gift, count: 1, maxUses: 1, reason: 'pictures' } });
-  ada = house.browser();
-  await ada.ask('/auth/sign-up/email', { body: client });
-  await ada.ask('/wallet/redeem', { body: { code: made.json.codes[0] } });
-  key = (await ada.ask('/keys', { body: { name: 'laptop' } })).json.key;
+  const made = await boss.send('/admin/codes', { body: { gift, count: 1, maxUses: 1, reason: 'pictures' } });
+  ada = testbed.browser();
+  await ada.send('/auth/sign-up/email', { body: client });
+  await ada.send('/wallet/redeem', { body: { code: made.json.codes[0] } });
+  key = (await ada.send('/keys', { body: { name: 'laptop' } })).json.key;
   for (let second = 0; second < (isTaking ? 60 : 3); second++) {
     const calls = (Object.keys(models) as Model[]).map((model, index) => call(model, 80 + 40 * index));
     await Promise.all([...calls, ...(second % 9 === 2 ? [mistake()] : [])]);
@@ -67,13 +67,13 @@ before(async () => {
 });
 after(async () => {
   await browser?.close();
-  await house?.stop();
+  await testbed?.stop();
 });
 
 /** Resolves with what the call must have cost its client. */
 async function call(model: Model, tokens: number): Promise<bigint> {
   const content = `Which ships passed the lighthouse today? [[sandbox: tokens=${tokens} delay=${tokens * 2}ms]]`;
-  const answer = await ask({ model, messages: [{ role: 'user', content }] });
+  const answer = await send({ model, messages: [{ role: 'user', content }] });
   assert.equal(answer.status, 200);
   const { usage } = (await answer.json()) as { usage: { prompt_tokens: number; completion_tokens: number } };
   const of = ([input, output]: readonly [bigint, bigint]) =>
@@ -86,12 +86,12 @@ async function call(model: Model, tokens: number): Promise<bigint> {
 }
 
 async function mistake(): Promise<void> {
-  assert.equal((await ask({ model: 'gpt-5.4-mini', messages: 'Hello' })).status, 400);
+  assert.equal((await send({ model: 'gpt-5.4-mini', messages: 'Hello' })).status, 400);
   sent.refused++;
 }
 
-const ask = (body: object) =>
-  fetch(`${house.origin}/v1/chat/completions`, {
+const send = (body: object) =>
+  fetch(`${testbed.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -100,7 +100,7 @@ const ask = (body: object) =>
 const wide: BrowserContextOptions = { viewport: { width: 1200, height: 860 } };
 
 async function openSignedIn(person: typeof client, look = wide): Promise<Page> {
-  const page = await browser.newPage({ baseURL: house.origin, locale: 'en-US', reducedMotion: 'reduce', ...look });
+  const page = await browser.newPage({ baseURL: testbed.origin, locale: 'en-US', reducedMotion: 'reduce', ...look });
   page.setDefaultTimeout(40_000);
   await signIn(page, person);
   return page;
@@ -125,7 +125,7 @@ test('the monitor shows every call, what it was charged and what it cost', { ski
   await page.goto('/console/admin/monitor?span=15m');
   await page.getByRole('button', { name: new RegExp(`^Requests ${sent.ok + sent.refused}\\b`) }).waitFor();
   await page.getByRole('row', { name: /claude-opus-5/ }).waitFor();
-  const { requests, results, cost, ownCost, margin } = (await boss.ask('/admin/monitor')).json;
+  const { requests, results, cost, ownCost, margin } = (await boss.send('/admin/monitor')).json;
   assert.deepEqual(
     { requests, ok: results.ok, refused: results.client_error, cost, ownCost, margin },
     {
@@ -143,7 +143,7 @@ test('the monitor shows every call, what it was charged and what it cost', { ski
 
 test('a client’s home shows the balance that is left', { skip: cannotRun }, async () => {
   const page = await openSignedIn(client);
-  const { balance } = (await ada.ask('/home')).json.pool;
+  const { balance } = (await ada.send('/home')).json.pool;
   assert.equal(balance, formatUsd(20_000_000_000n - sent.charged));
   await page.goto('/console/');
   await page.locator('.balance-chip', { hasText: moneyText(balance) }).waitFor();

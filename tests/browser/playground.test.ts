@@ -25,13 +25,13 @@ async function choose(field: string, option: string): Promise<void> {
   await page.getByRole('option', { name: option, exact: true }).click();
 }
 
-async function ask(question: string): Promise<void> {
+async function send(question: string): Promise<void> {
   await page.getByRole('textbox', { name: 'Message' }).fill(question);
   await page.keyboard.press('Control+Enter');
 }
 
 test('without money the answer says where it is added', { skip: cannotRun }, async () => {
-  await ask('Hello');
+  await send('Hello');
   const alert = page.getByRole('alert');
   await alert.getByRole('link', { name: 'Buy credit' }).waitFor();
   assert.match((await alert.getByRole('link').getAttribute('href'))!, /\/wallet$/);
@@ -52,7 +52,7 @@ test('each protocol is really spoken, and the curl command follows', { skip: can
   for (const [protocol, path] of Object.entries(paths)) {
     await choose('Protocol', protocol);
     const answer = page.waitForResponse((response) => response.url().includes(path));
-    await ask(`Tell me of lighthouses by ${protocol}`);
+    await send(`Tell me of lighthouses by ${protocol}`);
     assert.equal((await answer).status(), 200, protocol);
     await page.getByRole('button', { name: 'Send' }).waitFor();
     assert.ok((await page.locator('pre').last().textContent())!.includes(path), protocol);
@@ -66,7 +66,7 @@ test('an image goes with the question, and two models answer beside each other',
   await page.locator('input[type=file]').setInputFiles('plugins/console/pictures/home.png');
   await page.getByRole('button', { name: 'Remove this image' }).waitFor();
   const answers = [0, 1].map(() => page.waitForResponse((response) => response.request().method() === 'POST'));
-  await ask('What is on it?');
+  await send('What is on it?');
   for (const answer of await Promise.all(answers)) assert.equal(answer.status(), 200);
   await page.getByRole('button', { name: 'Send' }).waitFor();
   assert.equal(await page.getByRole('img', { name: 'Image' }).count(), 2);

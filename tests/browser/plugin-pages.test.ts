@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { firstToken, operator, startConsole, type TestConsole } from '../plugins/console/house.ts';
+import { firstToken, operator, startConsole, type TestConsole } from '../plugins/console/start-console.ts';
 import { launchBrowser, openPage, signIn } from './chromium.ts';
 import { buildPages, cannotRun } from './operator-stage.ts';
 
-let house: TestConsole;
+let testbed: TestConsole;
 let browser: Browser;
 let page: Page;
 const complaints: string[] = [];
@@ -15,18 +15,18 @@ const complaints: string[] = [];
 before(async () => {
   if (cannotRun !== false) return;
   buildPages();
-  house = await startConsole(undefined, '', [
+  testbed = await startConsole(undefined, '', [
     resolve('tests/examples/notes/index.ts'),
     resolve('tests/browser/plugin-pages/index.ts'),
   ]);
-  await house.browser().ask('/first-operator', { body: { token: firstToken(house), ...operator } });
+  await testbed.browser().send('/first-operator', { body: { token: firstToken(testbed), ...operator } });
   browser = await launchBrowser();
-  page = await openPage(browser, complaints, { baseURL: house.origin });
+  page = await openPage(browser, complaints, { baseURL: testbed.origin });
   await signIn(page, operator);
 });
 after(async () => {
   await browser?.close();
-  await house?.stop();
+  await testbed?.stop();
 });
 
 test('a page of a plugin is in the navigation, and reads and writes by the API', { skip: cannotRun }, async () => {

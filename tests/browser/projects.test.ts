@@ -15,7 +15,7 @@ test('a new key is put into a project, and usage is filtered by one', {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page('client');
-  const { keys } = stage.house.world;
+  const { keys } = stage.testbed.world;
   await page.goto('/console/keys?new=1');
   const form = page.getByRole('dialog').first();
   await form.getByLabel('Name', { exact: true }).fill('ci');

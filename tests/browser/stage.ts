@@ -6,12 +6,12 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page, Route } from 'playwright-core';
 import { launchBrowser, noBrowser } from './chromium.ts';
-import { type House, openDemo, openStandIn, password, post } from './houses.ts';
+import { openDemo, openStandIn, password, post, type Testbed } from './testbeds.ts';
 
 const dist = new URL('../../plugins/console/web/dist/index.html', import.meta.url);
 const given = process.env['CONSOLE_URL'];
 
-export { password } from './houses.ts';
+export { password } from './testbeds.ts';
 
 /** Why these tests cannot run here; false: they can. */
 export const cannotRun: string | false =
@@ -33,9 +33,9 @@ export interface Stage {
 
 /** `demo`: on the demo gateway itself, unless another one is given. */
 export async function openStage(wanted: 'stand-in' | 'demo' = 'stand-in'): Promise<Stage> {
-  const house = given === undefined ? await (wanted === 'demo' ? openDemo() : openStandIn()) : houseAt(given);
+  const testbed = given === undefined ? await (wanted === 'demo' ? openDemo() : openStandIn()) : testbedAt(given);
   const isReal = given !== undefined || wanted === 'demo';
-  const { origin } = house;
+  const { origin } = testbed;
   const browser = await launchBrowser();
   const complaints: string[] = [];
   const enter = async (role: 'client' | 'nobody', options?: BrowserContextOptions) => {
@@ -52,17 +52,17 @@ export async function openStage(wanted: 'stand-in' | 'demo' = 'stand-in'): Promi
     stranger: (options) => enter('nobody', options),
     makeCode: async (usd) => {
       const wish = { gift: { kind: 'balance', amount: usd }, count: 1, maxUses: 1, reason: 'a test' };
-      const answer = await post(origin, '/admin/codes', wish, house.operatorHeaders);
+      const answer = await post(origin, '/admin/codes', wish, testbed.operatorHeaders);
       return ((await answer.json()) as { codes: string[] }).codes[0]!;
     },
     close: async () => {
       await browser.close();
-      await house.close();
+      await testbed.close();
     },
   };
 }
 
-const houseAt = (origin: string): House => ({
+const testbedAt = (origin: string): Testbed => ({
   origin,
   operatorHeaders: { authorization: `Bearer ${process.env['CONSOLE_OPERATOR_TOKEN'] ?? ''}` },
   close: async () => undefined,

@@ -5,13 +5,13 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { type FakeProvider, startProvider } from '../helpers/fake-oidc.ts';
 import { type FakeStripe, secretKey, startFakeStripe, webhookSecret } from '../helpers/fake-stripe.ts';
 import { freePort } from '../helpers/free-port.ts';
-import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/house.ts';
+import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/start-console.ts';
 import { launchBrowser, openPage } from './chromium.ts';
 import { buildPages, cannotRun } from './operator-stage.ts';
 
 const skip = cannotRun;
 const password = 'a long enough password';
-let house: TestConsole;
+let testbed: TestConsole;
 let origin: string;
 let provider: FakeProvider;
 let stripe: FakeStripe;
@@ -25,15 +25,15 @@ before(async () => {
   const port = await freePort();
   origin = `http://localhost:${port}`;
   [provider, stripe] = await Promise.all([startProvider(), startFakeStripe(Date.now)]);
-  house = await startDemo('demo', sections(), port);
-  const link = { token: firstToken(house), ...operator };
-  assert.equal((await house.browser().ask('/first-operator', { body: link })).status, 200);
+  testbed = await startDemo('demo', sections(), port);
+  const link = { token: firstToken(testbed), ...operator };
+  assert.equal((await testbed.browser().send('/first-operator', { body: link })).status, 200);
   browser = await launchBrowser();
   page = await openPage(browser, complaints, { baseURL: origin });
 });
 after(async () => {
   await browser?.close();
-  await house?.stop();
+  await testbed?.stop();
   await stripe?.close();
   provider?.close();
 });
@@ -150,8 +150,8 @@ test('a top-up is paid on the page of the payment service, and the balance rises
   await page.goto(session!.success_url);
   await chip.getByText('$0.00').waitFor();
   const paid = stripe.pay(session!.id);
-  const told = await fetch(`${origin}/payments/webhook`, { method: 'POST', body: paid.body, headers: paid.headers });
-  assert.equal(told.status, 200);
+  const reply = await fetch(`${origin}/payments/webhook`, { method: 'POST', body: paid.body, headers: paid.headers });
+  assert.equal(reply.status, 200);
   await chip.getByText('$12.50').waitFor();
   const again = await fetch(`${origin}/payments/webhook`, { method: 'POST', body: paid.body, headers: paid.headers });
   assert.equal(again.status, 200);

@@ -6,7 +6,7 @@ import { boot } from '../../core/gateway/boot.ts';
 import { createLog } from '../../core/gateway/log.ts';
 import { database } from '../../plugins/common/domain/database.ts';
 import { gather } from '../end-to-end/fleet.ts';
-import { dropSchema, faces, type House, yamlOf } from '../end-to-end/house.ts';
+import { dropSchema, faces, type Testbed, yamlOf } from '../end-to-end/testbed.ts';
 import { databaseUrl, ownSchema } from '../helpers/database.ts';
 import { startGateway } from '../helpers/gateway.ts';
 import { startPostgres } from '../helpers/postgres.ts';
@@ -15,7 +15,7 @@ import { startTurningProxy } from '../helpers/turning-proxy.ts';
 
 export interface Ground {
   readonly origin: string;
-  readonly house: Pick<House, 'customer' | 'rows' | 'audit'>;
+  readonly testbed: Pick<Testbed, 'customer' | 'rows' | 'audit'>;
   /** Requests that each process was handed so far. */
   readonly handed: readonly number[];
   /** How many of them were upgrades to a WebSocket. */
@@ -37,7 +37,7 @@ async function startOne(sections: Record<string, unknown>): Promise<Ground> {
   const proxy = await startTurningProxy([gateway.origin]);
   return {
     ...proxy,
-    house: faces(gateway),
+    testbed: faces(gateway),
     async close() {
       proxy.close();
       const { schema: used } = gateway.gateway.find(database)!;
@@ -69,7 +69,7 @@ async function startFleet(sections: Record<string, unknown>): Promise<Ground> {
   const stop = () => gateway.stop(0);
   return {
     ...proxy,
-    house: faces({ origin, gateway, directory, lines: [], stop }),
+    testbed: faces({ origin, gateway, directory, lines: [], stop }),
     async close() {
       proxy.close();
       await stop();

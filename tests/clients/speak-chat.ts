@@ -13,7 +13,7 @@ const usage = {
 
 export const chat: Speech = {
   base: '/v1',
-  asks: (path) => path === '/v1/chat/completions',
+  isRequest: (path) => path === '/v1/chat/completions',
   read,
   stream(move) {
     const frame = (choices: Json[], more: Json = {}) =>

@@ -14,7 +14,7 @@ const sentinels = ['skip_thought_signature_validator', 'context_engineering_is_t
 
 export const gemini: Speech = {
   base: '/v1beta',
-  asks: (path) => /^\/v1beta\/models\/[^/]+:(stream)?[gG]enerateContent$/.test(path),
+  isRequest: (path) => /^\/v1beta\/models\/[^/]+:(stream)?[gG]enerateContent$/.test(path),
   read,
   stream(move) {
     const parts = partsOf(move);

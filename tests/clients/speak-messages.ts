@@ -13,11 +13,11 @@ const usage = {
 
 export const messages: Speech = {
   base: '',
-  asks: (path) => path === '/v1/messages',
+  isRequest: (path) => path === '/v1/messages',
   read,
   stream(move) {
     const frames: string[] = [];
-    const tell = (type: string, more: Json = {}) =>
+    const report = (type: string, more: Json = {}) =>
       void frames.push(`event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`);
     const start = {
       ...head,
@@ -26,15 +26,15 @@ export const messages: Speech = {
       stop_sequence: null,
       usage: { ...usage, output_tokens: 1 },
     };
-    tell('message_start', { message: start });
-    tell('ping');
+    report('message_start', { message: start });
+    report('ping');
     for (const [index, { begin, deltas }] of blocksOf(move).entries()) {
-      tell('content_block_start', { index, content_block: begin });
-      for (const delta of deltas) tell('content_block_delta', { index, delta });
-      tell('content_block_stop', { index });
+      report('content_block_start', { index, content_block: begin });
+      for (const delta of deltas) report('content_block_delta', { index, delta });
+      report('content_block_stop', { index });
     }
-    tell('message_delta', { delta: { stop_reason: reasonOf(move), stop_sequence: null }, usage });
-    tell('message_stop');
+    report('message_delta', { delta: { stop_reason: reasonOf(move), stop_sequence: null }, usage });
+    report('message_stop');
     return frames.join('');
   },
   whole(move) {
@@ -81,8 +81,8 @@ function read(body: Json): Asked {
     must(blocks.length > 0, 'messages: a turn is empty');
     for (const block of blocks) checkBlock(block);
     if (role === 'user') {
-      const told = blocks.filter(({ type }) => type === 'tool_result');
-      const ids = told.map((block) => block.tool_use_id);
+      const reply = blocks.filter(({ type }) => type === 'tool_result');
+      const ids = reply.map((block) => block.tool_use_id);
       must(
         open.every((id) => ids.includes(id)),
         `tool_use ids were found without tool_result blocks: ${open}`,
@@ -92,7 +92,7 @@ function read(body: Json): Asked {
         `unexpected tool_use_id in tool_result blocks: ${ids}`,
       );
       open = [];
-      if (told.length > 0) result = textOf(told.at(-1).content);
+      if (reply.length > 0) result = textOf(reply.at(-1).content);
     } else if (role === 'assistant') open = blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => id);
   }
   const names = (body.tools ?? []).map(({ name }: Json) => name);

@@ -14,16 +14,16 @@ const usage = {
 
 export const responses: Speech = {
   base: '/v1',
-  asks: (path) => path === '/v1/responses',
+  isRequest: (path) => path === '/v1/responses',
   read,
   stream(move) {
-    const teller = new Teller();
-    teller.tell('response.created', { response: { ...head, status: 'in_progress', output: [] } });
-    teller.reasoning();
-    if (move.kind === 'text') teller.message(move.text);
-    else teller.call(move);
-    teller.tell('response.completed', { response: { ...head, status: 'completed', output: itemsOf(move), usage } });
-    return teller.frames.join('');
+    const writer = new EventWriter();
+    writer.report('response.created', { response: { ...head, status: 'in_progress', output: [] } });
+    writer.reasoning();
+    if (move.kind === 'text') writer.message(move.text);
+    else writer.call(move);
+    writer.report('response.completed', { response: { ...head, status: 'completed', output: itemsOf(move), usage } });
+    return writer.frames.join('');
   },
   whole: (move) => ({ ...head, status: 'completed', output: itemsOf(move), usage }),
   countTokens: (path) =>
@@ -62,33 +62,36 @@ function itemsOf(move: Move): Json[] {
 }
 
 /** Words a stream, numbered and named. */
-class Teller {
+class EventWriter {
   readonly frames: string[] = [];
 
-  tell(type: string, more: Json): void {
+  report(type: string, more: Json): void {
     const data = JSON.stringify({ type, sequence_number: this.frames.length, ...more });
     this.frames.push(`event: ${type}\ndata: ${data}\n\n`);
   }
 
   reasoning(): void {
     const place = { item_id: 'rs_1', output_index: 0, summary_index: 0 };
-    this.tell('response.output_item.added', { output_index: 0, item: { ...reasoningItem, summary: [] } });
-    this.tell('response.reasoning_summary_part.added', { ...place, part: { type: 'summary_text', text: '' } });
-    for (const delta of pieces(thought)) this.tell('response.reasoning_summary_text.delta', { ...place, delta });
-    this.tell('response.reasoning_summary_text.done', { ...place, text: thought });
-    this.tell('response.reasoning_summary_part.done', { ...place, part: reasoningItem.summary[0] });
-    this.tell('response.output_item.done', { output_index: 0, item: reasoningItem });
+    this.report('response.output_item.added', { output_index: 0, item: { ...reasoningItem, summary: [] } });
+    this.report('response.reasoning_summary_part.added', { ...place, part: { type: 'summary_text', text: '' } });
+    for (const delta of pieces(thought)) this.report('response.reasoning_summary_text.delta', { ...place, delta });
+    this.report('response.reasoning_summary_text.done', { ...place, text: thought });
+    this.report('response.reasoning_summary_part.done', { ...place, part: reasoningItem.summary[0] });
+    this.report('response.output_item.done', { output_index: 0, item: reasoningItem });
   }
 
   message(text: string): void {
     const item = messageItem(text);
     const place = { item_id: item.id, output_index: 1, content_index: 0 };
-    this.tell('response.output_item.added', { output_index: 1, item: { ...item, status: 'in_progress', content: [] } });
-    this.tell('response.content_part.added', { ...place, part: { ...item.content[0], text: '' } });
-    for (const delta of pieces(text)) this.tell('response.output_text.delta', { ...place, delta, logprobs: [] });
-    this.tell('response.output_text.done', { ...place, text, logprobs: [] });
-    this.tell('response.content_part.done', { ...place, part: item.content[0] });
-    this.tell('response.output_item.done', { output_index: 1, item });
+    this.report('response.output_item.added', {
+      output_index: 1,
+      item: { ...item, status: 'in_progress', content: [] },
+    });
+    this.report('response.content_part.added', { ...place, part: { ...item.content[0], text: '' } });
+    for (const delta of pieces(text)) this.report('response.output_text.delta', { ...place, delta, logprobs: [] });
+    this.report('response.output_text.done', { ...place, text, logprobs: [] });
+    this.report('response.content_part.done', { ...place, part: item.content[0] });
+    this.report('response.output_item.done', { output_index: 1, item });
   }
 
   call(move: Call): void {
@@ -99,10 +102,10 @@ class Teller {
         ? ['input', move.input, 'response.custom_tool_call_input']
         : ['arguments', JSON.stringify(move.input), 'response.function_call_arguments'];
     const begun = { ...item, status: 'in_progress', [growing]: '' };
-    this.tell('response.output_item.added', { output_index: 1, item: begun });
-    for (const delta of pieces(text)) this.tell(`${event}.delta`, { ...place, delta });
-    this.tell(`${event}.done`, { ...place, [growing]: text });
-    this.tell('response.output_item.done', { output_index: 1, item });
+    this.report('response.output_item.added', { output_index: 1, item: begun });
+    for (const delta of pieces(text)) this.report(`${event}.delta`, { ...place, delta });
+    this.report(`${event}.done`, { ...place, [growing]: text });
+    this.report('response.output_item.done', { output_index: 1, item });
   }
 }
 

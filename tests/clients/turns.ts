@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { beatMs } from '../../plugins/request-log/queue.ts';
-import { type Customer, modelAt } from '../end-to-end/house.ts';
+import { type Customer, modelAt } from '../end-to-end/testbed.ts';
 import { reported, signature } from './agent.ts';
 import { type Ground, startGround } from './ground.ts';
 import { type Client, clients, type Finished, run } from './launch.ts';
@@ -40,13 +40,13 @@ for (const protocol of protocols.filter((name) => name === (process.env['ONLY_PR
       test(`${client.name} reads a file with its own tool and tells what it says`, async (context) => {
         const { finished, secret, rows, handed, upgrades } = await scene.turn(client);
         const { requests } = scene.vendor;
-        const told = `${finished.stdout}\n${finished.stderr}\n${requests.map(({ path, outcome }) => `${path}: ${outcome}`).join('\n')}`;
+        const reply = `${finished.stdout}\n${finished.stderr}\n${requests.map(({ path, outcome }) => `${path}: ${outcome}`).join('\n')}`;
         const outcomes = requests.map(({ outcome }) => outcome.split('\n')[0]).join(' | ');
         context.diagnostic(`${finished.tookMs} ms, handed ${handed.join(' and ')}, ${outcomes}`);
-        assert.equal(finished.exitCode, 0, told);
-        assert.ok(client.answerIn(finished.stdout).includes(secret), told);
+        assert.equal(finished.exitCode, 0, reply);
+        assert.ok(client.answerIn(finished.stdout).includes(secret), reply);
         assert.deepEqual(finished.strayed, []);
-        assert.ok(requests.length >= 2 && requests.length <= mostRequests, told);
+        assert.ok(requests.length >= 2 && requests.length <= mostRequests, reply);
         assert.deepEqual(
           requests.filter(({ status }) => status !== 200),
           [],
@@ -74,7 +74,7 @@ for (const protocol of protocols.filter((name) => name === (process.env['ONLY_PR
       assert.equal((await fetch(`${origin}/api/hello`, { method: 'HEAD' })).status, 200);
     });
 
-    test('the money of all that is in order', () => scene.ground.house.audit());
+    test('the money of all that is in order', () => scene.ground.testbed.audit());
   });
 }
 
@@ -119,22 +119,22 @@ async function openScene(protocol: ProtocolName): Promise<Scene> {
   const file = join(directory, 'note.txt');
   const vendor = await startAgentVendor(protocol, () => file);
   const ground = await startGround(sectionsFor(protocol, vendor));
-  const { house } = ground;
+  const { testbed } = ground;
   return {
     ground,
     vendor,
-    customer: () => house.customer(),
+    customer: () => testbed.customer(),
     async turn(client) {
       const secret = `secret-${randomBytes(6).toString('hex')}`;
       await writeFile(file, `The word of the day is ${secret}.\n`);
       vendor.requests.length = 0;
-      const { accountId, key } = await house.customer();
+      const { accountId, key } = await testbed.customer();
       const before = [...ground.handed];
       const upgradesBefore = ground.upgrades();
       const prompt = `Read the file ${file} and tell me what it says.`;
       const finished = await run(client, directory, { prompt, origin: ground.origin, key });
       await pause(2 * beatMs);
-      const rows = (await house.rows<RequestRow>('requests')).filter(({ account_id }) => account_id === accountId);
+      const rows = (await testbed.rows<RequestRow>('requests')).filter(({ account_id }) => account_id === accountId);
       const handed = ground.handed.map((count, index) => count - before[index]!);
       return { finished, secret, rows, handed, upgrades: ground.upgrades() - upgradesBefore };
     },

@@ -7,7 +7,7 @@ import { type AgentVendor, protocols, startAgentVendor, upstreamModel } from './
 
 const parameters = { type: 'object', properties: { file_path: { type: 'string' } } };
 const tool = { name: 'Read', description: 'Reads a file', parameters };
-const ask = 'Read it.';
+const request = 'Read it.';
 
 /** A first request with one tool, by protocol. */
 const questions = {
@@ -15,28 +15,28 @@ const questions = {
     path: '/chat/completions',
     body: {
       model: upstreamModel,
-      messages: [{ role: 'user', content: ask }],
+      messages: [{ role: 'user', content: request }],
       tools: [{ type: 'function', function: tool }],
       ...(stream ? { stream, stream_options: { include_usage: true } } : {}),
     },
   }),
   responses: (stream: boolean) => ({
     path: '/responses',
-    body: { model: upstreamModel, input: ask, tools: [{ type: 'function', ...tool }], stream },
+    body: { model: upstreamModel, input: request, tools: [{ type: 'function', ...tool }], stream },
   }),
   messages: (stream: boolean) => ({
     path: '/v1/messages',
     body: {
       model: upstreamModel,
       max_tokens: 100,
-      messages: [{ role: 'user', content: ask }],
+      messages: [{ role: 'user', content: request }],
       tools: [{ name: 'Read', input_schema: parameters }],
       stream,
     },
   }),
   gemini: (stream: boolean) => ({
     path: `/models/${upstreamModel}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
-    body: { contents: [{ role: 'user', parts: [{ text: ask }] }], tools: [{ functionDeclarations: [tool] }] },
+    body: { contents: [{ role: 'user', parts: [{ text: request }] }], tools: [{ functionDeclarations: [tool] }] },
   }),
 };
 
@@ -58,10 +58,10 @@ for (const protocol of protocols)
         const contentType = answer.headers.get('content-type')!;
         const bytes = await answer.text();
         for (const { understand, blindTo } of (form === 'stream' ? streamOracles : wholeOracles)[protocol]) {
-          const told = await understand({ body: bytes, contentType, tools: ['Read'] });
-          assertCall(told);
-          if (!blindTo?.includes('reasoning') && (form === 'stream' || told.reasoning !== ''))
-            assert.equal(told.reasoning, thought);
+          const reply = await understand({ body: bytes, contentType, tools: ['Read'] });
+          assertCall(reply);
+          if (!blindTo?.includes('reasoning') && (form === 'stream' || reply.reasoning !== ''))
+            assert.equal(reply.reasoning, thought);
         }
       });
 

@@ -20,7 +20,7 @@ export interface Speech {
   /** Path behind the origin that a provider is configured with. */
   readonly base: string;
   /** Whether a request to this path asks for an answer; other known paths are counted tokens. */
-  asks(path: string): boolean;
+  isRequest(path: string): boolean;
   /** Throws Refused where the real vendor would refuse. */
   read(body: Json, url: URL): Asked;
   /** Frames of a stream. */
@@ -103,7 +103,7 @@ function answerTo(speech: Speech, url: URL, body: Json, file: string): Answer {
   try {
     const counted = speech.countTokens(url.pathname);
     if (counted !== undefined) return json(200, counted, 'counted');
-    if (!speech.asks(url.pathname)) return json(404, { error: { message: 'Not found', code: 404 } }, 'not found');
+    if (!speech.isRequest(url.pathname)) return json(404, { error: { message: 'Not found', code: 404 } }, 'not found');
     const asked = speech.read(body, url);
     must(asked.model === upstreamModel, `the model is called ${asked.model}`);
     const move = moveFor(asked, file);

@@ -11,10 +11,10 @@ const sockets: Socket[] = [];
 let waiting = 0;
 process.once('disconnect', () => process.exit(0));
 process.on('message', async ({ number, asked }: { number: number; asked: Asked }) => {
-  process.send!({ number, told: await told(asked) });
+  process.send!({ number, reported: await handle(asked) });
 });
 
-async function told(asked: Asked): Promise<number> {
+async function handle(asked: Asked): Promise<number> {
   switch (asked.kind) {
     case 'vendor':
       return serve();

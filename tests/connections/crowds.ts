@@ -21,15 +21,15 @@ class Crowd {
 
   constructor() {
     this.child.on('message', (message) => {
-      const { number, told } = message as { number: number; told: number };
-      this.#asked[number]!.resolve(told);
+      const { number, reported } = message as { number: number; reported: number };
+      this.#asked[number]!.resolve(reported);
     });
     this.child.once('exit', () => {
       for (const { reject } of this.#asked) reject(new Error('a process of the crowds has ended'));
     });
   }
 
-  ask(asked: Asked): Promise<number> {
+  send(asked: Asked): Promise<number> {
     const answer = Promise.withResolvers<number>();
     this.child.send({ number: this.#asked.push(answer) - 1, asked });
     return answer.promise;
@@ -50,7 +50,7 @@ export async function playCrowds(crowds: Crowds, perProcess: number, say: (line:
     // Half as many again: the kernel does not divide connections evenly.
     const workers = sockets <= perProcess ? 1 : Math.ceil((1.5 * sockets) / perProcess);
     const upstreams = Math.max(crowds.streams, crowds.slowReaders) + 10;
-    const { child, port } = await startGateway(await vendor.ask({ kind: 'vendor' }), upstreams, workers);
+    const { child, port } = await startGateway(await vendor.send({ kind: 'vendor' }), upstreams, workers);
     children.push(child);
     await play(crowds, { clients, vendor, port, gateway: child, say });
   } finally {
@@ -95,7 +95,7 @@ interface Stage {
 
 async function play(crowds: Crowds, { clients, vendor, port, gateway, say }: Stage): Promise<void> {
   const all = async (asked: (index: number) => Asked) => {
-    const numbers = await Promise.all(clients.map((client, index) => client.ask(asked(index))));
+    const numbers = await Promise.all(clients.map((client, index) => client.send(asked(index))));
     return numbers.reduce((sum, number) => sum + number, 0);
   };
   const open = (count: number, path?: string) => {
@@ -105,10 +105,10 @@ async function play(crowds: Crowds, { clients, vendor, port, gateway, say }: Sta
   };
   const leave = () => all(() => ({ kind: 'leave' }));
   const waitFor = async (count: number) => {
-    let waiting = await vendor.ask({ kind: 'waiting' });
+    let waiting = await vendor.send({ kind: 'waiting' });
     for (let tries = 0; waiting !== count && tries < 600; tries++) {
       await pause(100);
-      waiting = await vendor.ask({ kind: 'waiting' });
+      waiting = await vendor.send({ kind: 'waiting' });
     }
     return waiting;
   };

@@ -24,9 +24,9 @@ function reader(seen: string[]): InstalledPlugin {
   };
 }
 
-function run(endpoint: Partial<Endpoint>, seats: InstalledPlugin[], forward: () => Promise<Answer>): Promise<Answer> {
+function run(endpoint: Partial<Endpoint>, plugins: InstalledPlugin[], forward: () => Promise<Answer>): Promise<Answer> {
   const whole = { method: 'POST', path: '/', operation: 'x', setsOnOpen: [asked], ...endpoint } as Endpoint;
-  const chain = compileChain(whole, seats, async () => {}, forward);
+  const chain = compileChain(whole, plugins, async () => {}, forward);
   return chain(fakeExchange({ endpoint: whole }) as unknown as LiveExchange);
 }
 
@@ -54,7 +54,7 @@ test('an opening that fails late keeps everybody below from running', async () =
 });
 
 test('only a plugin that retries calls next twice, and what throws below rejects', async () => {
-  const seat = (retries?: true): InstalledPlugin => ({
+  const installed = (retries?: true): InstalledPlugin => ({
     plugin: { name: 'twice', config: z.strictObject({}), retries, setup: () => ({}) } as unknown as Plugin,
     instance: { applies: () => true, handle: (_exchange, next) => next().catch(() => next()) },
   });
@@ -68,11 +68,11 @@ test('only a plugin that retries calls next twice, and what throws below rejects
     },
   };
   await assert.rejects(
-    run({ setsOnOpen: [] }, [seat(true), broken], async () => okAnswer),
+    run({ setsOnOpen: [] }, [installed(true), broken], async () => okAnswer),
     /thrown, not rejected/,
   );
   await assert.rejects(
-    run({ setsOnOpen: [] }, [seat(), broken], async () => okAnswer),
+    run({ setsOnOpen: [] }, [installed(), broken], async () => okAnswer),
     /"twice" called next\(\) twice/,
   );
 });

@@ -80,19 +80,19 @@ test('the first start prints a key that works, commands work beside it, SIGTERM 
   while (!/"port":\d+.*listening|listening.*"port":\d+/.test(output)) await pause(50);
   const key = /sk-[\w-]+/.exec(output)![0];
   const port = /"port":(\d+)/.exec(output)![1]!;
-  const ask = () =>
+  const send = () =>
     fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}` },
       body: JSON.stringify({ model: 'gpt-5.4-mini', messages: [{ role: 'user', content: 'Hello' }] }),
     });
-  assert.equal((await ask()).status, 200);
+  assert.equal((await send()).status, 200);
   const { stdout } = await run(process.execPath, words('keys', 'list', '--json'), { env });
   const [listed] = JSON.parse(stdout) as { id: string }[];
   await run(process.execPath, words('keys', 'revoke', listed!.id), { env });
   const delay = watchDelay();
   const revoked = performance.now();
-  while ((await ask()).status !== 401)
+  while ((await send()).status !== 401)
     assert(performance.now() - revoked < delay.allowedMs(1_000), 'the revoked key was still admitted after a second');
   child.kill('SIGTERM');
   const [code] = await once(child, 'exit');

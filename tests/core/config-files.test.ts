@@ -22,9 +22,9 @@ const yaml = [
 let gateway: TestGateway;
 afterEach(() => gateway.stop());
 
-async function open(text = yaml): Promise<{ desk: ConfigFiles; name: string }> {
+async function open(text = yaml): Promise<{ configFiles: ConfigFiles; name: string }> {
   gateway = await startGateway(text, { environment: { VENDOR_KEY: secretKey } });
-  return { desk: gateway.gateway.find(configFiles)!, name: join(gateway.directory, 'gateway.yaml') };
+  return { configFiles: gateway.gateway.find(configFiles)!, name: join(gateway.directory, 'gateway.yaml') };
 }
 
 const onDisk = (name = 'gateway.yaml') => readFile(join(gateway.directory, name), 'utf8');
@@ -35,13 +35,13 @@ const refusal = (kind: string, code?: string) => (error: GatewayError) => {
 };
 
 test('the view has every file as it is written, without the values of variables, and the schema', async () => {
-  const { desk, name } = await open(yaml.split('providers:\n')[0]);
+  const { configFiles, name } = await open(yaml.split('providers:\n')[0]);
   await mkdir(join(gateway.directory, 'more'));
   const base = join(gateway.directory, 'more/base.yaml');
   await writeFile(base, 'providers: { main: { keys: "${VENDOR_KEY}", speaks: { chat: "http://127.0.0.1:9" } } }\n');
   const before = await onDisk();
-  await desk.save(name, `include: more/base.yaml\n${before}`, before);
-  const view = await desk.view();
+  await configFiles.save(name, `include: more/base.yaml\n${before}`, before);
+  const view = await configFiles.view();
   assert.deepEqual(
     view.files.map((file) => [file.name, file.writable]),
     [
@@ -57,71 +57,71 @@ test('the view has every file as it is written, without the values of variables,
 });
 
 test('a check returns the changes, and every problem with its line, and changes nothing', async () => {
-  const { desk, name } = await open();
-  const good = await desk.check(name, yaml.replace(':9" }', ':10" }').replace('127.0.0.1:0', '127.0.0.1:1'));
+  const { configFiles, name } = await open();
+  const good = await configFiles.check(name, yaml.replace(':9" }', ':10" }').replace('127.0.0.1:0', '127.0.0.1:1'));
   assert.deepEqual(good.problems, []);
   assert.deepEqual(good.changes, [
     { section: 'listen', restart: true },
     { section: 'passthrough', restart: false },
   ]);
-  const bad = await desk.check(name, yaml.replace('upstream', 'up').replace('chat: "', 'chat: "${VENDOR_KEY}'));
+  const bad = await configFiles.check(name, yaml.replace('upstream', 'up').replace('chat: "', 'chat: "${VENDOR_KEY}'));
   assert.deepEqual(
     bad.problems.map(({ where }) => where),
     [`${name}:7`, `${name}:5`, `${name}:5`],
   );
   assert(!JSON.stringify(bad).includes(secretKey));
-  assert.deepEqual((await desk.check(name, `${yaml}listen: 1\n`)).problems, [
+  assert.deepEqual((await configFiles.check(name, `${yaml}listen: 1\n`)).problems, [
     { where: `${name}:8`, message: '"listen" stands twice in this mapping; keep one of them' },
   ]);
   assert.equal(await onDisk(), yaml);
-  assert.equal((await desk.view()).generation, 0);
+  assert.equal((await configFiles.view()).generation, 0);
   assert.deepEqual(await readdir(gateway.directory), ['gateway.yaml']);
 });
 
 test('what is saved is written whole, taken up, and leaves the text before it beside it', async () => {
-  const { desk, name } = await open();
+  const { configFiles, name } = await open();
   await chmod(name, 0o640);
   const text = yaml.replace(':9" }', ':10" }');
-  const { changes } = await desk.save(name, text, yaml);
+  const { changes } = await configFiles.save(name, text, yaml);
   assert.deepEqual(changes, [{ section: 'passthrough', restart: false }]);
   assert.deepEqual([await onDisk(), await onDisk('gateway.yaml.bak')], [text, yaml]);
   assert.equal((await stat(name)).mode & 0o777, 0o640);
   assert.deepEqual((await readdir(gateway.directory)).sort(), ['gateway.yaml', 'gateway.yaml.bak']);
-  const { loadedAt, generation } = await desk.view();
+  const { loadedAt, generation } = await configFiles.view();
   assert.equal(generation, 1);
   assert(Math.abs(loadedAt - Date.now()) < 10_000);
 });
 
 test('a text with a problem, an older text and another file are refused and nothing is written', async () => {
-  const { desk, name } = await open();
+  const { configFiles, name } = await open();
   const good = yaml.replace(':9" }', ':10" }');
   await assert.rejects(
-    desk.save(name, yaml.replace('upstream', 'up'), yaml),
+    configFiles.save(name, yaml.replace('upstream', 'up'), yaml),
     refusal('invalid_request', 'config_invalid'),
   );
-  await assert.rejects(desk.save(name, 'gateway: [', yaml), refusal('invalid_request', 'config_invalid'));
-  await assert.rejects(desk.save(name, good, `${yaml}\n`), refusal('conflict', 'config_changed'));
+  await assert.rejects(configFiles.save(name, 'gateway: [', yaml), refusal('invalid_request', 'config_invalid'));
+  await assert.rejects(configFiles.save(name, good, `${yaml}\n`), refusal('conflict', 'config_changed'));
   for (const other of ['/etc/passwd', `${name}.bak`, 'gateway.yaml', `${gateway.directory}/./gateway.yaml`, '']) {
-    await assert.rejects(desk.save(other, good, yaml), refusal('not_found'));
-    await assert.rejects(desk.check(other, good), refusal('not_found'));
+    await assert.rejects(configFiles.save(other, good, yaml), refusal('not_found'));
+    await assert.rejects(configFiles.check(other, good), refusal('not_found'));
   }
   assert.equal(await onDisk(), yaml);
   assert.deepEqual(await readdir(gateway.directory), ['gateway.yaml']);
 });
 
 test('a draft runs no code from outside, and reads nothing from outside', async () => {
-  const { desk, name } = await open();
+  const { configFiles, name } = await open();
   const stranger = join(gateway.directory, 'stranger.ts');
   await writeFile(stranger, 'globalThis.strangerRan = true; export default {};');
   for (const plugin of ['./stranger.ts', stranger, 'data:text/javascript,globalThis.strangerRan=true', 'typescript']) {
-    const { problems } = await desk.check(name, yaml.replace('passthrough]', `passthrough, "${plugin}"]`));
+    const { problems } = await configFiles.check(name, yaml.replace('passthrough]', `passthrough, "${plugin}"]`));
     assert.match(problems[0]!.message, /can only be added by hand/);
     assert.equal(problems[0]!.where, `${name}:3`);
   }
   assert.equal('strangerRan' in globalThis, false);
   const outside = join(gateway.directory, '../elsewhere.yaml');
   for (const file of ['/etc/hostname', '/dev/zero', outside]) {
-    const { problems } = await desk.check(name, `include: ${file}\n${yaml}`);
+    const { problems } = await configFiles.check(name, `include: ${file}\n${yaml}`);
     assert.deepEqual(
       problems.map(({ message }) => message),
       [`${file}: lies elsewhere: it can only be included by hand`],
@@ -130,43 +130,43 @@ test('a draft runs no code from outside, and reads nothing from outside', async 
 });
 
 test('of two concurrent saves one gets a conflict', async () => {
-  const { desk, name } = await open();
+  const { configFiles, name } = await open();
   const saves = await Promise.allSettled(
-    ['10', '11'].map((port) => desk.save(name, yaml.replace(':9" }', `:${port}" }`), yaml)),
+    ['10', '11'].map((port) => configFiles.save(name, yaml.replace(':9" }', `:${port}" }`), yaml)),
   );
   assert.deepEqual(saves.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
 });
 
 test('what cannot be written is not taken up either', async () => {
-  const { desk, name } = await open();
+  const { configFiles, name } = await open();
   for (const place of [`${name}.bak.new`, `${name}.new`]) {
     await mkdir(place);
     await assert.rejects(
-      desk.save(name, yaml.replace(':9" }', ':10" }'), yaml),
+      configFiles.save(name, yaml.replace(':9" }', ':10" }'), yaml),
       refusal('forbidden', 'config_read_only'),
     );
     await rmdir(place);
   }
   assert.equal(await onDisk(), yaml);
-  assert.equal((await desk.view()).generation, 0);
+  assert.equal((await configFiles.view()).generation, 0);
   assert.deepEqual(gateway.gateway.file.sections['passthrough'], { upstream: 'http://127.0.0.1:9' });
 });
 
 test('a file that is a link stays one: what it leads to is replaced', async () => {
-  const { desk, name } = await open();
+  const { configFiles, name } = await open();
   const { rename } = await import('node:fs/promises');
   await rename(name, join(gateway.directory, 'real.yaml'));
   await symlink('real.yaml', name);
-  await desk.save(name, yaml.replace(':9" }', ':10" }'), yaml);
+  await configFiles.save(name, yaml.replace(':9" }', ':10" }'), yaml);
   assert.match(await onDisk('real.yaml'), /:10" }/);
   assert.deepEqual((await readdir(gateway.directory)).sort(), ['gateway.yaml', 'real.yaml', 'real.yaml.bak']);
 });
 
 test('a reload by hand takes up what lies there', async () => {
-  const { desk, name } = await open();
+  const { configFiles, name } = await open();
   await writeFile(name, yaml.replace(':9" }', ':10" }'));
-  assert.notEqual((await desk.view()).files[0]!.text, yaml, 'what would be edited is what is there');
-  assert.deepEqual((await desk.reload()).changes, [{ section: 'passthrough', restart: false }]);
+  assert.notEqual((await configFiles.view()).files[0]!.text, yaml, 'what would be edited is what is there');
+  assert.deepEqual((await configFiles.reload()).changes, [{ section: 'passthrough', restart: false }]);
   await writeFile(name, 'gateway: [');
-  assert.equal((await desk.reload()).problems.length > 0, true);
+  assert.equal((await configFiles.reload()).problems.length > 0, true);
 });

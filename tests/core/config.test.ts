@@ -116,10 +116,10 @@ test('every missing variable and every bad setting is reported, with file and li
     () => readGatewayFile(join(directory, 'main.yaml'), {}),
     (error) => {
       assert(error instanceof ConfigError);
-      const told = error.problems.map(({ where, message }) => `${where.split('/').at(-1)} ${message}`);
-      assert(told.includes('main.yaml:4 the environment variable NOT_SET is not set'), told.join('\n'));
-      assert(told.some((line) => line.startsWith('shared.yaml:2 server.body_limit: must be a size')));
-      assert(told.some((line) => line.startsWith('main.yaml:5 listen: must be a port')));
+      const reported = error.problems.map(({ where, message }) => `${where.split('/').at(-1)} ${message}`);
+      assert(reported.includes('main.yaml:4 the environment variable NOT_SET is not set'), reported.join('\n'));
+      assert(reported.some((line) => line.startsWith('shared.yaml:2 server.body_limit: must be a size')));
+      assert(reported.some((line) => line.startsWith('main.yaml:5 listen: must be a port')));
       return true;
     },
   );

@@ -57,7 +57,7 @@ async function call(to: TestGateway, method: string, headers: Record<string, str
 }
 
 const page = 'https://app.example.com';
-const asking = {
+const requesting = {
   origin: page,
   'access-control-request-method': 'POST',
   'access-control-request-headers': 'authorization,content-type,x-stainless-os',
@@ -67,11 +67,11 @@ const cors = ({ headers }: Seen) => Object.keys(headers).filter((name) => /^acce
 test('a preflight is answered by the gateway itself, for every address and header that is asked for', async () => {
   const before = upstreamCalls;
   for (const path of ['/v1/x', '/nothing/here', '/healthz']) {
-    const answer = await call(open, 'OPTIONS', asking, '', path);
+    const answer = await call(open, 'OPTIONS', requesting, '', path);
     assert.equal(answer.status, 204);
     assert.equal(answer.body, '');
     assert.equal(answer.headers['access-control-allow-origin'], '*');
-    assert.equal(answer.headers['access-control-allow-headers'], asking['access-control-request-headers']);
+    assert.equal(answer.headers['access-control-allow-headers'], requesting['access-control-request-headers']);
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
       assert.match(String(answer.headers['access-control-allow-methods']), new RegExp(`\\b${method}\\b`));
     assert.match(String(answer.headers['access-control-max-age']), /^\d+$/);
@@ -105,7 +105,7 @@ test('a call without an origin has the same answer as before, without one header
 });
 
 test('OPTIONS that is no preflight goes on as any other request', async () => {
-  const { origin: _, ...without } = asking;
+  const { origin: _, ...without } = requesting;
   const plain = await call(open, 'OPTIONS', without);
   const named = await call(open, 'OPTIONS', { origin: page });
   assert.equal(plain.status, named.status);
@@ -114,14 +114,14 @@ test('OPTIONS that is no preflight goes on as any other request', async () => {
 
 test('of a list of origins each is allowed by name, others are refused before anything is done', async () => {
   for (const origin of [page, 'app://obsidian.md', 'null']) {
-    const answer = await call(listed, 'OPTIONS', { ...asking, origin });
+    const answer = await call(listed, 'OPTIONS', { ...requesting, origin });
     assert.equal(answer.status, 204);
     assert.equal(answer.headers['access-control-allow-origin'], origin);
     assert.equal(answer.headers['vary'], 'origin');
     assert.equal((await call(listed, 'POST', { origin }, '{}')).headers['access-control-allow-origin'], origin);
   }
   for (const origin of ['https://evil.example', 'http://app.example.com', 'https://app.example.com.evil.example']) {
-    const answer = await call(listed, 'OPTIONS', { ...asking, origin });
+    const answer = await call(listed, 'OPTIONS', { ...requesting, origin });
     assert.equal(answer.status, 403);
     assert.deepEqual(cors(answer), ['vary']);
     assert.deepEqual(cors(await call(listed, 'POST', { origin }, '{}')), ['vary']);
@@ -129,14 +129,14 @@ test('of a list of origins each is allowed by name, others are refused before an
 });
 
 test('switched off, no answer to a page has a header of it, and a preflight is no exception', async () => {
-  const answer = await call(closed, 'OPTIONS', asking);
+  const answer = await call(closed, 'OPTIONS', requesting);
   assert.notEqual(answer.status, 204);
   assert.deepEqual(cors(answer), []);
   assert.deepEqual(cors(await call(closed, 'POST', { origin: page }, '{}')), []);
 });
 
 test('names of headers that a browser could not send are not sent back', async () => {
-  const answer = await call(open, 'OPTIONS', { ...asking, 'access-control-request-headers': 'a;b="c"' });
+  const answer = await call(open, 'OPTIONS', { ...requesting, 'access-control-request-headers': 'a;b="c"' });
   assert.equal(answer.headers['access-control-allow-headers'], undefined);
 });
 

@@ -6,14 +6,14 @@ import { fakeHost } from '../helpers/fakes.ts';
 
 function newWatch() {
   const host = fakeHost();
-  const state = { nextMs: undefined as number | undefined, asked: 0, worked: 0, duringAsk: () => {} };
+  const state = { nextMs: undefined as number | undefined, asked: 0, worked: 0, duringQuery: () => {} };
   const watch = new DueWatch({
     clock: host.clock,
     longestMs: 5_000,
     nextMs: async () => {
       state.asked += 1;
       const answer = state.nextMs;
-      state.duringAsk();
+      state.duringQuery();
       return answer;
     },
   });
@@ -59,12 +59,12 @@ test('what this process makes due is found at the next look, also when it came w
   await look();
   assert.equal(state.worked, 1);
   state.nextMs = undefined;
-  state.duringAsk = () => {
+  state.duringQuery = () => {
     state.nextMs = 0;
     watch.changed();
   };
   await look();
-  state.duringAsk = () => {};
+  state.duringQuery = () => {};
   await look();
   assert.equal(state.worked, 2);
 });

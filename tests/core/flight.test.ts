@@ -32,7 +32,7 @@ const server = createServer((incoming, outgoing) => {
 await once(server.listen(0, '127.0.0.1'), 'listening');
 after(() => server.close());
 
-async function ask() {
+async function send() {
   const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
   const text = await answer.text();
   return {
@@ -47,8 +47,8 @@ const away = () => new Error('Failed query: select 1', { cause: markPassing(new 
 
 test('a bug is a 500, and told each time', async () => {
   fail = () => new Error('a bug of ours');
-  const { status, retryAfter, text } = await ask();
-  await ask();
+  const { status, retryAfter, text } = await send();
+  await send();
   assert.deepEqual([status, retryAfter], [500, null]);
   assert.doesNotMatch(text, /a bug of ours/);
   assert.equal(lines.splice(0).filter((line) => line.includes('a bug of ours')).length, 2);
@@ -56,7 +56,7 @@ test('a bug is a 500, and told each time', async () => {
 
 test('what passes by itself is a 503 that says when to try again, and told once', async () => {
   fail = away;
-  for (const { status, retryAfter, shouldRetry, text } of [await ask(), await ask()]) {
+  for (const { status, retryAfter, shouldRetry, text } of [await send(), await send()]) {
     assert.deepEqual([status, retryAfter, shouldRetry], [503, '2', null]);
     assert.doesNotMatch(text, /query|away/);
   }
@@ -68,6 +68,6 @@ test('after a request was sent to an upstream, nobody is asked to repeat it', as
     exchange.hasSent = true;
     return away();
   };
-  const { status, retryAfter, shouldRetry } = await ask();
+  const { status, retryAfter, shouldRetry } = await send();
   assert.deepEqual([status, retryAfter, shouldRetry], [503, null, 'false']);
 });

@@ -43,7 +43,7 @@ after(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-const told = async (path: string) => {
+const report = async (path: string) => {
   const answer = await fetch(gateway.origin + path);
   return { status: answer.status, said: await answer.json() };
 };
@@ -54,30 +54,30 @@ const say = async (words: object) => {
 
 test('a part that cannot serve for a while fails readiness, and liveness goes on', async () => {
   await say({ ready: false });
-  assert.deepEqual(await told('/readyz'), { status: 503, said: { status: 'not ready', waiting: ['moody'] } });
-  assert.deepEqual(await told('/healthz'), { status: 200, said: { status: 'alive' } });
+  assert.deepEqual(await report('/readyz'), { status: 503, said: { status: 'not ready', waiting: ['moody'] } });
+  assert.deepEqual(await report('/healthz'), { status: 200, said: { status: 'alive' } });
 });
 
 test('a part that serves again only after a restart fails liveness, by name', async () => {
   await say({ alive: false });
-  assert.deepEqual(await told('/healthz'), { status: 503, said: { status: 'must be restarted', ended: ['moody'] } });
+  assert.deepEqual(await report('/healthz'), { status: 503, said: { status: 'must be restarted', ended: ['moody'] } });
   await say({});
-  assert.equal((await told('/healthz')).status, 200);
+  assert.equal((await report('/healthz')).status, 200);
 });
 
 test('readiness shows the stores, and one that is away does not fail it', async () => {
   await say({ stores: { shelf: 'ok', drawer: 'away' } });
   const stores = { shelf: 'ok', drawer: 'away' };
-  assert.deepEqual(await told('/readyz'), { status: 200, said: { status: 'ready', stores } });
+  assert.deepEqual(await report('/readyz'), { status: 200, said: { status: 'ready', stores } });
   await say({ ready: false, stores });
-  assert.deepEqual(await told('/readyz'), { status: 503, said: { status: 'not ready', waiting: ['moody'], stores } });
+  assert.deepEqual(await report('/readyz'), { status: 503, said: { status: 'not ready', waiting: ['moody'], stores } });
 });
 
 test('readiness shows what is refused for now and how that ends, and goes on', async () => {
   const refuses = { money_in: 'until an operator has looked' };
   await say({ refuses });
-  assert.deepEqual(await told('/readyz'), { status: 200, said: { status: 'ready', refuses } });
+  assert.deepEqual(await report('/readyz'), { status: 200, said: { status: 'ready', refuses } });
   await say({ refuses, ready: false, stores: { shelf: 'away' } });
   const said = { status: 'not ready', waiting: ['moody'], refuses, stores: { shelf: 'away' } };
-  assert.deepEqual(await told('/readyz'), { status: 503, said });
+  assert.deepEqual(await report('/readyz'), { status: 503, said });
 });

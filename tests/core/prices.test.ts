@@ -204,13 +204,13 @@ const tiers: fc.Arbitrary<PriceTier[]> = fc
     { maxLength: 6 },
   )
   .filter((list) => list.filter((tier) => 'times' in tier).length <= 3);
-const books = fc.record({ base: prices, tiers });
+const records = fc.record({ base: prices, tiers });
 const asked = fc.subarray([...serviceNames]);
 const servicesOf = (names: readonly string[]) => Object.fromEntries(names.map((name, index) => [`kind${index}`, name]));
 
 test('what a usage is charged agrees with unreduced fractions', () => {
   fc.assert(
-    fc.property(books, usages, asked, ratios, (written, usage, names, ratio) => {
+    fc.property(records, usages, asked, ratios, (written, usage, names, ratio) => {
       const { price } = new PriceVersion({ name: 'v', ...written }).priced(0, usage, { services: servicesOf(names) });
       assert.equal(cost(usage, price, ratio), oracle(written, usage, names, ratio));
     }),
@@ -221,33 +221,40 @@ test('what a usage is charged agrees with unreduced fractions', () => {
 test('the bound covers every usage within it, whichever of the asked services are granted', () => {
   const within = fc.record({ usage: usages, slack: fc.nat(300_000), output: fc.nat(1_000) });
   fc.assert(
-    fc.property(books, within, asked, fc.nat(7), ratios, (written, { usage, slack, output }, names, choice, ratio) => {
-      const version = new PriceVersion({ name: 'v', ...written });
-      const granted = names.filter((_name, index) => (choice & (1 << index)) !== 0);
-      const charged = cost(usage, version.priced(0, usage, { services: servicesOf(granted) }).price, ratio);
-      const inputTokens = promptTokens(usage) + slack;
-      const bound = version.bound(0, inputTokens, { services: servicesOf(names) });
-      const { output: text = 0, reasoning = 0, output_audio: audio = 0, output_image: picture = 0 } = usage;
-      const {
-        call = 0,
-        web_search: search = 0,
-        web_fetch: fetch = 0,
-        code_execution: code = 0,
-        file_search: files = 0,
-      } = usage;
-      const pieces = {
-        tools: call + search + fetch + code + files,
-        images: usage.image ?? 0,
-        seconds: usage.second ?? 0,
-        others: Object.fromEntries((['character', 'audio', 'search'] as const).map((one) => [one, usage[one] ?? 0])),
-      };
-      const requests = BigInt(Math.max(0, (usage.request ?? 0) - 1));
-      const held =
-        costBound(inputTokens, text + reasoning + audio + picture + output, bound, ratio, pieces) +
-        cost({ request: Number(requests) }, bound, ratio) +
-        1n; // two roundings
-      assert.ok(held >= charged, `${held} < ${charged}`);
-    }),
+    fc.property(
+      records,
+      within,
+      asked,
+      fc.nat(7),
+      ratios,
+      (written, { usage, slack, output }, names, choice, ratio) => {
+        const version = new PriceVersion({ name: 'v', ...written });
+        const granted = names.filter((_name, index) => (choice & (1 << index)) !== 0);
+        const charged = cost(usage, version.priced(0, usage, { services: servicesOf(granted) }).price, ratio);
+        const inputTokens = promptTokens(usage) + slack;
+        const bound = version.bound(0, inputTokens, { services: servicesOf(names) });
+        const { output: text = 0, reasoning = 0, output_audio: audio = 0, output_image: picture = 0 } = usage;
+        const {
+          call = 0,
+          web_search: search = 0,
+          web_fetch: fetch = 0,
+          code_execution: code = 0,
+          file_search: files = 0,
+        } = usage;
+        const pieces = {
+          tools: call + search + fetch + code + files,
+          images: usage.image ?? 0,
+          seconds: usage.second ?? 0,
+          others: Object.fromEntries((['character', 'audio', 'search'] as const).map((one) => [one, usage[one] ?? 0])),
+        };
+        const requests = BigInt(Math.max(0, (usage.request ?? 0) - 1));
+        const held =
+          costBound(inputTokens, text + reasoning + audio + picture + output, bound, ratio, pieces) +
+          cost({ request: Number(requests) }, bound, ratio) +
+          1n; // two roundings
+        assert.ok(held >= charged, `${held} < ${charged}`);
+      },
+    ),
     { numRuns: 2_000 },
   );
 });
@@ -276,7 +283,7 @@ test('media that are not known yet are held at the dearest, known ones at their 
 
 test('a combination of tiers is always the same object, and every price that is charged is listed', () => {
   fc.assert(
-    fc.property(books, usages, asked, (written, usage, names) => {
+    fc.property(records, usages, asked, (written, usage, names) => {
       const version = new PriceVersion({ name: 'v', ...written });
       const context = { services: servicesOf(names) };
       const priced = version.priced(0, usage, context);
@@ -288,19 +295,26 @@ test('a combination of tiers is always the same object, and every price that is 
 
 test('a charge never falls when more is used within a tier, and its classes add up to it', () => {
   fc.assert(
-    fc.property(books, usages, asked, fc.constantFrom(...usageClasses), counts, (written, usage, names, name, more) => {
-      const version = new PriceVersion({ name: 'v', ...written });
-      const context = { services: servicesOf(names) };
-      const { price } = version.priced(0, usage, context);
-      const larger = { ...usage, [name]: (usage[name] ?? 0) + more };
-      assert.ok(cost(larger, price) >= cost(usage, price));
-      const whole: Price = Object.fromEntries(Object.entries(price).map(([one, nano]) => [one, nano * 9_000_000n]));
-      const parts = Object.entries(usage).map(([one, count]) => cost({ [one]: count }, whole));
-      assert.equal(
-        parts.reduce((left, right) => left + right, 0n),
-        cost(usage, whole),
-      );
-    }),
+    fc.property(
+      records,
+      usages,
+      asked,
+      fc.constantFrom(...usageClasses),
+      counts,
+      (written, usage, names, name, more) => {
+        const version = new PriceVersion({ name: 'v', ...written });
+        const context = { services: servicesOf(names) };
+        const { price } = version.priced(0, usage, context);
+        const larger = { ...usage, [name]: (usage[name] ?? 0) + more };
+        assert.ok(cost(larger, price) >= cost(usage, price));
+        const whole: Price = Object.fromEntries(Object.entries(price).map(([one, nano]) => [one, nano * 9_000_000n]));
+        const parts = Object.entries(usage).map(([one, count]) => cost({ [one]: count }, whole));
+        assert.equal(
+          parts.reduce((left, right) => left + right, 0n),
+          cost(usage, whole),
+        );
+      },
+    ),
   );
 });
 

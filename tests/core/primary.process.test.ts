@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { ask, count, fileOf, serve, until, write, written } from './serving.ts';
+import { count, fileOf, send, serve, until, write, written } from './serving.ts';
 
 write('plain', 0);
 const child = serve('--workers', '2', fileOf('plain'));
@@ -18,19 +18,24 @@ test('all listen at one address, and a reload reaches each', async () => {
   write('plain', 1);
   child.kill('SIGHUP');
   await until(() => count('in force') === 2);
-  assert.deepEqual(await Promise.all([ask('plain'), ask('plain'), ask('plain'), ask('plain')]), ['1', '1', '1', '1']);
+  assert.deepEqual(await Promise.all([send('plain'), send('plain'), send('plain'), send('plain')]), [
+    '1',
+    '1',
+    '1',
+    '1',
+  ]);
 });
 
 test('a worker that is killed has a successor', async () => {
   process.kill(lastPid(), 'SIGKILL');
   await until(() => count('a worker serves') === 3);
-  assert.equal(await ask('plain'), '1');
+  assert.equal(await send('plain'), '1');
 });
 
 test('a worker that ends on SIGTERM has one too', async () => {
   process.kill(lastPid(), 'SIGTERM');
   await until(() => count('a worker serves') === 4);
-  assert.equal(await ask('plain'), '1');
+  assert.equal(await send('plain'), '1');
 });
 
 test('signals while workers are replaced replace them once more', async () => {
@@ -40,7 +45,7 @@ test('signals while workers are replaced replace them once more', async () => {
   }
   await until(() => count('the workers are replaced') === 2);
   assert.equal(count('a worker serves'), 8);
-  assert.equal(await ask('plain'), '1');
+  assert.equal(await send('plain'), '1');
 });
 
 test('SIGTERM ends all of them', async () => {

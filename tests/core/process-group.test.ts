@@ -34,8 +34,8 @@ passthrough: { upstream: "http://127.0.0.1:9" }
 `,
   );
   for (const place of [1, 2]) {
-    const crew = { workerIndex: place, size: 2, isFirst: place === 1 };
-    const gateway = await boot(file, { mode: 'serve', processGroup: crew, log: createLog('silent') });
+    const group = { workerIndex: place, size: 2, isFirst: place === 1 };
+    const gateway = await boot(file, { mode: 'serve', processGroup: group, log: createLog('silent') });
     t.after(() => gateway.stop(0));
     await gateway.serve();
     const page = await fetch(`http://127.0.0.1:${port + place - 1}/metrics`);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { ask, fileOf, portOf, serve, until, write, written } from './serving.ts';
+import { fileOf, portOf, send, serve, until, write, written } from './serving.ts';
 
 write('first', 0);
 write('second', 0);
@@ -16,17 +16,17 @@ test('SIGHUP takes up what is good, refuses what is broken, and neither ends the
   child.kill('SIGHUP');
   await until(() => written().includes('in force') && written().includes('the running configuration stays'));
   assert.match(written(), /"gateway":"second".*second\.yaml:3/);
-  assert.deepEqual([await ask('first'), await ask('second')], ['1', '0']);
+  assert.deepEqual([await send('first'), await send('second')], ['1', '0']);
   write('second', 1);
   child.kill('SIGHUP');
   await until(() => /"gateway":"second".*in force/.test(written()));
-  assert.equal(await ask('second'), '1');
+  assert.equal(await send('second'), '1');
 });
 
 test('SIGUSR2 does not end a process without workers', async () => {
   child.kill('SIGUSR2');
   await until(() => written().includes('without --workers'));
-  assert.equal(await ask('second'), '1');
+  assert.equal(await send('second'), '1');
 });
 
 test('SIGTERM still ends it in order', async () => {

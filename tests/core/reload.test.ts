@@ -36,7 +36,7 @@ const yaml = (name: string, more = '') =>
   `gateway: test\nlisten: 127.0.0.1:0\nplugins: [passthrough]\npassthrough: { upstream: "${upstream(name)}" }\n${more}`;
 const fileOf = ({ directory }: TestGateway) => join(directory, 'gateway.yaml');
 const write = (gateway: TestGateway, text: string) => writeFile(fileOf(gateway), text);
-const ask = async ({ origin }: TestGateway, path = '/') => (await fetch(`${origin}${path}a`)).text();
+const send = async ({ origin }: TestGateway, path = '/') => (await fetch(`${origin}${path}a`)).text();
 
 test('a reload applies to new exchanges; running ones end with the old section', async (context) => {
   const gateway = await startGateway(yaml('one'));
@@ -45,10 +45,10 @@ test('a reload applies to new exchanges; running ones end with the old section',
     const slow = fetch(`${gateway.origin}/slow`).then((answer) => answer.text());
     while (held.length === 0) await pause(5);
     await write(gateway, yaml('two'));
-    assert.equal(await ask(gateway), 'one', 'a file that is written changes nothing by itself');
+    assert.equal(await send(gateway), 'one', 'a file that is written changes nothing by itself');
     const check = await gateway.gateway.reload();
     assert.deepEqual(check, { problems: [], notices: [], changes: [{ section: 'passthrough', restart: false }] });
-    assert.equal(await ask(gateway), 'two');
+    assert.equal(await send(gateway), 'two');
     held.pop()!();
     assert.equal(await slow, 'one');
     assert.deepEqual((await gateway.gateway.reload()).changes, []);
@@ -80,7 +80,7 @@ test('a file that cannot run is refused with its line, and the running configura
         JSON.stringify(problems),
       );
       assert.deepEqual(changes, []);
-      assert.equal(await ask(gateway), 'one');
+      assert.equal(await send(gateway), 'one');
     }
     assert(
       gateway.lines.some(
@@ -89,7 +89,7 @@ test('a file that cannot run is refused with its line, and the running configura
     );
     await write(gateway, yaml('two'));
     await gateway.gateway.reload();
-    assert.equal(await ask(gateway), 'two');
+    assert.equal(await send(gateway), 'two');
   } finally {
     await gateway.stop();
   }
@@ -120,7 +120,7 @@ test('what needs a restart is named and left as it is; the rest is taken up all 
     assert.deepEqual([named(second, true), named(second, false)], [waiting, []], 'they are told until it is done');
     const { server } = gateway.gateway.file.settings;
     assert.deepEqual([server.header_limit, server.drain.grace], [64 * 2 ** 10, 0]);
-    assert.equal(await ask(gateway), 'two');
+    assert.equal(await send(gateway), 'two');
     assert.equal(gateway.gateway.file.settings.listen.port, 0);
     assert(gateway.lines.some((line) => line.includes('these changes wait for a restart') && line.includes('plugins')));
   } finally {
@@ -153,8 +153,8 @@ test('with reload: watch a file is taken up when it is written, renamed into pla
   const gateway = await startGateway(`${yaml('one')}reload: watch\n`);
   context.after(() => gateway.stop());
   const answers = async (expected: string) => {
-    for (let tries = 0; tries < 1_200 && (await ask(gateway)) !== expected; tries++) await pause(50);
-    assert.equal(await ask(gateway), expected);
+    for (let tries = 0; tries < 1_200 && (await send(gateway)) !== expected; tries++) await pause(50);
+    assert.equal(await send(gateway), expected);
   };
   try {
     await write(gateway, `${yaml('two')}reload: watch\n`);
@@ -172,7 +172,7 @@ test('with reload: watch a file is taken up when it is written, renamed into pla
     await answers('two');
     await write(gateway, yaml('one'));
     await pause(800);
-    assert.equal(await ask(gateway), 'two', 'the file has said that it is no longer watched');
+    assert.equal(await send(gateway), 'two', 'the file has said that it is no longer watched');
   } finally {
     await gateway.stop();
   }
@@ -196,13 +196,13 @@ for (const [what, halfOf] of [
       const next = before.replace(upstream('one'), upstream('two'));
       await write(gateway, halfOf(next, before));
       await pause(1_200);
-      assert.equal(await ask(gateway), 'one');
+      assert.equal(await send(gateway), 'one');
       assert.deepEqual(
         gateway.lines.filter((line) => line.includes('changed files')),
         [],
       );
       await write(gateway, next);
-      await until('the whole file is in force', async () => (await ask(gateway)) === 'two');
+      await until('the whole file is in force', async () => (await send(gateway)) === 'two');
     } finally {
       await gateway.stop();
     }
@@ -218,7 +218,7 @@ test('a reload by hand of half a file holds as a whole or not at all', async (co
     for (let end = 0; end < next.length; end += 3) {
       await write(gateway, next.slice(0, end));
       const { problems } = await gateway.gateway.reload();
-      if (problems.length > 0) assert.match(await ask(gateway), /^one$/, `at ${end}`);
+      if (problems.length > 0) assert.match(await send(gateway), /^one$/, `at ${end}`);
       await write(gateway, before);
       await gateway.gateway.reload();
     }
@@ -233,8 +233,8 @@ test('two gateways of one process reload by themselves', async () => {
     await write(first, yaml('two'));
     await write(second, 'gateway: [');
     await Promise.all([first.gateway.reload(), second.gateway.reload()]);
-    assert.equal(await ask(first), 'two');
-    assert.equal(await ask(second), 'one');
+    assert.equal(await send(first), 'two');
+    assert.equal(await send(second), 'one');
     assert.match(await readFile(fileOf(second), 'utf8'), /^gateway: \[/);
   } finally {
     await first.stop();

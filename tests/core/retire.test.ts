@@ -36,12 +36,12 @@ async function open({ origin }: TestGateway): Promise<{ socket: Socket; text: ()
   return { socket, text: () => text };
 }
 
-const ask = (socket: Socket, path: string) => void socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
+const send = (socket: Socket, path: string) => void socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
 
 test('idle connections stay, are served once more, and end with that answer; new ones are refused', async () => {
   const gateway = await start();
   const [used, unused, prober] = await Promise.all([open(gateway), open(gateway), open(gateway)]);
-  ask(used.socket, '/a');
+  send(used.socket, '/a');
   await until('the answer has ended', () => used.text().endsWith('0\r\n\r\n'));
   assert.match(used.text(), /keep-alive/i);
   let retired = false;
@@ -54,9 +54,9 @@ test('idle connections stay, are served once more, and end with that answer; new
     [false, false, false],
   );
   await assert.rejects(fetch(`${gateway.origin}/a`));
-  ask(used.socket, '/b');
-  ask(unused.socket, '/c');
-  ask(prober.socket, '/readyz');
+  send(used.socket, '/b');
+  send(unused.socket, '/c');
+  send(prober.socket, '/readyz');
   const seen = used.text().length;
   await Promise.all([used, unused, prober].map(({ socket }) => once(socket, 'end')));
   for (const text of [used.text().slice(seen), unused.text(), prober.text()]) {
@@ -71,7 +71,7 @@ test('idle connections stay, are served once more, and end with that answer; new
 test('what runs goes on to its end, and only then the gateway has retired', async () => {
   const gateway = await start();
   const { socket, text } = await open(gateway);
-  ask(socket, '/slow');
+  send(socket, '/slow');
   await until('the answer has begun', () => text().includes('first'));
   const retiring = gateway.gateway.retire().then(() => text());
   await until('the answer has ended', () => text().endsWith('0\r\n\r\n'));
@@ -84,10 +84,10 @@ test('a retiring gateway stops at once on request', async () => {
   await open(gateway);
   const retiring = gateway.gateway.retire();
   await pause(50);
-  const toldAt = performance.now();
+  const reportedAt = performance.now();
   await gateway.gateway.stop(0);
   await retiring;
-  assert(performance.now() - toldAt < 20_000);
+  assert(performance.now() - reportedAt < 20_000);
 });
 
 test('a client that still sends an unread body gets its answer without a reset', async () => {
@@ -99,7 +99,7 @@ test('a client that still sends an unread body gets its answer without a reset',
   assert.match(text(), /\r\nconnection: keep-alive\r\n/i);
   const seen = text().length;
   socket.write('345');
-  ask(socket, '/a');
+  send(socket, '/a');
   await once(socket, 'end');
   assert.match(text().slice(seen), /^HTTP\/1\.1 200 [\s\S]*\r\nconnection: close\r\n/i);
   await retiring;

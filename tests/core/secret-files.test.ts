@@ -168,21 +168,21 @@ after(async () => {
   vendor.close();
 });
 
-const ask = (model: string) =>
+const send = (model: string) =>
   fetch(`${gateway.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ model, messages: [{ role: 'user', content: 'x' }] }),
   });
 async function keyOf(model: string): Promise<string> {
-  const { choices } = (await (await ask(model)).json()) as { choices: { message: { content: string } }[] };
+  const { choices } = (await (await send(model)).json()) as { choices: { message: { content: string } }[] };
   return choices[0]!.message.content.replace('Bearer ', '');
 }
 const becomes = (model: string, key: string) => until(key, async () => (await keyOf(model)) === key);
 
 test('a key that is written in place, or replaced, is used from the next call on, and a running call ends with its own', async () => {
   assert.equal(await keyOf('plain'), 'key-of-file-1');
-  const running = ask('held');
+  const running = send('held');
   await until('the held call', () => held.length === 1);
   put('plain', 'key-of-file-2\n');
   await becomes('plain', 'key-of-file-2');

@@ -282,9 +282,9 @@ test('drain: a connection that is kept behind the last answer is served once mor
   const ended = Promise.all([once(used, 'end'), once(unused.resume(), 'end')]);
   let text = '';
   used.on('data', (chunk) => (text += chunk));
-  const ask = () => used.write('GET /a HTTP/1.1\r\nHost: a\r\n\r\n');
+  const send = () => used.write('GET /a HTTP/1.1\r\nHost: a\r\n\r\n');
   await once(used, 'connect');
-  ask();
+  send();
   await until('the first answer begins', () => text.includes('first'));
   const stopped = stopping.gateway.stop();
   const isRefused = () =>
@@ -296,7 +296,7 @@ test('drain: a connection that is kept behind the last answer is served once mor
   await pause(350);
   first!.end('last');
   await until('the first answer ends', () => text.includes('last'));
-  ask();
+  send();
   await Promise.all([ended, stopped]);
   assert.match(text, /connection: keep-alive.*last.*HTTP\/1\.1 200 .*connection: close.*second/is);
 });

@@ -68,7 +68,7 @@ export const portOf = (gateway: string): string | undefined =>
   new RegExp(`"gateway":"${gateway}".*?"port":(\\d+),"msg":"listening"`).exec(output)?.[1];
 
 /** The number of the vendor that the gateway asks, over a connection of its own. */
-export async function ask(gateway: string): Promise<string> {
+export async function send(gateway: string): Promise<string> {
   const answer = await fetch(`http://127.0.0.1:${portOf(gateway)}/a`, { headers: { connection: 'close' } });
   return answer.text();
 }

@@ -17,13 +17,13 @@ import type { InstalledPlugin } from '../../core/http/chain.ts';
 const database = defineService<object>('database');
 const caller = defineContextKey<object>('caller');
 const call = defineContextKey<object>('call');
-const nobody = () => [];
+const noOverride = () => [];
 
 function plugin(name: string, more: Partial<Plugin> = {}): Plugin {
   return { name, config: z.strictObject({}), setup: () => ({}), ...more } as Plugin;
 }
 
-function seat(name: string, declared: Partial<Plugin>, part: PluginInstance = {}): InstalledPlugin {
+function installed(name: string, declared: Partial<Plugin>, part: PluginInstance = {}): InstalledPlugin {
   return { plugin: plugin(name, declared), instance: { handle: (_exchange, next) => next(), ...part } };
 }
 
@@ -39,9 +39,9 @@ test('a list that fits has nothing to say', () => {
     plugin('storage', { services: { provides: [database] } }),
     plugin('auth', { services: { requires: [database] } }),
   ];
-  assert.deepEqual(checkServices(list, nobody), []);
-  const seats = [seat('auth', { sets: [caller] }), seat('rate-limit', { requires: [caller, call] })];
-  assert.deepEqual(checkContext([chat], seats, nobody), []);
+  assert.deepEqual(checkServices(list, noOverride), []);
+  const plugins = [installed('auth', { sets: [caller] }), installed('rate-limit', { requires: [caller, call] })];
+  assert.deepEqual(checkContext([chat], plugins, noOverride), []);
 });
 
 test('a service that stands below its user is a sentence that says what to move', () => {
@@ -49,7 +49,7 @@ test('a service that stands below its user is a sentence that says what to move'
     plugin('auth', { services: { requires: [database] } }),
     plugin('storage', { services: { provides: [database] } }),
   ];
-  assert.deepEqual(checkServices(list, nobody), [
+  assert.deepEqual(checkServices(list, noOverride), [
     '"auth" needs the service "database", but "storage", which provides it, stands below: move "storage" above "auth".',
   ]);
 });
@@ -67,23 +67,23 @@ test('a plugin that is listed twice and two providers of one service are problem
     plugin('two', { services: { provides: [database] } }),
     plugin('two'),
   ];
-  assert.deepEqual(checkServices(list, nobody), [
+  assert.deepEqual(checkServices(list, noOverride), [
     '"two" stands twice in the list: remove one.',
     '"one" and "two" both provide the service "database": keep one.',
   ]);
 });
 
 test('a fact that is read before it is stated is a sentence that names the endpoint and the move', () => {
-  const seats = [seat('rate-limit', { requires: [caller] }), seat('auth', { sets: [caller] })];
-  assert.deepEqual(checkContext([chat], seats, nobody), [
+  const plugins = [installed('rate-limit', { requires: [caller] }), installed('auth', { sets: [caller] })];
+  assert.deepEqual(checkContext([chat], plugins, noOverride), [
     'On POST /v1/chat/completions "rate-limit" requires the context value "caller", but "auth", which sets it, stands below: move "auth" above "rate-limit".',
   ]);
 });
 
 test('a required context value that no plugin sets is a problem', () => {
-  const seats = [seat('rate-limit', { requires: [caller] }), seat('billing', { requiresAtEnd: [caller] })];
+  const plugins = [installed('rate-limit', { requires: [caller] }), installed('billing', { requiresAtEnd: [caller] })];
   assert.deepEqual(
-    checkContext([chat], seats, () => ['auth']),
+    checkContext([chat], plugins, () => ['auth']),
     [
       'On POST /v1/chat/completions "rate-limit" requires the context value "caller", which no plugin sets: add "auth" above "rate-limit".',
       'On POST /v1/chat/completions "billing" requires the context value "caller" at the end, which no plugin sets: add "auth" to the list.',
@@ -100,48 +100,48 @@ test('an endpoint that forwards needs a plugin that sets where to', () => {
 });
 
 test('a plugin that does not apply to an endpoint is not counted in its chain', () => {
-  const seats = [
-    seat('auth', { sets: [caller] }, { applies: () => false }),
-    seat('rate-limit', { requires: [caller] }),
+  const plugins = [
+    installed('auth', { sets: [caller] }, { applies: () => false }),
+    installed('rate-limit', { requires: [caller] }),
   ];
-  assert.equal(checkContext([chat], seats, nobody).length, 1);
+  assert.equal(checkContext([chat], plugins, noOverride).length, 1);
 });
 
 test('both plugins that set a value must precede the one that uses it', () => {
-  const [plans, multiplier] = [seat('plans', { sets: [caller] }), seat('multiplier', { sets: [caller] })];
-  const billing = seat('billing', { optional: [caller] });
-  assert.deepEqual(checkContext([chat], [plans, multiplier, billing], nobody), []);
-  assert.deepEqual(checkContext([chat], [plans, billing, multiplier], nobody), [
+  const [plans, multiplier] = [installed('plans', { sets: [caller] }), installed('multiplier', { sets: [caller] })];
+  const billing = installed('billing', { optional: [caller] });
+  assert.deepEqual(checkContext([chat], [plans, multiplier, billing], noOverride), []);
+  assert.deepEqual(checkContext([chat], [plans, billing, multiplier], noOverride), [
     'On POST /v1/chat/completions "billing" uses the context value "caller", but "multiplier", which sets it, stands below: move "multiplier" above "billing".',
   ]);
 });
 
 test('two endpoints at one address are a problem', () => {
-  const seats = [seat('one', {}, { endpoints: [chat] }), seat('two', {}, { endpoints: [chat] })];
-  assert.deepEqual(checkContext([], seats, nobody), [
+  const plugins = [installed('one', {}, { endpoints: [chat] }), installed('two', {}, { endpoints: [chat] })];
+  assert.deepEqual(checkContext([], plugins, noOverride), [
     '"one" and "two" both answer POST /v1/chat/completions: remove one of them.',
   ]);
 });
 
 test('two plugins that take WebSockets at one path are a problem; a page may share it', () => {
   const live = { path: chat.path, accept: () => {} };
-  assert.deepEqual(checkContext([], [seat('one', {}, { endpoints: [chat], sockets: [live] })], nobody), []);
-  const seats = [seat('one', {}, { sockets: [live] }), seat('two', {}, { sockets: [live] })];
-  assert.deepEqual(checkContext([], seats, nobody), [
+  assert.deepEqual(checkContext([], [installed('one', {}, { endpoints: [chat], sockets: [live] })], noOverride), []);
+  const plugins = [installed('one', {}, { sockets: [live] }), installed('two', {}, { sockets: [live] })];
+  assert.deepEqual(checkContext([], plugins, noOverride), [
     '"one" and "two" both answer WebSockets at /v1/chat/completions: remove one of them.',
   ]);
 });
 
 test('an opening that uses a value that is set after it: the sentence names what to move', () => {
   const kept: Endpoint = { ...chat, optional: [caller] };
-  const auth = seat('auth', { sets: [caller] });
-  const limit = seat('rate-limit', { requires: [call] });
-  assert.deepEqual(checkContext([kept], [auth, limit], nobody), []);
-  assert.deepEqual(checkContext([kept], [limit], nobody), [], 'no plugin sets it: the opening does without it');
-  assert.deepEqual(checkContext([kept], [limit, auth], nobody), [
+  const auth = installed('auth', { sets: [caller] });
+  const limit = installed('rate-limit', { requires: [call] });
+  assert.deepEqual(checkContext([kept], [auth, limit], noOverride), []);
+  assert.deepEqual(checkContext([kept], [limit], noOverride), [], 'no plugin sets it: the opening does without it');
+  assert.deepEqual(checkContext([kept], [limit, auth], noOverride), [
     'On POST /v1/chat/completions the request is opened before "rate-limit" and uses the context value "caller", which "auth" sets after that: move "auth" above "rate-limit".',
   ]);
-  assert.deepEqual(checkContext([kept], [seat('both', { optional: [call], sets: [caller] })], nobody), [
+  assert.deepEqual(checkContext([kept], [installed('both', { optional: [call], sets: [caller] })], noOverride), [
     'On POST /v1/chat/completions the request is opened before "both" and uses the context value "caller", which "both" sets after that: that cannot be.',
   ]);
 });

@@ -78,8 +78,8 @@ test('an answer that a plugin keeps and gives again has the ids of each request,
 test('a body as long as was said goes out under its length, and the connection lives on', async () => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   for (let round = 0; round < 3; round++) {
-    const { length, told, framing } = await ask('/say/25/send/25', agent);
-    assert.deepEqual([length, told, framing], [25, '25', undefined]);
+    const { length, reported, framing } = await send('/say/25/send/25', agent);
+    assert.deepEqual([length, reported, framing], [25, '25', undefined]);
   }
   assert.equal(Object.values(agent.freeSockets).flat().length, 1);
   agent.destroy();
@@ -103,7 +103,7 @@ test('parts of any size are one chunk each, for one reader after another and for
   const wanted = Buffer.concat(sizes.map((size, index) => Buffer.alloc(size, 97 + index)));
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   for (const waitMs of [0, 0, 200]) {
-    const { framing, body } = await ask(`/parts/${sizes.join('-')}`, agent, 'GET', waitMs);
+    const { framing, body } = await send(`/parts/${sizes.join('-')}`, agent, 'GET', waitMs);
     assert.equal(framing, 'chunked');
     assert.ok(body.equals(wanted));
   }
@@ -119,35 +119,39 @@ test('parts of any size are one chunk each, for one reader after another and for
 });
 
 test('HEAD has the length of the body that is not sent', async () => {
-  const { length, told } = await ask('/say/25/send/0', undefined, 'HEAD');
-  assert.deepEqual([length, told], [0, '25']);
+  const { length, reported } = await send('/say/25/send/0', undefined, 'HEAD');
+  assert.deepEqual([length, reported], [0, '25']);
 });
 
 test('a body that is shorter or longer than was said breaks the connection', async () => {
   for (const path of ['/say/25/send/24', '/say/25/send/26', '/say/25/send/0', '/say/5/send/26'])
-    await assert.rejects(ask(path), /aborted|hang up|ECONNRESET|Parse Error/, path);
+    await assert.rejects(send(path), /aborted|hang up|ECONNRESET|Parse Error/, path);
 });
 
 interface Asked {
   readonly length: number;
-  readonly told: string | undefined;
+  readonly reported: string | undefined;
   readonly framing: string | undefined;
   readonly body: Buffer;
 }
 
 /** Reads the body after `waitMs`. */
-function ask(path: string, agent?: Agent, method = 'GET', waitMs = 0) {
+function send(path: string, agent?: Agent, method = 'GET', waitMs = 0) {
   return new Promise<Asked>((resolve, reject) => {
-    const asking = request(gateway.origin + path, { method, ...(agent === undefined ? {} : { agent }) }, (answer) => {
-      const chunks: Buffer[] = [];
-      answer.on('error', reject);
-      answer.on('end', () => {
-        const { 'content-length': told, 'transfer-encoding': framing } = answer.headers;
-        const body = Buffer.concat(chunks);
-        resolve({ length: body.length, told, framing, body });
-      });
-      setTimeout(() => answer.on('data', (chunk: Buffer) => chunks.push(chunk)), waitMs);
-    });
-    asking.on('error', reject).end();
+    const requesting = request(
+      gateway.origin + path,
+      { method, ...(agent === undefined ? {} : { agent }) },
+      (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on('error', reject);
+        answer.on('end', () => {
+          const { 'content-length': reported, 'transfer-encoding': framing } = answer.headers;
+          const body = Buffer.concat(chunks);
+          resolve({ length: body.length, reported, framing, body });
+        });
+        setTimeout(() => answer.on('data', (chunk: Buffer) => chunks.push(chunk)), waitMs);
+      },
+    );
+    requesting.on('error', reject).end();
   });
 }

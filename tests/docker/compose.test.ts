@@ -98,7 +98,7 @@ testOfFront('nginx leads to all of them, writes no keys down, and answers on whe
 });
 
 testOfFront('nginx passes a stream on piece by piece, the client’s own address, and an upgrade', async (context) => {
-  const { server, goOn } = await startStreaming();
+  const { server, proceed } = await startStreaming();
   context.after(() => server.close());
   const front = await startFront([(server.address() as AddressInfo).port]);
   context.after(() => front.close());
@@ -108,7 +108,7 @@ testOfFront('nginx passes a stream on piece by piece, the client’s own address
   const piece = async () => Buffer.from((await reader.read()).value!).toString();
   // It would never come if it were kept until the end.
   assert.equal(await piece(), 'data: first\n\n');
-  goOn();
+  proceed();
   assert.equal(await piece(), 'data: last\n\n');
   const socket = connect(Number(new URL(front.origin).port), '127.0.0.1').setEncoding('utf8');
   context.after(() => socket.destroy());
@@ -120,8 +120,8 @@ testOfFront('nginx passes a stream on piece by piece, the client’s own address
 });
 
 /** Answers with two events, the second one when it may; an upgrade is an echo. */
-async function startStreaming(): Promise<{ server: Server; goOn: () => void }> {
-  const { promise: mayEnd, resolve: goOn } = Promise.withResolvers<void>();
+async function startStreaming(): Promise<{ server: Server; proceed: () => void }> {
+  const { promise: mayEnd, resolve: proceed } = Promise.withResolvers<void>();
   const server = createServer(async ({ url, headers }, outgoing) => {
     const seen = String(headers['x-forwarded-for']);
     outgoing.writeHead(200, { 'content-type': 'text/event-stream', 'x-seen': seen });
@@ -134,7 +134,7 @@ async function startStreaming(): Promise<{ server: Server; goOn: () => void }> {
     socket.pipe(socket);
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  return { server, goOn };
+  return { server, proceed };
 }
 
 const render = async (...words: string[]): Promise<Manifest[]> => {

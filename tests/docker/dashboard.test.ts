@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { database } from '../../plugins/common/domain/database.ts';
-import { type Customer, type House, startHouse } from '../end-to-end/house.ts';
+import { type Customer, startTestbed, type Testbed } from '../end-to-end/testbed.ts';
 import { databaseUrl } from '../helpers/database.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { until } from '../helpers/until.ts';
@@ -22,15 +22,15 @@ const dashboard = JSON.parse(readFileSync('docker/grafana/dashboard.json', 'utf8
 /** What a Prometheus itself adds to each series. */
 const added = ['instance', 'job'];
 
-let house: House;
+let testbed: Testbed;
 /** Label names by metric. */
-let told: Map<string, Set<string>>;
+let reported: Map<string, Set<string>>;
 let page: string;
 let customerKey: string;
 
 before(async () => {
   const port = await freePort();
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: () => ({
       certified: {
         keys: 'k',
@@ -54,24 +54,24 @@ before(async () => {
       files: { s3: { bucket: 'none', endpoint: 'http://127.0.0.1:1', access_key_id: 'a', secret_access_key: 'b' } },
     },
   });
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   customerKey = customer.key;
-  const poor = await house.customer({ nanoUsd: 1n });
-  await house.call(customer, 'chat', { model: 'sandbox', prompt: '[[sandbox: tokens=20]]', stream: true });
-  await house.call(customer, 'messages', { model: 'sandbox', prompt: '[[sandbox: tokens=30]]' });
-  await house.call(poor, 'chat', { model: 'sandbox', prompt: 'Hello' });
-  house.replay.play({ status: 503, body: '{"error":{"message":"busy"}}' });
-  await house.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });
-  await house.books(customer, 3);
+  const poor = await testbed.customer({ nanoUsd: 1n });
+  await testbed.call(customer, 'chat', { model: 'sandbox', prompt: '[[sandbox: tokens=20]]', stream: true });
+  await testbed.call(customer, 'messages', { model: 'sandbox', prompt: '[[sandbox: tokens=30]]' });
+  await testbed.call(poor, 'chat', { model: 'sandbox', prompt: 'Hello' });
+  testbed.replay.play({ status: 503, body: '{"error":{"message":"busy"}}' });
+  await testbed.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });
+  await testbed.records(customer, 3);
   page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  told = new Map();
+  reported = new Map();
   for (const [, name, labels] of page.matchAll(/^([a-z_][a-z0-9_]*)(?:\{(.*)\})? \S+$/gim)) {
-    const known = told.get(name!) ?? new Set(added);
+    const known = reported.get(name!) ?? new Set(added);
     for (const [, label] of (labels ?? '').matchAll(/(?:^|,)([a-z_][a-z0-9_]*)="/gi)) known.add(label!);
-    told.set(name!, known);
+    reported.set(name!, known);
   }
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 /** Metrics with the labels that are chosen by, and labels that are grouped by, of a query. */
 function readQuery(query: string): { metrics: { name: string; labels: string[] }[]; grouped: string[] } {
@@ -113,18 +113,18 @@ test('each rule leads to its symptom in the runbook', () => {
   }
 });
 
-const asking = [
+const request = [
   ...dashboard.panels.map(({ title, targets }) => ({ title: `panel "${title}"`, targets })),
   ...rules.map((rule) => ({ title: `rule ${rule.alert}`, targets: [rule] })),
 ];
-for (const { title, targets } of asking)
+for (const { title, targets } of request)
   test(`${title}: the gateway tells what it asks for`, () => {
     assert.ok(targets.length > 0);
     for (const { expr } of targets) {
       const { metrics, grouped } = readQuery(expr);
       assert.ok(metrics.length > 0, expr);
       for (const { name, labels } of metrics) {
-        const known = told.get(name);
+        const known = reported.get(name);
         assert.ok(known !== undefined, `nobody tells ${name}`);
         assert.deepEqual(
           labels.filter((label) => !known.has(label)),
@@ -142,7 +142,7 @@ for (const { title, targets } of asking)
 
 test('counters that give no answers are told by the metrics and by the readiness, which they do not fail', async () => {
   assert.match(page, /^gateway_counters_healthy(\{.*\})? 0$/m);
-  const answer = await fetch(`${house.origin}/readyz`);
+  const answer = await fetch(`${testbed.origin}/readyz`);
   assert.equal(answer.status, 200);
   assert.deepEqual(await answer.json(), {
     status: 'ready',
@@ -153,7 +153,7 @@ test('counters that give no answers are told by the metrics and by the readiness
 test('the choice of models asks for a metric and a label that are there', () => {
   for (const { query } of dashboard.templating.list) {
     const [, metric, label] = /^label_values\((\w+), (\w+)\)$/.exec(typeof query === 'string' ? '' : query.query) ?? [];
-    if (metric !== undefined) assert.ok(told.get(metric)?.has(label!), `${metric} ${label}`);
+    if (metric !== undefined) assert.ok(reported.get(metric)?.has(label!), `${metric} ${label}`);
   }
 });
 
@@ -177,7 +177,7 @@ test('an operator finds load, errors, first bytes, money and resting keys', () =
 });
 
 test("what is charged is counted to the nano-USD, by model and upstream and by nobody's account", async () => {
-  const { charges } = await house.books((await spender())!, 3);
+  const { charges } = await testbed.records((await spender())!, 3);
   const cost = charges.reduce((sum, row) => sum + row.cost, 0n);
   const samplesOf = (name: string) =>
     Array.from(page.matchAll(new RegExp(`^${name}\\{(.*)\\} (\\S+)$`, 'gm')), ([, labels, value]) => ({
@@ -202,24 +202,24 @@ test("what is charged is counted to the nano-USD, by model and upstream and by n
 
 /** Who has made the calls that were charged. */
 async function spender(): Promise<{ accountId: string; key: string } | undefined> {
-  const [row] = await house.calls();
+  const [row] = await testbed.calls();
   return row === undefined ? undefined : { accountId: row.account_id, key: '' };
 }
 
 test('the chart scales by a metric that is there', () => {
   const [, name] = /metric: \{ name: (\w+) \}/.exec(readFileSync('docker/helm/templates/availability.yaml', 'utf8'))!;
-  assert.ok(told.has(name!));
+  assert.ok(reported.has(name!));
 });
 
 test('statements that fail are one line for each regular work, and one when it has succeeded: never an empty round', async () => {
-  const { lines } = house.gateway;
+  const { lines } = testbed.gateway;
   const from = lines.length;
-  const told = () =>
+  const report = () =>
     lines
       .slice(from)
       .map((line) => JSON.parse(line) as { msg: string; work?: string; error?: { message?: string } })
       .filter(({ msg }) => /^regular work |^the ledger .*written/.test(msg));
-  const orm = house.gateway.gateway.find(database)!.orm as unknown as Record<string, unknown>;
+  const orm = testbed.gateway.gateway.find(database)!.orm as unknown as Record<string, unknown>;
   const names = ['execute', 'transaction', 'select', 'insert', 'update', 'delete'];
   for (const name of names)
     orm[name] = () => {
@@ -227,16 +227,16 @@ test('statements that fail are one line for each regular work, and one when it h
     };
   const customer = { accountId: '', key: customerKey } as Customer;
   for (let round = 0; round < 12; round++) {
-    await house.call(customer, 'chat', { model: 'sandbox', prompt: 'Hello' });
+    await testbed.call(customer, 'chat', { model: 'sandbox', prompt: 'Hello' });
     await pause(100);
   }
-  const begun = told();
+  const begun = report();
   const works = begun.map(({ work, msg }) => work ?? msg);
   assert.deepEqual(works, [...new Set(works)]);
   assert.ok(works.includes('the ledger could not be written'), `${works}`);
   assert.ok(begun.every(({ msg }) => /failed$|could not be written$/.test(msg)));
   for (const name of names) delete orm[name];
-  await until('the ledger is written', () => told().some(({ msg }) => msg === 'the ledger is written again'));
-  const ends = told().flatMap(({ msg, work }) => (/again$/.test(msg) ? [work ?? msg] : []));
+  await until('the ledger is written', () => report().some(({ msg }) => msg === 'the ledger is written again'));
+  const ends = report().flatMap(({ msg, work }) => (/again$/.test(msg) ? [work ?? msg] : []));
   assert.deepEqual(ends, [...new Set(ends)]);
 });

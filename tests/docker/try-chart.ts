@@ -69,8 +69,8 @@ function tryChart(helm: string, schemas: string, validator: string): void {
   }
 
   function acceptedByServer(manifests: string): void {
-    const ask = (input: string) => spawnSync(validator, { input, encoding: 'utf8' });
-    const { status, stdout, stderr } = ask(manifests);
+    const requestOf = (input: string) => spawnSync(validator, { input, encoding: 'utf8' });
+    const { status, stdout, stderr } = requestOf(manifests);
     assert.equal(status, 0, stdout + stderr);
     const results = new Map<string, number>();
     for (const [, kind, result] of stdout.matchAll(/^(\w+) \S+: (.+)$/gm))
@@ -79,7 +79,7 @@ function tryChart(helm: string, schemas: string, validator: string): void {
     for (const [result, count] of results) console.log(`  ${count} ${result}`);
     for (const [good, bad] of serverRefuses) {
       assert.ok(good.test(manifests), String(good));
-      assert.equal(ask(manifests.replace(good, bad)).status, 1, `${bad} is accepted`);
+      assert.equal(requestOf(manifests.replace(good, bad)).status, 1, `${bad} is accepted`);
     }
   }
 }

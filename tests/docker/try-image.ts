@@ -142,7 +142,7 @@ async function tryDemo(): Promise<void> {
   const first = await start(command, {}, volumes);
   const key = await keyOf(first);
   await checkCommandBeside(volumes);
-  const stream = await ask(first, key, true, 'Hello [[sandbox: chunks=20 chunk_delay=100ms]]');
+  const stream = await send(first, key, true, 'Hello [[sandbox: chunks=20 chunk_delay=100ms]]');
   const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
   let text = (await reader.read()).value!;
   const stopped = stop(first);
@@ -150,7 +150,7 @@ async function tryDemo(): Promise<void> {
   assert.match(text, /data: \[DONE\]\n\n$/, 'the stream was cut');
   await stopped;
   const second = await start(command, {}, volumes);
-  assert.equal((await ask(second, key, false, 'Hello')).status, 200);
+  assert.equal((await send(second, key, false, 'Hello')).status, 200);
   await stop(second);
 }
 
@@ -171,7 +171,7 @@ async function checkCommandBeside(volumes: Room['volumes']): Promise<void> {
   assert.equal((await once(command, 'exit'))[0], 0, 'a command beside the gateway fails');
 }
 
-function ask({ origin }: Running, key: string, stream: boolean, content: string): Promise<Response> {
+function send({ origin }: Running, key: string, stream: boolean, content: string): Promise<Response> {
   return fetch(`${origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },

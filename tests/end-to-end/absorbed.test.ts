@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Script } from '../helpers/vendor.ts';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
-import { attemptsByNumber, type Customer, type House, modelAt, speaks, startHouse, type Told } from './house.ts';
+import { attemptsByNumber, type Customer, modelAt, type Reply, speaks, startTestbed, type Testbed } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ replay }) => ({
       first: { keys: ['one', 'two'], speaks: speaks(replay) },
       second: { keys: 'three', speaks: speaks(replay) },
@@ -25,26 +25,26 @@ before(async () => {
     },
   });
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
-async function ask(model: string, name: DialectName, stream: boolean, ...scripts: Script[]) {
-  house.replay.play(...scripts);
-  const before = house.replay.requests.length;
-  const customer = await house.customer();
-  const told = await house.call(customer, name, { model, prompt: 'Hello [[sandbox: tokens=20]]', stream });
-  return { customer, told, replayed: house.replay.requests.length - before };
+async function send(model: string, name: DialectName, stream: boolean, ...scripts: Script[]) {
+  testbed.replay.play(...scripts);
+  const before = testbed.replay.requests.length;
+  const customer = await testbed.customer();
+  const reply = await testbed.call(customer, name, { model, prompt: 'Hello [[sandbox: tokens=20]]', stream });
+  return { customer, reply, replayed: testbed.replay.requests.length - before };
 }
 
-const borneOf = async (customer: Customer) => attemptsByNumber(await house.calls(customer));
+const borneOf = async (customer: Customer) => attemptsByNumber(await testbed.calls(customer));
 
 /** One charge of the client's, by the second vendor; what the first cost is the operator's, and nobody else's. */
-async function checkShares(customer: Customer, told: Told, absorbed: bigint | 'estimated'): Promise<void> {
-  assert.equal(told.status, 200, told.text);
+async function checkShares(customer: Customer, reply: Reply, absorbed: bigint | 'estimated'): Promise<void> {
+  assert.equal(reply.status, 200, reply.text);
   const before = 100n * 1_000_000_000n;
-  const { ends, charges } = await house.books(customer);
+  const { ends, charges } = await testbed.records(customer);
   assert.deepEqual([ends, charges.length, charges[0]!.provider], [['charged answered'], 1, 'sandbox']);
   assert.deepEqual([charges[0]!.classes.output, charges[0]!.estimated], [20, false]);
-  assert.equal(before - (await house.balance(customer)), charges[0]!.cost);
+  assert.equal(before - (await testbed.balance(customer)), charges[0]!.cost);
   const [first, last] = await borneOf(customer);
   assert.deepEqual([first!.result, first!.bearer, last!.bearer], ['unknown', 'operator', 'client']);
   if (absorbed === 'estimated') assert.ok(first!.estimated && first!.absorbed > 0n);
@@ -64,17 +64,17 @@ const failures: Record<string, { script: Script; absorbed: bigint | 'estimated' 
 
 for (const [what, { script, absorbed }] of Object.entries(failures)) {
   test(`double charge on retry: ${what}, then an answer elsewhere: one charge, the rest is absorbed`, async () => {
-    const { customer, told, replayed } = await ask('pair', 'chat', false, script);
+    const { customer, reply, replayed } = await send('pair', 'chat', false, script);
     assert.equal(replayed, 1);
-    await checkShares(customer, told, absorbed);
+    await checkShares(customer, reply, absorbed);
   });
 }
 
 test('a stream that fails before its first event goes elsewhere in all protocols', async () => {
   for (const name of dialectNames) {
-    const { customer, told } = await ask('pair', name, true, { status: 500 });
-    assert.match(told.text, dialects[name].terminal);
-    await checkShares(customer, told, 'estimated');
+    const { customer, reply } = await send('pair', name, true, { status: 500 });
+    assert.match(reply.text, dialects[name].terminal);
+    await checkShares(customer, reply, 'estimated');
   }
 });
 
@@ -83,18 +83,18 @@ test('broken after output while another target answered: what was seen of it is 
     `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: null }], ...more })}\n\n`;
   const body = chunk({ role: 'assistant', content: 'Once upon a time' }) + chunk({ content: ' there was' }, { usage });
   const script = { headers: { 'content-type': 'text/event-stream' }, body, dieAfter: body.length };
-  const { customer, told } = await ask('gathered', 'chat', false, script);
-  const { charges: rows } = await house.books(customer);
+  const { customer, reply } = await send('gathered', 'chat', false, script);
+  const { charges: rows } = await testbed.records(customer);
   assert.equal(rows.length, 1);
   const [first] = await borneOf(customer);
-  await checkShares(customer, told, first!.estimated ? 'estimated' : 13_000n);
+  await checkShares(customer, reply, first!.estimated ? 'estimated' : 13_000n);
   assert.ok(first!.absorbed >= 13_000n);
 });
 
 test('when every attempt may have run the client pays nothing and may try again', async () => {
-  const { customer, told, replayed } = await ask('both', 'chat', false, { status: 500 }, { dieAtOnce: true });
-  assert.deepEqual([told.status, told.headers.get('x-should-retry'), replayed], [502, 'true', 2]);
-  assert.deepEqual((await house.books(customer)).ends, ['free unknown']);
+  const { customer, reply, replayed } = await send('both', 'chat', false, { status: 500 }, { dieAtOnce: true });
+  assert.deepEqual([reply.status, reply.headers.get('x-should-retry'), replayed], [502, 'true', 2]);
+  assert.deepEqual((await testbed.records(customer)).ends, ['free unknown']);
   const borne = await borneOf(customer);
   assert.deepEqual(
     borne.map(({ bearer: who }) => who),
@@ -103,10 +103,10 @@ test('when every attempt may have run the client pays nothing and may try again'
 });
 
 test('one attempt may have run, the other was refused: waiting helps, and nothing was charged', async () => {
-  const { customer, told } = await ask('both', 'chat', false, { status: 500 }, { status: 429 });
-  assert.deepEqual([told.status, told.headers.get('x-should-retry')], [429, 'true']);
-  assert.notEqual(told.headers.get('retry-after'), null);
-  assert.deepEqual((await house.books(customer)).ends, ['free unknown']);
+  const { customer, reply } = await send('both', 'chat', false, { status: 500 }, { status: 429 });
+  assert.deepEqual([reply.status, reply.headers.get('x-should-retry')], [429, 'true']);
+  assert.notEqual(reply.headers.get('retry-after'), null);
+  assert.deepEqual((await testbed.records(customer)).ends, ['free unknown']);
   assert.deepEqual(
     (await borneOf(customer)).map(({ result, bearer: who }) => [result, who]),
     [
@@ -117,17 +117,17 @@ test('one attempt may have run, the other was refused: waiting helps, and nothin
 });
 
 test("what is the client's own fault is not tried elsewhere", async () => {
-  const { told, replayed } = await ask('pair', 'chat', false, { status: 400, body: '{"error":{"message":"no"}}' });
-  assert.deepEqual([told.status, replayed], [400, 1]);
+  const { reply, replayed } = await send('pair', 'chat', false, { status: 400, body: '{"error":{"message":"no"}}' });
+  assert.deepEqual([reply.status, replayed], [400, 1]);
 });
 
 test('a refusal with usage and nobody else to ask is charged for what it tells', async () => {
-  house.replay.play({ status: 400, body: JSON.stringify({ error: { message: 'no' }, usage }) });
-  const customer = await house.customer();
-  const told = await house.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });
-  assert.equal(told.status, 400);
-  const books = await house.books(customer);
-  assert.deepEqual([books.ends, books.charges[0]!.cost], [['charged answered'], 13_000n]);
+  testbed.replay.play({ status: 400, body: JSON.stringify({ error: { message: 'no' }, usage }) });
+  const customer = await testbed.customer();
+  const reply = await testbed.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });
+  assert.equal(reply.status, 400);
+  const records = await testbed.records(customer);
+  assert.deepEqual([records.ends, records.charges[0]!.cost], [['charged answered'], 13_000n]);
 });
 
-test('the books are in order after all that', () => house.audit());
+test('the books are in order after all that', () => testbed.audit());

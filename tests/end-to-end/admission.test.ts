@@ -7,18 +7,18 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { pool } from '../../plugins/common/domain/ledger.ts';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
-import { type Customer, type House, startHouse, until } from './house.ts';
+import { type Customer, startTestbed, type Testbed, until } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 const sockets = new Set<Socket>();
 before(async () => {
-  house = await startHouse({
+  testbed = await startTestbed({
     offers: { single: { price: 0, limits: { concurrency: 1 } }, open: { price: 0, limits: {} } },
   });
 });
 after(async () => {
   for (const socket of sockets) socket.destroy();
-  await house.stop();
+  await testbed.stop();
 });
 
 const hello = { model: 'sandbox', prompt: 'Hello' };
@@ -39,7 +39,7 @@ const paths: Record<DialectName, string> = {
 };
 
 function open(customer: Customer, dialect: DialectName, head: string, path = paths[dialect]): Socket {
-  const socket = connect(Number(new URL(house.origin).port), '127.0.0.1');
+  const socket = connect(Number(new URL(testbed.origin).port), '127.0.0.1');
   sockets.add(socket);
   socket.on('error', () => {});
   const key = Object.entries(dialects[dialect].key(customer.key)).map(([name, value]) => `${name}: ${value}`);
@@ -60,33 +60,33 @@ async function statusOf(socket: Socket, withinMs = 5_000): Promise<number | unde
 
 for (const dialect of dialectNames) {
   test(`an account without money is refused before a body that may cost much is read (${dialect})`, async () => {
-    const poor = await house.customer({ nanoUsd: 0n });
+    const poor = await testbed.customer({ nanoUsd: 0n });
     for (const [name, head] of Object.entries(costly))
       assert.equal(await statusOf(open(poor, dialect, head)), 402, name);
-    const rich = await house.customer();
+    const rich = await testbed.customer();
     const waiting = open(rich, dialect, costly['large']!);
     assert.equal(await statusOf(waiting, 300), undefined, 'a body that can be paid is waited for');
     waiting.destroy();
   });
 
   test(`a call beyond the slots of the plan is refused before its body is read (${dialect})`, async () => {
-    const customer = await house.customer({ plan: 'single' });
+    const customer = await testbed.customer({ plan: 'single' });
     for (const [name, head] of Object.entries(costly)) {
       if (name.includes('100')) continue;
       const first = open(customer, dialect, head);
       assert.equal(await statusOf(first, 300), undefined, name);
       assert.equal(await statusOf(open(customer, dialect, costly['large']!)), 429, name);
-      assert.equal((await house.call(customer, dialect, hello)).status, 429, 'small ones count the same slots');
+      assert.equal((await testbed.call(customer, dialect, hello)).status, 429, 'small ones count the same slots');
       first.destroy();
       await once(first, 'close');
-      await until('the slot is free', async () => (await house.call(customer, dialect, hello)).status === 200, 2_000);
-      await until('its slot is free too', () => house.gateway.gateway.inFlight === 0);
+      await until('the slot is free', async () => (await testbed.call(customer, dialect, hello)).status === 200, 2_000);
+      await until('its slot is free too', () => testbed.gateway.gateway.inFlight === 0);
     }
   });
 }
 
 test('counting tokens is free, and its body is read', async () => {
-  const poor = await house.customer({ nanoUsd: 0n });
+  const poor = await testbed.customer({ nanoUsd: 0n });
   const counting: [DialectName, string][] = [
     ['messages', '/v1/messages/count_tokens'],
     ['responses', '/v1/responses/input_tokens'],
@@ -100,33 +100,33 @@ test('counting tokens is free, and its body is read', async () => {
 });
 
 test('a small body is read before anything is asked: what is wrong with it is said first', async () => {
-  const poor = await house.customer({ nanoUsd: 0n });
-  const answer = await house.call(poor, 'chat', hello, {
+  const poor = await testbed.customer({ nanoUsd: 0n });
+  const answer = await testbed.call(poor, 'chat', hello, {
     body: '{"model":"unknown","messages":[{"role":"user","content":"x"}]}',
   });
   assert.equal(answer.status, 404);
-  assert.equal((await house.call(poor, 'chat', hello)).status, 402);
+  assert.equal((await testbed.call(poor, 'chat', hello)).status, 402);
 });
 
 test('a large and a packed body of an account with money are answered and charged as ever', async () => {
-  const customer = await house.customer({ plan: 'single' });
+  const customer = await testbed.customer({ plan: 'single' });
   const body = JSON.stringify({
     model: 'sandbox',
     messages: [{ role: 'user', content: `Hello ${'word '.repeat(40_000)}` }],
   });
-  assert.equal((await house.call(customer, 'chat', hello, { body })).status, 200);
-  await until('its slot is free', () => house.gateway.gateway.inFlight === 0);
-  const packed = await fetch(`${house.origin}/v1/chat/completions`, {
+  assert.equal((await testbed.call(customer, 'chat', hello, { body })).status, 200);
+  await until('its slot is free', () => testbed.gateway.gateway.inFlight === 0);
+  const packed = await fetch(`${testbed.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { ...dialects.chat.key(customer.key), 'content-type': 'application/json', 'content-encoding': 'gzip' },
     body: new Uint8Array(gzipSync(body)),
   });
   assert.equal(packed.status, 200, await packed.text());
-  assert.equal((await house.books(customer, 2)).ends.length, 2);
+  assert.equal((await testbed.records(customer, 2)).ends.length, 2);
 });
 
 test('a repetition with an Idempotency-Key is answered again, also when the money is gone', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const body = JSON.stringify({
     model: 'sandbox',
     messages: [{ role: 'user', content: `Hello ${'word '.repeat(40_000)}` }],
@@ -136,16 +136,16 @@ test('a repetition with an Idempotency-Key is answered again, also when the mone
     'content-type': 'application/json',
     'idempotency-key': 'again',
   };
-  const send = () => fetch(`${house.origin}/v1/chat/completions`, { method: 'POST', headers, body });
+  const send = () => fetch(`${testbed.origin}/v1/chat/completions`, { method: 'POST', headers, body });
   const first = await send();
-  const told = await first.text();
-  assert.equal(first.status, 200, told);
-  await house.books(customer, 1);
-  const rest = await house.balance(customer);
-  await house.gateway.gateway.find(pool)!.debit(customer.accountId, rest, { reason: 'test', reference: 'all of it' });
+  const reply = await first.text();
+  assert.equal(first.status, 200, reply);
+  await testbed.records(customer, 1);
+  const rest = await testbed.balance(customer);
+  await testbed.gateway.gateway.find(pool)!.debit(customer.accountId, rest, { reason: 'test', reference: 'all of it' });
   const again = await send();
   assert.equal(again.status, 200);
-  assert.equal(await again.text(), told);
+  assert.equal(await again.text(), reply);
 });
 
-test('the books are in order after all that', () => house.audit());
+test('the books are in order after all that', () => testbed.audit());

@@ -8,16 +8,16 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { accountAdmin } from '../../plugins/common/domain/admin/accounts.ts';
 import { dialectNames, dialects } from './dialects.ts';
-import { modelAt, startHouse } from './house.ts';
+import { modelAt, startTestbed } from './testbed.ts';
 
 const canaries = { replay: `replay-canary-${randomBytes(8).toString('hex')}`, sandbox: 'sandbox-canary-key' };
-const house = await startHouse({
+const testbed = await startTestbed({
   keys: canaries,
   providers: ({ replay }) => ({ hidden: { keys: 'hidden-canary-key', speaks: { chat: `${replay}/v1` } } }),
   models: { hidden: modelAt('hidden') },
 });
-after(() => house.stop());
-const customer = await house.customer();
+after(() => testbed.stop());
+const customer = await testbed.customer();
 const hello = { model: 'sandbox', prompt: 'hello' };
 
 /** Each way in which a key may come. */
@@ -28,15 +28,15 @@ const carriers: readonly ((key: string) => { headers?: Record<string, string>; q
   (key) => ({ query: `key=${encodeURIComponent(key)}` }),
 ];
 
-const ask = (path: string, body: object, headers: Record<string, string> = {}) =>
-  fetch(house.origin + path, {
+const send = (path: string, body: object, headers: Record<string, string> = {}) =>
+  fetch(testbed.origin + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   });
 
 test('advisory: a key that is SQL is refused and changes nothing', async () => {
-  const before = (await house.rows('keys')).length;
+  const before = (await testbed.rows('keys')).length;
   for (const crafted of [
     "' OR '1'='1",
     "sk-x' UNION SELECT * FROM api_keys --",
@@ -50,18 +50,18 @@ test('advisory: a key that is SQL is refused and changes nothing', async () => {
     for (const carrier of carriers) {
       const { headers, query } = carrier(crafted);
       const path = query === undefined ? '/v1/chat/completions' : `/v1/chat/completions?${query}`;
-      const answer = await ask(path, dialects.chat.body(hello), headers);
+      const answer = await send(path, dialects.chat.body(hello), headers);
       assert.equal(answer.status, 401, crafted);
       assert.doesNotMatch(await answer.text(), /select|syntax|relation|api_keys/i);
     }
   }
-  assert.equal((await house.rows('keys')).length, before);
-  assert.equal((await house.call(customer, 'chat', hello)).status, 200);
+  assert.equal((await testbed.rows('keys')).length, before);
+  assert.equal((await testbed.call(customer, 'chat', hello)).status, 200);
 });
 
 /** The first line of what is answered to a request with exactly these lines. */
 async function raw(lines: readonly string[]): Promise<string> {
-  const { port } = new URL(house.origin);
+  const { port } = new URL(testbed.origin);
   const socket = connect(Number(port), '127.0.0.1');
   await once(socket, 'connect');
   socket.end(`${lines.join('\r\n')}\r\n\r\n`);
@@ -100,7 +100,7 @@ test('advisory: a Host header does not decide which address is asked for, nor wh
 });
 
 test('advisory: no header, query, path or key suffix of a client chooses the upstream or its key', async () => {
-  house.replay.play({
+  testbed.replay.play({
     headers: { 'content-type': 'application/json' },
     body: '{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}]}',
   });
@@ -123,37 +123,37 @@ test('advisory: no header, query, path or key suffix of a client chooses the ups
     '/v1/chat/completions',
     '/v1/chat/completions?channel=3&channelid=3&api_base=http%3A%2F%2F127.0.0.1%3A1',
   ]) {
-    const { status } = await ask(path, question, { ...bearer, ...headers });
+    const { status } = await send(path, question, { ...bearer, ...headers });
     assert.equal(status, 200);
-    const seen = house.replay.requests.at(-1)!;
+    const seen = testbed.replay.requests.at(-1)!;
     assert.equal(seen.headers.authorization, `Bearer ${canaries.replay}`);
-    assert.equal(new URL(seen.url!, house.replay.origin).pathname, '/v1/chat/completions');
-    assert.equal(seen.headers.host, new URL(house.replay.origin).host);
+    assert.equal(new URL(seen.url!, testbed.replay.origin).pathname, '/v1/chat/completions');
+    assert.equal(seen.headers.host, new URL(testbed.replay.origin).host);
     assert.doesNotMatch(JSON.stringify(seen.headers), /portkey|channel|127\.0\.0\.1:1"/);
   }
   for (const suffix of ['-3', '#3', '-hidden', ':3', '/3'])
     assert.equal(
-      (await ask('/v1/chat/completions', question, { authorization: `Bearer ${customer.key}${suffix}` })).status,
+      (await send('/v1/chat/completions', question, { authorization: `Bearer ${customer.key}${suffix}` })).status,
       401,
     );
   for (const path of ['/v1/oneapi/proxy/3/v1/chat/completions', '/v1/channel/3/chat/completions', '/proxy/3'])
-    assert.equal((await ask(path, question, bearer)).status, 404);
+    assert.equal((await send(path, question, bearer)).status, 404);
   for (const model of ['hidden/replay', 'hidden#1/replay', 'replay#2', '../hidden'])
-    assert.equal((await ask('/v1/chat/completions', { ...question, model }, bearer)).status, 404);
+    assert.equal((await send('/v1/chat/completions', { ...question, model }, bearer)).status, 404);
 });
 
 test('advisory: what a key may call is the same whichever header brings it', async () => {
-  const { accountId } = await house.customer();
-  const { key } = await house.gateway.gateway
+  const { accountId } = await testbed.customer();
+  const { key } = await testbed.gateway.gateway
     .find(accountAdmin)!
     .createKey(accountId, { name: 'one', models: ['sandbox'] });
-  const before = house.replay.requests.length;
+  const before = testbed.replay.requests.length;
   for (const name of dialectNames) {
     const forbidden = { model: 'replay', prompt: 'hello' };
     for (const carrier of carriers) {
       const { headers, query } = carrier(key);
       const path = dialects[name].path(forbidden);
-      const answer = await ask(
+      const answer = await send(
         query === undefined ? path : `${path}?${query}`,
         dialects[name].body(forbidden),
         headers,
@@ -162,14 +162,14 @@ test('advisory: what a key may call is the same whichever header brings it', asy
       await answer.text();
     }
   }
-  assert.equal(house.replay.requests.length, before);
+  assert.equal(testbed.replay.requests.length, before);
 });
 
 test('advisory: orders for local commands are no addresses here', async () => {
   const body = { transport: 'stdio', command: 'touch', args: ['/tmp/never'], env: {} };
   const bearer = { authorization: `Bearer ${customer.key}` };
   for (const path of ['/mcp-rest/test/connection', '/mcp-rest/test/tools/list', '/v1/mcp', '/mcp'])
-    assert.equal((await ask(path, body, bearer)).status, 404, path);
+    assert.equal((await send(path, body, bearer)).status, 404, path);
 });
 
 function sources(directory: string): string[] {

@@ -11,8 +11,8 @@ import { databaseUrl } from '../helpers/database.ts';
 import { hasPostgres, startPostgres } from '../helpers/postgres.ts';
 import { acceptRestore, gather } from './fleet.ts';
 import { assertBillsAgree, startLoad } from './fleet-load.ts';
-import { type Customer, type faces, modelAt, speaks, until } from './house.ts';
 import { establish } from './process.ts';
+import { type Customer, type faces, modelAt, speaks, until } from './testbed.ts';
 
 const sections = (origin: string) => ({
   plans: { default: 'open', offers: { open: { price: 0 } } },
@@ -20,21 +20,21 @@ const sections = (origin: string) => ({
   models: { sandbox: modelAt('sandbox') },
 });
 
-type Desk = ReturnType<typeof faces>;
+type CommandGateway = ReturnType<typeof faces>;
 
-async function chargesOf(desk: Desk, customers: readonly Customer[]): Promise<number> {
-  const calls = await desk.calls();
+async function chargesOf(gateway: CommandGateway, customers: readonly Customer[]): Promise<number> {
+  const calls = await gateway.calls();
   return calls.filter((call) => call.settled && customers.some(({ accountId }) => accountId === call.account_id))
     .length;
 }
 
 if (databaseUrl === undefined)
   test('a data directory that was copied while all of it stood still, or while nothing ran, has every answer given so far', async (context) => {
-    const house = await establish({}, 2);
-    context.after(() => house.close());
+    const testbed = await establish({}, 2);
+    context.after(() => testbed.close());
     const away = await mkdtemp(join(tmpdir(), 'backup-'));
     context.after(() => rm(away, { recursive: true, force: true }));
-    const { directory, customers } = house;
+    const { directory, customers } = testbed;
     const workers = 8;
     const copyTo = (name: string) => execFileSync('cp', ['-a', directory, join(away, name)]);
     const putBack = async (name: string) => {
@@ -42,8 +42,8 @@ if (databaseUrl === undefined)
       await rename(join(away, name), directory);
     };
 
-    const serving = await house.start();
-    const load = startLoad({ nodes: [{ origin: house.origin }] as never }, customers, { workers, pauseMs: 0 });
+    const serving = await testbed.start();
+    const load = startLoad({ nodes: [{ origin: testbed.origin }] as never }, customers, { workers, pauseMs: 0 });
     await load.more(100);
     const processes = [serving.pid!, readOwner(directory)!.pid];
     for (const pid of processes) process.kill(pid, 'SIGSTOP');
@@ -55,24 +55,24 @@ if (databaseUrl === undefined)
     serving.kill('SIGTERM');
     await until('it has ended', () => serving.exitCode !== null, 20_000);
     copyTo('stopped');
-    const all = await house.atTheDesk((desk) => chargesOf(desk, customers));
+    const all = await testbed.runAsCommand((gateway) => chargesOf(gateway, customers));
     assert.equal(all, load.answers.length);
 
     await putBack('standing still');
-    const again = await house.start();
+    const again = await testbed.start();
     again.kill('SIGTERM');
     await until('it has ended', () => again.exitCode !== null, 20_000);
-    await house.atTheDesk(async (desk) => {
-      await desk.audit();
-      const charged = await chargesOf(desk, customers);
+    await testbed.runAsCommand(async (gateway) => {
+      await gateway.audit();
+      const charged = await chargesOf(gateway, customers);
       // Those that were under way are settled by estimate: nobody can know any more what became of them.
       const bounds = `${acknowledged} answered, ${charged} charged`;
       assert.ok(charged >= acknowledged && charged <= acknowledged + workers, bounds);
     });
     await putBack('stopped');
-    await house.atTheDesk(async (desk) => {
-      await desk.audit();
-      assert.equal(await chargesOf(desk, customers), all);
+    await testbed.runAsCommand(async (gateway) => {
+      await gateway.audit();
+      assert.equal(await chargesOf(gateway, customers), all);
     });
   });
 
@@ -85,7 +85,7 @@ if (hasPostgres)
       await fleet.close();
       await Promise.all([postgres.close(), vendor.close(), rm(away, { recursive: true, force: true })]);
     });
-    const customers = await fleet.atTheDesk((desk) => Promise.all([desk.customer(), desk.customer()]));
+    const customers = await fleet.runAsCommand((gateway) => Promise.all([gateway.customer(), gateway.customer()]));
     await Promise.all(fleet.nodes.map((node) => node.start()));
     const load = startLoad(fleet, customers);
     await load.more(100);
@@ -97,13 +97,13 @@ if (hasPostgres)
     const [customer] = customers;
     const later = { kind: 'top-up', reason: 'test', reference: 'behind the dump' };
     const credit = () =>
-      fleet.atTheDesk(async ({ gateway }) => {
+      fleet.runAsCommand(async ({ gateway }) => {
         const { ledger } = await import('../../plugins/common/domain/ledger.ts');
         return gateway.gateway.find(ledger)!.credit(customer!.accountId, 7_000_000_000n as never, later);
       });
     await credit();
     await assertBillsAgree(fleet, customers, vendor, load);
-    const before = await fleet.atTheDesk((desk) => desk.balance(customer!));
+    const before = await fleet.runAsCommand((gateway) => gateway.balance(customer!));
 
     for (const node of fleet.nodes) await node.end('SIGTERM');
     postgres.run('pg_restore', '--clean', '--if-exists', '--dbname=postgres', file);
@@ -111,10 +111,10 @@ if (hasPostgres)
     await assert.rejects(credit(), /was put back to an earlier time/);
     await acceptRestore(fleet);
     await assertBillsAgree(fleet, customers, vendor, load);
-    assert.equal(await fleet.atTheDesk((desk) => desk.balance(customer!)), before - 7_000_000_000n);
+    assert.equal(await fleet.runAsCommand((gateway) => gateway.balance(customer!)), before - 7_000_000_000n);
     await credit();
     await credit();
-    assert.equal(await fleet.atTheDesk((desk) => desk.balance(customer!)), before);
+    assert.equal(await fleet.runAsCommand((gateway) => gateway.balance(customer!)), before);
     const last = startLoad(fleet, customers);
     await last.more(20);
     await last.stop();

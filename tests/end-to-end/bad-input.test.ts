@@ -3,18 +3,18 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
-import { type Customer, type House, startHouse, type Told, until } from './house.ts';
+import { type Customer, type Reply, startTestbed, type Testbed, until } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 let customer: Customer;
 before(async () => {
-  house = await startHouse();
-  customer = await house.customer();
+  testbed = await startTestbed();
+  customer = await testbed.customer();
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
-const send = (dialect: DialectName, body: string | Uint8Array): Promise<Told> =>
-  house.call(customer, dialect, { model: 'sandbox', prompt: '' }, { body: body as string });
+const send = (dialect: DialectName, body: string | Uint8Array): Promise<Reply> =>
+  testbed.call(customer, dialect, { model: 'sandbox', prompt: '' }, { body: body as string });
 /** A good body with these members instead; undefined takes one out. */
 const good = (dialect: DialectName, members: object) =>
   JSON.stringify({ ...dialects[dialect].body({ model: 'sandbox', prompt: 'Hello' }), ...members });
@@ -112,7 +112,7 @@ test('strange names of models are unknown, and are quoted within bounds', async 
     if (model.length > 10_000) continue;
     const path = `/v1beta/models/${encodeURIComponent(model.toWellFormed())}:generateContent`;
     const headers = { ...dialects.gemini.key(customer.key), 'content-type': 'application/json' };
-    const answer = await fetch(house.origin + path, { method: 'POST', headers, body: good('gemini', {}) });
+    const answer = await fetch(testbed.origin + path, { method: 'POST', headers, body: good('gemini', {}) });
     assert.equal(answer.status, 404, await answer.text());
   }
 });
@@ -127,7 +127,7 @@ test('a body above 32 MB is a 413 in all protocols', async () => {
 });
 
 test('20,000 tools, messages or parts block nobody and are not held for a poor account; 100,000 are refused', async () => {
-  const poor = await house.customer({ nanoUsd: 1_000n });
+  const poor = await testbed.customer({ nanoUsd: 1_000n });
   const tools = (count: number) =>
     Array.from({ length: count }, (_, at) => ({ type: 'function', function: { name: `f${at}` } }));
   const turns = (count: number) => Array.from({ length: count }, () => ({ role: 'user', content: 'x' }));
@@ -136,8 +136,8 @@ test('20,000 tools, messages or parts block nobody and are not held for a poor a
     [100_000, 400],
   ] as const) {
     for (const members of [{ tools: tools(count) }, { messages: turns(count) }]) {
-      const slow = house.call(poor, 'chat', { model: 'sandbox', prompt: '' }, { body: good('chat', members) });
-      const health = await fetch(`${house.origin}/healthz`);
+      const slow = testbed.call(poor, 'chat', { model: 'sandbox', prompt: '' }, { body: good('chat', members) });
+      const health = await fetch(`${testbed.origin}/healthz`);
       assert.equal(health.status, 200);
       assert.equal((await slow).status, status);
     }
@@ -164,25 +164,25 @@ test('hostile JSON in each protocol is refused where the scan meets its bound, p
     'content-encoding': 'gzip',
   };
   const body = new Uint8Array(gzipSync(hostile[0]!));
-  const answer = await fetch(`${house.origin}/v1/chat/completions`, { method: 'POST', headers, body });
+  const answer = await fetch(`${testbed.origin}/v1/chat/completions`, { method: 'POST', headers, body });
   assert.equal(answer.status, 400);
   assert.match(await answer.text(), /100000 members/);
 });
 
 test('after all that nothing was held or charged, every request has its row, and the vendor heard of none', async () => {
-  const books = await house.books(customer, 0);
+  const records = await testbed.records(customer, 0);
   assert.deepEqual(
-    books.ledger.map(({ kind }) => kind),
+    records.ledger.map(({ kind }) => kind),
     ['CREDIT'],
   );
-  assert.equal(house.sandbox.bill().requests, 0);
-  const written = () => house.gateway.lines.filter((line) => line.includes('"msg":"request"')).length;
-  await until('the request rows are written', async () => (await house.rows('requests')).length === written());
+  assert.equal(testbed.sandbox.bill().requests, 0);
+  const written = () => testbed.gateway.lines.filter((line) => line.includes('"msg":"request"')).length;
+  await until('the request rows are written', async () => (await testbed.rows('requests')).length === written());
   assert.deepEqual(
-    house.gateway.lines.filter((line) => line.includes('"level":"error"')),
+    testbed.gateway.lines.filter((line) => line.includes('"level":"error"')),
     [],
   );
-  await house.audit();
+  await testbed.audit();
 });
 
 test("a vendor's words that no database takes as text stop neither the ledger nor the request log", async () => {
@@ -190,16 +190,16 @@ test("a vendor's words that no database takes as text stop neither the ledger no
   const choice = { index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: strange };
   const usage = { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 };
   const refusal = JSON.stringify({ error: { message: strange, type: strange, code: strange, param: strange } });
-  house.replay.play(
+  testbed.replay.play(
     { body: JSON.stringify({ id: strange, model: strange, choices: [choice], usage }) },
     { status: 400, headers: { 'content-type': 'application/json' }, body: refusal },
   );
-  const stranger = await house.customer();
-  assert.equal((await house.call(stranger, 'chat', { model: 'replay', prompt: 'Hello' })).status, 200);
-  assert.equal((await house.call(stranger, 'chat', { model: 'replay', prompt: 'Hello' })).status, 400);
-  assert.deepEqual((await house.books(stranger, 2)).ends, ['charged answered', 'free refused']);
+  const stranger = await testbed.customer();
+  assert.equal((await testbed.call(stranger, 'chat', { model: 'replay', prompt: 'Hello' })).status, 200);
+  assert.equal((await testbed.call(stranger, 'chat', { model: 'replay', prompt: 'Hello' })).status, 400);
+  assert.deepEqual((await testbed.records(stranger, 2)).ends, ['charged answered', 'free refused']);
   await until('the request rows are written', async () => {
-    const rows = await house.rows<{ account_id: string }>('requests');
+    const rows = await testbed.rows<{ account_id: string }>('requests');
     return rows.filter(({ account_id: id }) => id === stranger.accountId).length === 2;
   });
 });
@@ -211,15 +211,15 @@ test('a good request still works', async () => {
 });
 
 test('a method or a path that is not there is refused in the words of the protocol next to it', async () => {
-  const ask = async (method: string, path: string, headers: Record<string, string> = {}) => {
-    const told = await fetch(house.origin + path, { method, headers });
+  const send = async (method: string, path: string, headers: Record<string, string> = {}) => {
+    const reply = await fetch(testbed.origin + path, { method, headers });
     return {
-      status: told.status,
-      allow: told.headers.get('allow'),
-      json: (await told.json()) as { type?: string; request_id?: string; error: Record<string, unknown> },
+      status: reply.status,
+      allow: reply.headers.get('allow'),
+      json: (await reply.json()) as { type?: string; request_id?: string; error: Record<string, unknown> },
     };
   };
-  const chat = await ask('PUT', '/v1/chat/completions');
+  const chat = await send('PUT', '/v1/chat/completions');
   assert.deepEqual([chat.status, chat.allow], [405, 'GET, HEAD, POST']);
   assert.deepEqual(chat.json.error, {
     message: '/v1/chat/completions does not answer PUT.',
@@ -231,34 +231,34 @@ test('a method or a path that is not there is refused in the words of the protoc
     ['GET', '/v1/messages', 405, 'invalid_request_error'],
     ['POST', '/v1/messages/somewhere', 404, 'not_found_error'],
   ] as const) {
-    const { json, ...told } = await ask(method, path);
-    assert.deepEqual([told.status, json.type, json.error['type']], [status, 'error', type], path);
+    const { json, ...reply } = await send(method, path);
+    assert.deepEqual([reply.status, json.type, json.error['type']], [status, 'error', type], path);
     assert.match(json.request_id!, /^req_/);
   }
-  const gemini = await ask('PUT', '/v1beta/models/sandbox:generateContent');
+  const gemini = await send('PUT', '/v1beta/models/sandbox:generateContent');
   assert.deepEqual([gemini.status, gemini.json.error['code']], [405, 405]);
-  const list = await ask('DELETE', '/v1/models', { 'anthropic-version': '2023-06-01' });
+  const list = await send('DELETE', '/v1/models', { 'anthropic-version': '2023-06-01' });
   assert.deepEqual([list.status, list.json.type], [405, 'error']);
   for (const [path, message] of [
     ['/v1/somewhere', 'There is nothing at POST /v1/somewhere.'],
     ['/chat/completions', 'There is nothing at POST /chat/completions. Did you mean /v1/chat/completions?'],
     ['/v1/v1/somewhere', 'There is nothing at POST /v1/somewhere.'],
   ] as const) {
-    const { status, json } = await ask('POST', path);
+    const { status, json } = await send('POST', path);
     assert.deepEqual([status, json.error['code'], json.error['message']], [404, 'unknown_url', message]);
   }
 });
 
 test('GET and HEAD /api/hello answer 200 without a key', async () => {
   for (const method of ['GET', 'HEAD']) {
-    const answer = await fetch(`${house.origin}/api/hello`, { method });
+    const answer = await fetch(`${testbed.origin}/api/hello`, { method });
     assert.deepEqual([answer.status, await answer.text()], [200, method === 'GET' ? '{"status":"ok"}' : '']);
   }
 });
 
 test('HEAD on the model list answers as GET does, without the list', async () => {
   const [head, get] = await Promise.all(
-    ['HEAD', 'GET'].map((method) => fetch(`${house.origin}/v1/models`, { method })),
+    ['HEAD', 'GET'].map((method) => fetch(`${testbed.origin}/v1/models`, { method })),
   );
   assert.deepEqual([head!.status, head!.headers.get('content-length')], [200, get!.headers.get('content-length')]);
   assert.equal(await head!.text(), '');
@@ -266,15 +266,15 @@ test('HEAD on the model list answers as GET does, without the list', async () =>
 
 test('U+0000 in an id is a 404, in a query or a body that reaches the database a 400, and never a 500', async () => {
   const headers = { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' };
-  const ask = async (method: string, path: string, body?: object) => {
+  const send = async (method: string, path: string, body?: object) => {
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
-    const answer = await fetch(house.origin + path, { method, headers, ...sent });
+    const answer = await fetch(testbed.origin + path, { method, headers, ...sent });
     return { status: answer.status, text: await answer.text() };
   };
   for (const path of ['batches', 'files', 'responses', 'videos', 'messages/batches', 'models', 'tasks'])
-    for (const id of ['%00', 'a%00b']) assert.equal((await ask('GET', `/v1/${path}/${id}`)).status, 404, path);
+    for (const id of ['%00', 'a%00b']) assert.equal((await send('GET', `/v1/${path}/${id}`)).status, 404, path);
   for (const path of ['batches?after', 'files?after', 'files?purpose', 'messages/batches?after_id', 'tasks?after']) {
-    const { status, text } = await ask('GET', `/v1/${path}=a%00b`);
+    const { status, text } = await send('GET', `/v1/${path}=a%00b`);
     assert.ok(status < 500, `${path}: ${status} ${text}`);
   }
   const order = { input_file_id: 'file-a\0b', endpoint: '/v1/chat/completions', completion_window: '24h' };
@@ -287,7 +287,7 @@ test('U+0000 in an id is a 404, in a query or a body that reaches the database a
     ['messages/batches', { requests: [{ custom_id: 'a\0b', params: {} }] }],
   ];
   for (const [path, body] of asked) {
-    const { status, text } = await ask('POST', `/v1/${path}`, body);
+    const { status, text } = await send('POST', `/v1/${path}`, body);
     assert.ok(status < 500, `${path} ${JSON.stringify(body)}: ${status} ${text}`);
     if (text.includes('U+0000')) assert.match(text, /The field /);
   }

@@ -10,7 +10,7 @@ import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { startGateway } from '../helpers/gateway.ts';
 import { dialectNames } from './dialects.ts';
-import { type House, modelAt, startHouse, until } from './house.ts';
+import { modelAt, startTestbed, type Testbed, until } from './testbed.ts';
 
 /** A plugin that replaces the answer's body by one that throws after its first bytes, where the header asks for that. */
 const source = (name: string) => `
@@ -50,12 +50,12 @@ interface Row {
 }
 
 let directory: string;
-let house: House;
+let testbed: Testbed;
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'broken-'));
   for (const name of ['outer', 'inner']) await writeFile(join(directory, `${name}.ts`), source(name));
   const [outer, inner] = ['outer', 'inner'].map((name) => join(directory, `${name}.ts`));
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ sandbox }) => ({
       patient: {
         keys: 'vendor-key-of-the-sandbox',
@@ -74,7 +74,7 @@ before(async () => {
   });
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   await rm(directory, { recursive: true, force: true });
 });
 
@@ -83,13 +83,13 @@ for (const place of ['outer', 'inner'])
     for (const stream of [true, false])
       test(`a plugin's body that throws is a failed answer (${place}, ${model}, ${stream ? 'streamed' : 'whole'})`, async () => {
         for (const name of dialectNames) {
-          const customer = await house.customer();
+          const customer = await testbed.customer();
           const question = { model, prompt: '[[sandbox: tokens=40 chunks=10 chunk_delay=2ms]]', stream };
           const init = { headers: { 'x-break': place } };
-          const { broken, status, id } = await house.call(customer, name, question, init);
+          const { broken, status, id } = await testbed.call(customer, name, question, init);
           // A stream ends with the error event of the client's protocol (wrapped-streams.test.ts).
           assert.deepEqual([status, broken], [200, !stream], name);
-          const { ends, charges, attempts } = await house.books(customer);
+          const { ends, charges, attempts } = await testbed.records(customer);
           assert.deepEqual([ends, attempts.map(({ result }) => result)], [['charged cut'], ['answered']], name);
           assert.ok(charges[0]!.cost > 0n, name);
           assert.deepEqual(await rowOf(id), ['failed', 200, 'internal'], name);
@@ -99,23 +99,23 @@ for (const place of ['outer', 'inner'])
 async function rowOf(id: string): Promise<unknown[]> {
   let row: Row | undefined;
   await until('the row is written', async () => {
-    row = (await house.rows<Row>('requests')).find((each) => each.id === id);
+    row = (await testbed.rows<Row>('requests')).find((each) => each.id === id);
     return row !== undefined;
   });
   return [row!.outcome, row!.status, row!.error_kind];
 }
 
 test('a client that leaves in the middle is still a client that left', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const leaving = new AbortController();
   const prompt = '[[sandbox: tokens=2000 chunk_delay=10ms]]';
-  const { open } = house.sandbox.bill();
-  const asked = house.call(customer, 'chat', { model: 'sandbox', prompt, stream: true }, { signal: leaving.signal });
+  const { open } = testbed.sandbox.bill();
+  const asked = testbed.call(customer, 'chat', { model: 'sandbox', prompt, stream: true }, { signal: leaving.signal });
   asked.catch(() => {});
-  await until('the vendor works', () => house.sandbox.bill().open > open);
+  await until('the vendor works', () => testbed.sandbox.bill().open > open);
   await new Promise((resolve) => setTimeout(resolve, 50));
   leaving.abort();
-  assert.deepEqual((await house.books(customer)).ends, ['charged client_left']);
+  assert.deepEqual((await testbed.records(customer)).ends, ['charged client_left']);
 });
 
 test('passthrough: a vendor that dies in the middle of its body is a failed answer', async (context) => {

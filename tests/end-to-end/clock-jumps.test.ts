@@ -6,15 +6,15 @@ import { database } from '../../plugins/common/domain/database.ts';
 import { foldSums } from '../../plugins/common/kit/sums/fold.ts';
 import { fc } from '../helpers/properties.ts';
 import { dialectNames } from './dialects.ts';
-import { type Customer, type House, modelAt, startHouse } from './house.ts';
+import { type Customer, modelAt, startTestbed, type Testbed } from './testbed.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;
 let offset = 0;
-let house: House;
+let testbed: Testbed;
 
 before(async () => {
-  house = await startHouse({
+  testbed = await startTestbed({
     clock: { now: () => Date.now() + offset, monotonic: () => performance.now() },
     offers: {
       minutes: { price: 0, limits: { rpm: 2 } },
@@ -24,7 +24,7 @@ before(async () => {
     models: { sandbox: modelAt('sandbox') },
   });
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const jump = fc.oneof(
   fc.integer({ min: -40 * day, max: 40 * day }),
@@ -41,32 +41,34 @@ const turns = fc.array(
 test('whatever the wall clock does between calls and during them, each call is answered and charged once', async () => {
   await fc.assert(
     fc.asyncProperty(turns, fc.constantFrom('open', 'grown'), async (list, plan) => {
-      const customer: Customer = await house.customer({ plan, ...(plan === 'grown' ? { nanoUsd: 0n } : {}) });
-      const start = await house.balance(customer);
+      const customer: Customer = await testbed.customer({ plan, ...(plan === 'grown' ? { nanoUsd: 0n } : {}) });
+      const start = await testbed.balance(customer);
       for (const { jump: by, during, stream, dialect } of list) {
         offset += by;
         const prompt = '[[sandbox: tokens=4 chunk_delay=3ms]]';
-        const running = house.call(customer, dialect, { model: 'sandbox', prompt, stream });
+        const running = testbed.call(customer, dialect, { model: 'sandbox', prompt, stream });
         await new Promise((resolve) => setTimeout(resolve, 4));
         offset += during;
         const { status, broken, text } = await running;
         assert.deepEqual([status, broken], [200, false], text);
       }
-      const { charges, calls, ledger } = await house.books(customer, list.length);
+      const { charges, calls, ledger } = await testbed.records(customer, list.length);
       assert.equal(charges.length, list.length);
       assert.ok(charges.every(({ estimated, cost }) => !estimated && cost > 0n));
       assert.equal(new Set(calls.map(({ id }) => id)).size, list.length);
       const charged = charges.reduce((sum, { cost }) => sum + cost, 0n);
       // A plan's grants change the balance as well.
       if (plan === 'grown') return;
-      assert.equal(start - (await house.balance(customer)), charged);
+      assert.equal(start - (await testbed.balance(customer)), charged);
       assert.equal(ledger.at(-1)!.balance_after, start - charged);
-      for (const { story, total_ms } of await house.rows<{ story: unknown; total_ms: number | null }>('requests'))
-        assert.ok(story !== undefined && (total_ms ?? 0) >= 0 && (total_ms ?? 0) < hour, String(total_ms));
+      for (const { story: timeline, total_ms } of await testbed.rows<{ story: unknown; total_ms: number | null }>(
+        'requests',
+      ))
+        assert.ok(timeline !== undefined && (total_ms ?? 0) >= 0 && (total_ms ?? 0) < hour, String(total_ms));
     }),
     { numRuns: 6 },
   );
-  await house.audit();
+  await testbed.audit();
 });
 
 for (const [plan, seconds] of [
@@ -75,37 +77,37 @@ for (const [plan, seconds] of [
 ] as const)
   test(`a limit of ${plan} that is used up lasts no longer than its window, however the wall clock jumps`, async () => {
     for (const by of [-40 * day, -day, -hour, -61_000, 61_000, hour, 40 * day]) {
-      const customer = await house.customer({ plan });
-      const ask = async () => {
-        const { status, headers } = await house.call(customer, 'chat', { model: 'sandbox', prompt: 'hi' });
+      const customer = await testbed.customer({ plan });
+      const send = async () => {
+        const { status, headers } = await testbed.call(customer, 'chat', { model: 'sandbox', prompt: 'hi' });
         const wait = Number(headers.get('retry-after') ?? 0);
         assert.ok(wait >= 0 && wait <= seconds, `${by}: ${wait}`);
         return status;
       };
-      assert.deepEqual([await ask(), await ask(), await ask()], [200, 200, 429], String(by));
+      assert.deepEqual([await send(), await send(), await send()], [200, 200, 429], String(by));
       offset += by;
-      assert.match(String(await ask()), /^(200|429)$/);
-      await house.books(customer, 2);
+      assert.match(String(await send()), /^(200|429)$/);
+      await testbed.records(customer, 2);
     }
-    await house.audit();
+    await testbed.audit();
   });
 
 test('sums of calls are those of the calls, wherever the clock stood when these were made and when sums were folded', async () => {
-  const store = house.gateway.gateway.find(database)!;
-  const customer = await house.customer();
-  const had = await house.balance(customer);
+  const store = testbed.gateway.gateway.find(database)!;
+  const customer = await testbed.customer();
+  const had = await testbed.balance(customer);
   const jumps = [40 * day, -80 * day, hour, -61_000, 39 * day, day, -day];
   for (const [index, by] of jumps.entries()) {
     offset += by;
-    const { status } = await house.call(customer, 'chat', { model: 'sandbox', prompt: '[[sandbox: tokens=4]]' });
+    const { status } = await testbed.call(customer, 'chat', { model: 'sandbox', prompt: '[[sandbox: tokens=4]]' });
     assert.equal(status, 200);
-    await house.books(customer, index + 1);
+    await testbed.records(customer, index + 1);
     for (const ahead of [0, 2 * day, -2 * day])
       await foldSums(store.orm, store.schema, callSums, Date.now() + offset + ahead);
     // The audit compares them.
-    await house.audit();
+    await testbed.audit();
   }
-  const { charges } = await house.books(customer, jumps.length);
+  const { charges } = await testbed.records(customer, jumps.length);
   const charged = charges.reduce((sum, { cost }) => sum + cost, 0n);
-  assert.equal(had - (await house.balance(customer)), charged);
+  assert.equal(had - (await testbed.balance(customer)), charged);
 });

@@ -11,7 +11,7 @@ import { parse } from 'yaml';
 import { providers } from '../../plugins/common/domain/upstreams.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { type DialectName, dialects } from './dialects.ts';
-import { type Customer, faces, yamlOf } from './house.ts';
+import { type Customer, faces, yamlOf } from './testbed.ts';
 
 interface Counts {
   readonly input: number;
@@ -164,18 +164,18 @@ for (const [cloud, keys] of Object.entries(clouds)) {
   test(`${cloud} takes over from the vendor that is overloaded, for each of its models, and the bill is exact`, async () => {
     const gateway = await boot(keys());
     try {
-      const house = faces(gateway);
+      const testbed = faces(gateway);
       const random = numbers(BigInt(cloud.length));
       const sold = Object.keys(models).filter((model) => targetAt(model, cloud) !== undefined);
       assert.ok(sold.length >= 5, sold.join());
       const client: DialectName = cloud === 'bedrock' || cloud === 'vertex' ? 'messages' : 'chat';
-      const books: [string, Customer, bigint, bigint][] = [];
+      const records: [string, Customer, bigint, bigint][] = [];
       for (const model of sold) {
         for (let round = 0; round < 4; round += 1) {
           // As much as a call of this size can have consumed.
           const [input, read, output] = [4_000, 4_000, 300].map((most) => random.next().value % most);
           counts = { input: input!, cache_read: read!, output: output! };
-          const customer = await house.customer();
+          const customer = await testbed.customer();
           seen.length = 0;
           const body = { model, max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }] };
           const answer = await fetch(
@@ -191,7 +191,7 @@ for (const [cloud, keys] of Object.entries(clouds)) {
           assert.match(text, /From the cloud/);
           const called = seen.filter(({ path }) => path !== '/token').map(({ path }) => path.split('/')[1]);
           assert.deepEqual(called, ['first', cloud]);
-          books.push([model, customer, due(model), sumOf(targetAt(model, cloud)!.cost)]);
+          records.push([model, customer, due(model), sumOf(targetAt(model, cloud)!.cost)]);
         }
       }
       const last = seen.at(-1)!;
@@ -201,8 +201,8 @@ for (const [cloud, keys] of Object.entries(clouds)) {
           ...{ azure: 'key-of-the-cloud', vertex: 'Bearer token-of-the-cloud' },
         }[cloud] ?? 'Bearer key-of-the-cloud',
       );
-      for (const [model, customer, cost, ownCost] of books) {
-        const { ends, attempts, charges } = await house.books(customer);
+      for (const [model, customer, cost, ownCost] of records) {
+        const { ends, attempts, charges } = await testbed.records(customer);
         assert.deepEqual(ends, ['charged answered']);
         assert.deepEqual(
           attempts.map(({ number, provider, result }) => `${number} ${provider} ${result}`),
@@ -211,7 +211,7 @@ for (const [cloud, keys] of Object.entries(clouds)) {
         assert.deepEqual([charges[0]!.provider, charges[0]!.cost], [cloud, cost], model);
         assert.equal(charges[0]!.own_cost, ownCost, model);
       }
-      await house.audit();
+      await testbed.audit();
     } finally {
       await gateway.stop();
     }
@@ -221,12 +221,12 @@ for (const [cloud, keys] of Object.entries(clouds)) {
 test('without the key of a cloud none is used or named, and the refusal is the answer', async () => {
   const gateway = await boot({});
   try {
-    const house = faces(gateway);
+    const testbed = faces(gateway);
     const notices = gateway.gateway.notices().map(({ text }) => text);
     assert.doesNotMatch(notices.join('\n'), /azure|vertex|bedrock|deepinfra|novita/);
     const used = gateway.gateway.find(providers)!.list();
     assert.deepEqual(used.map(({ name }) => name).sort(), ['anthropic', 'openai', ...makers].sort());
-    const customer = await house.customer();
+    const customer = await testbed.customer();
     seen.length = 0;
     const answer = await fetch(`${gateway.origin}/v1/messages`, {
       method: 'POST',

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type DialectName, dialectNames } from './dialects.ts';
-import { type Customer, type House, startHouse } from './house.ts';
+import { type Customer, startTestbed, type Testbed } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await startHouse();
+  testbed = await startTestbed();
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const plan = 'free';
 const steps = 10;
@@ -17,26 +17,26 @@ const words = (count: number) => 'read '.repeat(count);
 
 /** Requests of 20k to 60k tokens one after the other, with two small ones beside the first, as titles and topics are asked for. */
 async function turn(customer: Customer, dialect: DialectName): Promise<number[]> {
-  const ask = async (tokens: number, stream: boolean) => {
+  const send = async (tokens: number, stream: boolean) => {
     const prompt = `${words(tokens)}[[sandbox: tokens=20]]`;
-    const { status } = await house.call(customer, dialect, { model: 'sandbox', prompt, stream });
+    const { status } = await testbed.call(customer, dialect, { model: 'sandbox', prompt, stream });
     return status;
   };
-  const statuses = await Promise.all([ask(500, false), ask(200, true), ask(20_000, true)]);
+  const statuses = await Promise.all([send(500, false), send(200, true), send(20_000, true)]);
   for (let step = 1; step < steps; step += 1)
-    statuses.push(await ask(20_000 + Math.floor((40_000 * step) / (steps - 1)), true));
+    statuses.push(await send(20_000 + Math.floor((40_000 * step) / (steps - 1)), true));
   return statuses;
 }
 
 for (const dialect of dialectNames)
   test(`a client of ${dialect} works through a long turn without a 429, and at once through the next`, async () => {
-    const customer = await house.customer({ plan });
+    const customer = await testbed.customer({ plan });
     for (let turns = 0; turns < 2; turns += 1)
       assert.deepEqual(await turn(customer, dialect), Array<number>(steps + 2).fill(200));
   });
 
 test('what ends the work is the money that the plan grants: 402, and no 429', async () => {
-  const customer = await house.customer({ plan, nanoUsd: 0n });
+  const customer = await testbed.customer({ plan, nanoUsd: 0n });
   const statuses: number[] = [];
   for (let turns = 0; turns < 4 && !statuses.includes(402); turns += 1)
     statuses.push(...(await turn(customer, 'messages')));

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import type { DirectAnswer, DirectRequest } from '../../core/contract/direct-request.ts';
 import { caller, keyring } from '../../plugins/common/domain/accounts.ts';
 import { dialectNames, dialects, type Question } from './dialects.ts';
-import { type Customer, type House, startHouse, until } from './house.ts';
+import { type Customer, startTestbed, type Testbed, until } from './testbed.ts';
 
 const plugin = join(process.cwd(), `tests/end-to-end/.direct-${randomBytes(4).toString('hex')}.ts`);
 const source = `
@@ -16,18 +16,18 @@ export default { name: 'direct', config: z.strictObject({}), setup: (host) => ((
 const perform = (request: DirectRequest): Promise<DirectAnswer> =>
   (globalThis as unknown as { performs: typeof perform }).performs(request);
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
   await writeFile(plugin, source);
   const listed =
     'storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert';
-  house = await startHouse({
+  testbed = await startTestbed({
     more: { plugins: [plugin, ...listed.split(', ')], 'rate-limit': {} },
     offers: { single: { price: 0, limits: { concurrency: 1 } } },
   });
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   await rm(plugin);
 });
 
@@ -59,26 +59,26 @@ async function textOf({ body }: DirectAnswer): Promise<string> {
 test('in every protocol, whole and streamed: one charge as over HTTP, and settled when it has ended', async () => {
   for (const name of dialectNames)
     for (const stream of [false, true]) {
-      const customer = await house.customer();
+      const customer = await testbed.customer();
       const answer = await perform(requestOf(customer, name, { ...question, stream }));
       assert.equal(answer.status, 200);
       const text = await textOf(answer);
       if (stream) assert.match(text, dialects[name].terminal);
       const { kind, status } = await answer.ended;
       assert.deepEqual([kind, status], ['complete', 200]);
-      const { ends, charges } = await house.books(customer);
+      const { ends, charges } = await testbed.records(customer);
       assert.deepEqual([ends, charges[0]!.classes.output, charges[0]!.estimated], [['charged answered'], 20, false]);
       assert.equal(charges[0]!.id, answer.headers['x-request-id']);
-      const over = await house.customer();
-      await house.call(over, name, { ...question, stream });
-      assert.equal(charges[0]!.cost, (await house.books(over)).charges[0]!.cost);
+      const over = await testbed.customer();
+      await testbed.call(over, name, { ...question, stream });
+      assert.equal(charges[0]!.cost, (await testbed.records(over)).charges[0]!.cost);
     }
-  await house.audit();
+  await testbed.audit();
 });
 
 test('a caller that is known already needs no credential; a key that was revoked is none', async () => {
-  const customer = await house.customer();
-  const callers = house.gateway.gateway.find(keyring)!;
+  const customer = await testbed.customer();
+  const callers = testbed.gateway.gateway.find(keyring)!;
   const head = {
     headers: { authorization: `Bearer ${customer.key}` },
     query: new URLSearchParams(),
@@ -93,11 +93,11 @@ test('a caller that is known already needs no credential; a key that was revoked
   assert.equal(answer.status, 200);
   await textOf(answer);
   await answer.ended;
-  assert.equal((await house.books(customer)).charges.length, 1);
+  assert.equal((await testbed.records(customer)).charges.length, 1);
   const refused = await perform(requestOf(customer, 'chat', question, { headers }));
   assert.equal(refused.status, 401);
   await textOf(refused);
-  const revoke = house.gateway.gateway.commands.find(({ name }) => name === 'keys revoke')!;
+  const revoke = testbed.gateway.gateway.commands.find(({ name }) => name === 'keys revoke')!;
   await revoke.run({ key: known.keyId });
   await until('the revocation is heard', () =>
     callers.callerOf(known.keyId, 'x').then(
@@ -108,7 +108,7 @@ test('a caller that is known already needs no credential; a key that was revoked
 });
 
 test('refusals are answers in the protocol; an address without an endpoint rejects', async () => {
-  const customer = await house.customer({ nanoUsd: 0n });
+  const customer = await testbed.customer({ nanoUsd: 0n });
   const broke = await perform(requestOf(customer, 'messages', question));
   assert.equal(broke.status, 402);
   assert.equal(JSON.parse(await textOf(broke)).type, 'error');
@@ -145,19 +145,19 @@ test('who aborts has left: before the head, in the middle, and by reading no fur
   ];
   for (const leave of leaving) {
     // The only slot is free again after each.
-    const customer = await house.customer({ plan: 'single' });
+    const customer = await testbed.customer({ plan: 'single' });
     const { ended, charged } = await leave(customer);
-    await until('nothing is in flight', () => house.gateway.gateway.inFlight === 0);
+    await until('nothing is in flight', () => testbed.gateway.gateway.inFlight === 0);
     const answer = await perform(requestOf(customer, 'chat', question));
     await textOf(answer);
     await answer.ended;
-    assert.equal((await house.books(customer, ended + 1)).charges.length, charged + 1);
+    assert.equal((await testbed.records(customer, ended + 1)).charges.length, charged + 1);
   }
-  await house.audit();
+  await testbed.audit();
 });
 
 test('an answer that is not read makes the vendor wait, and a large request comes whole', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const long = {
     ...question,
     stream: true,
@@ -167,10 +167,10 @@ test('an answer that is not read makes the vendor wait, and a large request come
   const answer = await perform(requestOf(customer, 'messages', long));
   assert.equal(answer.status, 200);
   await new Promise((resolve) => setTimeout(resolve, 200));
-  assert.equal(house.gateway.gateway.inFlight, 1);
+  assert.equal(testbed.gateway.gateway.inFlight, 1);
   const text = await textOf(answer);
   assert.match(text, /message_stop/);
   const { bytesOut } = await answer.ended;
   assert.equal(bytesOut, Buffer.byteLength(text));
-  assert.equal((await house.books(customer)).charges[0]!.classes.output, 20_000);
+  assert.equal((await testbed.records(customer)).charges[0]!.classes.output, 20_000);
 });

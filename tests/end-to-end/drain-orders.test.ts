@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { databaseUrl, ownSchema } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
-import { dropSchema, faces, until } from './house.ts';
+import { dropSchema, faces, until } from './testbed.ts';
 
 const schema = ownSchema('alt');
 let directory: string;
@@ -19,7 +19,7 @@ after(async () => {
   await dropSchema(schema);
 });
 
-const ask = { model: 'gpt-image-2', size: '1024x1024', quality: 'low' };
+const request = { model: 'gpt-image-2', size: '1024x1024', quality: 'low' };
 /** Two times 0.006 USD. */
 const price = 12_000_000n;
 
@@ -37,24 +37,24 @@ test('whoever waits for an image when the gateway stops is given the task, which
     method: 'POST',
     headers,
     // Of a vendor that answers with the bytes: an address would lead into the sandbox that ends here.
-    body: JSON.stringify({ ...ask, prompt: 'A cat [[sandbox: delay=1500ms]]' }),
+    body: JSON.stringify({ ...request, prompt: 'A cat [[sandbox: delay=1500ms]]' }),
   });
   const list = async () => (await fetch(`${first.origin}/v1/tasks`, { headers })).text();
   await until('the vendor paints', async () => (await list()).includes('"processing"'));
   const stopped = first.stop();
   const answer = await order;
-  const told = (await answer.json()) as { code: number; data: { id: string; status: string } };
-  assert.deepEqual([answer.status, told.code, told.data.status], [200, 200, 'submitted']);
+  const reply = (await answer.json()) as { code: number; data: { id: string; status: string } };
+  assert.deepEqual([answer.status, reply.code, reply.data.status], [200, 200, 'submitted']);
   await stopped;
 
   const second = await start();
   try {
-    const desk = faces(second);
-    const look = async () => (await fetch(`${second.origin}/v1/tasks/${told.data.id}`, { headers })).text();
+    const gateway = faces(second);
+    const look = async () => (await fetch(`${second.origin}/v1/tasks/${reply.data.id}`, { headers })).text();
     await until('the order has ended', async () => /"status":"(completed|failed)"/.test(await look()));
-    const { ends } = await desk.books(customer, 1);
+    const { ends } = await gateway.records(customer, 1);
     assert.deepEqual(ends, ['charged answered']);
-    assert.equal(await desk.balance(customer), 100_000_000_000n - price);
+    assert.equal(await gateway.balance(customer), 100_000_000_000n - price);
   } finally {
     await second.stop();
   }

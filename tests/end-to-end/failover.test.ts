@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Script, startVendor, type Vendor } from '../helpers/vendor.ts';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
-import { type Customer, type House, modelAt, speaks, startHouse, type Told } from './house.ts';
+import { type Customer, modelAt, type Reply, speaks, startTestbed, type Testbed } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 let elsewhere: Vendor;
 /** What one vendor says rests its key, so each case has a provider and models of its own. */
 const caseCount = 100;
@@ -16,7 +16,7 @@ before(async () => {
   const away = await startVendor();
   await away.stop();
   const numbers = Array.from({ length: caseCount }, (_, index) => index + 1);
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ replay }) => ({
       away: { keys: 'key', speaks: speaks(away.origin) },
       twin: { keys: ['twin-key-1', 'twin-key-2'], speaks: speaks(replay) },
@@ -31,7 +31,7 @@ before(async () => {
   });
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   await elsewhere.stop();
 });
 
@@ -39,26 +39,26 @@ after(async () => {
 const nextCase = () => ++casesUsed;
 
 interface Asked {
-  readonly told: Told;
+  readonly reply: Reply;
   readonly customer: Customer;
   /** Requests that the replaying vendor got for it. */
   readonly replayed: number;
 }
 
-async function ask(
+async function send(
   model: string,
   dialect: DialectName,
   script: Script,
   stream = false,
   members?: object,
 ): Promise<Asked> {
-  house.replay.play(script);
-  const before = house.replay.requests.length;
-  const customer = await house.customer();
+  testbed.replay.play(script);
+  const before = testbed.replay.requests.length;
+  const customer = await testbed.customer();
   const more = dialect === 'chat' || dialect === 'responses' ? members : undefined;
   const prompt = 'Hello [[sandbox: tokens=20]]';
-  const told = await house.call(customer, dialect, { model, prompt, stream, ...(more && { more }) });
-  return { told, customer, replayed: house.replay.requests.length - before };
+  const reply = await testbed.call(customer, dialect, { model, prompt, stream, ...(more && { more }) });
+  return { reply, customer, replayed: testbed.replay.requests.length - before };
 }
 
 const json = { 'content-type': 'application/json' };
@@ -89,31 +89,31 @@ for (const [what, { script, rests, attempt }] of Object.entries(seconds)) {
     for (const [index, dialect] of dialectNames.entries()) {
       const stream = index % 2 === 0;
       const model = `pair${nextCase()}`;
-      const { told, customer, replayed } = await ask(model, dialect, script, stream);
-      assert.deepEqual([told.status, replayed], [200, 1], `${dialect}: ${told.text}`);
-      if (stream) assert.match(told.text, dialects[dialect].terminal);
-      const books = await house.books(customer);
-      assert.deepEqual(books.ends, ['charged answered']);
+      const { reply, customer, replayed } = await send(model, dialect, script, stream);
+      assert.deepEqual([reply.status, replayed], [200, 1], `${dialect}: ${reply.text}`);
+      if (stream) assert.match(reply.text, dialects[dialect].terminal);
+      const records = await testbed.records(customer);
+      assert.deepEqual(records.ends, ['charged answered']);
       assert.deepEqual(
-        books.attempts.map(({ result, status, number }) => `${number} ${result} ${status}`),
+        records.attempts.map(({ result, status, number }) => `${number} ${result} ${status}`),
         [`1 ${attempt}`, '2 answered 200'],
       );
-      assert.deepEqual([books.charges.length, books.charges[0]!.provider], [1, 'sandbox']);
-      assert.equal(books.charges[0]!.classes.output, 20);
-      const again = await ask(model, dialect, script, stream);
-      assert.deepEqual([again.told.status, again.replayed], [200, rests ? 0 : 1], dialect);
+      assert.deepEqual([records.charges.length, records.charges[0]!.provider], [1, 'sandbox']);
+      assert.equal(records.charges[0]!.classes.output, 20);
+      const again = await send(model, dialect, script, stream);
+      assert.deepEqual([again.reply.status, again.replayed], [200, rests ? 0 : 1], dialect);
     }
   });
 }
 
 test('a vendor that cannot be reached is passed over, and nothing of it is booked as sent', async () => {
   for (const dialect of dialectNames) {
-    const { told, customer } = await ask('away', dialect, {});
-    assert.equal(told.status, 200);
-    const books = await house.books(customer);
-    assert.deepEqual(books.ends, ['charged answered']);
+    const { reply, customer } = await send('away', dialect, {});
+    assert.equal(reply.status, 200);
+    const records = await testbed.records(customer);
+    assert.deepEqual(records.ends, ['charged answered']);
     assert.deepEqual(
-      books.attempts.map(({ provider, number }) => [provider, number]),
+      records.attempts.map(({ provider, number }) => [provider, number]),
       [['sandbox', 2]],
     );
   }
@@ -122,12 +122,12 @@ test('a vendor that cannot be reached is passed over, and nothing of it is booke
 test('an error in the first frame of a stream goes to the second vendor', async () => {
   const frame = 'data: {"error":{"message":"Overloaded","type":"overloaded_error","code":null}}\n\n';
   const script = { headers: { 'content-type': 'text/event-stream' }, body: frame };
-  const { told, customer } = await ask(`pair${nextCase()}`, 'chat', script, true);
-  assert.equal(told.status, 200);
-  assert.match(told.text, dialects.chat.terminal);
-  assert.doesNotMatch(told.text, /Overloaded/);
-  const books = await house.books(customer);
-  assert.deepEqual([books.ends, books.charges.length, books.attempts.length], [['charged answered'], 1, 2]);
+  const { reply, customer } = await send(`pair${nextCase()}`, 'chat', script, true);
+  assert.equal(reply.status, 200);
+  assert.match(reply.text, dialects.chat.terminal);
+  assert.doesNotMatch(reply.text, /Overloaded/);
+  const records = await testbed.records(customer);
+  assert.deepEqual([records.ends, records.charges.length, records.attempts.length], [['charged answered'], 1, 2]);
 });
 
 const chunk = (json: object, event?: string) =>
@@ -162,11 +162,11 @@ test('a refusal in a stream before any word goes to the second vendor and rests 
     const number = nextCase();
     const headers = { 'content-type': 'text/event-stream' };
     const script = { headers, body: refusedWithin[dialect], cuts: [60, 90, 200] };
-    const { told, customer } = await ask(`pair${number}`, dialect, script, true);
-    assert.equal(told.status, 200, dialect);
-    assert.match(told.text, dialects[dialect].terminal);
-    assert.doesNotMatch(told.text, /Go away|msg_1|resp_1/);
-    const { ends, charges, attempts } = await house.books(customer);
+    const { reply, customer } = await send(`pair${number}`, dialect, script, true);
+    assert.equal(reply.status, 200, dialect);
+    assert.match(reply.text, dialects[dialect].terminal);
+    assert.doesNotMatch(reply.text, /Go away|msg_1|resp_1/);
+    const { ends, charges, attempts } = await testbed.records(customer);
     assert.deepEqual(
       [ends, charges.length, charges[0]!.provider, attempts.map(({ result, status }) => `${result} ${status}`)],
       [['charged answered'], 1, 'sandbox', ['refused 429', 'answered 200']],
@@ -175,12 +175,12 @@ test('a refusal in a stream before any word goes to the second vendor and rests 
     // What the opening has counted may be on the vendor's bill.
     const absorbed = dialect === 'messages' ? [true, 9] : [false, undefined];
     assert.deepEqual([charges[0]!.absorbed > 0n, attempts[0]!.usage?.input], absorbed, dialect);
-    assert.equal((await ask(`pair${number}`, dialect, script, true)).replayed, 0, 'the key rests');
+    assert.equal((await send(`pair${number}`, dialect, script, true)).replayed, 0, 'the key rests');
 
-    const alone = await ask(`alone${nextCase()}`, dialect, script, true);
-    assert.equal(alone.told.status, 429, dialect);
-    assert.deepEqual((await house.books(alone.customer)).ends, ['free refused'], dialect);
-    assert.equal(await house.balance(alone.customer), 100n * 1_000_000_000n, dialect);
+    const alone = await send(`alone${nextCase()}`, dialect, script, true);
+    assert.equal(alone.reply.status, 429, dialect);
+    assert.deepEqual((await testbed.records(alone.customer)).ends, ['free refused'], dialect);
+    assert.equal(await testbed.balance(alone.customer), 100n * 1_000_000_000n, dialect);
   }
 });
 
@@ -197,15 +197,15 @@ test('a call without effects whose attempt may have run goes to the second vendo
   for (const script of brokenOff) {
     for (const [index, dialect] of dialectNames.entries()) {
       const stream = index % 2 === 0 && script.body === undefined;
-      const { told, customer, replayed } = await ask(
+      const { reply, customer, replayed } = await send(
         `pair${nextCase()}`,
         dialect,
         script,
         stream,
         dialect === 'responses' ? {} : { store: false },
       );
-      assert.deepEqual([told.status, replayed], [200, 1], `${dialect}: ${told.text}`);
-      const { ends, charges, attempts } = await house.books(customer);
+      assert.deepEqual([reply.status, replayed], [200, 1], `${dialect}: ${reply.text}`);
+      const { ends, charges, attempts } = await testbed.records(customer);
       assert.deepEqual([ends, charges.length, charges[0]!.provider], [['charged answered'], 1, 'sandbox']);
       assert.deepEqual([attempts[0]!.result, attempts[1]!.result], ['unknown', 'answered']);
       assert.ok(charges[0]!.absorbed > 0n, 'what the first may have cost is written off');
@@ -215,9 +215,9 @@ test('a call without effects whose attempt may have run goes to the second vendo
 
 test('a call with effects is not tried again: nothing is charged, and a repetition is advised', async () => {
   for (const script of brokenOff.slice(0, 5)) {
-    const { told, customer, replayed } = await ask(`pair${nextCase()}`, 'chat', script, false, { store: true });
-    assert.deepEqual([told.status, told.headers.get('x-should-retry'), replayed], [502, 'true', 1]);
-    assert.deepEqual((await house.books(customer)).ends, ['free unknown']);
+    const { reply, customer, replayed } = await send(`pair${nextCase()}`, 'chat', script, false, { store: true });
+    assert.deepEqual([reply.status, reply.headers.get('x-should-retry'), replayed], [502, 'true', 1]);
+    assert.deepEqual((await testbed.records(customer)).ends, ['free unknown']);
   }
 });
 
@@ -227,41 +227,41 @@ test('of two keys at one vendor the other is used when one is refused, then and 
     choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
     usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 },
   });
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const question = { model: 'twin', prompt: 'Hello' };
-  const before = house.replay.requests.length;
-  house.replay.play(refusal(401), { body: answer });
-  assert.equal((await house.call(customer, 'chat', question)).status, 200);
-  assert.equal((await house.call(customer, 'chat', question)).status, 200);
-  const keys = house.replay.requests.slice(before).map(({ headers }) => headers.authorization);
+  const before = testbed.replay.requests.length;
+  testbed.replay.play(refusal(401), { body: answer });
+  assert.equal((await testbed.call(customer, 'chat', question)).status, 200);
+  assert.equal((await testbed.call(customer, 'chat', question)).status, 200);
+  const keys = testbed.replay.requests.slice(before).map(({ headers }) => headers.authorization);
   assert.deepEqual(keys, ['Bearer twin-key-1', 'Bearer twin-key-2', 'Bearer twin-key-2']);
-  const books = await house.books(customer, 2);
+  const records = await testbed.records(customer, 2);
   assert.deepEqual(
-    books.attempts.map(({ credential, result }) => `${credential} ${result}`),
+    records.attempts.map(({ credential, result }) => `${credential} ${result}`),
     ['twin#1 refused', 'twin#2 answered', 'twin#2 answered'],
   );
 });
 
 test('when all rest the client is told how long to wait, and nobody is asked', async () => {
   const model = `alone${nextCase()}`;
-  await ask(model, 'chat', refusal(429, { 'retry-after': '30' }));
+  await send(model, 'chat', refusal(429, { 'retry-after': '30' }));
   for (const dialect of dialectNames) {
-    const { told, customer, replayed } = await ask(model, dialect, {});
-    assert.deepEqual([told.status, replayed], [503, 0], told.text);
-    const wait = Number(told.headers.get('retry-after'));
+    const { reply, customer, replayed } = await send(model, dialect, {});
+    assert.deepEqual([reply.status, replayed], [503, 0], reply.text);
+    const wait = Number(reply.headers.get('retry-after'));
     assert.ok(wait > 25 && wait <= 30, `retry-after ${wait}`);
-    assert.ok(dialects[dialect].errorType(JSON.parse(told.text)));
-    assert.deepEqual((await house.books(customer)).ends, ['free not_sent']);
+    assert.ok(dialects[dialect].errorType(JSON.parse(reply.text)));
+    assert.deepEqual((await testbed.records(customer)).ends, ['free not_sent']);
   }
 });
 
 test("a vendor's 401 and 403 are the gateway's trouble: 502 without a word of the vendor's", async () => {
   for (const status of [401, 402, 403]) {
     for (const dialect of dialectNames) {
-      const { told } = await ask(`alone${nextCase()}`, dialect, refusal(status));
-      assert.equal(told.status, 502);
-      assert.ok(dialects[dialect].errorType(JSON.parse(told.text)));
-      assert.doesNotMatch(told.text, /key|vendor\.example|first/i);
+      const { reply } = await send(`alone${nextCase()}`, dialect, refusal(status));
+      assert.equal(reply.status, 502);
+      assert.ok(dialects[dialect].errorType(JSON.parse(reply.text)));
+      assert.doesNotMatch(reply.text, /key|vendor\.example|first/i);
     }
   }
 });
@@ -269,9 +269,9 @@ test("a vendor's 401 and 403 are the gateway's trouble: 502 without a word of th
 test('a redirect is never followed', async () => {
   for (const status of [301, 302, 303, 307, 308]) {
     const script = { status, headers: { location: `${elsewhere.origin}/v1/chat/completions` } };
-    const { told, customer, replayed } = await ask(`alone${nextCase()}`, 'chat', script);
-    assert.deepEqual([told.status, replayed, told.headers.get('location')], [502, 1, null]);
-    assert.deepEqual((await house.books(customer)).ends, ['free refused']);
+    const { reply, customer, replayed } = await send(`alone${nextCase()}`, 'chat', script);
+    assert.deepEqual([reply.status, replayed, reply.headers.get('location')], [502, 1, null]);
+    assert.deepEqual((await testbed.records(customer)).ends, ['free refused']);
   }
   assert.equal(elsewhere.connections(), 0);
 });
@@ -279,11 +279,11 @@ test('a redirect is never followed', async () => {
 test('a page with status 200 is a 502, and costs nothing', async () => {
   for (const dialect of dialectNames) {
     for (const stream of [false, true]) {
-      const customer = await house.customer();
-      const told = await house.call(customer, dialect, { model: 'sandbox', prompt: '[[sandbox: html]]', stream });
-      assert.equal(told.status, 502);
-      assert.doesNotMatch(told.text, /<h1>|wrong/);
-      assert.deepEqual((await house.books(customer)).ends, ['free refused']);
+      const customer = await testbed.customer();
+      const reply = await testbed.call(customer, dialect, { model: 'sandbox', prompt: '[[sandbox: html]]', stream });
+      assert.equal(reply.status, 502);
+      assert.doesNotMatch(reply.text, /<h1>|wrong/);
+      assert.deepEqual((await testbed.records(customer)).ends, ['free refused']);
     }
   }
 });
@@ -296,13 +296,13 @@ test('an error in the first frame of a 200 is a real error in all protocols', as
       [500, 502],
       [dialect === 'messages' ? 529 : 503, 503],
     ] as const) {
-      const customer = await house.customer();
+      const customer = await testbed.customer();
       const prompt = `[[sandbox: first_error=${sent}]]`;
-      const told = await house.call(customer, dialect, { model: 'sandbox', prompt, stream: true });
-      assert.equal(told.status, status, `${dialect} ${sent}: ${told.text}`);
-      assert.match(told.headers.get('content-type')!, /application\/json/);
-      assert.ok(dialects[dialect].errorType(JSON.parse(told.text)), `${dialect} ${sent}: ${told.text}`);
-      assert.equal((await house.books(customer)).ends[0]!.slice(0, 4), 'free', `${dialect} ${sent}`);
+      const reply = await testbed.call(customer, dialect, { model: 'sandbox', prompt, stream: true });
+      assert.equal(reply.status, status, `${dialect} ${sent}: ${reply.text}`);
+      assert.match(reply.headers.get('content-type')!, /application\/json/);
+      assert.ok(dialects[dialect].errorType(JSON.parse(reply.text)), `${dialect} ${sent}: ${reply.text}`);
+      assert.equal((await testbed.records(customer)).ends[0]!.slice(0, 4), 'free', `${dialect} ${sent}`);
     }
   }
 });
@@ -324,12 +324,12 @@ const waits: Record<string, { script: () => Script; least: number; most: number 
 
 for (const [what, { script, least, most }] of Object.entries(waits)) {
   test(`a waiting time ${what} reaches the client as whole seconds within bounds`, async () => {
-    const { told } = await ask(`alone${nextCase()}`, what === 'in the body' ? 'gemini' : 'chat', script());
-    assert.equal(told.status, 429);
-    const wait = Number(told.headers.get('retry-after'));
-    assert.ok(wait >= least && wait <= most, `retry-after ${told.headers.get('retry-after')}`);
-    if (what === 'in the body') assert.match(told.text, /"retryDelay":"8s"/);
+    const { reply } = await send(`alone${nextCase()}`, what === 'in the body' ? 'gemini' : 'chat', script());
+    assert.equal(reply.status, 429);
+    const wait = Number(reply.headers.get('retry-after'));
+    assert.ok(wait >= least && wait <= most, `retry-after ${reply.headers.get('retry-after')}`);
+    if (what === 'in the body') assert.match(reply.text, /"retryDelay":"8s"/);
   });
 }
 
-test('the books are in order after all that', () => house.audit());
+test('the books are in order after all that', () => testbed.audit());

@@ -1,9 +1,9 @@
 /** The PostgreSQL of two gateways fails under a small load: who has money is served, and no bill differs. `npm run test:fleet` has the other faults. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { ask } from './fleet-load.ts';
+import { send } from './fleet-load.ts';
 import { canBreak, Stage } from './fleet-stage.ts';
-import { until } from './house.ts';
+import { until } from './testbed.ts';
 
 if (canBreak) {
   describe('two processes whose PostgreSQL fails', () => {
@@ -30,7 +30,7 @@ if (canBreak) {
       await stage.during(async (load, [customer]) => {
         setting('on');
         await load.more(60);
-        await assert.rejects(stage.fleet.atTheDesk((desk) => desk.credit(customer!, 5n)));
+        await assert.rejects(stage.fleet.runAsCommand((gateway) => gateway.credit(customer!, 5n)));
         setting('off');
       });
       await stage.bothReady();
@@ -57,7 +57,7 @@ if (canBreak) {
           stage.network.delayMs = 2_000;
           const from = load.answers.length;
           const beganAt = performance.now();
-          const answer = await ask(stage.fleet.nodes[0]!.origin, stranger!);
+          const answer = await send(stage.fleet.nodes[0]!.origin, stranger!);
           const tookMs = performance.now() - beganAt;
           await load.more(40);
           stage.network.delayMs = 0;
@@ -70,7 +70,7 @@ if (canBreak) {
         { pauseMs: 100 },
       );
       assert.ok(slowest < 200, `nine in ten were answered within ${slowest} ms`);
-      await until('it is served', async () => (await ask(stage.fleet.nodes[0]!.origin, stranger!)).status === 200);
+      await until('it is served', async () => (await send(stage.fleet.nodes[0]!.origin, stranger!)).status === 200);
     });
   });
 }

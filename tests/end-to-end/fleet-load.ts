@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import type { RunningVendor } from '../../plugins/sandbox/vendor.ts';
 import type { Fleet } from './fleet.ts';
-import { type Customer, told, until } from './house.ts';
+import { type Customer, readReply, until } from './testbed.ts';
 
 interface Answer {
   /** Index of the node that was asked. */
@@ -30,14 +30,14 @@ export interface LoadOptions {
   readonly pauseMs?: number;
 }
 
-interface Told {
+interface Reply {
   readonly status: number;
   readonly text: string;
   readonly retryAfter?: string | null;
 }
 
 /** One chat call; a model of the sandbox that says so many tokens. */
-export async function ask(origin: string, { key }: Customer, tokens = 10): Promise<Told> {
+export async function send(origin: string, { key }: Customer, tokens = 10): Promise<Reply> {
   const content = `[[sandbox: tokens=${tokens}]] Hello`;
   const answer = await fetch(`${origin}/v1/chat/completions`, {
     method: 'POST',
@@ -45,7 +45,7 @@ export async function ask(origin: string, { key }: Customer, tokens = 10): Promi
     body: JSON.stringify({ model: 'sandbox', messages: [{ role: 'user', content }], max_tokens: 60 }),
   }).catch(() => undefined);
   if (answer === undefined) return { status: 0, text: 'no connection' };
-  const { status, text, broken } = await told(answer);
+  const { status, text, broken } = await readReply(answer);
   const retryAfter = answer.headers.get('retry-after');
   return { status: broken ? 0 : status, text: status === 200 ? '' : text, retryAfter };
 }
@@ -63,7 +63,7 @@ export function startLoad(
     for (let turn = 0; running; turn++) {
       const node = (worker + turn) % fleet.nodes.length;
       const startedAt = performance.now();
-      const answer = await ask(fleet.nodes[node]!.origin, customers[worker % customers.length]!, 1 + (turn % 40));
+      const answer = await send(fleet.nodes[node]!.origin, customers[worker % customers.length]!, 1 + (turn % 40));
       answers.push({ node, ...answer, tookMs: performance.now() - startedAt });
       await pause(pauseMs);
     }
@@ -84,7 +84,7 @@ export function startLoad(
   };
 }
 
-interface Books {
+interface Totals {
   readonly calls: number;
   readonly estimated: number;
   readonly unknown: number;
@@ -105,29 +105,29 @@ export async function assertBillsAgree(
   const answered = load.answers.filter(({ status }) => status === 200).length;
   const accountIds = customers.map(({ accountId }) => sql`${accountId}`);
   const wanted = sql`account_id in (${sql.join(accountIds, sql`, `)})`;
-  const read = () => readBooks(fleet, wanted);
-  let books: Books | undefined;
+  const read = () => readTotals(fleet, wanted);
+  let records: Totals | undefined;
   await until(
     'all calls are in the books',
     async () => {
       const found = await read().catch(() => undefined);
-      books = found === undefined || found.open > 0 || found.calls < answered ? undefined : found;
-      return books !== undefined;
+      records = found === undefined || found.open > 0 || found.calls < answered ? undefined : found;
+      return records !== undefined;
     },
     90_000,
   );
-  const { calls, estimated, unknown, input, output } = books!;
+  const { calls, estimated, unknown, input, output } = records!;
   const bill = vendor.bill();
   const billed = bill.totals['sandbox'] ?? {};
-  const said = JSON.stringify({ answered, books, bill: { requests: bill.requests, ...billed } });
+  const said = JSON.stringify({ answered, records, bill: { requests: bill.requests, ...billed } });
   assert.deepEqual([estimated, unknown], [0, 0], said);
   assert.deepEqual([calls, calls], [answered, bill.requests], said);
   assert.deepEqual([input, output], [billed.input ?? 0, billed.output ?? 0], said);
-  await fleet.atTheDesk((desk) => desk.audit());
+  await fleet.runAsCommand((gateway) => gateway.audit());
 }
 
-async function readBooks(fleet: Fleet, wanted: ReturnType<typeof sql>): Promise<Books & { readonly open: number }> {
-  const [row] = await fleet.rows<Books & { open: number }>(sql`
+async function readTotals(fleet: Fleet, wanted: ReturnType<typeof sql>): Promise<Totals & { readonly open: number }> {
+  const [row] = await fleet.rows<Totals & { open: number }>(sql`
     select
       (select count(*)::int from ${fleet.table('calls')} where ${wanted} and settled) as calls,
       (select count(*)::int from ${fleet.table('calls')} where ${wanted} and estimated) as estimated,

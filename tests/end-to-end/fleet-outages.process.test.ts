@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { acceptRestore } from './fleet.ts';
 import { assertBillsAgree } from './fleet-load.ts';
 import { backlog, canBreak, Stage } from './fleet-stage.ts';
-import { until } from './house.ts';
+import { until } from './testbed.ts';
 
 if (canBreak) {
   describe('two processes whose PostgreSQL answers no more', () => {

@@ -6,7 +6,7 @@ import { hasRedis, startRedis, type TestRedis } from '../helpers/redis.ts';
 import { startTcpProxy, type TcpProxy } from '../helpers/tcp-proxy.ts';
 import { type Fleet, gather } from './fleet.ts';
 import { assertBillsAgree, type Load, type LoadOptions, startLoad } from './fleet-load.ts';
-import { type Customer, modelAt, speaks, until } from './house.ts';
+import { type Customer, modelAt, speaks, until } from './testbed.ts';
 
 /** Ledger rows that may wait for the database, few enough for a test to come to their end. */
 export const backlog = 800;
@@ -56,7 +56,7 @@ export class Stage {
 
   /** Two customers with money. */
   customers(): Promise<Customer[]> {
-    return this.fleet.atTheDesk((desk) => Promise.all([desk.customer(), desk.customer()]));
+    return this.fleet.runAsCommand((gateway) => Promise.all([gateway.customer(), gateway.customer()]));
   }
 
   /** A load with a new bill at the vendor. */

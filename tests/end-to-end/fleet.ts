@@ -13,7 +13,7 @@ import type { Database } from '../../plugins/common/domain/database.ts';
 import { databaseUrl, openDatabase } from '../helpers/database.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { dropSchema, faces, until, yamlOf } from './house.ts';
+import { dropSchema, faces, until, yamlOf } from './testbed.ts';
 
 interface Node {
   readonly origin: string;
@@ -39,7 +39,7 @@ export interface Fleet {
   rows<Row>(text: ReturnType<typeof sql>): Promise<Row[]>;
   table(name: string): ReturnType<typeof sql>;
   /** Works with the books as a command does, beside the processes that serve. */
-  atTheDesk<T>(work: (desk: ReturnType<typeof faces>) => Promise<T>): Promise<T>;
+  runAsCommand<T>(work: (gateway: ReturnType<typeof faces>) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -82,11 +82,11 @@ export async function gather(
       ...((await store.orm.execute(statement)) as unknown as Row[]),
     ],
     table: (name) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`,
-    async atTheDesk(work) {
+    async runAsCommand(work) {
       const gateway = await boot(first!.file, { mode: 'command', environment, log: createLog('silent') });
       try {
-        const desk = { origin: first!.origin, gateway, directory, lines: [], stop: () => gateway.stop(0) };
-        return await work(faces(desk));
+        const testbed = { origin: first!.origin, gateway, directory, lines: [], stop: () => gateway.stop(0) };
+        return await work(faces(testbed));
       } finally {
         await gateway.stop(0);
       }
@@ -137,7 +137,7 @@ async function newNode({
   let child: ChildProcess | undefined;
   let isAsked = false;
   /** What a test sees of it otherwise is that nobody answers. */
-  const tellEnd = (code: number | null, signal: NodeJS.Signals | null) => {
+  const reportEnd = (code: number | null, signal: NodeJS.Signals | null) => {
     if (isAsked || !children.has(child!)) return;
     process.stderr.write(
       `node ${index} ended by itself (${signal ?? code}):\n${readFileSync(log, 'utf8').slice(-2_000)}\n`,
@@ -167,7 +167,7 @@ async function newNode({
       child = spawn(process.execPath, ['core/process/main.ts', 'serve', ...words], {
         env: { ...process.env, ...environment, DATA_DIR: home },
         stdio: ['ignore', lines, 'inherit'],
-      }).once('exit', tellEnd);
+      }).once('exit', reportEnd);
       closeSync(lines);
       children.add(child);
       await until(`gateway ${index} of ${origin} is ready`, isReady, 120_000);
@@ -193,6 +193,6 @@ async function newNode({
 
 /** An operator takes note that the database was put back to an earlier time. */
 export const acceptRestore = (fleet: Fleet) =>
-  fleet.atTheDesk(({ gateway }) =>
+  fleet.runAsCommand(({ gateway }) =>
     gateway.gateway.commands.find(({ name }) => name === 'audit')!.run({ acceptRestore: true }),
   );

@@ -7,8 +7,8 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { type Customer, type House, modelAt, startHouse, until } from './house.ts';
 import { talk } from './sockets.ts';
+import { type Customer, modelAt, startTestbed, type Testbed, until } from './testbed.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -30,30 +30,30 @@ const vendor = createServer((incoming, outgoing) => {
   });
 });
 
-let house: House;
+let testbed: Testbed;
 let customer: Customer;
 const sockets: Socket[] = [];
 before(async () => {
   vendor.listen(0, '127.0.0.1');
   await once(vendor, 'listening');
   const origin = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`;
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: () => ({ silent: { keys: 'k', speaks: { chat: `${origin}/v1` } } }),
     models: { silent: { ...modelAt('silent'), context: '10M' } },
   });
-  customer = await house.customer({ nanoUsd: 10n ** 15n });
+  customer = await testbed.customer({ nanoUsd: 10n ** 15n });
 });
 after(async () => {
   for (const socket of sockets) socket.destroy();
   await pause(200);
   vendor.closeAllConnections();
   vendor.close();
-  await house.stop();
+  await testbed.stop();
 });
 
 const text = 'a word '.repeat(bodyBytes / 7);
 const more = { model: 'silent', stream: true };
-const asks: Record<string, { path: string; body: object }> = {
+const requests: Record<string, { path: string; body: object }> = {
   chat: { path: '/v1/chat/completions', body: { ...more, messages: [{ role: 'user', content: text }] } },
   messages: { path: '/v1/messages', body: { ...more, max_tokens: 9, messages: [{ role: 'user', content: text }] } },
   responses: { path: '/v1/responses', body: { ...more, store: false, input: text } },
@@ -66,7 +66,7 @@ const asks: Record<string, { path: string; body: object }> = {
 
 /** Resolves when the first event has come. */
 async function open(path: string, body: Buffer): Promise<void> {
-  const { port, hostname } = new URL(house.origin);
+  const { port, hostname } = new URL(testbed.origin);
   const socket = connect(Number(port), hostname);
   sockets.push(socket);
   socket.write(
@@ -103,7 +103,7 @@ async function heldBytes(open: () => Promise<unknown>, atMost: number): Promise<
   return (now - before) / streams;
 }
 
-for (const [protocol, { path, body }] of Object.entries(asks))
+for (const [protocol, { path, body }] of Object.entries(requests))
   test(`silent streams of large requests hold next to nothing of them: ${protocol}`, async () => {
     const bytes = Buffer.from(JSON.stringify(body));
     const each = await heldBytes(() => open(path, bytes), keptBytes);
@@ -113,7 +113,7 @@ for (const [protocol, { path, body }] of Object.entries(asks))
 test('a turn over WebSocket holds its conversation once, which the next turn may continue', async () => {
   const clients: Awaited<ReturnType<typeof talk>>[] = [];
   const begin = async () => {
-    const client = await talk(house.origin, customer.key);
+    const client = await talk(testbed.origin, customer.key);
     client.send({ type: 'response.create', model: 'silent', store: false, input: text });
     await until('the turn has begun', () =>
       client.messages.some(({ type }: { type: string }) => type === 'response.output_text.delta'),

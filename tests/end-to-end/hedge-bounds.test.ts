@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before as begin, test } from 'node:test';
 import { upstreamHealth } from '../../plugins/common/domain/admin/upstreams.ts';
-import { ask, type Pair, startPair, whole } from './hedging.ts';
-import { type Told, until } from './house.ts';
+import { type Pair, send, startPair, whole } from './hedging.ts';
+import { type Reply, until } from './testbed.ts';
 
 const afterMs = 100;
 const one = { input: 7, output: 3 };
@@ -17,11 +17,11 @@ begin(async () => {
 });
 after(() => pair.stop());
 
-const says = ({ text }: Told, words: string) => assert.match(text, new RegExp(words));
+const says = ({ text }: Reply, words: string) => assert.match(text, new RegExp(words));
 
 test('what leaves more behind than an answer is asked once, and so is what a model turns off', async () => {
   pair.first.play(whole('first', one, slow(300)));
-  const asked = async (model: string, more: object) => (await ask(pair, model, false, more)).asked;
+  const asked = async (model: string, more: object) => (await send(pair, model, false, more)).asked;
   assert.deepEqual(await asked('pair', { store: true }), [1, 0]);
   assert.deepEqual(await asked('pair', { tools: [{ type: 'web_search' }] }), [1, 0]);
   assert.deepEqual(await asked('plain', {}), [1, 0]);
@@ -32,9 +32,9 @@ test('nobody waits for a place for a hedge, and none is taken from those who wai
   // Long enough for all three to be under way together, on a slow machine too.
   pair.second.play(whole('second', two, slow(3_000)));
   pair.first.play(whole('first', one, slow(1_500)));
-  const asked = await Promise.all([ask(pair, 'tight'), ask(pair, 'tight'), ask(pair, 'tight')]);
-  for (const { told } of asked) says(told, 'first');
-  await Promise.all(asked.map(({ customer }) => pair.house.books(customer)));
+  const asked = await Promise.all([send(pair, 'tight'), send(pair, 'tight'), send(pair, 'tight')]);
+  for (const { reply } of asked) says(reply, 'first');
+  await Promise.all(asked.map(({ customer }) => pair.testbed.records(customer)));
   const rows = await Promise.all(asked.map(({ customer }) => pair.borne(customer)));
   assert.equal(rows.flat().filter(({ provider }) => provider === 'narrow').length, 1);
 });
@@ -42,11 +42,11 @@ test('nobody waits for a place for a hedge, and none is taken from those who wai
 test('the story tells of both, and the request counts once', async () => {
   pair.first.play(whole('first', one, slow(silence)));
   pair.second.play(whole('second', two));
-  const { told, customer } = await ask(pair, 'pair');
-  await pair.house.books(customer);
+  const { reply, customer } = await send(pair, 'pair');
+  await pair.testbed.records(customer);
   let rows: { id: string; attempts: number; provider: string; story: [number, string, ...unknown[]][] }[] = [];
   await until('the row is written', async () => {
-    rows = (await pair.house.rows<(typeof rows)[number]>('requests')).filter(({ id }) => id === told.id);
+    rows = (await pair.testbed.rows<(typeof rows)[number]>('requests')).filter(({ id }) => id === reply.id);
     return rows.length === 1;
   });
   assert.deepEqual([rows[0]!.attempts, rows[0]!.provider], [2, 'second']);
@@ -64,17 +64,17 @@ test('no more requests than the share have one, and the story says why', async (
   try {
     half.first.play(whole('first', one, slow(120)));
     half.second.play(whole('second', two));
-    const customer = await half.house.customer();
+    const customer = await half.testbed.customer();
     const asked = [];
     for (let count = 0; count < 4; count += 1) {
       const began = half.second.requests.length;
-      await half.house.call(customer, 'chat', { model: 'pair', prompt: 'Hello' });
+      await half.testbed.call(customer, 'chat', { model: 'pair', prompt: 'Hello' });
       asked.push(half.second.requests.length - began);
     }
     assert.deepEqual(asked, [0, 1, 0, 1]);
-    await half.house.books(customer, 4);
+    await half.testbed.records(customer, 4);
     const lines = async () =>
-      (await half.house.rows<{ story: [number, string, ...unknown[]][] }>('requests')).flatMap((row) => row.story);
+      (await half.testbed.rows<{ story: [number, string, ...unknown[]][] }>('requests')).flatMap((row) => row.story);
     await until('the rows are written', async () => {
       const refused = (await lines()).filter(([, id, , why]) => id === 'route.no_hedge' && why === 'share');
       return refused.length === 2;
@@ -85,12 +85,12 @@ test('no more requests than the share have one, and the story says why', async (
 });
 
 test('a loser is slow, not at fault: nothing stays under way, no circuit counts it, its time is known', async () => {
-  const health = pair.house.gateway.gateway.find(upstreamHealth)!;
+  const health = pair.testbed.gateway.gateway.find(upstreamHealth)!;
   health.reset('first');
   pair.first.play(whole('first', one, slow(silence)));
   pair.second.play(whole('second', two));
-  const { customer } = await ask(pair, 'pair');
-  await pair.house.books(customer);
+  const { customer } = await send(pair, 'pair');
+  await pair.testbed.records(customer);
   for (const provider of ['first', 'second', 'patient', 'steady', 'narrow', 'twofold'])
     for (const { inFlight } of health.targets(provider)) assert.equal(inFlight, 0, provider);
   const target = health.targets('first').find(({ model }) => model === 'pair')!;
@@ -98,4 +98,4 @@ test('a loser is slow, not at fault: nothing stays under way, no circuit counts 
   assert.ok(target.wholeMs! >= 80);
 });
 
-test('the books are in order after all that', () => pair.house.audit());
+test('the books are in order after all that', () => pair.testbed.audit());

@@ -9,7 +9,7 @@ import { inspect } from 'node:util';
 import { runsOf } from '../helpers/histories.ts';
 import { fc } from '../helpers/properties.ts';
 import { before, type Counts, costOf, streamed, whole } from './hedging.ts';
-import { type House, modelAt, startHouse } from './house.ts';
+import { modelAt, startTestbed, type Testbed } from './testbed.ts';
 
 /** What one vendor does with a request, after a time. */
 interface Deed {
@@ -81,7 +81,7 @@ async function serve(
   outgoing.end(body);
 }
 
-let house: House;
+let testbed: Testbed;
 let billers: { first: Biller; second: Biller };
 begin(async () => {
   billers = { first: await startBiller('first'), second: await startBiller('second') };
@@ -93,14 +93,14 @@ begin(async () => {
   });
   const drain = { client_left: 'drain', drain: { longest: '1s' } };
   const { first, second } = billers;
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: () => ({ first: at(first), second: at(second), patient: at(first, drain), steady: at(second, drain) }),
-    models: { told: modelAt('first', 'second'), drained: modelAt('patient', 'steady') },
+    models: { reply: modelAt('first', 'second'), drained: modelAt('patient', 'steady') },
     more: { route: { hedge: { after: '30ms', share: 1 }, breaker: { failures: 32, share: 1 }, attempts: 2 } },
   });
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   await Promise.all([billers.first.stop(), billers.second.stop()]);
 });
 
@@ -121,19 +121,19 @@ let hedged = 0;
 
 async function follow(course: Course): Promise<void> {
   const id = `course ${++runs}`;
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const model = course.drained ? 'drained' : 'told';
   const prompt = JSON.stringify({ id, course });
   const init = course.leavesAfterMs === undefined ? {} : { signal: AbortSignal.timeout(course.leavesAfterMs) };
-  await house.call(customer, 'chat', { model, prompt, stream: course.stream }, init).catch(() => undefined);
+  await testbed.call(customer, 'chat', { model, prompt, stream: course.stream }, init).catch(() => undefined);
   await pause(130);
   const bills = () => [billers.first.bills.get(id), billers.second.bills.get(id)];
   // A client may leave before anything was set aside for it.
   if (course.leavesAfterMs !== undefined && bills().every((bill) => bill === undefined)) return;
-  const { calls, charges, attempts: own, ends } = await house.books(customer);
+  const { calls, charges, attempts: own, ends } = await testbed.records(customer);
   if (own.length === 2) hedged += 1;
   const what = inspect({ course, ends, own }, { depth: 4 });
-  const charged = before - (await house.balance(customer));
+  const charged = before - (await testbed.balance(customer));
   const { held } = calls[0]!;
   assert.ok(charged >= 0n && charged <= held, what);
   assert.equal(
@@ -159,4 +159,4 @@ test('random courses of two attempts charge once, within the hold, and cover wha
   assert.ok(hedged > runs / 10, `only ${hedged} of ${runs} had two attempts`);
 });
 
-test('the books are in order after all that', () => house.audit());
+test('the books are in order after all that', () => testbed.audit());

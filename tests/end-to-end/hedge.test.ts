@@ -2,18 +2,18 @@
 import assert from 'node:assert/strict';
 import { after, before as begin, test } from 'node:test';
 import {
-  ask,
   before,
   checkCharge,
   costOf,
   nextAnswered,
   nextAsked,
   type Pair,
+  send,
   startPair,
   streamed,
   whole,
 } from './hedging.ts';
-import { type Told, until } from './house.ts';
+import { type Reply, until } from './testbed.ts';
 
 const one = { input: 7, output: 3 };
 const two = { input: 8, output: 5 };
@@ -27,7 +27,7 @@ begin(async () => {
 });
 after(() => pair.stop());
 
-const says = ({ text }: Told, words: string) => assert.match(text, new RegExp(words));
+const says = ({ text }: Reply, words: string) => assert.match(text, new RegExp(words));
 
 for (const stream of [false, true]) {
   const form = stream ? streamed : whole;
@@ -37,14 +37,14 @@ for (const stream of [false, true]) {
     const script = form('second', two);
     pair.first.play(form('first', one, slow(silence)));
     pair.second.play(script);
-    const { customer, told, asked } = await ask(
+    const { customer, reply, asked } = await send(
       pair,
       'pair',
       stream,
       stream ? { stream_options: { include_usage: true } } : {},
     );
-    assert.deepEqual([told.status, asked], [200, [1, 1]]);
-    assert.equal(told.text, script.body);
+    assert.deepEqual([reply.status, asked], [200, [1, 1]]);
+    assert.equal(reply.text, script.body);
     const rows = await checkCharge(pair, customer, 'second', costOf(two));
     const [lost] = rows;
     assert.deepEqual(
@@ -58,8 +58,8 @@ for (const stream of [false, true]) {
   test(`${name}: the first answers after the hedge has begun: the first's answer, and the second is absorbed`, async () => {
     pair.first.play(form('first', one, { after: nextAsked(pair.second) }));
     pair.second.play(form('second', two, slow(silence)));
-    const { customer, told, asked } = await ask(pair, 'pair', stream);
-    says(told, 'first');
+    const { customer, reply, asked } = await send(pair, 'pair', stream);
+    says(reply, 'first');
     assert.deepEqual(asked, [1, 1]);
     const rows = await checkCharge(pair, customer, 'first', costOf(one));
     assert.deepEqual(
@@ -73,8 +73,8 @@ for (const stream of [false, true]) {
 
   test(`${name}: an answer in time starts no second attempt`, async () => {
     pair.first.play(form('first', one));
-    const { customer, told, asked } = await ask(pair, 'calm', stream);
-    says(told, 'first');
+    const { customer, reply, asked } = await send(pair, 'calm', stream);
+    says(reply, 'first');
     assert.deepEqual(asked, [1, 0]);
     assert.equal((await checkCharge(pair, customer, 'first', costOf(one))).length, 1);
   });
@@ -82,8 +82,8 @@ for (const stream of [false, true]) {
   test(`${name}: where providers are read on, what the loser cost is known exactly`, async () => {
     pair.first.play(form('first', one, { after: nextAnswered(pair.second) }));
     pair.second.play(form('second', two));
-    const { customer, told } = await ask(pair, 'drained', stream);
-    says(told, 'second');
+    const { customer, reply } = await send(pair, 'drained', stream);
+    says(reply, 'second');
     const [lost] = await checkCharge(pair, customer, 'steady', costOf(two));
     assert.deepEqual(
       [lost!.provider, lost!.result, lost!.absorbed, lost!.estimated],
@@ -96,8 +96,8 @@ for (const stream of [false, true]) {
       const failed = nextAnswered(pair.first);
       pair.first.play({ status, after: nextAsked(pair.second), body: '{"error":{"message":"no"}}' });
       pair.second.play(form('second', two, { after: failed }));
-      const { customer, told, asked } = await ask(pair, 'pair', stream);
-      says(told, 'second');
+      const { customer, reply, asked } = await send(pair, 'pair', stream);
+      says(reply, 'second');
       assert.deepEqual(asked, [1, 1]);
       const [lost] = await checkCharge(pair, customer, 'second', costOf(two));
       assert.equal(lost!.bearer, status === 500 ? 'operator' : null);
@@ -108,8 +108,8 @@ for (const stream of [false, true]) {
   test(`${name}: the second fails while the first runs: the first's answer`, async () => {
     pair.first.play(form('first', one, { after: nextAnswered(pair.second) }));
     pair.second.play({ status: 400, body: '{"error":{"message":"not here"}}' });
-    const { customer, told } = await ask(pair, 'pair', stream);
-    says(told, 'first');
+    const { customer, reply } = await send(pair, 'pair', stream);
+    says(reply, 'first');
     const rows = await checkCharge(pair, customer, 'first', costOf(one));
     assert.equal(rows[1]!.bearer, null);
   });
@@ -121,8 +121,8 @@ test('the second may speak another protocol: its answer is translated, and nothi
   const content = [{ type: 'text', text: 'translated' }];
   const answer = { id: 'm1', type: 'message', role: 'assistant', model: 'x', content, stop_reason: 'end_turn', usage };
   pair.second.play({ body: JSON.stringify(answer) });
-  const { customer, told } = await ask(pair, 'mixed');
-  const { choices } = JSON.parse(told.text) as { choices: { message: { content: string } }[] };
+  const { customer, reply } = await send(pair, 'mixed');
+  const { choices } = JSON.parse(reply.text) as { choices: { message: { content: string } }[] };
   assert.equal(choices[0]!.message.content, 'translated');
   await checkCharge(pair, customer, 'foreign', costOf(two));
   assert.deepEqual(
@@ -133,8 +133,8 @@ test('the second may speak another protocol: its answer is translated, and nothi
 
 test('a whole answer whose head has come is waited for', async () => {
   pair.first.play(whole('first', one, { cuts: [20], pauseMs: 1_300 }));
-  const { customer, told, asked } = await ask(pair, 'calm');
-  says(told, 'first');
+  const { customer, reply, asked } = await send(pair, 'calm');
+  says(reply, 'first');
   assert.deepEqual(asked, [1, 0]);
   await checkCharge(pair, customer, 'first', costOf(one));
 });
@@ -142,33 +142,33 @@ test('a whole answer whose head has come is waited for', async () => {
 test("the client's own fault ends both at once", async () => {
   pair.first.play({ status: 400, after: nextAsked(pair.second), body: '{"error":{"message":"no"}}' });
   pair.second.play(whole('second', two, slow(silence)));
-  const { customer, told } = await ask(pair, 'pair');
-  assert.equal(told.status, 400);
-  assert.deepEqual((await pair.house.books(customer)).ends, ['free unknown']);
-  assert.equal(await pair.house.balance(customer), before);
+  const { customer, reply } = await send(pair, 'pair');
+  assert.equal(reply.status, 400);
+  assert.deepEqual((await pair.testbed.records(customer)).ends, ['free unknown']);
+  assert.equal(await pair.testbed.balance(customer), before);
   await pair.second.requests.at(-1)!.closed;
 });
 
 test('both fail: nothing is charged, both are absorbed, and the client may repeat it', async () => {
   pair.first.play({ status: 500, after: nextAsked(pair.second) });
   pair.second.play({ dieAtOnce: true });
-  const { customer, told } = await ask(pair, 'pair');
-  assert.deepEqual([told.status, told.headers.get('x-should-retry')], [502, 'true']);
-  assert.deepEqual((await pair.house.books(customer)).ends, ['free unknown']);
+  const { customer, reply } = await send(pair, 'pair');
+  assert.deepEqual([reply.status, reply.headers.get('x-should-retry')], [502, 'true']);
+  assert.deepEqual((await pair.testbed.records(customer)).ends, ['free unknown']);
   const rows = await pair.borne(customer);
   assert.deepEqual(
     rows.map(({ bearer: who }) => who),
     ['operator', 'operator'],
   );
-  assert.equal(await pair.house.balance(customer), before);
+  assert.equal(await pair.testbed.balance(customer), before);
 });
 
 test('both are refused: the next target is tried as without a hedge', async () => {
   pair.first.play({ status: 503, after: nextAsked(pair.second) });
   pair.second.play({ status: 503, headDelayMs: 50 });
-  const { customer, told, asked } = await ask(pair, 'three');
-  assert.deepEqual([told.status, asked], [200, [1, 1]]);
-  const { ends, charges } = await pair.house.books(customer);
+  const { customer, reply, asked } = await send(pair, 'three');
+  assert.deepEqual([reply.status, asked], [200, [1, 1]]);
+  const { ends, charges } = await pair.testbed.records(customer);
   assert.deepEqual([ends, charges[0]!.provider], [['charged answered'], 'sandbox']);
   assert.deepEqual(
     (await pair.borne(customer)).map(({ provider, result, bearer: who }) => [provider, result, who]),
@@ -182,30 +182,30 @@ test('both are refused: the next target is tried as without a hedge', async () =
 
 test('the same target is asked by another key, never twice by one', async () => {
   pair.first.play(whole('late', one, slow(silence)), whole('soon', two));
-  const { customer, told } = await ask(pair, 'keys');
-  says(told, 'soon');
+  const { customer, reply } = await send(pair, 'keys');
+  says(reply, 'soon');
   const rows = await checkCharge(pair, customer, 'twofold', costOf(two));
   assert.equal(rows.length, 2);
-  const { attempts } = await pair.house.books(customer);
+  const { attempts } = await pair.testbed.records(customer);
   assert.equal(new Set(attempts.map(({ credential }) => credential)).size, 2);
   pair.first.play(whole('late', one, slow(300)));
-  assert.deepEqual((await ask(pair, 'lonely')).asked, [1, 0]);
+  assert.deepEqual((await send(pair, 'lonely')).asked, [1, 0]);
 });
 
 for (const stream of [false, true]) {
   test(`a client that leaves a ${stream ? 'streamed' : 'whole'} race ends both and pays for its prompt by the first`, async () => {
     pair.first.play(whole('first', one, slow(silence)));
     pair.second.play(whole('second', two, slow(silence)));
-    const customer = await pair.house.customer();
+    const customer = await pair.testbed.customer();
     const leaving = new AbortController();
     const begun = pair.second.requests.length;
     const question = { model: 'pair', prompt: 'Hello there', stream };
-    const call = pair.house.call(customer, 'chat', question, { signal: leaving.signal }).catch(() => undefined);
+    const call = pair.testbed.call(customer, 'chat', question, { signal: leaving.signal }).catch(() => undefined);
     await until('the hedge has begun', () => pair.second.requests.length > begun);
     leaving.abort();
     await call;
     await Promise.all([pair.first.requests.at(-1)!.closed, pair.second.requests.at(-1)!.closed]);
-    const { ends, charges } = await pair.house.books(customer);
+    const { ends, charges } = await pair.testbed.records(customer);
     assert.deepEqual([ends, charges[0]!.provider], [['charged client_left'], 'first']);
     const { held } = charges[0]!;
     assert.ok(charges[0]!.cost > 0n && charges[0]!.cost <= held);
@@ -224,17 +224,17 @@ test('a client that leaves a race of providers that are read on is charged for t
   const left = Promise.withResolvers<void>();
   pair.first.play(whole('first', one, { after: nextAnswered(pair.second) }));
   pair.second.play(whole('second', two, { after: left.promise }));
-  const customer = await pair.house.customer();
+  const customer = await pair.testbed.customer();
   const leaving = new AbortController();
   const begun = pair.second.requests.length;
-  const call = pair.house
+  const call = pair.testbed
     .call(customer, 'chat', { model: 'drained', prompt: 'Hello' }, { signal: leaving.signal })
     .catch(() => undefined);
   await until('the hedge has begun', () => pair.second.requests.length > begun);
   leaving.abort();
   await call;
   left.resolve();
-  const { ends, charges } = await pair.house.books(customer);
+  const { ends, charges } = await pair.testbed.records(customer);
   assert.deepEqual([ends, charges[0]!.provider, charges[0]!.cost], [['charged client_left'], 'steady', costOf(two)]);
   const [lost] = await pair.borne(customer);
   assert.deepEqual([lost!.bearer, lost!.absorbed], ['operator', costOf(one)]);
@@ -245,9 +245,9 @@ test('a client that leaves the winner in mid-stream does not end the reading of 
   const left = Promise.withResolvers<void>();
   pair.first.play(streamed('first', one, { after: left.promise }));
   pair.second.play({ ...words, dieAfter: words.cuts![0]!, hang: true, pauseMs: silence });
-  const customer = await pair.house.customer();
+  const customer = await pair.testbed.customer();
   const question = { model: 'uneven', stream: true, messages: [{ role: 'user', content: 'Hello' }] };
-  const leaving = await fetch(`${pair.house.origin}/v1/chat/completions`, {
+  const leaving = await fetch(`${pair.testbed.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
     body: JSON.stringify(question),
@@ -256,7 +256,7 @@ test('a client that leaves the winner in mid-stream does not end the reading of 
   await reader.read();
   await reader.cancel();
   left.resolve();
-  const { ends, charges } = await pair.house.books(customer);
+  const { ends, charges } = await pair.testbed.records(customer);
   assert.deepEqual([ends, charges[0]!.provider, charges[0]!.estimated], [['charged client_left'], 'second', true]);
   const [lost] = await pair.borne(customer);
   assert.deepEqual([lost!.result, lost!.absorbed, lost!.estimated], ['answered', costOf(one), false]);
@@ -266,10 +266,10 @@ test('a stream that breaks after it has won is settled by what was seen; the los
   const broken = streamed('second', two);
   pair.first.play(streamed('first', one, slow(silence)));
   pair.second.play({ ...broken, dieAfter: broken.cuts![0]! });
-  const { customer, told } = await ask(pair, 'pair', true);
-  assert.match(told.text, /"error"/);
-  const { ends, charges } = await pair.house.books(customer);
+  const { customer, reply } = await send(pair, 'pair', true);
+  assert.match(reply.text, /"error"/);
+  const { ends, charges } = await pair.testbed.records(customer);
   assert.deepEqual([ends, charges[0]!.provider, charges.length], [['charged cut'], 'second', 1]);
 });
 
-test('the books are in order after all that', () => pair.house.audit());
+test('the books are in order after all that', () => pair.testbed.audit());

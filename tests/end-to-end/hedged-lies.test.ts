@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, before as begin, test } from 'node:test';
 import {
-  ask,
   before,
   checkCharge,
   costOf,
   nextAnswered,
   nextAsked,
   type Pair,
+  send,
   startPair,
   streamed,
   whole,
@@ -38,9 +38,9 @@ for (const stream of [false, true]) {
     test(`${name}, the winner of a hedge reports ${what}: the estimate is charged and marked, the loser is written off as usual`, async () => {
       pair.first.play(form('first', honest, { headDelayMs: 10_000 }));
       pair.second.play(form('second', counts));
-      const { customer, told, asked } = await ask(pair, 'pair', stream, more);
-      assert.deepEqual([told.status, told.broken, asked], [200, false, [1, 1]]);
-      const { ends, charges } = await pair.house.books(customer);
+      const { customer, reply, asked } = await send(pair, 'pair', stream, more);
+      assert.deepEqual([reply.status, reply.broken, asked], [200, false, [1, 1]]);
+      const { ends, charges } = await pair.testbed.records(customer);
       assert.deepEqual([ends, charges[0]!.provider, charges[0]!.estimated], [['charged answered'], 'second', true]);
       assert.ok(charges[0]!.cost > 0n && charges[0]!.cost <= mostCost, String(charges[0]!.cost));
       const [lost] = await checkCharge(pair, customer, 'second', charges[0]!.cost);
@@ -53,8 +53,8 @@ for (const stream of [false, true]) {
       const answered = nextAnswered(pair.first);
       pair.first.play(form('first', counts, { headDelayMs: 120 }));
       pair.second.play(form('second', honest));
-      const { customer, told, asked } = await ask(pair, 'drained', stream, more);
-      assert.deepEqual([told.status, asked], [200, [1, 1]]);
+      const { customer, reply, asked } = await send(pair, 'drained', stream, more);
+      assert.deepEqual([reply.status, asked], [200, [1, 1]]);
       await answered;
       const [lost] = await checkCharge(pair, customer, 'steady', costOf(honest));
       assert.deepEqual([lost!.provider, lost!.bearer, lost!.estimated], ['patient', 'operator', true]);
@@ -68,11 +68,11 @@ test('both report impossible usage: one bounded charge, one bounded loss', async
   const counts = lies['output tokens'];
   pair.first.play(whole('first', counts, { after: nextAsked(pair.second) }));
   pair.second.play(whole('second', counts, { headDelayMs: 200 }));
-  const { customer } = await ask(pair, 'drained', false, more);
-  const { charges } = await pair.house.books(customer);
+  const { customer } = await send(pair, 'drained', false, more);
+  const { charges } = await pair.testbed.records(customer);
   assert.ok(charges[0]!.estimated && charges[0]!.cost <= mostCost);
-  assert.equal(before - (await pair.house.balance(customer)), charges[0]!.cost);
+  assert.equal(before - (await pair.testbed.balance(customer)), charges[0]!.cost);
   for (const { absorbed } of await pair.borne(customer)) assert.ok(absorbed <= mostCost, String(absorbed));
 });
 
-test('the books are in order after all that', () => pair.house.audit());
+test('the books are in order after all that', () => pair.testbed.audit());

@@ -1,12 +1,20 @@
 /** Two vendors of one model, either of which can be slow, and a gateway that asks the second beside the first. */
 import assert from 'node:assert/strict';
 import { type Script, startVendor, type Vendor } from '../helpers/vendor.ts';
-import { type AttemptRow, attemptsByNumber, type Customer, type House, modelAt, startHouse, until } from './house.ts';
+import {
+  type AttemptRow,
+  attemptsByNumber,
+  type Customer,
+  modelAt,
+  startTestbed,
+  type Testbed,
+  until,
+} from './testbed.ts';
 
 export const before = 100n * 1_000_000_000n;
 
 export interface Pair {
-  readonly house: House;
+  readonly testbed: Testbed;
   readonly first: Vendor;
   readonly second: Vendor;
   /** The attempts of this customer's calls, by number. */
@@ -23,7 +31,7 @@ export async function startPair(afterMs: number, share = 1, more: Record<string,
     ...details,
   });
   const drain = { client_left: 'drain', drain: { longest: '2s' } };
-  const house = await startHouse({
+  const testbed = await startTestbed({
     providers: () => ({
       first: at(first),
       second: at(second),
@@ -56,12 +64,12 @@ export async function startPair(afterMs: number, share = 1, more: Record<string,
     },
   });
   return {
-    house,
+    testbed,
     first,
     second,
-    borne: async (customer) => attemptsByNumber(await house.calls(customer)),
+    borne: async (customer) => attemptsByNumber(await testbed.calls(customer)),
     async stop() {
-      await house.stop();
+      await testbed.stop();
       await Promise.all([first.stop(), second.stop()]);
     },
   };
@@ -85,7 +93,7 @@ export interface Counts {
   readonly output: number;
 }
 
-/** What a whole answer of these counts costs, at the prices of `house.ts`. */
+/** What a whole answer of these counts costs, at the prices of `testbed.ts`. */
 export const costOf = ({ input, output }: Counts): bigint => BigInt(input) * 1_000n + BigInt(output) * 2_000n;
 
 const usageOf = ({ input, output }: Counts) => ({
@@ -120,22 +128,22 @@ export function streamed(text: string, counts: Counts | undefined, more: Script 
 }
 
 /** One call of a new customer; `asked`: how many requests each vendor got. */
-export async function ask(pair: Pair, model: string, stream = false, more: object = {}, init: RequestInit = {}) {
-  const customer = await pair.house.customer();
+export async function send(pair: Pair, model: string, stream = false, more: object = {}, init: RequestInit = {}) {
+  const customer = await pair.testbed.customer();
   const counts = [pair.first.requests.length, pair.second.requests.length];
-  const told = await pair.house.call(customer, 'chat', { model, prompt: 'Hello there', stream, more }, init);
+  const reply = await pair.testbed.call(customer, 'chat', { model, prompt: 'Hello there', stream, more }, init);
   const asked = [pair.first.requests.length - counts[0]!, pair.second.requests.length - counts[1]!];
-  return { customer, told, asked };
+  return { customer, reply, asked };
 }
 
 /** One charge, of `cost`, for the attempt at `provider`; the others are the operator's or nobody's. */
 export async function checkCharge(pair: Pair, customer: Customer, provider: string, cost: bigint) {
-  const { ends, charges } = await pair.house.books(customer);
+  const { ends, charges } = await pair.testbed.records(customer);
   assert.deepEqual(
     [ends, charges.length, charges[0]!.provider, charges[0]!.cost],
     [['charged answered'], 1, provider, cost],
   );
-  assert.equal(before - (await pair.house.balance(customer)), cost);
+  assert.equal(before - (await pair.testbed.balance(customer)), cost);
   const rows = await pair.borne(customer);
   const clients = rows.filter(({ bearer: who }) => who === 'client');
   assert.deepEqual(

@@ -6,7 +6,7 @@ import OpenAI from 'openai';
 import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
 import { databaseUrl, ownSchema } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
-import { type Customer, dropSchema, faces, modelAt, speaks, told, until, yamlOf } from './house.ts';
+import { type Customer, dropSchema, faces, modelAt, readReply, speaks, until, yamlOf } from './testbed.ts';
 
 /** The embedded database belongs to one process. */
 const nodeCount = databaseUrl === undefined ? 1 : 2;
@@ -36,29 +36,29 @@ after(async () => {
 
 const originOf = (index: number) => gateways[index % gateways.length]!.origin;
 
-async function ask(origin: string, { key }: Customer, prompt: string, idempotencyKey: string) {
+async function send(origin: string, { key }: Customer, prompt: string, idempotencyKey: string) {
   const answer = await fetch(`${origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
     body: JSON.stringify({ model: 'sandbox', messages: [{ role: 'user', content: prompt }], stream: true }),
   });
-  return told(answer);
+  return readReply(answer);
 }
 
 test(`100 parallel twins on ${nodeCount} gateways: one upstream request, one charge, one answer`, async () => {
-  const { customer, books } = faces(gateways[0]!);
+  const { customer, records } = faces(gateways[0]!);
   const who = await customer();
   const key = randomUUID();
   const prompt = 'Hello [[sandbox: tokens=40 delay=100ms]]';
-  const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => ask(originOf(index), who, prompt, key)));
+  const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => send(originOf(index), who, prompt, key)));
   const statuses = new Set(answers.map(({ status }) => status));
   assert.deepEqual(statuses, new Set([200, 409]));
   const later = await Promise.all(
     Array.from({ length: 2 * nodeCount }, async (_, index) => {
-      let answer = await ask(originOf(index), who, prompt, key);
+      let answer = await send(originOf(index), who, prompt, key);
       await until('the answer is known everywhere', async () => {
         if (answer.status === 200) return true;
-        answer = await ask(originOf(index), who, prompt, key);
+        answer = await send(originOf(index), who, prompt, key);
         return false;
       });
       return answer;
@@ -67,11 +67,11 @@ test(`100 parallel twins on ${nodeCount} gateways: one upstream request, one cha
   const texts = new Set([...answers.filter(({ status }) => status === 200), ...later].map(({ text }) => text));
   assert.equal(texts.size, 1);
   assert.equal(sandbox.bill().requests, 1);
-  assert.deepEqual((await books(who)).ends, ['charged answered']);
+  assert.deepEqual((await records(who)).ends, ['charged answered']);
 });
 
 test('an official client whose time ran out tries again by itself, gets the whole answer and pays once', async () => {
-  const { customer, books, origin } = faces(gateways[0]!);
+  const { customer, records, origin } = faces(gateways[0]!);
   const who = await customer();
   const { requests } = sandbox.bill();
   const client = new OpenAI({ baseURL: `${origin}/v1`, apiKey: who.key, maxRetries: 5, timeout: 400 });
@@ -82,7 +82,7 @@ test('an official client whose time ran out tries again by itself, gets the whol
     { headers },
   );
   assert.equal(answer.usage!.completion_tokens, 25);
-  const { ends, charges } = await books(who);
+  const { ends, charges } = await records(who);
   assert.deepEqual([ends, charges[0]!.estimated, charges[0]!.classes.output], [['charged client_left'], false, 25]);
   assert.equal(sandbox.bill().requests - requests, 1);
 });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { statementCounts } from '../bench/statement-counter.ts';
 import { databaseUrl } from '../helpers/database.ts';
-import { startHouse } from './house.ts';
+import { startTestbed } from './testbed.ts';
 
 const seconds = 10;
 
@@ -20,7 +20,7 @@ const allowed: readonly (readonly [RegExp, number])[] = [
 ];
 
 test('the main gateway sends a handful of statements in ten idle seconds', async () => {
-  const house = await startHouse();
+  const testbed = await startTestbed();
   try {
     // What a start leaves to do, and the proof that notifications arrive.
     await pause(3_000);
@@ -39,6 +39,6 @@ test('the main gateway sends a handful of statements in ten idle seconds', async
     for (const [index, [known, most]] of allowed.entries())
       assert.ok(sums[index]! <= most, `${sums[index]} × ${known}, of ${most} at most`);
   } finally {
-    await house.stop();
+    await testbed.stop();
   }
 });

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startVendor, type Vendor } from '../helpers/vendor.ts';
-import { type Customer, type House, modelAt, speaks, startHouse, until } from './house.ts';
 import { talk } from './sockets.ts';
+import { type Customer, modelAt, speaks, startTestbed, type Testbed, until } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 let first: Vendor;
 const large = 'sandbox-large';
 /** Of the other model, in nano-USD a token. */
@@ -16,7 +16,7 @@ before(async () => {
   const spoken = speaks(first.origin);
   const other = { ...modelAt({ provider: 'sandbox', model: 'sandbox' }), context: 1_000_000, price: dear };
   const own = { ...modelAt('first'), context: 8192 };
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: () => ({
       first: { keys: 'first-key', speaks: spoken },
       chatting: { keys: 'chat-key', speaks: { chat: spoken.chat } },
@@ -34,7 +34,7 @@ before(async () => {
   });
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   await first.stop();
 });
 
@@ -48,21 +48,21 @@ const failures = [refusal(400, 'context_length_exceeded'), refusal(503, 'overloa
 
 /** The one call was served by the other model, and costs what that does. */
 async function checkServed(customer: Customer, had: bigint, of = 1): Promise<void> {
-  const { calls } = await house.books(customer, of);
+  const { calls } = await testbed.records(customer, of);
   const { model, cost, classes, absorbed, attempts } = calls.at(-1)!;
   assert.deepEqual([model, absorbed], [large, 0n]);
   assert.deepEqual(attempts.at(-1)!.bearer, 'client');
   assert.equal(cost, BigInt(classes.input!) * 3_000n + 20n * 6_000n);
-  assert.equal(had - (await house.balance(customer)), cost);
-  await house.audit();
+  assert.equal(had - (await testbed.balance(customer)), cost);
+  await testbed.audit();
 }
 
 for (const model of ['stands', 'it-stands', 'chats'])
   test(`a turn over WebSocket that "${model}" cannot serve is served by the other model, at its price`, async () => {
     for (const failure of failures) {
-      const customer = await house.customer();
-      const had = await house.balance(customer);
-      const client = await talk(house.origin, customer.key);
+      const customer = await testbed.customer();
+      const had = await testbed.balance(customer);
+      const client = await talk(testbed.origin, customer.key);
       first.play(failure);
       const messages = await client.turn({ model, input: prompt });
       await client.close();
@@ -72,44 +72,44 @@ for (const model of ['stands', 'it-stands', 'chats'])
   });
 
 test('a turn behind one that another model has served goes on with the whole conversation', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   first.play(failures[0]!);
   const served = (await client.turn({ model: 'stands', store: false, input: prompt })).at(-1).response;
   first.play(failures[1]!);
   const next = { model: 'stands', store: false, input: prompt, previous_response_id: served.id };
   assert.equal((await client.turn(next)).at(-1).type, 'response.completed');
   await client.close();
-  const { calls } = await house.books(customer, 2);
+  const { calls } = await testbed.records(customer, 2);
   assert.deepEqual(
     calls.map(({ model }) => model),
     [large, large],
   );
   assert.ok(calls[1]!.classes.input! > calls[0]!.classes.input!, 'the earlier turn is part of it');
-  await house.audit();
+  await testbed.audit();
 });
 
 test('a call by an alias is served by the model that its settings name by an alias', async () => {
   for (const failure of failures) {
-    const customer = await house.customer();
-    const had = await house.balance(customer);
+    const customer = await testbed.customer();
+    const had = await testbed.balance(customer);
     first.play(failure);
-    const told = await house.call(customer, 'chat', { model: 'it-stands', prompt });
-    assert.deepEqual([told.status, told.headers.get('x-gateway-model')], [200, large], told.text);
+    const reply = await testbed.call(customer, 'chat', { model: 'it-stands', prompt });
+    assert.deepEqual([reply.status, reply.headers.get('x-gateway-model')], [200, large], reply.text);
     await checkServed(customer, had);
   }
   // A key that may call the model by its own name alone does not reach the other one.
-  const bound = await house.customer({ models: ['stands'] });
+  const bound = await testbed.customer({ models: ['stands'] });
   first.play(failures[0]!);
-  assert.equal((await house.call(bound, 'chat', { model: 'it-stands', prompt })).status, 400);
+  assert.equal((await testbed.call(bound, 'chat', { model: 'it-stands', prompt })).status, 400);
 });
 
 test('lines of a batch are each served by the other model, at its price for batches', async () => {
-  const customer = await house.customer();
-  const had = await house.balance(customer);
+  const customer = await testbed.customer();
+  const had = await testbed.balance(customer);
   const post = async (path: string, body: FormData | object) => {
     const isForm = body instanceof FormData;
-    const answer = await fetch(house.origin + path, {
+    const answer = await fetch(testbed.origin + path, {
       method: 'POST',
       headers: { authorization: `Bearer ${customer.key}`, ...(isForm ? {} : json) },
       body: isForm ? body : JSON.stringify(body),
@@ -130,7 +130,7 @@ test('lines of a batch are each served by the other model, at its price for batc
   const order = { input_file_id: (await post('/v1/files', form)).id, endpoint, completion_window: '24h' };
   const { id } = await post('/v1/batches', order);
   const read = () =>
-    fetch(`${house.origin}/v1/batches/${id}`, { headers: { authorization: `Bearer ${customer.key}` } }).then(
+    fetch(`${testbed.origin}/v1/batches/${id}`, { headers: { authorization: `Bearer ${customer.key}` } }).then(
       (answer) => answer.json() as Promise<{ status: string; request_counts: object }>,
     );
   const batch = await until('the batch has ended', async () => {
@@ -138,7 +138,7 @@ test('lines of a batch are each served by the other model, at its price for batc
     return now.status === 'completed' ? now : undefined;
   });
   assert.deepEqual(batch.request_counts, { total: 3, completed: 3, failed: 0 });
-  const { calls } = await house.books(customer, 3);
+  const { calls } = await testbed.records(customer, 3);
   assert.deepEqual(
     calls.map(({ model }) => model),
     [large, large, large],
@@ -146,8 +146,8 @@ test('lines of a batch are each served by the other model, at its price for batc
   // The third names it itself: all three cost the same.
   assert.equal(new Set(calls.map(({ cost }) => cost)).size, 1, JSON.stringify(calls.map(({ cost }) => String(cost))));
   assert.equal(
-    had - (await house.balance(customer)),
+    had - (await testbed.balance(customer)),
     calls.reduce((sum, { cost }) => sum + cost, 0n),
   );
-  await house.audit();
+  await testbed.audit();
 });

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Script, startVendor, type Vendor } from '../helpers/vendor.ts';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
-import { attemptsByNumber, type CallRow, type House, modelAt, speaks, startHouse, usdInNano } from './house.ts';
+import { attemptsByNumber, type CallRow, modelAt, speaks, startTestbed, type Testbed, usdInNano } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 let first: Vendor;
 const large = 'sandbox-large';
 const only = (name: DialectName) => `only-${name}`;
@@ -16,7 +16,7 @@ before(async () => {
   const dear = { input: 3, cache_read: 3, output: 6 };
   const own = (...targets: object[] | string[]) => ({ ...modelAt(...targets), context: 8192 });
   const all = { context_length: large, unavailable: [large], content_filter: large };
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ sandbox }) => ({
       first: { keys: 'first-key', speaks: spoken },
       twin: { keys: 'twin-key', speaks: spoken },
@@ -49,7 +49,7 @@ before(async () => {
   });
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   await first.stop();
 });
 
@@ -67,22 +67,22 @@ interface Asked {
   readonly paid: bigint;
 }
 
-async function ask(
+async function send(
   model: string,
   dialect: DialectName,
   script: Script,
   { stream = false, more, ...options }: { stream?: boolean; more?: object; nanoUsd?: bigint; models?: string[] } = {},
 ): Promise<Asked> {
   first.play(script);
-  const customer = await house.customer(options);
-  const had = await house.balance(customer);
-  const told = await house.call(customer, dialect, { model, prompt, stream, ...(more && { more }) });
-  await house.books(customer);
-  const rows = await house.calls(customer);
+  const customer = await testbed.customer(options);
+  const had = await testbed.balance(customer);
+  const reply = await testbed.call(customer, dialect, { model, prompt, stream, ...(more && { more }) });
+  await testbed.records(customer);
+  const rows = await testbed.calls(customer);
   const attempts = attemptsByNumber(rows).map((one) => `${one.number} ${one.provider} ${one.result} ${one.bearer}`);
-  const { status, text, headers } = told;
+  const { status, text, headers } = reply;
   if (stream && status === 200) assert.match(text, dialects[dialect].terminal);
-  const paid = had - (await house.balance(customer));
+  const paid = had - (await testbed.balance(customer));
   return { status, text, model: headers.get('x-gateway-model'), row: rows[0]!, attempts, paid };
 }
 
@@ -149,12 +149,12 @@ const tooLong: Record<string, Script> = {
 for (const [what, script] of Object.entries(tooLong))
   test(`a prompt that is too long by ${what}: the next target is asked, and another model where the settings name one`, async () => {
     for (const stream of script.headers === sse ? [true] : [false, true]) {
-      const other = await ask('pair', 'chat', script, { stream });
+      const other = await send('pair', 'chat', script, { stream });
       assert.deepEqual([other.status, other.model], [200, null], other.text);
       assert.deepEqual(other.attempts, ['1 first refused null', '2 sandbox answered client']);
-      const alone = await ask('plain', 'chat', script, { stream });
+      const alone = await send('plain', 'chat', script, { stream });
       assert.ok(alone.status >= 400 && alone.status < 500 && alone.paid === 0n, alone.text);
-      const served = await ask('stands', 'chat', script, { stream });
+      const served = await send('stands', 'chat', script, { stream });
       assert.deepEqual([served.status, served.model], [200, large], served.text);
       assert.deepEqual(served.attempts, other.attempts);
       assert.deepEqual([served.row.model, served.paid], [large, served.row.cost]);
@@ -168,7 +168,7 @@ test('each client protocol, relayed and translated, whole and streamed, is serve
   for (const dialect of dialectNames)
     for (const stream of [false, true])
       for (const model of ['stands', ...dialectNames.map(only)]) {
-        const served = await ask(model, dialect, script, { stream });
+        const served = await send(model, dialect, script, { stream });
         assert.deepEqual([served.status, served.model, served.row.model], [200, large, large], `${dialect} ${model}`);
       }
 });
@@ -181,23 +181,23 @@ test('the opening of a stream is held back for a refusal of the prompt’s lengt
     { type: 'response.failed', response: failed, sequence_number: 1 },
   ];
   const body = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
-  const served = await ask('stands', 'responses', { headers: sse, body }, { stream: true });
+  const served = await send('stands', 'responses', { headers: sse, body }, { stream: true });
   assert.deepEqual([served.status, served.model, served.row.absorbed], [200, large, 0n], served.text);
 });
 
 test('targets and models that are known to be too small are passed over', async () => {
   const script = tooLong['Anthropic’s prompt']!;
-  const sized = await ask('sized', 'messages', script);
+  const sized = await send('sized', 'messages', script);
   assert.deepEqual([sized.status, sized.attempts], [400, ['1 first refused null']]);
-  const equal = await ask('equal', 'messages', script);
+  const equal = await send('equal', 'messages', script);
   assert.deepEqual([equal.status, equal.model], [400, null]);
-  const asked = await ask('stands', 'chat', script, { more: { max_tokens: 50 } });
+  const asked = await send('stands', 'chat', script, { more: { max_tokens: 50 } });
   assert.equal(asked.model, large);
 });
 
 test('another model serves when no target can: refused, broken off, or overloaded', async () => {
   for (const status of [503, 500]) {
-    const served = await ask('both', 'chat', refusal(status, message('no')));
+    const served = await send('both', 'chat', refusal(status, message('no')));
     assert.deepEqual([served.status, served.model, served.row.model], [200, large, large], served.text);
     const [result, bearer] = status === 500 ? ['unknown', 'operator'] : ['refused', 'null'];
     assert.deepEqual(served.attempts.at(-1), '3 sandbox answered client');
@@ -207,9 +207,9 @@ test('another model serves when no target can: refused, broken off, or overloade
     const input = BigInt(broken!.usage?.input ?? 0);
     assert.equal(broken!.absorbed, status === 500 ? input * 1_000n : 0n);
   }
-  const effects = await ask('both', 'chat', refusal(500, message('no')), { more: { store: true } });
+  const effects = await send('both', 'chat', refusal(500, message('no')), { more: { store: true } });
   assert.deepEqual([effects.status, effects.model], [502, null]);
-  const wrong = await ask('both', 'chat', refusal(400, message('temperature is too high')));
+  const wrong = await send('both', 'chat', refusal(400, message('temperature is too high')));
   assert.deepEqual([wrong.status, wrong.model], [400, null]);
 });
 
@@ -263,11 +263,11 @@ const kept: Record<string, { dialect: DialectName; script: Script; usage?: true 
 
 for (const [what, { dialect, script, usage }] of Object.entries(kept))
   test(`content that is refused by ${what} goes to another model where the settings say so alone`, async () => {
-    const served = await ask('stands', dialect, script);
+    const served = await send('stands', dialect, script);
     assert.deepEqual([served.status, served.model, served.row.model], [200, large, large], served.text);
     assert.deepEqual(served.paid, served.row.cost);
     assert.equal(served.row.absorbed, usage === true ? 7_000n : 0n);
-    const alone = await ask('both', dialect, script);
+    const alone = await send('both', dialect, script);
     assert.equal(alone.model, null);
     assert.equal(alone.status, script.status ?? 200);
     assert.equal(alone.attempts.length, 1);
@@ -280,51 +280,51 @@ test('a stream that content rules end before its first word goes to another mode
     '[DONE]',
   ].map((data) => `data: ${data}\n\n`);
   const script = { headers: sse, body: body.join('') };
-  const served = await ask('stands', 'chat', script, { stream: true });
+  const served = await send('stands', 'chat', script, { stream: true });
   assert.deepEqual([served.status, served.model], [200, large]);
-  const passed = await ask('both', 'chat', script, { stream: true });
+  const passed = await send('both', 'chat', script, { stream: true });
   assert.deepEqual([passed.model, /content_filter/.test(passed.text)], [null, true]);
-  const worded = script.body.replace('"content":""', '"content":"Well"');
-  assert.equal((await ask('stands', 'chat', { headers: sse, body: worded }, { stream: true })).model, null);
+  const rendered = script.body.replace('"content":""', '"content":"Well"');
+  assert.equal((await send('stands', 'chat', { headers: sse, body: rendered }, { stream: true })).model, null);
 });
 
 test('a key or a balance that does not reach to the other model never gets it', async () => {
   const script = tooLong['OpenAI’s code']!;
-  const forbidden = await ask('stands', 'chat', script, { models: ['stands'] });
+  const forbidden = await send('stands', 'chat', script, { models: ['stands'] });
   assert.deepEqual([forbidden.status, forbidden.model, forbidden.paid], [400, null, 0n]);
-  const allowed = await ask('stands', 'chat', script, { models: ['stands', large] });
+  const allowed = await send('stands', 'chat', script, { models: ['stands', large] });
   assert.equal(allowed.model, large);
   // Enough for the model's own hold and not for the dearer one.
   const more = { max_tokens: 1_000_000 };
-  const { held } = (await ask('stands', 'chat', script, { more })).row;
-  const own = (await ask('plain', 'chat', script, { more })).row.held;
+  const { held } = (await send('stands', 'chat', script, { more })).row;
+  const own = (await send('plain', 'chat', script, { more })).row.held;
   assert.ok(held > own * 2n, 'the dearest is held');
-  const poor = await ask('stands', 'chat', script, { nanoUsd: own + 1_000n, more });
+  const poor = await send('stands', 'chat', script, { nanoUsd: own + 1_000n, more });
   assert.deepEqual([poor.status, poor.model, poor.row.held], [400, null, own]);
   assert.ok(own < usdInNano);
 });
 
 test('embeddings go on with another model of their kind', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   first.play(tooLong['vLLM’s length']!, {
     headers: json,
     body: '{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5]}],"model":"m","usage":{"prompt_tokens":5,"total_tokens":5}}',
   });
-  const told = await fetch(`${house.origin}/v1/embeddings`, {
+  const reply = await fetch(`${testbed.origin}/v1/embeddings`, {
     method: 'POST',
     headers: { authorization: `Bearer ${customer.key}`, ...json },
     body: JSON.stringify({ model: 'vector', input: 'words' }),
   });
-  assert.deepEqual([told.status, told.headers.get('x-gateway-model')], [200, 'vector-large'], await told.text());
-  const { charges } = await house.books(customer);
+  assert.deepEqual([reply.status, reply.headers.get('x-gateway-model')], [200, 'vector-large'], await reply.text());
+  const { charges } = await testbed.records(customer);
   assert.deepEqual([charges[0]!.model, charges[0]!.cost], ['vector-large', 15_000n]);
 });
 
 test('the row and the timeline name the model that was asked for and the one that served', async () => {
-  await ask('stands', 'chat', tooLong['OpenAI’s code']!);
-  const rows = await house.rows<{ asked_model: string; model: string; story: unknown }>('calls');
+  await send('stands', 'chat', tooLong['OpenAI’s code']!);
+  const rows = await testbed.rows<{ asked_model: string; model: string; story: unknown }>('calls');
   const row = rows.findLast(({ model }) => model === large)!;
   assert.equal(row.asked_model, 'stands');
   assert.match(JSON.stringify(row.story), /route\.instead.*stands.*sandbox-large/);
-  await house.audit();
+  await testbed.audit();
 });

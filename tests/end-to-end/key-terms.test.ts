@@ -5,9 +5,9 @@ import { accountAdmin, type KeyTerms } from '../../plugins/common/domain/admin/a
 import { type RequestView, requestQueries } from '../../plugins/common/domain/admin/requests.ts';
 import { parseUsd } from '../../plugins/common/domain/money.ts';
 import { dialectNames, dialects } from './dialects.ts';
-import { type Customer, type House, modelAt, startHouse, type Told, until } from './house.ts';
+import { type Customer, modelAt, type Reply, startTestbed, type Testbed, until } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 
 const withMultiplier =
   'storage request-log files auth plans rate-limit providers models multiplier idempotency billing shop route protocol-convert'.split(
@@ -15,28 +15,28 @@ const withMultiplier =
   );
 
 before(async () => {
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ sandbox }) => ({ foreign: { keys: 'vendor-key-of-the-sandbox', speaks: { chat: `${sandbox}/v1` } } }),
     models: { foreign: modelAt('foreign') },
     more: { multiplier: { default: '1.5' }, plugins: withMultiplier },
   });
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
-const desk = () => house.gateway.gateway.find(accountAdmin)!;
+const admin = () => testbed.gateway.gateway.find(accountAdmin)!;
 
 async function customerWith(terms: Omit<KeyTerms, 'name'>): Promise<Customer & { readonly keyId: string }> {
-  const { accountId } = await house.customer();
-  const { key, id } = await desk().createKey(accountId, { name: 'test', ...terms });
+  const { accountId } = await testbed.customer();
+  const { key, id } = await admin().createKey(accountId, { name: 'test', ...terms });
   return { accountId, key, keyId: id };
 }
 
 const question = { model: 'sandbox', prompt: 'hello' };
 
-async function rowOf({ id }: Told): Promise<RequestView> {
+async function rowOf({ id }: Reply): Promise<RequestView> {
   let row: RequestView | undefined;
   await until('its row is there', async () => {
-    row = await house.gateway.gateway.find(requestQueries)!.find(id, undefined);
+    row = await testbed.gateway.gateway.find(requestQueries)!.find(id, undefined);
     return row !== undefined;
   });
   return row!;
@@ -45,51 +45,51 @@ async function rowOf({ id }: Told): Promise<RequestView> {
 test("another address is refused in each protocol's words, until the key may be used from there", async () => {
   const customer = await customerWith({ addresses: ['192.0.2.0/24', '2001:db8::/32'] });
   for (const name of dialectNames) {
-    const told = await house.call(customer, name, question);
-    assert.equal(told.status, 403, name);
-    const error = JSON.parse(told.text);
+    const reply = await testbed.call(customer, name, question);
+    assert.equal(reply.status, 403, name);
+    const error = JSON.parse(reply.text);
     assert.ok(dialects[name].errorType(error) !== undefined, name);
-    assert.match(told.text, /may not be used from this address/);
-    assert.doesNotMatch(told.text, /192\.0\.2|db8|127\.0/);
+    assert.match(reply.text, /may not be used from this address/);
+    assert.doesNotMatch(reply.text, /192\.0\.2|db8|127\.0/);
   }
   const { accountId, keyId } = customer;
-  await desk().updateKey(accountId, keyId, { name: 'test', addresses: ['127.0.0.0/8', '::1'] });
-  assert.equal((await house.call(customer, 'chat', question)).status, 200);
-  await desk().revokeKey(accountId, keyId);
-  assert.equal((await house.call(customer, 'chat', question)).status, 401);
+  await admin().updateKey(accountId, keyId, { name: 'test', addresses: ['127.0.0.0/8', '::1'] });
+  assert.equal((await testbed.call(customer, 'chat', question)).status, 200);
+  await admin().revokeKey(accountId, keyId);
+  assert.equal((await testbed.call(customer, 'chat', question)).status, 401);
 });
 
 test("a key's own rate is refused with 429 while the account's other keys go on", async () => {
   const customer = await customerWith({ limits: { rpm: 2 } });
-  const other = await desk().createKey(customer.accountId, { name: 'other' });
+  const other = await admin().createKey(customer.accountId, { name: 'other' });
   for (const name of ['chat', 'messages'] as const)
-    assert.equal((await house.call(customer, name, question)).status, 200);
-  const told = await house.call(customer, 'gemini', question);
-  assert.equal(told.status, 429);
-  assert.match(told.text, /this key allows 2 requests per minute/);
-  assert.equal((await house.call({ ...customer, key: other.key }, 'chat', question)).status, 200);
+    assert.equal((await testbed.call(customer, name, question)).status, 200);
+  const reply = await testbed.call(customer, 'gemini', question);
+  assert.equal(reply.status, 429);
+  assert.match(reply.text, /this key allows 2 requests per minute/);
+  assert.equal((await testbed.call({ ...customer, key: other.key }, 'chat', question)).status, 200);
 });
 
 test("a key's spend cap is a 402 in each protocol, and the account's other keys go on", async () => {
   const customer = await customerWith({ cap: { amount: parseUsd('0.000001'), every: 'week' } });
-  const other = await desk().createKey(customer.accountId, { name: 'other' });
+  const other = await admin().createKey(customer.accountId, { name: 'other' });
   for (const name of dialectNames) {
-    const told = await house.call(customer, name, question);
-    assert.equal(told.status, 402, name);
-    assert.match(told.text, /this key's spend cap, 0\.000001 USD a week/);
+    const reply = await testbed.call(customer, name, question);
+    assert.equal(reply.status, 402, name);
+    assert.match(reply.text, /this key's spend cap, 0\.000001 USD a week/);
   }
-  assert.equal((await house.call({ ...customer, key: other.key }, 'chat', question)).status, 200);
+  assert.equal((await testbed.call({ ...customer, key: other.key }, 'chat', question)).status, 200);
   const terms: KeyTerms = { name: 'test', cap: { amount: parseUsd('1'), every: 'week' } };
-  await desk().updateKey(customer.accountId, customer.keyId, terms);
-  assert.equal((await house.call(customer, 'messages', { ...question, stream: true })).status, 200);
-  await house.audit();
+  await admin().updateKey(customer.accountId, customer.keyId, terms);
+  assert.equal((await testbed.call(customer, 'messages', { ...question, stream: true })).status, 200);
+  await testbed.audit();
 });
 
 test('a translated call tells its story: limits, plan, price, way, attempts and charge, providers to operators alone', async () => {
   const customer = await customerWith({ limits: { rpm: 60 } });
-  const told = await house.call(customer, 'messages', { ...question, model: 'foreign', more: { top_k: 5 } });
-  assert.equal(told.status, 200);
-  const row = await rowOf(told);
+  const reply = await testbed.call(customer, 'messages', { ...question, model: 'foreign', more: { top_k: 5 } });
+  assert.equal(reply.status, 200);
+  const row = await rowOf(reply);
   assert.deepEqual(row.dropped, ['top_k']);
   const lines = row.story.map(({ by, text }) => `${by}: ${text}`);
   const expected = [
@@ -113,10 +113,10 @@ test('a translated call tells its story: limits, plan, price, way, attempts and 
 
 test('a failed call tells which attempts were made and that nothing was charged', async () => {
   const customer = await customerWith({});
-  house.replay.play({ status: 429, headers: { 'retry-after': '1' }, body: '{"error":{"message":"slow down"}}' });
-  const told = await house.call(customer, 'chat', { ...question, model: 'replay' });
-  assert.equal(told.status, 429);
-  const lines = (await rowOf(told)).story.map(({ by, text }) => `${by}: ${text}`);
+  testbed.replay.play({ status: 429, headers: { 'retry-after': '1' }, body: '{"error":{"message":"slow down"}}' });
+  const reply = await testbed.call(customer, 'chat', { ...question, model: 'replay' });
+  assert.equal(reply.status, 429);
+  const lines = (await rowOf(reply)).story.map(({ by, text }) => `${by}: ${text}`);
   assert.ok(
     lines.some((line) => /^route: attempt 1 was refused with 429/.test(line)),
     lines.join('\n'),

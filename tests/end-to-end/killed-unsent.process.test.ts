@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { modelAt, until } from './house.ts';
 import { establish } from './process.ts';
+import { modelAt, until } from './testbed.ts';
 
 test('killed while it connects, a gateway charges the call nothing; killed when it has sent, the prompt', async (context) => {
   const sockets: Socket[] = [];
@@ -23,7 +23,7 @@ test('killed while it connects, a gateway charges the call nothing; killed when 
     vendor.close();
   });
   const { port } = vendor.address() as AddressInfo;
-  const house = await establish(
+  const testbed = await establish(
     {
       providers: {
         locked: { keys: 'key', speaks: { chat: `https://127.0.0.1:${port}/v1` } },
@@ -33,26 +33,26 @@ test('killed while it connects, a gateway charges the call nothing; killed when 
     },
     2,
   );
-  context.after(() => house.close());
-  const serving = await house.start();
+  context.after(() => testbed.close());
+  const serving = await testbed.start();
   for (const [index, model] of ['locked', 'silent'].entries()) {
-    const { key } = house.customers[index]!;
+    const { key } = testbed.customers[index]!;
     const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] });
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-    fetch(`${house.origin}/v1/chat/completions`, { method: 'POST', headers, body }).catch(() => {});
+    fetch(`${testbed.origin}/v1/chat/completions`, { method: 'POST', headers, body }).catch(() => {});
     await until('the vendor has heard something', () => sockets.length === index + 1 && bytes > 0);
     bytes = 0;
   }
   serving.kill('SIGKILL');
   await once(serving, 'exit');
-  const again = await house.start();
+  const again = await testbed.start();
   again.kill('SIGTERM');
   await once(again, 'exit');
-  await house.atTheDesk(async (desk) => {
-    const [locked, silent] = await Promise.all(house.customers.map((customer) => desk.books(customer)));
+  await testbed.runAsCommand(async (gateway) => {
+    const [locked, silent] = await Promise.all(testbed.customers.map((customer) => gateway.records(customer)));
     assert.deepEqual([locked!.charges.length, silent!.charges.length], [0, 1]);
-    assert.equal(await desk.balance(house.customers[0]!), 100_000_000_000n);
-    assert.ok((await desk.balance(house.customers[1]!)) < 100_000_000_000n);
-    await desk.audit();
+    assert.equal(await gateway.balance(testbed.customers[0]!), 100_000_000_000n);
+    assert.ok((await gateway.balance(testbed.customers[1]!)) < 100_000_000_000n);
+    await gateway.audit();
   });
 });

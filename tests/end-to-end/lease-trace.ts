@@ -1,13 +1,13 @@
 /** Records every change of a lease beside the ledger's rows: processes may never have leased more than an account has. */
 import { sql } from 'drizzle-orm';
 import type { Fleet } from './fleet.ts';
-import type { Customer } from './house.ts';
+import type { Customer } from './testbed.ts';
 
 export interface LeaseTrace {
   /** After how many changes processes could spend more than the account had. */
   uncovered(): Promise<number>;
   /** What was done around the first of them, oldest first, and where the journals stand. */
-  tell(customers: readonly Customer[]): Promise<string>;
+  report(customers: readonly Customer[]): Promise<string>;
 }
 
 /** Entries shown before it and behind it. */
@@ -58,7 +58,7 @@ export async function traceLeases({ rows, table }: Fleet): Promise<LeaseTrace> {
       );
       return row!.count;
     },
-    tell: async (customers) => {
+    report: async (customers) => {
       const lines: string[] = [];
       for (const customer of customers) {
         const entries = await entriesOf(customer);

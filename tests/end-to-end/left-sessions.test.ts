@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { type House, startHouse, until } from './house.ts';
 import { type Talk, talk } from './sockets.ts';
+import { startTestbed, type Testbed, until } from './testbed.ts';
 
 const livePath = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent';
 
@@ -51,11 +51,11 @@ class Vendor {
 }
 
 const vendor = new Vendor();
-let house: House;
+let testbed: Testbed;
 before(async () => {
   const address = await vendor.start();
   const speaks = { 'openai-realtime': `http://${address}/v1`, 'gemini-live': `http://${address}` };
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: () => ({ slow: { keys: 'k', speaks } }),
     models: {
       slow: {
@@ -66,7 +66,7 @@ before(async () => {
   });
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   vendor.stop();
 });
 
@@ -77,8 +77,8 @@ async function leave(client: Talk): Promise<void> {
 }
 
 test('realtime: it is cancelled, and pays the usage that the vendor reports', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key, '/v1/realtime?model=slow');
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key, '/v1/realtime?model=slow');
   client.send({ type: 'response.create' });
   await vendor.has('response.create');
   await leave(client);
@@ -86,18 +86,18 @@ test('realtime: it is cancelled, and pays the usage that the vendor reports', as
   vendor.send({ type: 'response.created', response: { id: 'resp_1' } });
   const usage = { input_tokens: 70, output_tokens: 3 };
   vendor.send({ type: 'response.done', response: { id: 'resp_1', status: 'cancelled', usage } });
-  const { charges } = await house.books(customer, 2);
+  const { charges } = await testbed.records(customer, 2);
   assert.deepEqual(
     charges.map(({ estimated, classes }) => [estimated, classes.input, classes.output]),
     [[false, 70, 3]],
   );
   await until('the vendor is left', () => vendor.isClosed);
-  await house.audit();
+  await testbed.audit();
 });
 
 test('realtime: one that the vendor refuses is not waited for, and costs nothing', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key, '/v1/realtime?model=slow');
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key, '/v1/realtime?model=slow');
   client.send({ type: 'response.create' });
   await vendor.has('response.create');
   vendor.send({ type: 'error', error: { type: 'invalid_request_error', message: 'No.' } });
@@ -105,7 +105,7 @@ test('realtime: one that the vendor refuses is not waited for, and costs nothing
   await leave(client);
   await until('the vendor is left', () => vendor.isClosed);
   assert.ok(!vendor.got.some((message) => message.includes('response.cancel')));
-  const { charges } = await house.books(customer, 2);
+  const { charges } = await testbed.records(customer, 2);
   assert.ok(charges.every(({ cost }) => cost === 0n));
 });
 
@@ -114,8 +114,8 @@ for (const [name, asked] of [
   ['a result of a tool', { tool_response: { function_responses: [{ id: '1', name: 'f', response: {} }] } }],
 ] as const)
   test(`live: ${name} is waited for, and pays the usage that the vendor reports`, async () => {
-    const customer = await house.customer();
-    const client = await talk(house.origin, customer.key, `${livePath}?key=${customer.key}`);
+    const customer = await testbed.customer();
+    const client = await talk(testbed.origin, customer.key, `${livePath}?key=${customer.key}`);
     client.send({ setup: { model: 'models/slow' } });
     await until('it is set up', () => client.messages.length > 0);
     client.send(asked);
@@ -124,7 +124,7 @@ for (const [name, asked] of [
     vendor.send({ serverContent: { modelTurn: { parts: [{ text: 'Hi' }] } } });
     const usageMetadata = { promptTokenCount: 40, responseTokenCount: 2, totalTokenCount: 42 };
     vendor.send({ serverContent: { turnComplete: true }, usageMetadata });
-    const { charges } = await house.books(customer, 2);
+    const { charges } = await testbed.records(customer, 2);
     assert.deepEqual(
       charges.map(({ estimated, classes }) => [estimated, classes.input, classes.output]),
       [[false, 40, 2]],
@@ -133,14 +133,14 @@ for (const [name, asked] of [
   });
 
 test('live: content that asks for no turn is not waited for', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key, `${livePath}?key=${customer.key}`);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key, `${livePath}?key=${customer.key}`);
   client.send({ setup: { model: 'models/slow' } });
   await until('it is set up', () => client.messages.length > 0);
   client.send({ clientContent: { turns: [], turnComplete: false } });
   await vendor.has('clientContent');
   await leave(client);
   assert.ok(vendor.isClosed);
-  const { charges } = await house.books(customer, 2);
+  const { charges } = await testbed.records(customer, 2);
   assert.ok(charges.every(({ cost }) => cost === 0n));
 });

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
-import { type Customer, type House, startHouse, type Told, until } from './house.ts';
+import { type Customer, type Reply, startTestbed, type Testbed, until } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 /** The same plans, but counting tokens is limited and answers in messages are not. */
-let other: House;
+let other: Testbed;
 const offers = {
   requests: { price: 0, limits: { rpm: 2 } },
   days: { price: 0, limits: { rpd: 2 } },
@@ -14,14 +14,14 @@ const offers = {
   single: { price: 0, limits: { concurrency: 1 } },
 };
 before(async () => {
-  house = await startHouse({ offers });
-  other = await startHouse({
+  testbed = await startTestbed({ offers });
+  other = await startTestbed({
     offers,
     more: { 'rate-limit': { endpoints: ['chat', 'POST /v1/messages/count_tokens'] } },
   });
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   await other.stop();
 });
 
@@ -34,7 +34,7 @@ const types: Record<DialectName, string> = {
 };
 
 /** The names under which a dialect tells where its caller stands; generate-content has none. */
-function standing(dialect: DialectName, { headers }: Told, resource: 'requests' | 'tokens') {
+function standing(dialect: DialectName, { headers }: Reply, resource: 'requests' | 'tokens') {
   const name = (what: string) =>
     dialect === 'messages' ? `anthropic-ratelimit-${resource}-${what}` : `x-ratelimit-${what}-${resource}`;
   const [limit, remaining] = [headers.get(name('limit')), headers.get(name('remaining'))];
@@ -51,7 +51,7 @@ function standing(dialect: DialectName, { headers }: Told, resource: 'requests' 
 }
 
 /** A refusal in the dialect's words, whose three ways to say how long to wait agree. */
-function assertLimited(dialect: DialectName, answer: Told, type = types[dialect]): number {
+function assertLimited(dialect: DialectName, answer: Reply, type = types[dialect]): number {
   assert.equal(answer.status, 429, answer.text);
   const body = JSON.parse(answer.text);
   assert.equal(dialects[dialect].errorType(body), type);
@@ -70,48 +70,48 @@ function assertLimited(dialect: DialectName, answer: Told, type = types[dialect]
 for (const dialect of dialectNames) {
   test(`requests a minute: the third of two is refused, with headers that count down (${dialect})`, async () => {
     for (const stream of [false, true]) {
-      const customer = await house.customer({ plan: 'requests' });
+      const customer = await testbed.customer({ plan: 'requests' });
       for (const left of [1, 0]) {
-        const answer = await house.call(customer, dialect, { ...hello, stream });
+        const answer = await testbed.call(customer, dialect, { ...hello, stream });
         assert.equal(answer.status, 200);
         const stands = standing(dialect, answer, 'requests');
         if (stands !== undefined) assert.deepEqual(stands, { limit: 2, remaining: left });
       }
-      const refused = await house.call(customer, dialect, { ...hello, stream });
+      const refused = await testbed.call(customer, dialect, { ...hello, stream });
       const wait = assertLimited(dialect, refused);
       assert.ok(wait > 20 && wait <= 30, `${wait} s`);
       const stands = standing(dialect, refused, 'requests');
       if (stands !== undefined) assert.equal(stands.remaining, 0);
-      assert.equal((await house.books(customer, 2)).ends.length, 2, 'a refused call holds nothing');
+      assert.equal((await testbed.records(customer, 2)).ends.length, 2, 'a refused call holds nothing');
     }
   });
 
   test(`requests a day are one more limit (${dialect})`, async () => {
-    const customer = await house.customer({ plan: 'days' });
-    for (let call = 0; call < 2; call++) await house.call(customer, dialect, hello);
-    assert.ok(assertLimited(dialect, await house.call(customer, dialect, hello)) > 3_600);
+    const customer = await testbed.customer({ plan: 'days' });
+    for (let call = 0; call < 2; call++) await testbed.call(customer, dialect, hello);
+    assert.ok(assertLimited(dialect, await testbed.call(customer, dialect, hello)) > 3_600);
   });
 
   test(`tokens a minute: a running answer reserves, a finished one counts what it used (${dialect})`, async () => {
-    const customer = await house.customer({ plan: 'tokens' });
-    const open = house.sandbox.bill().open;
-    const running = house.call(customer, dialect, { ...hello, prompt: '[[sandbox: delay=400ms tokens=20]]' });
-    await until('the first call runs', () => house.sandbox.bill().open > open);
+    const customer = await testbed.customer({ plan: 'tokens' });
+    const open = testbed.sandbox.bill().open;
+    const running = testbed.call(customer, dialect, { ...hello, prompt: '[[sandbox: delay=400ms tokens=20]]' });
+    await until('the first call runs', () => testbed.sandbox.bill().open > open);
     const type = dialect === 'chat' || dialect === 'responses' ? 'tokens' : types[dialect];
-    assertLimited(dialect, await house.call(customer, dialect, hello), type);
+    assertLimited(dialect, await testbed.call(customer, dialect, hello), type);
     const first = await running;
     assert.equal(first.status, 200);
     const stands = standing(dialect, first, 'tokens');
     if (stands !== undefined) assert.ok(stands.limit === 6_000 && stands.remaining < 2_000);
-    await house.books(customer, 1);
-    const heavy = await house.call(customer, dialect, { ...hello, prompt: '[[sandbox: tokens=3900]]', stream: true });
+    await testbed.records(customer, 1);
+    const heavy = await testbed.call(customer, dialect, { ...hello, prompt: '[[sandbox: tokens=3900]]', stream: true });
     assert.equal(heavy.status, 200, heavy.text);
-    await house.books(customer, 2);
-    assertLimited(dialect, await house.call(customer, dialect, hello), type);
+    await testbed.records(customer, 2);
+    assertLimited(dialect, await testbed.call(customer, dialect, hello), type);
   });
 
   test(`one call at a time: the second is refused until the first has ended or left (${dialect})`, async () => {
-    const customer = await house.customer({ plan: 'single' });
+    const customer = await testbed.customer({ plan: 'single' });
     const ends = [
       { stream: false, leaves: false, prompt: '[[sandbox: delay=200ms]]' },
       { stream: true, leaves: false, prompt: '[[sandbox: chunks=10 chunk_delay=20ms]]' },
@@ -119,30 +119,30 @@ for (const dialect of dialectNames) {
       { stream: true, leaves: true, prompt: '[[sandbox: tokens=2000 chunk_delay=20ms]]' },
     ];
     for (const { stream, leaves, prompt } of ends) {
-      const open = house.sandbox.bill().open;
+      const open = testbed.sandbox.bill().open;
       const leaving = new AbortController();
       const { signal } = leaving;
-      const running = house.call(customer, dialect, { ...hello, prompt, stream }, { signal }).catch(() => undefined);
-      await until('the first call runs', () => house.sandbox.bill().open > open);
-      assert.equal(assertLimited(dialect, await house.call(customer, dialect, hello)), 1);
+      const running = testbed.call(customer, dialect, { ...hello, prompt, stream }, { signal }).catch(() => undefined);
+      await until('the first call runs', () => testbed.sandbox.bill().open > open);
+      assert.equal(assertLimited(dialect, await testbed.call(customer, dialect, hello)), 1);
       if (leaves) leaving.abort();
       await running;
-      await until('the slot is free', async () => (await house.call(customer, dialect, hello)).status === 200, 1_000);
-      await until('its slot is free too', () => house.gateway.gateway.inFlight === 0);
+      await until('the slot is free', async () => (await testbed.call(customer, dialect, hello)).status === 200, 1_000);
+      await until('its slot is free too', () => testbed.gateway.gateway.inFlight === 0);
     }
   });
 }
 
 test('all keys and protocols of an account share its limits', async () => {
-  const customer = await house.customer({ plan: 'requests' });
-  assert.equal((await house.call(customer, 'chat', hello)).status, 200);
-  assert.equal((await house.call(customer, 'messages', hello)).status, 200);
-  assertLimited('gemini', await house.call(customer, 'gemini', hello));
+  const customer = await testbed.customer({ plan: 'requests' });
+  assert.equal((await testbed.call(customer, 'chat', hello)).status, 200);
+  assert.equal((await testbed.call(customer, 'messages', hello)).status, 200);
+  assertLimited('gemini', await testbed.call(customer, 'gemini', hello));
 });
 
 test('the model list is neither limited nor asks for a key', async () => {
-  const customer = await house.customer({ plan: 'requests' });
-  for (let call = 0; call < 3; call++) await house.call(customer, 'chat', hello);
+  const customer = await testbed.customer({ plan: 'requests' });
+  for (let call = 0; call < 3; call++) await testbed.call(customer, 'chat', hello);
   const credentials: Record<string, string>[] = [
     {},
     { authorization: `Bearer ${customer.key}` },
@@ -153,7 +153,7 @@ test('the model list is neither limited nor asks for a key', async () => {
   for (const headers of credentials) {
     for (const path of ['/v1/models', '/v1beta/models', '/v1/models/sandbox', '/v1beta/models/sandbox']) {
       for (let call = 0; call < 5; call++) {
-        const answer = await fetch(house.origin + path, { headers });
+        const answer = await fetch(testbed.origin + path, { headers });
         assert.equal(answer.status, 200, path);
         assert.match(await answer.text(), /sandbox/);
         assert.equal(answer.headers.get('x-ratelimit-limit-requests'), null);
@@ -162,16 +162,16 @@ test('the model list is neither limited nor asks for a key', async () => {
   }
 });
 
-async function count(where: House, customer: Customer): Promise<number> {
+async function count(where: Testbed, customer: Customer): Promise<number> {
   const body = JSON.stringify({ model: 'sandbox', messages: [{ role: 'user', content: 'Hello' }] });
   const headers = { ...dialects.messages.key(customer.key), 'content-type': 'application/json' };
   return (await fetch(`${where.origin}/v1/messages/count_tokens`, { method: 'POST', headers, body })).status;
 }
 
 test('counting tokens is limited only where the list of endpoints says so', async () => {
-  const customer = await house.customer({ plan: 'requests' });
-  for (let call = 0; call < 5; call++) assert.equal(await count(house, customer), 200);
-  assert.equal((await house.call(customer, 'messages', hello)).status, 200);
+  const customer = await testbed.customer({ plan: 'requests' });
+  for (let call = 0; call < 5; call++) assert.equal(await count(testbed, customer), 200);
+  assert.equal((await testbed.call(customer, 'messages', hello)).status, 200);
   const elsewhere = await other.customer({ plan: 'requests' });
   assert.deepEqual([await count(other, elsewhere), await count(other, elsewhere)], [200, 200]);
   assert.equal(await count(other, elsewhere), 429);
@@ -180,6 +180,6 @@ test('counting tokens is limited only where the list of endpoints says so', asyn
 });
 
 test('the books are in order after all that', async () => {
-  await house.audit();
+  await testbed.audit();
   await other.audit();
 });

@@ -5,17 +5,17 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { accountAdmin } from '../../plugins/common/domain/admin/accounts.ts';
 import { cost } from '../../plugins/common/domain/money.ts';
-import { type House, startHouse, until } from './house.ts';
 import { type Message, refusal, talk } from './sockets.ts';
+import { startTestbed, type Testbed, until } from './testbed.ts';
 
 const price = { input: 0.5, input_audio: 3, input_image: 3, output: 2, output_audio: 12 };
 const inNano = Object.fromEntries(Object.entries(price).map(([name, usd]) => [name, BigInt(usd * 1e9)]));
 const path = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent';
 const entry = (...targets: string[]) => ({ owned_by: 'test', kind: 'realtime', targets, context: '32k', price });
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ sandbox }) => ({
       live: {
         keys: 'vendor-key-of-the-sandbox',
@@ -25,7 +25,7 @@ before(async () => {
     models: { live: entry('live/live-2026'), voice: entry('live') },
   });
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 interface Live {
   readonly socket: WebSocket;
@@ -36,7 +36,7 @@ interface Live {
 }
 
 async function open(address: string, headers: Record<string, string> = {}): Promise<Live> {
-  const socket = new WebSocket(house.origin.replace('http', 'ws') + address, { headers });
+  const socket = new WebSocket(testbed.origin.replace('http', 'ws') + address, { headers });
   const messages: Message[] = [];
   const binary: boolean[] = [];
   const closed = new Promise<[number, string]>((resolve) => {
@@ -59,7 +59,7 @@ const turn = (text: string) => ({
 const ends = ({ messages }: Live) => messages.filter(({ serverContent }) => serverContent?.turnComplete === true);
 
 test('the model is named in the setup; each turn is a charge by its modalities', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const client = await open(path, { 'x-goog-api-key': customer.key });
   client.send(setup('models/live', { generationConfig: { responseModalities: ['AUDIO'] } }));
   await until('it is set up', () => client.messages.length > 0);
@@ -73,7 +73,7 @@ test('the model is named in the setup; each turn is a charge by its modalities',
   await until('the second has', () => ends(client).length === 2);
   assert.ok(client.binary.every((one) => one));
   client.socket.close();
-  const { calls, charges } = await house.books(customer, 3);
+  const { calls, charges } = await testbed.records(customer, 3);
   assert.deepEqual(
     calls.map(({ model }) => model),
     ['live', 'live', 'live'],
@@ -93,17 +93,17 @@ test('the model is named in the setup; each turn is a charge by its modalities',
     ]),
   );
   assert.deepEqual(
-    house.sandbox
+    testbed.sandbox
       .bill()
       .recent.slice(-2)
       .map(({ model, usage }) => [model, usage]),
     charges.map(({ classes }) => ['live-2026', classes]),
   );
-  await house.audit();
+  await testbed.audit();
 });
 
 test('a key in the query; refusals after the upgrade are closes with a reason', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const good = await open(`${path}?key=${customer.key}`);
   good.send(setup());
   await until('it is set up', () => good.messages.length > 0);
@@ -120,16 +120,16 @@ test('a key in the query; refusals after the upgrade are closes with a reason', 
     assert.equal(closedWith, code);
     assert.match(said, reason);
   }
-  const poor = await house.customer({ nanoUsd: 0n });
+  const poor = await testbed.customer({ nanoUsd: 0n });
   const empty = await open(path, { 'x-goog-api-key': poor.key });
   empty.send(setup());
   assert.equal((await empty.closed)[0], 1008);
-  const none = await refusal(house.origin, path, {});
+  const none = await refusal(testbed.origin, path, {});
   assert.deepEqual([none.status, none.json.error.status], [401, 'UNAUTHENTICATED']);
 });
 
 test('a turn that is left is charged by what was seen, and a vendor that dies closes with 1011', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const left = await open(path, { 'x-goog-api-key': customer.key });
   left.send(setup());
   left.send(turn('Hello [[sandbox: tokens=60 chunk_delay=10ms]]'));
@@ -139,13 +139,13 @@ test('a turn that is left is charged by what was seen, and a vendor that dies cl
   dying.send(setup());
   dying.send(turn('Hello [[sandbox: tokens=60 cut_after=5]]'));
   assert.equal((await dying.closed)[0], 1011);
-  const { charges } = await house.books(customer, 4);
+  const { charges } = await testbed.records(customer, 4);
   assert.equal(charges.length, 2);
-  await house.audit();
+  await testbed.audit();
 });
 
 async function secretOf(key: string, body: object, address = '/v1/realtime/client_secrets') {
-  const answer = await fetch(house.origin + address, {
+  const answer = await fetch(testbed.origin + address, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -154,25 +154,25 @@ async function secretOf(key: string, body: object, address = '/v1/realtime/clien
 }
 
 test('a client secret opens sessions of its model with its settings, for the account of its key', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const session = { type: 'realtime', model: 'voice', instructions: 'Be brief.' };
   const made = await secretOf(customer.key, { expires_after: { anchor: 'created_at', seconds: 60 }, session });
   assert.equal(made.status, 200);
   assert.match(made.json.value, /^ek_[0-9a-f]{64}$/);
   assert.deepEqual([made.json.session.model, made.json.session.type], ['voice', 'realtime']);
   assert.ok(Math.abs(made.json.expires_at - Date.now() / 1_000 - 60) < 30);
-  const client = await talk(house.origin, made.json.value, '/v1/realtime');
+  const client = await talk(testbed.origin, made.json.value, '/v1/realtime');
   await until('the settings hold', () => client.messages.some(({ type }) => type === 'session.updated'));
   assert.equal(client.messages.find(({ type }) => type === 'session.updated').session.instructions, 'Be brief.');
   client.send({ type: 'response.create', response: { output_modalities: ['text'] } });
   await until('it answers', () => client.messages.some(({ type }) => type === 'response.done'));
   await client.close();
-  assert.equal((await house.books(customer, 2)).charges.length, 1);
+  assert.equal((await testbed.records(customer, 2)).charges.length, 1);
   const other = { authorization: `Bearer ${made.json.value}` };
-  assert.equal((await refusal(house.origin, '/v1/realtime?model=live', other)).status, 403);
+  assert.equal((await refusal(testbed.origin, '/v1/realtime?model=live', other)).status, 403);
   // It is no key of the gateway.
   assert.equal(
-    (await fetch(`${house.origin}/v1/chat/completions`, { method: 'POST', headers: other, body: '{}' })).status,
+    (await fetch(`${testbed.origin}/v1/chat/completions`, { method: 'POST', headers: other, body: '{}' })).status,
     401,
   );
   const older = await secretOf(customer.key, { model: 'voice' }, '/v1/realtime/sessions');
@@ -180,7 +180,7 @@ test('a client secret opens sessions of its model with its settings, for the acc
 });
 
 test('client secrets: what is refused by name, their expiry, and the revocation of their key', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const refused: [object, number, string | null][] = [
     [{}, 400, 'session.model'],
     [{ session: [] }, 400, 'session'],
@@ -196,24 +196,24 @@ test('client secrets: what is refused by name, their expiry, and the revocation 
   assert.equal((await secretOf('nothing', { session: { model: 'voice' } })).status, 401);
   const made = await secretOf(customer.key, { session: { model: 'voice' } });
   const headers = { authorization: `Bearer ${made.json.value}` };
-  const client = await talk(house.origin, made.json.value, '/v1/realtime?model=voice');
-  const admin = house.gateway.gateway.find(accountAdmin)!;
-  const [key] = await house
+  const client = await talk(testbed.origin, made.json.value, '/v1/realtime?model=voice');
+  const admin = testbed.gateway.gateway.find(accountAdmin)!;
+  const [key] = await testbed
     .rows<{ id: string; account_id: string }>('keys')
     .then((rows) => rows.filter((row) => row.account_id === customer.accountId));
   await admin.revokeKey(customer.accountId, key!.id);
-  const refused401 = async () => (await refusal(house.origin, '/v1/realtime', headers)).status === 401;
+  const refused401 = async () => (await refusal(testbed.origin, '/v1/realtime', headers)).status === 401;
   await until('its secret is refused', refused401);
   // The session that is open ends before its next response.
   client.send({ type: 'response.create' });
   assert.equal(await client.closed, 1008);
-  assert.equal((await refusal(house.origin, '/v1/realtime', { authorization: 'Bearer ek_0' })).status, 401);
+  assert.equal((await refusal(testbed.origin, '/v1/realtime', { authorization: 'Bearer ek_0' })).status, 401);
 });
 
 const constrainedPath = path.replace('v1beta', 'v1alpha').concat('Constrained');
 
 async function tokenOf(key: string, body: object, version = 'v1alpha') {
-  const answer = await fetch(`${house.origin}/${version}/auth_tokens`, {
+  const answer = await fetch(`${testbed.origin}/${version}/auth_tokens`, {
     method: 'POST',
     headers: { 'x-goog-api-key': key, 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -224,7 +224,7 @@ async function tokenOf(key: string, body: object, version = 'v1alpha') {
 const inMs = (milliseconds: number) => new Date(Date.now() + milliseconds).toISOString();
 
 test('a token opens as many sessions as it may, continues them, and is paid by the account of its key', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const { json } = await tokenOf(customer.key, { uses: 2, bidi_generate_content_setup: { model: 'models/live' } });
   assert.deepEqual(Object.keys(json).sort(), ['expireTime', 'name', 'newSessionExpireTime', 'uses']);
   const client = await open(`${constrainedPath}?access_token=${json.name}`);
@@ -241,19 +241,19 @@ test('a token opens as many sessions as it may, continues them, and is paid by t
   resumed.send(setup('models/live', { sessionResumption: { handle: 'h' } }));
   await until('it is set up again', () => resumed.messages.length > 0);
   for (const { socket } of [client, second, resumed]) socket.close();
-  assert.equal((await house.books(customer, 4)).charges.length, 1);
+  assert.equal((await testbed.records(customer, 4)).charges.length, 1);
   // It is no key of the gateway, and continues nothing that it has not begun.
   const headers = { 'x-goog-api-key': json.name };
-  assert.equal((await fetch(`${house.origin}/v1beta/files`, { headers })).status, 401);
+  assert.equal((await fetch(`${testbed.origin}/v1beta/files`, { headers })).status, 401);
   const unused = (await tokenOf(customer.key, { uses: 0 }, 'v1beta')).json.name;
   const early = await open(`${path}?access_token=${unused}`);
   early.send(setup('models/live', { sessionResumption: { handle: 'h' } }));
   assert.equal((await early.closed)[0], 1008);
-  await house.audit();
+  await testbed.audit();
 });
 
 test('a token expires: first for new sessions, then for messages', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const times = { uses: 0, newSessionExpireTime: inMs(2_000), expireTime: inMs(4_000) };
   const { name } = (await tokenOf(customer.key, times)).json;
   const client = await open(`${constrainedPath}?access_token=${name}`);
@@ -266,11 +266,11 @@ test('a token expires: first for new sessions, then for messages', async () => {
   await pause(2_000);
   client.send(turn('too late'));
   assert.deepEqual(await client.closed, [1008, 'The token has expired.']);
-  assert.equal((await refusal(house.origin, `${constrainedPath}?access_token=${name}`, {})).status, 401);
+  assert.equal((await refusal(testbed.origin, `${constrainedPath}?access_token=${name}`, {})).status, 401);
 });
 
 test('tokens: what is refused by name, and the revocation of their key', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const refused: [object, number, RegExp][] = [
     [{ uses: -1 }, 400, /"uses"/],
     [{ uses: 1.5 }, 400, /"uses"/],
@@ -289,11 +289,11 @@ test('tokens: what is refused by name, and the revocation of their key', async (
   }
   assert.equal((await tokenOf('nothing', {})).status, 401);
   const { name } = (await tokenOf(customer.key, { uses: 0 })).json;
-  const [key] = await house
+  const [key] = await testbed
     .rows<{ id: string; account_id: string }>('keys')
     .then((rows) => rows.filter((row) => row.account_id === customer.accountId));
-  await house.gateway.gateway.find(accountAdmin)!.revokeKey(customer.accountId, key!.id);
-  const refused401 = async () => (await refusal(house.origin, `${path}?access_token=${name}`, {})).status === 401;
+  await testbed.gateway.gateway.find(accountAdmin)!.revokeKey(customer.accountId, key!.id);
+  const refused401 = async () => (await refusal(testbed.origin, `${path}?access_token=${name}`, {})).status === 401;
   await until('its token is refused', refused401);
-  assert.equal((await refusal(house.origin, `${path}?access_token=auth_tokens/0`, {})).status, 401);
+  assert.equal((await refusal(testbed.origin, `${path}?access_token=auth_tokens/0`, {})).status, 401);
 });

@@ -7,10 +7,10 @@ import type { Duplex } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { WebSocket, WebSocketServer } from 'ws';
 import { type DialectName, dialectNames } from './dialects.ts';
-import { type Customer, type House, modelAt, speaks, startHouse, until } from './house.ts';
 import { talk } from './sockets.ts';
+import { type Customer, modelAt, speaks, startTestbed, type Testbed, until } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 let liar: Server;
 const sockets = new WebSocketServer({ noServer: true });
 
@@ -80,7 +80,7 @@ before(async () => {
     },
   });
   const session = (side: string) => ({ ...modelAt(side), kind: 'realtime', context: '32k' });
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ sandbox }) => {
       origin = sandbox;
       return { input: provider('input'), output: provider('output') };
@@ -93,7 +93,7 @@ before(async () => {
   });
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   liar.close();
 });
 
@@ -109,11 +109,11 @@ for (const side of ['input', 'output'] as const)
     for (const stream of [false, true])
       test(`${dialect}, ${stream ? 'streamed' : 'whole'}, impossible ${side} tokens: the estimate is charged, what was reported is kept`, async () => {
         // Enough for the call, not for what is reported.
-        const customer = await house.customer({ nanoUsd: 10_000_000n });
+        const customer = await testbed.customer({ nanoUsd: 10_000_000n });
         const question = { model: side, prompt: 'five words are enough here', stream, more: limit[dialect] };
-        const answer = await house.call(customer, dialect, question);
+        const answer = await testbed.call(customer, dialect, question);
         assert.deepEqual([answer.status, answer.broken], [200, false]);
-        const { ends, charges } = await house.books(customer);
+        const { ends, charges } = await testbed.records(customer);
         assert.deepEqual(ends, ['charged answered']);
         const [charge] = charges;
         // 100 output tokens cost 0.0002 USD, the prompt's estimate less.
@@ -125,7 +125,7 @@ for (const side of ['input', 'output'] as const)
 
 /** What is charged of an answer is no more than was held, marked, and beside what was reported. */
 async function checkBounded(customer: Customer, side: Side, ends: number): Promise<void> {
-  const { charges } = await house.books(customer, ends);
+  const { charges } = await testbed.records(customer, ends);
   assert.equal(charges.length, 1);
   const [charge] = charges;
   assert.ok(charge!.cost > 0n && charge!.cost <= charge!.held, `${charge!.cost} of ${charge!.held}`);
@@ -136,8 +136,8 @@ async function checkBounded(customer: Customer, side: Side, ends: number): Promi
 
 for (const side of ['input', 'output'] as const) {
   test(`a turn of the responses protocol over WebSocket, impossible ${side} tokens: the estimate is charged`, async () => {
-    const customer = await house.customer({ nanoUsd: 10_000_000n });
-    const client = await talk(house.origin, customer.key);
+    const customer = await testbed.customer({ nanoUsd: 10_000_000n });
+    const client = await talk(testbed.origin, customer.key);
     const turn = await client.turn({ model: side, input: 'five words are enough here', ...limit.responses });
     assert.equal(turn.at(-1).type, 'response.completed');
     await client.close();
@@ -145,8 +145,8 @@ for (const side of ['input', 'output'] as const) {
   });
 
   test(`a response of a realtime session, impossible ${side} tokens: the estimate is charged`, async () => {
-    const customer = await house.customer({ nanoUsd: 200_000_000n });
-    const client = await talk(house.origin, customer.key, `/v1/realtime?model=voice-${side}`);
+    const customer = await testbed.customer({ nanoUsd: 200_000_000n });
+    const client = await talk(testbed.origin, customer.key, `/v1/realtime?model=voice-${side}`);
     const content = [{ type: 'input_text', text: 'five words are enough here' }];
     client.send({ type: 'conversation.item.create', item: { type: 'message', role: 'user', content } });
     client.send({ type: 'response.create', response: { output_modalities: ['text'], max_output_tokens: 100 } });
@@ -156,9 +156,9 @@ for (const side of ['input', 'output'] as const) {
   });
 
   test(`a turn of a Gemini session, impossible ${side} tokens: the estimate is charged`, async () => {
-    const customer = await house.customer({ nanoUsd: 200_000_000n });
+    const customer = await testbed.customer({ nanoUsd: 200_000_000n });
     const path = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent';
-    const client = await talk(house.origin, customer.key, `${path}?key=${customer.key}`);
+    const client = await talk(testbed.origin, customer.key, `${path}?key=${customer.key}`);
     client.send({ setup: { model: `models/voice-${side}`, generationConfig: { responseModalities: ['TEXT'] } } });
     await until('the session is set up', () => client.messages.some(({ setupComplete }) => setupComplete));
     const turns = [{ role: 'user', parts: [{ text: 'five words are enough here' }] }];
@@ -170,12 +170,12 @@ for (const side of ['input', 'output'] as const) {
 }
 
 test('an impossible usage raises its alert and stands in the timeline', async () => {
-  const customer = await house.customer();
-  const { id } = await house.call(customer, 'chat', { model: 'output', prompt: 'hi', more: limit.chat });
-  await house.books(customer);
+  const customer = await testbed.customer();
+  const { id } = await testbed.call(customer, 'chat', { model: 'output', prompt: 'hi', more: limit.chat });
+  await testbed.records(customer);
   await until('the call has its timeline', async () => {
-    const rows = await house.rows<{ id: string; story: string | null }>('calls');
+    const rows = await testbed.rows<{ id: string; story: string | null }>('calls');
     return rows.some((row) => row.id === id && (row.story ?? '').includes('billing.impossible'));
   });
-  await house.audit();
+  await testbed.audit();
 });

@@ -5,11 +5,11 @@ import { pool } from '../../plugins/common/domain/ledger.ts';
 import { money } from '../../plugins/common/domain/money.ts';
 import { shop } from '../../plugins/common/domain/plans.ts';
 import { dialects } from './dialects.ts';
-import { type Customer, type House, modelAt, speaks, startHouse, usdInNano } from './house.ts';
+import { type Customer, modelAt, speaks, startTestbed, type Testbed, usdInNano } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ replay }) => ({ first: { keys: 'one', speaks: speaks(replay) } }),
     offers: {
       plus: {
@@ -30,17 +30,17 @@ before(async () => {
     more: { route: { retry_ambiguous: 'always', attempts: 2 }, billing: { hold: { output_tokens: 50 } } },
   });
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const question = { model: 'pair', prompt: `[[sandbox: tokens=20]] ${'word '.repeat(300)}` };
 
 /** On the plan that it bought, with a ratio of its own; 1 USD is left that does not expire. */
 async function subscriber(): Promise<Customer> {
-  const customer = await house.customer({ nanoUsd: 6n * usdInNano });
-  const { commands } = house.gateway.gateway;
+  const customer = await testbed.customer({ nanoUsd: 6n * usdInNano });
+  const { commands } = testbed.gateway.gateway;
   const command = commands.find(({ name }) => name === 'accounts multiplier')!;
   await command.run({ name: customer.accountId, ratio: '0.9' });
-  await house.gateway.gateway.find(shop)!.buy(customer.accountId, 'plus', `order of ${customer.accountId}`);
+  await testbed.gateway.gateway.find(shop)!.buy(customer.accountId, 'plus', `order of ${customer.accountId}`);
   return customer;
 }
 
@@ -53,15 +53,15 @@ function chargeOf(input: number, output: number): bigint {
 
 test('a keyed call on a bought plan that is tried twice is charged once, by every ratio and tier, to the grant, and is refunded once', async () => {
   const customer = await subscriber();
-  const till = house.gateway.gateway.find(pool)!;
+  const poolService = testbed.gateway.gateway.find(pool)!;
   const headers = { 'idempotency-key': 'everything at once' };
-  house.replay.play({ status: 500, body: '{"error":{"message":"oops"}}' });
-  const first = await house.call(customer, 'chat', question, { headers });
-  const again = await house.call(customer, 'chat', question, { headers });
+  testbed.replay.play({ status: 500, body: '{"error":{"message":"oops"}}' });
+  const first = await testbed.call(customer, 'chat', question, { headers });
+  const again = await testbed.call(customer, 'chat', question, { headers });
   assert.equal(first.status, 200, first.text);
   assert.deepEqual([again.status, again.text, again.headers.get('idempotent-replayed')], [200, first.text, 'true']);
 
-  const { charges, ends, attempts } = await house.books(customer);
+  const { charges, ends, attempts } = await testbed.records(customer);
   assert.deepEqual(ends, ['charged answered']);
   const [{ cost, classes, id, plan, tier, ratio, own_cost: ownCost }] = charges as [(typeof charges)[0]];
   assert.deepEqual([classes.output, classes.request], [20, 1]);
@@ -81,7 +81,7 @@ test('a keyed call on a bought plan that is tried twice is charged once, by ever
   // The official price of the estimate, in its own tier: no ratio.
   assert.equal(attempts[0]!.absorbed, BigInt(attempts[0]!.usage!.input!) * 10_000n + 1_000_000n);
 
-  const spent = await till.view(customer.accountId);
+  const spent = await poolService.view(customer.accountId);
   assert.deepEqual(
     spent.grants.map(({ kind, remaining }) => [kind, remaining]),
     [
@@ -92,24 +92,24 @@ test('a keyed call on a bought plan that is tried twice is charged once, by ever
   assert.deepEqual([spent.windows[0]!.name, spent.windows[0]!.spent, spent.held], ['5h', money(cost), 0n]);
 
   const refund = (reference: string) =>
-    till.refundRequest(customer.accountId, id, money(cost), { reason: 'test', reference });
+    poolService.refundRequest(customer.accountId, id, money(cost), { reason: 'test', reference });
   const balance = await refund('one');
   assert.deepEqual([await refund('one'), balance], [balance, money(4n * usdInNano)]);
   await assert.rejects(refund('two'), { kind: 'conflict' });
-  await house.audit();
+  await testbed.audit();
 });
 
 test('what the plan’s window does not cover is paid by money that does not expire; what neither covers is 402 and leaves nothing', async () => {
   const customer = await subscriber();
-  const till = house.gateway.gateway.find(pool)!;
+  const poolService = testbed.gateway.gateway.find(pool)!;
   // The window lets 1 USD of the grant be spent, and 1 USD does not expire.
-  await till.debit(customer.accountId, money(1_990_000_000n), { reason: 'test', reference: customer.accountId });
-  const told = await house.call(customer, 'chat', { ...question, more: { max_tokens: 2_000 } });
-  assert.equal(told.status, 402, told.text);
-  assert.ok(dialects.chat.errorType(JSON.parse(told.text)));
-  const { balance, held, windows } = await till.view(customer.accountId);
+  await poolService.debit(customer.accountId, money(1_990_000_000n), { reason: 'test', reference: customer.accountId });
+  const reply = await testbed.call(customer, 'chat', { ...question, more: { max_tokens: 2_000 } });
+  assert.equal(reply.status, 402, reply.text);
+  assert.ok(dialects.chat.errorType(JSON.parse(reply.text)));
+  const { balance, held, windows } = await poolService.view(customer.accountId);
   assert.deepEqual([balance, held], [money(4n * usdInNano - 1_990_000_000n), 0n]);
   assert.equal(windows[0]!.spent, windows[0]!.limit);
-  assert.equal((await house.calls(customer)).length, 0);
-  await house.audit();
+  assert.equal((await testbed.calls(customer)).length, 0);
+  await testbed.audit();
 });

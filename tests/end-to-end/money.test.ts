@@ -6,21 +6,21 @@ import { catalog } from '../../plugins/common/domain/models.ts';
 import { costBound, money } from '../../plugins/common/domain/money.ts';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
 import {
-  type Books,
+  type AccountRecords,
   type Customer,
   extensionsOf,
-  type House,
   modelAt,
+  type Reply,
   speaks,
-  startHouse,
-  type Told,
+  startTestbed,
+  type Testbed,
   until,
-} from './house.ts';
+} from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
   const closed = await closedPort();
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: () => ({ away: { keys: 'key', speaks: speaks(`http://127.0.0.1:${closed}`) } }),
     models: {
       away: modelAt('away'),
@@ -30,7 +30,7 @@ before(async () => {
     more: { billing: { hold: { output_tokens: 50 } }, route: { retry_ambiguous: 'never' } },
   });
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 /** A port on which nobody listens. */
 async function closedPort(): Promise<number> {
@@ -57,54 +57,54 @@ const wholeCost = 13_000n;
 
 test('overdraft by race: of 2,000 calls, 400 at once, on a balance for 50, exactly 50 are admitted and settle', async () => {
   const question = { model: 'replay', prompt: 'Hello', more: { max_tokens: 50 } };
-  house.replay.play({ body: wholeAnswer });
-  const probe = await house.customer();
-  await house.call(probe, 'chat', question);
-  const hold = (await house.books(probe)).calls[0]!.held;
+  testbed.replay.play({ body: wholeAnswer });
+  const probe = await testbed.customer();
+  await testbed.call(probe, 'chat', question);
+  const hold = (await testbed.records(probe)).calls[0]!.held;
   const credit = 50n * hold + hold - 1n;
-  const customer = await house.customer({ nanoUsd: credit });
+  const customer = await testbed.customer({ nanoUsd: credit });
 
   const { promise: allRefused, resolve: release } = Promise.withResolvers<void>();
-  house.replay.play({ body: wholeAnswer, after: allRefused });
-  const seen = house.replay.requests.length;
+  testbed.replay.play({ body: wholeAnswer, after: allRefused });
+  const seen = testbed.replay.requests.length;
   let begun = 0;
   let refused = 0;
-  const answers: Told[] = [];
+  const answers: Reply[] = [];
   // With more at once, connections on a slow machine would be idle for longer than a server allows before a request.
   const caller = async () => {
     while (begun++ < 2_000) {
-      const told = await house.call(customer, 'chat', question);
-      answers.push(told);
-      if (told.status === 402 && ++refused >= 1_950) release();
+      const reply = await testbed.call(customer, 'chat', question);
+      answers.push(reply);
+      if (reply.status === 402 && ++refused >= 1_950) release();
     }
   };
   await Promise.all(Array.from({ length: 400 }, caller));
   const admitted = answers.filter(({ status }) => status === 200);
   const poor = answers.filter(({ status }) => status === 402);
   assert.deepEqual([admitted.length, poor.length], [50, 1_950]);
-  assert.equal(house.replay.requests.length - seen, 50);
+  assert.equal(testbed.replay.requests.length - seen, 50);
   const { error } = JSON.parse(poor[0]!.text);
   assert.deepEqual([error.type, error.code], ['insufficient_quota', 'insufficient_balance']);
   assert.equal(poor[0]!.headers.get('x-should-retry'), 'false');
 
-  const books = await house.books(customer, 50);
-  assert.deepEqual(new Set(books.ends), new Set(['charged answered']));
-  assert.equal(books.charges.length, 50);
-  assert.equal(books.attempts.length, 50);
-  assert.equal(await house.balance(customer), credit - 50n * wholeCost);
-  assert.equal(books.ledger.at(-1)!.balance_after, credit - 50n * wholeCost);
-  assert.ok(books.ledger.every((row) => row.balance_after >= 0n));
+  const records = await testbed.records(customer, 50);
+  assert.deepEqual(new Set(records.ends), new Set(['charged answered']));
+  assert.equal(records.charges.length, 50);
+  assert.equal(records.attempts.length, 50);
+  assert.equal(await testbed.balance(customer), credit - 50n * wholeCost);
+  assert.equal(records.ledger.at(-1)!.balance_after, credit - 50n * wholeCost);
+  assert.ok(records.ledger.every((row) => row.balance_after >= 0n));
 });
 
 test('money that comes in opens a spent account at once', async () => {
-  house.replay.play({ body: wholeAnswer });
+  testbed.replay.play({ body: wholeAnswer });
   const question = { model: 'replay', prompt: 'Hello', more: { max_tokens: 50 } };
-  const customer = await house.customer({ nanoUsd: 1n });
-  for (let round = 0; round < 3; round++) assert.equal((await house.call(customer, 'chat', question)).status, 402);
-  await house.credit(customer, 10_000_000n);
-  assert.equal((await house.call(customer, 'chat', question)).status, 200);
-  await house.books(customer);
-  assert.equal(await house.balance(customer), 10_000_001n - wholeCost);
+  const customer = await testbed.customer({ nanoUsd: 1n });
+  for (let round = 0; round < 3; round++) assert.equal((await testbed.call(customer, 'chat', question)).status, 402);
+  await testbed.credit(customer, 10_000_000n);
+  assert.equal((await testbed.call(customer, 'chat', question)).status, 200);
+  await testbed.records(customer);
+  assert.equal(await testbed.balance(customer), 10_000_001n - wholeCost);
 });
 
 test('no money is 402 in the words of each protocol, and leaves nothing behind', async () => {
@@ -114,14 +114,14 @@ test('no money is 402 in the words of each protocol, and leaves nothing behind',
     messages: 'billing_error',
     gemini: 'FAILED_PRECONDITION',
   };
-  const customer = await house.customer({ nanoUsd: 0n });
+  const customer = await testbed.customer({ nanoUsd: 0n });
   for (const name of dialectNames) {
     for (const stream of [false, true]) {
-      const told = await house.call(customer, name, { model: 'sandbox', prompt: 'Hello', stream });
-      assert.deepEqual([told.status, dialects[name].errorType(JSON.parse(told.text))], [402, types[name]], name);
+      const reply = await testbed.call(customer, name, { model: 'sandbox', prompt: 'Hello', stream });
+      assert.deepEqual([reply.status, dialects[name].errorType(JSON.parse(reply.text))], [402, types[name]], name);
     }
   }
-  assert.deepEqual((await house.books(customer, 0)).ledger, []);
+  assert.deepEqual((await testbed.records(customer, 0)).ledger, []);
 });
 
 interface Expected {
@@ -217,23 +217,23 @@ for (const [what, expected] of Object.entries(outcomes)) {
 
 async function checkOutcome(expected: Expected, name: DialectName, stream: boolean): Promise<void> {
   const form = `${name} ${stream ? 'stream' : 'whole'}`;
-  const customer = await house.customer();
-  const before = await house.balance(customer);
+  const customer = await testbed.customer();
+  const before = await testbed.balance(customer);
   const prompt = `Hello [[sandbox: ${expected.prompt ?? ''}]]`;
-  const told = await house.call(customer, name, { model: expected.model ?? 'sandbox', prompt, stream });
-  assert.equal(told.status, expected.status, `${form}: ${told.text}`);
-  const books = await house.books(customer);
-  assert.deepEqual(books.ends, [expected.end], form);
-  const attempts = books.attempts.map(({ result, status }) => `${result} ${status}`);
+  const reply = await testbed.call(customer, name, { model: expected.model ?? 'sandbox', prompt, stream });
+  assert.equal(reply.status, expected.status, `${form}: ${reply.text}`);
+  const records = await testbed.records(customer);
+  assert.deepEqual(records.ends, [expected.end], form);
+  const attempts = records.attempts.map(({ result, status }) => `${result} ${status}`);
   assert.deepEqual(attempts, expected.attempt === undefined ? [] : [expected.attempt], form);
-  if (expected.retried !== undefined) assert.equal(told.headers.get('x-should-retry'), 'true', form);
-  if (told.status !== 200) assert.ok(dialects[name].errorType(JSON.parse(told.text)), `${form}: ${told.text}`);
-  if (told.status === 200 && stream) checkEnding(expected, name, told, form);
-  await checkMoney(expected, customer, before, books, form);
+  if (expected.retried !== undefined) assert.equal(reply.headers.get('x-should-retry'), 'true', form);
+  if (reply.status !== 200) assert.ok(dialects[name].errorType(JSON.parse(reply.text)), `${form}: ${reply.text}`);
+  if (reply.status === 200 && stream) checkEnding(expected, name, reply, form);
+  await checkMoney(expected, customer, before, records, form);
 }
 
 /** Only the terminal event is success, and only a stream that ended well has it. */
-function checkEnding({ end }: Expected, name: DialectName, { text, broken }: Told, form: string): void {
+function checkEnding({ end }: Expected, name: DialectName, { text, broken }: Reply, form: string): void {
   const { terminal, streamError } = dialects[name];
   assert.equal(broken, false, form);
   if (end === 'charged answered') {
@@ -249,10 +249,10 @@ async function checkMoney(
   { estimated, end }: Expected,
   customer: Customer,
   before: bigint,
-  { charges, ledger }: Books,
+  { charges, ledger }: AccountRecords,
   form: string,
 ): Promise<void> {
-  const paid = before - (await house.balance(customer));
+  const paid = before - (await testbed.balance(customer));
   assert.equal(before - ledger.at(-1)!.balance_after, paid, form);
   if (end.startsWith('free')) {
     assert.deepEqual([paid, charges.length], [0n, 0], form);
@@ -271,67 +271,67 @@ async function checkMoney(
 }
 
 test('a vendor that resets before its head: void, unknown, told once, no second attempt', async () => {
-  house.replay.play({ dieAtOnce: true });
+  testbed.replay.play({ dieAtOnce: true });
   for (const stream of [false, true]) {
-    const before = house.replay.requests.length;
-    const customer = await house.customer();
-    const told = await house.call(customer, 'chat', { model: 'replay', prompt: 'Hello', stream });
-    assert.deepEqual([told.status, told.headers.get('x-should-retry')], [502, 'true']);
-    const books = await house.books(customer);
-    assert.deepEqual(books.ends, ['free unknown']);
+    const before = testbed.replay.requests.length;
+    const customer = await testbed.customer();
+    const reply = await testbed.call(customer, 'chat', { model: 'replay', prompt: 'Hello', stream });
+    assert.deepEqual([reply.status, reply.headers.get('x-should-retry')], [502, 'true']);
+    const records = await testbed.records(customer);
+    assert.deepEqual(records.ends, ['free unknown']);
     assert.deepEqual(
-      books.attempts.map(({ result, number }) => [result, number]),
+      records.attempts.map(({ result, number }) => [result, number]),
       [['unknown', 1]],
     );
-    assert.equal(house.replay.requests.length - before, 1);
+    assert.equal(testbed.replay.requests.length - before, 1);
   }
 });
 
 for (const name of dialectNames) {
   test(`a stream that outgrows its hold extends it and is settled exactly (${name})`, async () => {
-    const customer = await house.customer();
-    const before = await house.balance(customer);
-    const told = await house.call(customer, name, {
+    const customer = await testbed.customer();
+    const before = await testbed.balance(customer);
+    const reply = await testbed.call(customer, name, {
       model: 'sandbox',
       prompt: '[[sandbox: tokens=400 chunks=100 chunk_delay=1ms]]',
       stream: true,
     });
-    assert.match(told.text, dialects[name].terminal);
-    const books = await house.books(customer);
-    assert.ok(extensionsOf(house.gateway, books.calls[0]!) >= 5);
-    assert.deepEqual(books.ends, ['charged answered']);
-    const [{ classes, cost, estimated }] = books.charges as [Books['charges'][number]];
+    assert.match(reply.text, dialects[name].terminal);
+    const records = await testbed.records(customer);
+    assert.ok(extensionsOf(testbed.gateway, records.calls[0]!) >= 5);
+    assert.deepEqual(records.ends, ['charged answered']);
+    const [{ classes, cost, estimated }] = records.charges as [AccountRecords['charges'][number]];
     assert.deepEqual([classes.output, estimated], [400, false]);
-    assert.equal(before - (await house.balance(customer)), cost);
+    assert.equal(before - (await testbed.balance(customer)), cost);
     assert.equal(cost, BigInt((classes.input! + 2 * 400) * 1_000));
   });
 
   test(`long stream past zero: an empty pool ends the stream with the protocol's error, and it is settled (${name})`, async () => {
     const question = { model: 'sandbox', prompt: '[[sandbox: tokens=3000 chunks=1500 chunk_delay=1ms]]', stream: true };
-    const probe = await house.customer({ nanoUsd: 0n });
-    assert.equal((await house.call(probe, name, question)).status, 402);
+    const probe = await testbed.customer({ nanoUsd: 0n });
+    assert.equal((await testbed.call(probe, name, question)).status, 402);
     // Pays for the prompt's upper bound and 200 tokens of output.
-    const price = house.gateway.gateway.find(catalog)!.find('sandbox')!.prices![0]!.priced(0, {}).price;
+    const price = testbed.gateway.gateway.find(catalog)!.find('sandbox')!.prices![0]!.priced(0, {}).price;
     const bytes = JSON.stringify(dialects[name].body(question)).length;
     const credit = costBound(Math.ceil(bytes / 2), 200, price);
-    const customer = await house.customer({ nanoUsd: credit });
-    const open = house.sandbox.bill().open;
-    const told = await house.call(customer, name, question);
-    assert.equal(told.status, 200, told.text);
-    assert.match(told.text, dialects[name].streamError);
-    assert.match(told.text, /balance/);
-    assert.doesNotMatch(told.text, dialects[name].terminal);
-    await until('the vendor is told to stop', () => house.sandbox.bill().open === open);
-    const books = await house.books(customer);
-    assert.deepEqual(books.ends, ['charged cut']);
-    assert.ok(extensionsOf(house.gateway, books.calls[0]!) > 0);
-    const left = await house.balance(customer);
-    assert.equal(left, money(credit - books.charges[0]!.cost));
+    const customer = await testbed.customer({ nanoUsd: credit });
+    const open = testbed.sandbox.bill().open;
+    const reply = await testbed.call(customer, name, question);
+    assert.equal(reply.status, 200, reply.text);
+    assert.match(reply.text, dialects[name].streamError);
+    assert.match(reply.text, /balance/);
+    assert.doesNotMatch(reply.text, dialects[name].terminal);
+    await until('the vendor is told to stop', () => testbed.sandbox.bill().open === open);
+    const records = await testbed.records(customer);
+    assert.deepEqual(records.ends, ['charged cut']);
+    assert.ok(extensionsOf(testbed.gateway, records.calls[0]!) > 0);
+    const left = await testbed.balance(customer);
+    assert.equal(left, money(credit - records.charges[0]!.cost));
     assert.ok(left >= -20_000n, `${left} is further below zero than one chunk costs`);
   });
 }
 
 test('the books are in order after all that', async () => {
-  await house.audit();
-  assert.equal(house.gateway.gateway.inFlight, 0);
+  await testbed.audit();
+  assert.equal(testbed.gateway.gateway.inFlight, 0);
 });

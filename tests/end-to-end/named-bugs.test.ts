@@ -9,7 +9,7 @@ import { accounts } from '../../plugins/common/domain/accounts.ts';
 import { ledger } from '../../plugins/common/domain/ledger.ts';
 import { money } from '../../plugins/common/domain/money.ts';
 import type { DialectName } from './dialects.ts';
-import { type House, modelAt, speaks, startHouse, until, usdInNano } from './house.ts';
+import { modelAt, speaks, startTestbed, type Testbed, until, usdInNano } from './testbed.ts';
 
 const elsewhere: Record<string, string> = {
   'overdraft by race': 'tests/end-to-end/money.test.ts',
@@ -29,9 +29,9 @@ const elsewhere: Record<string, string> = {
   'fail-open on a database error': 'tests/plugins/billing/recovery.test.ts',
 };
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ replay }) => ({ first: { keys: 'key', speaks: speaks(replay) } }),
     models: {
       pair: modelAt('first', 'sandbox'),
@@ -42,7 +42,7 @@ before(async () => {
     more: { billing: { hold: { output_tokens: 50 } }, auth: { failures: { per_minute: 10_000 } } },
   });
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const here =
   `usage missing from a stream counted as 0; partial usage overwritten; cached tokens charged or subtracted twice;
@@ -75,12 +75,12 @@ const text = (content: string, finish: string | null = null) =>
 
 /** What a call costs that the replaying vendor answers so. */
 async function costOf(name: DialectName, body: string, stream = true) {
-  house.replay.play({ ...(stream ? { headers: eventStream } : {}), body });
-  const customer = await house.customer();
-  const told = await house.call(customer, name, { model: 'replay', prompt: 'Hello', stream });
-  assert.equal(told.status, 200, told.text);
-  const { charges, ends } = await house.books(customer);
-  assert.equal(100n * usdInNano - (await house.balance(customer)), charges[0]!.cost);
+  testbed.replay.play({ ...(stream ? { headers: eventStream } : {}), body });
+  const customer = await testbed.customer();
+  const reply = await testbed.call(customer, name, { model: 'replay', prompt: 'Hello', stream });
+  assert.equal(reply.status, 200, reply.text);
+  const { charges, ends } = await testbed.records(customer);
+  assert.equal(100n * usdInNano - (await testbed.balance(customer)), charges[0]!.cost);
   return { ends, ...charges[0]! };
 }
 
@@ -171,11 +171,11 @@ test('negative remainder: a cache larger than the prompt leaves nothing below ze
 });
 
 test('retry on a dearer target billed at the first: the charge is for what the one consumed that answered', async () => {
-  house.replay.play({ status: 503, body: '{"error":{"message":"busy"}}' });
-  const customer = await house.customer();
-  const told = await house.call(customer, 'chat', { model: 'pair', prompt: '[[sandbox: tokens=25]]' });
-  assert.equal(told.status, 200);
-  const { charges, attempts } = await house.books(customer);
+  testbed.replay.play({ status: 503, body: '{"error":{"message":"busy"}}' });
+  const customer = await testbed.customer();
+  const reply = await testbed.call(customer, 'chat', { model: 'pair', prompt: '[[sandbox: tokens=25]]' });
+  assert.equal(reply.status, 200);
+  const { charges, attempts } = await testbed.records(customer);
   const [row] = charges;
   assert.deepEqual([row!.provider, row!.classes.output], ['sandbox', 25]);
   assert.deepEqual(
@@ -190,33 +190,33 @@ for (const [bug, kind] of [
   ['webhook credited twice', 'payment'],
 ] as const) {
   test(`${bug}: one event that arrives a hundred times at once credits once, also after a restart of whoever sends it`, async () => {
-    const { accountId } = await house.customer({ nanoUsd: 0n });
-    const book = house.gateway.gateway.find(ledger)!;
+    const { accountId } = await testbed.customer({ nanoUsd: 0n });
+    const book = testbed.gateway.gateway.find(ledger)!;
     const credit = () =>
       book.credit(accountId, money(5_000n), { kind, reason: 'event', reference: `${kind} of ${accountId}` });
     await Promise.all(Array.from({ length: 100 }, credit));
     await credit();
     assert.equal(await book.balance(accountId), 5_000n);
-    const grants = await house.rows<{ account_id: string }>('grants');
+    const grants = await testbed.rows<{ account_id: string }>('grants');
     assert.equal(grants.filter(({ account_id: id }) => id === accountId).length, 1);
   });
 }
 
 test('price by name prefix: a model has the price that is written for its own name, or none', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   // `sandbox` has a price; none of these has one because of that.
   for (const model of ['sandbox-large', 'sandbox-2026-01-01', 'sandbo', 'SANDBOX', 'sandbox/', 'pair-mini']) {
-    const told = await house.call(customer, 'chat', { model, prompt: 'Hello' });
-    assert.equal(told.status, 404, `${model}: ${told.text}`);
-    const { error } = JSON.parse(told.text) as { error: { code: string } };
+    const reply = await testbed.call(customer, 'chat', { model, prompt: 'Hello' });
+    assert.equal(reply.status, 404, `${model}: ${reply.text}`);
+    const { error } = JSON.parse(reply.text) as { error: { code: string } };
     assert.equal(error.code, model === 'sandbox-large' ? 'model_not_priced' : 'model_not_found', model);
   }
-  assert.equal(await house.balance(customer), 100n * usdInNano);
+  assert.equal(await testbed.balance(customer), 100n * usdInNano);
 });
 
 test('empty webhook secret accepted: no address takes money in, and an empty key opens none that does anything', async () => {
-  const grants = (await house.rows('grants')).length;
-  const writing = house.gateway.gateway.endpoints.filter(({ method }) => method !== 'GET' && method !== 'HEAD');
+  const grants = (await testbed.rows('grants')).length;
+  const writing = testbed.gateway.gateway.endpoints.filter(({ method }) => method !== 'GET' && method !== 'HEAD');
   assert.ok(writing.length >= 5);
   assert.deepEqual(
     writing.filter(({ path }) => /credit|grant|redeem|payment|webhook|top-?up/i.test(path)),
@@ -224,57 +224,57 @@ test('empty webhook secret accepted: no address takes money in, and an empty key
   );
   for (const { method, path, keyless } of writing) {
     // Two colons are a colon in the address.
-    const address = house.origin + path.replaceAll(/::|[:*]\w*(\(.*?\))?/g, (part) => (part === '::' ? ':' : 'x'));
+    const address = testbed.origin + path.replaceAll(/::|[:*]\w*(\(.*?\))?/g, (part) => (part === '::' ? ':' : 'x'));
     for (const headers of [{}, { authorization: 'Bearer ' }, { 'x-api-key': '' }, { 'x-goog-api-key': '' }]) {
-      const told = await fetch(address, {
+      const reply = await fetch(address, {
         method,
         headers: { 'content-type': 'application/json', ...headers },
         body: '{}',
       });
-      await told.text();
+      await reply.text();
       // What asks for no key takes no changes: the console's pages, and addresses of uploads that were not begun.
       const refused = keyless === true ? [400, 405] : [401];
-      assert.ok(refused.includes(told.status), `${method} ${address}: ${told.status}`);
+      assert.ok(refused.includes(reply.status), `${method} ${address}: ${reply.status}`);
     }
   }
-  assert.equal((await house.rows('grants')).length, grants);
+  assert.equal((await testbed.rows('grants')).length, grants);
 });
 
 test('stale key lets a spent key through: what one call has spent, the next one does not have, by whichever key', async () => {
   const question = { model: 'sandbox', prompt: 'Hello [[sandbox: tokens=40]]', more: { max_tokens: 50 } };
-  const probe = await house.customer();
-  await house.call(probe, 'chat', question);
-  const held = (await house.books(probe)).calls[0]!.held;
-  const customer = await house.customer({ nanoUsd: held });
-  const second = await house.gateway.gateway.find(accounts)!.createKey(customer.accountId, { name: 'second' });
+  const probe = await testbed.customer();
+  await testbed.call(probe, 'chat', question);
+  const held = (await testbed.records(probe)).calls[0]!.held;
+  const customer = await testbed.customer({ nanoUsd: held });
+  const second = await testbed.gateway.gateway.find(accounts)!.createKey(customer.accountId, { name: 'second' });
   const keys = [customer, { ...customer, key: second.key }];
   // Both are known before the money is gone.
-  for (const who of keys) assert.equal((await house.call(who, 'chat', { model: 'none', prompt: 'x' })).status, 404);
-  assert.equal((await house.call(customer, 'chat', question)).status, 200);
-  for (const who of keys) assert.equal((await house.call(who, 'chat', question)).status, 402);
-  assert.deepEqual((await house.books(customer)).ends, ['charged answered']);
+  for (const who of keys) assert.equal((await testbed.call(who, 'chat', { model: 'none', prompt: 'x' })).status, 404);
+  assert.equal((await testbed.call(customer, 'chat', question)).status, 200);
+  for (const who of keys) assert.equal((await testbed.call(who, 'chat', question)).status, 402);
+  assert.deepEqual((await testbed.records(customer)).ends, ['charged answered']);
 });
 
 test('slot leaked after disconnect: whenever a client leaves, the next call of its account has its place', async () => {
-  const customer = await house.customer({ plan: 'single' });
+  const customer = await testbed.customer({ plan: 'single' });
   let left = 0;
   for (const waitMs of [0, 1, 5, 20, 60]) {
     for (const stream of [true, false]) {
       const leaving = new AbortController();
       const prompt = '[[sandbox: delay=20ms chunk_delay=10ms tokens=500]]';
-      const asked = house.call(customer, 'chat', { model: 'sandbox', prompt, stream }, { signal: leaving.signal });
+      const asked = testbed.call(customer, 'chat', { model: 'sandbox', prompt, stream }, { signal: leaving.signal });
       asked.catch(() => {});
       await new Promise((resolve) => setTimeout(resolve, waitMs));
       leaving.abort();
       left++;
       // A request that was on its way when its client left may come in only now: it, too, gives its place back.
       await until(`the place is free after ${left}`, async () => {
-        const told = await house.call(customer, 'chat', { model: 'sandbox', prompt: 'Next' });
-        return told.status === 200;
+        const reply = await testbed.call(customer, 'chat', { model: 'sandbox', prompt: 'Next' });
+        return reply.status === 200;
       });
-      await until('nothing is in flight', () => house.gateway.gateway.inFlight === 0);
+      await until('nothing is in flight', () => testbed.gateway.gateway.inFlight === 0);
     }
   }
 });
 
-test('the books are in order after all that', () => house.audit());
+test('the books are in order after all that', () => testbed.audit());

@@ -7,8 +7,8 @@ import { type RunningVendor, startVendor as startSandbox } from '../../plugins/s
 import { databaseUrl, testOnServer } from '../helpers/database.ts';
 import { startVendor, type Vendor } from '../helpers/vendor.ts';
 import { type Fleet, gather } from './fleet.ts';
-import { type Customer, modelAt, speaks, told, until } from './house.ts';
 import { traceLeases } from './lease-trace.ts';
+import { type Customer, modelAt, readReply, speaks, until } from './testbed.ts';
 
 let sandbox: RunningVendor;
 let replay: Vendor;
@@ -58,13 +58,13 @@ async function close(): Promise<void> {
   for (const end of ends.splice(0).reverse()) await end();
 }
 
-async function ask(origin: string, { key }: Customer, model: string, prompt: string, more: object = {}) {
+async function send(origin: string, { key }: Customer, model: string, prompt: string, more: object = {}) {
   const answer = await fetch(`${origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model, messages: [{ role: 'user', content: prompt }], ...more }),
   });
-  return told(answer);
+  return readReply(answer);
 }
 
 const originOf = (index: number) => fleet.nodes[index % fleet.nodes.length]!.origin;
@@ -96,7 +96,7 @@ async function settled({ accountId }: Customer, ends = 0): Promise<void> {
 
 async function holdOf(customer: Customer): Promise<bigint> {
   replay.play({ body: wholeAnswer });
-  await ask(originOf(0), customer, 'replay', 'Hello', { max_tokens: 50 });
+  await send(originOf(0), customer, 'replay', 'Hello', { max_tokens: 50 });
   await settled(customer, 1);
   const [row] = await fleet.rows<{ held: bigint }>(
     sql`select held from ${fleet.table('calls')} where account_id = ${customer.accountId}`,
@@ -105,15 +105,15 @@ async function holdOf(customer: Customer): Promise<bigint> {
 }
 
 testOnServer('of 400 parallel calls over four processes on a balance for 20, exactly 20 are admitted', async () => {
-  const hold = await holdOf(await fleet.atTheDesk((desk) => desk.customer()));
+  const hold = await holdOf(await fleet.runAsCommand((gateway) => gateway.customer()));
   const nanoUsd = 20n * hold + hold - 1n;
-  const customer = await fleet.atTheDesk((desk) => desk.customer({ nanoUsd }));
+  const customer = await fleet.runAsCommand((gateway) => gateway.customer({ nanoUsd }));
   const { promise: allRefused, resolve: release } = Promise.withResolvers<void>();
   replay.play({ body: wholeAnswer, after: allRefused });
   const seen = replay.requests.length;
   let refused = 0;
   const calls = Array.from({ length: 400 }, async (_, index) => {
-    const answer = await ask(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 });
+    const answer = await send(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 });
     if (answer.status === 402 && ++refused >= 380) release();
     return answer.status;
   });
@@ -126,23 +126,23 @@ testOnServer('of 400 parallel calls over four processes on a balance for 20, exa
 });
 
 testOnServer('the last cent is spent on whichever process it is asked for', async () => {
-  const hold = await holdOf(await fleet.atTheDesk((desk) => desk.customer()));
-  const customer = await fleet.atTheDesk((desk) => desk.customer({ nanoUsd: hold + 5n * wholeCost }));
+  const hold = await holdOf(await fleet.runAsCommand((gateway) => gateway.customer()));
+  const customer = await fleet.runAsCommand((gateway) => gateway.customer({ nanoUsd: hold + 5n * wholeCost }));
   replay.play({ body: wholeAnswer });
   for (let index = 0; index < 6; index++) {
-    const { status } = await ask(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 });
+    const { status } = await send(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 });
     assert.equal(status, 200, `call ${index} of 6 that the balance is for`);
   }
   await settled(customer, 6);
   const last = await Promise.all(
-    [0, 1, 2, 3].map((index) => ask(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 })),
+    [0, 1, 2, 3].map((index) => send(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 })),
   );
   assert.deepEqual(new Set(last.map(({ status }) => status)), new Set([402]));
 });
 
 testOnServer('a window of a plan holds over all processes, and the grant behind it is given once', async () => {
-  const hold = await holdOf(await fleet.atTheDesk((desk) => desk.customer()));
-  const customer = await fleet.atTheDesk((desk) => desk.customer({ nanoUsd: 0n, plan: 'small' }));
+  const hold = await holdOf(await fleet.runAsCommand((gateway) => gateway.customer()));
+  const customer = await fleet.runAsCommand((gateway) => gateway.customer({ nanoUsd: 0n, plan: 'small' }));
   const most = 2_000_000n / hold;
   const { promise: allRefused, resolve: release } = Promise.withResolvers<void>();
   replay.play({ body: wholeAnswer, after: allRefused });
@@ -150,7 +150,7 @@ testOnServer('a window of a plan holds over all processes, and the grant behind 
   let refused = 0;
   const statuses = await Promise.all(
     Array.from({ length: calls }, async (_, index) => {
-      const { status, text } = await ask(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 });
+      const { status, text } = await send(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 });
       if (status === 402) assert.match(text, /5-hour window of the plan is used up/);
       if (status === 402 && ++refused >= 40) release();
       return status;
@@ -164,13 +164,13 @@ testOnServer('a window of a plan holds over all processes, and the grant behind 
 
 testOnServer('a debit at the desk takes all that no call has spoken for, whatever is leased', async () => {
   const nanoUsd = 1_000_000_000n;
-  const customer = await fleet.atTheDesk((desk) => desk.customer({ nanoUsd }));
+  const customer = await fleet.runAsCommand((gateway) => gateway.customer({ nanoUsd }));
   replay.play({ body: wholeAnswer });
-  for (let index = 0; index < 4; index++) await ask(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 });
+  for (let index = 0; index < 4; index++) await send(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 });
   await settled(customer, 4);
   const { balance } = await balanceOf(customer);
   assert((await leases()).some(({ account_id: id, amount }) => id === customer.accountId && amount > 0n));
-  await fleet.atTheDesk(async ({ gateway }) => {
+  await fleet.runAsCommand(async ({ gateway }) => {
     const { accounts: book } = await import('../../plugins/common/domain/accounts.ts');
     const { pool } = await import('../../plugins/common/domain/ledger.ts');
     assert.notEqual(gateway.gateway.find(book), undefined);
@@ -178,24 +178,24 @@ testOnServer('a debit at the desk takes all that no call has spoken for, whateve
     await gateway.gateway.find(pool)!.debit(customer.accountId, balance as never, entry);
   });
   assert.equal((await balanceOf(customer)).balance, 0n);
-  const after402 = await ask(originOf(2), customer, 'replay', 'Hello', { max_tokens: 50 });
+  const after402 = await send(originOf(2), customer, 'replay', 'Hello', { max_tokens: 50 });
   assert.equal(after402.status, 402);
 });
 
 testOnServer('a key revoked on one process is refused by all within a second', async (t) => {
-  const customer = await fleet.atTheDesk((desk) => desk.customer());
+  const customer = await fleet.runAsCommand((gateway) => gateway.customer());
   replay.play({ body: wholeAnswer });
   for (let index = 0; index < 4; index++) {
-    assert.equal((await ask(originOf(index), customer, 'replay', 'Hello')).status, 200);
+    assert.equal((await send(originOf(index), customer, 'replay', 'Hello')).status, 200);
   }
-  const revoked = await fleet.atTheDesk(async ({ gateway }) => {
+  const revoked = await fleet.runAsCommand(async ({ gateway }) => {
     const command = gateway.gateway.commands.find(({ name }) => name === 'keys revoke')!;
     await command.run({ key: customer.key.slice(0, 14) });
     return performance.now();
   });
   const refusedAfter = await Promise.all(
     [0, 1, 2, 3].map(async (index) => {
-      while ((await ask(originOf(index), customer, 'replay', 'Hello')).status !== 401) await pause(5);
+      while ((await send(originOf(index), customer, 'replay', 'Hello')).status !== 401) await pause(5);
       return performance.now() - revoked;
     }),
   );
@@ -206,7 +206,7 @@ testOnServer('a key revoked on one process is refused by all within a second', a
 testOnServer(
   'one process is killed under load and comes back: 0 over-admissions, and three bills that agree',
   async (t) => {
-    const customers = await fleet.atTheDesk(async ({ customer }) => [
+    const customers = await fleet.runAsCommand(async ({ customer }) => [
       await customer({ nanoUsd: 100_000_000_000n }),
       await customer({ nanoUsd: 3_000_000n }),
       await customer({ nanoUsd: 1_000_000n }),
@@ -219,7 +219,7 @@ testOnServer(
       for (let turn = 0; running; turn++) {
         const prompt = `${worker} ${turn} [[sandbox: tokens=${(turn % 50) + 1} delay=${turn % 20}ms]]`;
         const customer = customers[worker % customers.length]!;
-        const answer = await ask(originOf(worker + turn), customer, 'sandbox', prompt, { max_tokens: 60 }).catch(
+        const answer = await send(originOf(worker + turn), customer, 'sandbox', prompt, { max_tokens: 60 }).catch(
           () => undefined,
         );
         if (answer?.status === 200 && !answer.broken) acknowledged.set(answer.id, JSON.parse(answer.text).usage);
@@ -249,7 +249,7 @@ testOnServer(
     for (const customer of customers) await settled(customer);
 
     const uncovered = await trace.uncovered();
-    if (uncovered > 0) t.diagnostic(await trace.tell(customers));
+    if (uncovered > 0) t.diagnostic(await trace.report(customers));
     assert.equal(uncovered, 0, 'processes could spend more than an account had');
     type Charge = {
       id: string;
@@ -272,25 +272,27 @@ testOnServer(
       assert.equal(charge.classes.input + (charge.classes.cache_read ?? 0), input);
     }
     const exact = charges.filter(({ estimated }) => !estimated);
-    const inBooks = exact.reduce((sum, { classes }) => sum + classes.output, 0);
+    const inLedger = exact.reduce((sum, { classes }) => sum + classes.output, 0);
     const guessed = charges.length - exact.length;
     const bill = sandbox.bill();
     const billed = bill.totals['sandbox']!.output!;
-    assert(inBooks <= billed && exact.length <= bill.requests, 'more was charged exactly than the vendor ran');
+    assert(inLedger <= billed && exact.length <= bill.requests, 'more was charged exactly than the vendor ran');
     const [unknown] = await fleet.rows<{ count: number }>(
       sql`select count(*)::int as count from ${fleet.table('calls')}, json_array_elements(${fleet.table('attempts_of')}(attempts, provider, target_model)) as attempt
         where attempt->>'result' = 'unknown' and account_id in (${accountIds})`,
     );
     assert(bill.requests <= exact.length + guessed + unknown!.count, 'the vendor ran calls that the books do not know');
-    if (guessed + unknown!.count === 0) assert.equal(inBooks, billed);
+    if (guessed + unknown!.count === 0) assert.equal(inLedger, billed);
     assert(acknowledged.size > 100, `only ${acknowledged.size} answers`);
   },
 );
 
 testOnServer('a drain gives the leases back at once, while its streams go on; the audit finds nothing', async () => {
-  const customer = await fleet.atTheDesk((desk) => desk.customer());
+  const customer = await fleet.runAsCommand((gateway) => gateway.customer());
   const drained = fleet.nodes[0]!;
-  const stream = ask(drained.origin, customer, 'sandbox', '[[sandbox: tokens=30 chunk_delay=100ms]]', { stream: true });
+  const stream = send(drained.origin, customer, 'sandbox', '[[sandbox: tokens=30 chunk_delay=100ms]]', {
+    stream: true,
+  });
   const ofCustomer = async () => (await leases()).filter(({ account_id: id }) => id === customer.accountId);
   await until('the stream runs on a lease', async () => (await ofCustomer()).length > 0);
   await until('the vendor has it', () => sandbox.bill().open > 0);
@@ -302,12 +304,12 @@ testOnServer('a drain gives the leases back at once, while its streams go on; th
     },
     1_000,
   );
-  const other = await ask(originOf(1), customer, 'sandbox', 'Hello');
+  const other = await send(originOf(1), customer, 'sandbox', 'Hello');
   assert.equal(other.status, 200);
   const answer = await stream;
   assert.deepEqual([answer.status, answer.text.trimEnd().endsWith('data: [DONE]')], [200, true]);
   await drained.ended();
   for (const node of fleet.nodes.slice(1)) await node.end('SIGTERM');
   assert.deepEqual(await leases(), []);
-  await fleet.atTheDesk((desk) => desk.audit());
+  await fleet.runAsCommand((gateway) => gateway.audit());
 });

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type CallRow, type House, modelAt, startHouse, until } from './house.ts';
 import { talk } from './sockets.ts';
+import { type CallRow, modelAt, startTestbed, type Testbed, until } from './testbed.ts';
 
 /** A token of the input costs so many micro-USD, and one of the output twice as many. */
 const priced = (version: number) => ({ input: version, cache_read: version, output: 2 * version });
@@ -14,9 +14,9 @@ const modelsOf = (version: number) => ({
   voice: { ...modelAt('voice'), kind: 'realtime', context: '32k', price: priced(version) },
 });
 
-async function housed(check: (house: House) => Promise<void>): Promise<void> {
+async function withTestbed(check: (testbed: Testbed) => Promise<void>): Promise<void> {
   const keys = 'vendor-key-of-the-sandbox';
-  const house = await startHouse({
+  const testbed = await startTestbed({
     providers: ({ sandbox }) => ({
       chat: { keys, speaks: { chat: `${sandbox}/v1` } },
       relayed: { keys, speaks: { responses: `${sandbox}/v1` }, dialect: { responses: { websocket: true } } },
@@ -26,21 +26,21 @@ async function housed(check: (house: House) => Promise<void>): Promise<void> {
     more: { websockets: { per_key: 8 }, server: { drain: { grace: '50ms', deadline: '20s' } } },
   });
   try {
-    await check(house);
+    await check(testbed);
   } finally {
-    await house.stop();
+    await testbed.stop();
   }
 }
 
 /** Applies other sections. */
-async function reload(house: House, changed: Record<string, object>): Promise<void> {
-  const file = join(house.gateway.directory, 'gateway.yaml');
+async function reload(testbed: Testbed, changed: Record<string, object>): Promise<void> {
+  const file = join(testbed.gateway.directory, 'gateway.yaml');
   const lines = (await readFile(file, 'utf8')).split('\n').map((line) => {
     const name = line.split(':', 1)[0]!;
     return name in changed ? `${name}: ${JSON.stringify(changed[name])}` : line;
   });
   await writeFile(file, lines.join('\n'));
-  const { problems, changes } = await house.gateway.gateway.reload();
+  const { problems, changes } = await testbed.gateway.gateway.reload();
   assert.deepEqual(problems, []);
   assert.deepEqual(
     changes.map(({ section, restart }) => [section, restart]).sort(),
@@ -56,31 +56,31 @@ const paid = ({ cost, classes: { input = 0, cache_read: read = 0, output = 0, re
 
 for (const model of ['translated', 'relayed'])
   test(`a reload lets a turn go on at its price; the next one on the connection has the new one (${model})`, () =>
-    housed(async (house) => {
-      const customer = await house.customer();
-      const client = await talk(house.origin, customer.key);
+    withTestbed(async (testbed) => {
+      const customer = await testbed.customer();
+      const client = await talk(testbed.origin, customer.key);
       client.send({ type: 'response.create', model, store: false, input: slow });
       await until('it has begun', () => client.messages.length > 4);
-      await reload(house, { models: { ...modelsOf(3), sandbox: modelAt('sandbox'), replay: modelAt('replay') } });
+      await reload(testbed, { models: { ...modelsOf(3), sandbox: modelAt('sandbox'), replay: modelAt('replay') } });
       const first = (await client.next()).at(-1);
       assert.equal(first.type, 'response.completed');
       const more = { model, store: false, input: 'And now?', previous_response_id: first.response.id };
       assert.equal((await client.turn(more)).at(-1).response.previous_response_id, first.response.id);
       // A model that is gone is an error of the turn, not of the connection.
       const { translated: _translated, relayed: _relayed, ...others } = modelsOf(3);
-      await reload(house, { models: { ...others, sandbox: modelAt('sandbox'), replay: modelAt('replay') } });
+      await reload(testbed, { models: { ...others, sandbox: modelAt('sandbox'), replay: modelAt('replay') } });
       const gone = (await client.turn({ model, input: 'Hello' })).at(-1);
       assert.deepEqual([gone.status, gone.error.code], [404, 'model_not_found']);
       await client.close();
-      const { charges } = await house.books(customer, 2);
+      const { charges } = await testbed.records(customer, 2);
       assert.deepEqual(charges.map(paid), [1n, 3n]);
-      await house.audit();
+      await testbed.audit();
     }));
 
 test('a reload leaves a realtime session open; what begins after it has the new price', () =>
-  housed(async (house) => {
-    const customer = await house.customer();
-    const client = await talk(house.origin, customer.key, '/v1/realtime?model=voice');
+  withTestbed(async (testbed) => {
+    const customer = await testbed.customer();
+    const client = await talk(testbed.origin, customer.key, '/v1/realtime?model=voice');
     const done = () => client.messages.filter(({ type }) => type === 'response.done').length;
     const respond = async (count: number) => {
       client.send({
@@ -91,22 +91,22 @@ test('a reload leaves a realtime session open; what begins after it has the new 
       await until('the response is done', () => done() === count);
     };
     await respond(1);
-    await reload(house, { models: { ...modelsOf(3), sandbox: modelAt('sandbox'), replay: modelAt('replay') } });
+    await reload(testbed, { models: { ...modelsOf(3), sandbox: modelAt('sandbox'), replay: modelAt('replay') } });
     await respond(2);
     await respond(3);
     await client.close();
     // One of them opened the session, and costs nothing.
-    const { charges } = await house.books(customer, 4);
+    const { charges } = await testbed.records(customer, 4);
     assert.deepEqual(charges.map(paid), [1n, 3n, 3n]);
-    await house.audit();
+    await testbed.audit();
   }));
 
 test('new bounds hold for connections that are opened then, and close none', () =>
-  housed(async (house) => {
-    const customer = await house.customer();
-    const clients = [await talk(house.origin, customer.key), await talk(house.origin, customer.key)];
-    await reload(house, { websockets: { per_key: 1 } });
-    await assert.rejects(talk(house.origin, customer.key), /429/);
+  withTestbed(async (testbed) => {
+    const customer = await testbed.customer();
+    const clients = [await talk(testbed.origin, customer.key), await talk(testbed.origin, customer.key)];
+    await reload(testbed, { websockets: { per_key: 1 } });
+    await assert.rejects(talk(testbed.origin, customer.key), /429/);
     for (const client of clients) {
       const last = (await client.turn({ model: 'translated', input: 'Hello' })).at(-1);
       assert.equal(last.type, 'response.completed');
@@ -115,17 +115,17 @@ test('new bounds hold for connections that are opened then, and close none', () 
   }));
 
 test('a stop finishes a turn that runs over WebSocket at the vendor, and leaves no connection there', () =>
-  housed(async (house) => {
-    const customer = await house.customer();
-    const [busy, idle] = [await talk(house.origin, customer.key), await talk(house.origin, customer.key)];
+  withTestbed(async (testbed) => {
+    const customer = await testbed.customer();
+    const [busy, idle] = [await talk(testbed.origin, customer.key), await talk(testbed.origin, customer.key)];
     await idle.turn({ model: 'relayed', store: false, input: 'Hello' });
     busy.send({ type: 'response.create', model: 'relayed', store: false, input: slow });
     await until('it has begun', () => busy.messages.length > 4);
-    const stopping = house.gateway.gateway.stop();
+    const stopping = testbed.gateway.gateway.stop();
     assert.equal(await idle.closed, 1012);
     assert.equal(await busy.closed, 1012);
     assert.equal(busy.messages.at(-1).type, 'response.completed');
     await stopping;
-    const { complete, cut, open } = house.sandbox.bill();
+    const { complete, cut, open } = testbed.sandbox.bill();
     assert.deepEqual({ complete, cut, open }, { complete: 2, cut: 0, open: 0 });
   }));

@@ -10,16 +10,25 @@ import { catalog } from '../../plugins/common/domain/models.ts';
 import { costBound } from '../../plugins/common/domain/money.ts';
 import type { Script } from '../helpers/vendor.ts';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
-import { type Books, type Customer, extensionsOf, type House, modelAt, speaks, startHouse, until } from './house.ts';
+import {
+  type AccountRecords,
+  type Customer,
+  extensionsOf,
+  modelAt,
+  speaks,
+  startTestbed,
+  type Testbed,
+  until,
+} from './testbed.ts';
 
 const ways = dialectNames.map((name) => `only-${name}`);
 /** What one refusal says rests a key: each case has a provider of its own. */
 const refusals = [429, 503, 529];
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
   const closed = await closedPort();
-  house = await startHouse({
+  testbed = await startTestbed({
     offers: { shut: { price: 0, limits: { rpm: 1 } } },
     providers: ({ sandbox, replay }) => ({
       // A name with an empty label is refused before anybody is asked for it.
@@ -50,7 +59,7 @@ before(async () => {
     more: { billing: { hold: { output_tokens: 50 } } },
   });
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const vendorKey = 'vendor-key-of-the-sandbox';
 
@@ -64,51 +73,60 @@ async function closedPort(): Promise<number> {
 }
 
 async function paid(customer: Customer, before: bigint): Promise<bigint> {
-  return before - (await house.balance(customer));
+  return before - (await testbed.balance(customer));
 }
 
-function attemptsOf({ attempts }: Books): string[] {
+function attemptsOf({ attempts }: AccountRecords): string[] {
   return attempts.map(({ result, status }) => `${result} ${status}`);
 }
 
 test('row "never sent (limit, no target, DNS, refused connect, TLS)": void; may go to another target', async () => {
   for (const model of ['nameless', 'closed', 'no-tls']) {
-    const customer = await house.customer();
-    const before = await house.balance(customer);
-    const told = await house.call(customer, 'chat', { model, prompt: 'Hello' });
-    assert.equal(told.status, 502, `${model}: ${told.text}`);
-    assert.notEqual(told.headers.get('x-should-retry'), 'false', model);
-    const books = await house.books(customer);
-    assert.deepEqual([books.ends, attemptsOf(books), await paid(customer, before)], [['free not_sent'], [], 0n], model);
-    const other = await house.customer();
-    assert.equal((await house.call(other, 'chat', { model: `${model}-or-sandbox`, prompt: 'Hello' })).status, 200);
-    const moved = await house.books(other);
+    const customer = await testbed.customer();
+    const before = await testbed.balance(customer);
+    const reply = await testbed.call(customer, 'chat', { model, prompt: 'Hello' });
+    assert.equal(reply.status, 502, `${model}: ${reply.text}`);
+    assert.notEqual(reply.headers.get('x-should-retry'), 'false', model);
+    const records = await testbed.records(customer);
+    assert.deepEqual(
+      [records.ends, attemptsOf(records), await paid(customer, before)],
+      [['free not_sent'], [], 0n],
+      model,
+    );
+    const other = await testbed.customer();
+    assert.equal((await testbed.call(other, 'chat', { model: `${model}-or-sandbox`, prompt: 'Hello' })).status, 200);
+    const moved = await testbed.records(other);
     assert.deepEqual([moved.ends, attemptsOf(moved)], [['charged answered'], ['answered 200']], model);
   }
-  const customer = await house.customer({ plan: 'shut' });
-  assert.equal((await house.call(customer, 'chat', { model: 'sandbox', prompt: 'Hello' })).status, 200);
-  assert.equal((await house.call(customer, 'chat', { model: 'sandbox', prompt: 'Hello' })).status, 429);
-  assert.ok((await house.call(await house.customer(), 'chat', { model: 'keyless', prompt: 'Hello' })).status >= 400);
-  assert.deepEqual((await house.books(customer)).ends, ['charged answered']);
+  const customer = await testbed.customer({ plan: 'shut' });
+  assert.equal((await testbed.call(customer, 'chat', { model: 'sandbox', prompt: 'Hello' })).status, 200);
+  assert.equal((await testbed.call(customer, 'chat', { model: 'sandbox', prompt: 'Hello' })).status, 429);
+  assert.ok(
+    (await testbed.call(await testbed.customer(), 'chat', { model: 'keyless', prompt: 'Hello' })).status >= 400,
+  );
+  assert.deepEqual((await testbed.records(customer)).ends, ['charged answered']);
 });
 
 test('row "sent, upstream refused (4xx, 429, 503, 529) without usage": void; 429, 503 and 529 may go to another target', async () => {
   for (const status of [400, 404, 409, 413, 422]) {
-    house.replay.play({ status, body: '{"error":{"message":"no"}}' });
-    const customer = await house.customer();
-    const told = await house.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });
-    assert.equal(told.status, status);
-    const books = await house.books(customer);
-    assert.deepEqual([books.ends, attemptsOf(books)], [['free refused'], [`refused ${status}`]]);
+    testbed.replay.play({ status, body: '{"error":{"message":"no"}}' });
+    const customer = await testbed.customer();
+    const reply = await testbed.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });
+    assert.equal(reply.status, status);
+    const records = await testbed.records(customer);
+    assert.deepEqual([records.ends, attemptsOf(records)], [['free refused'], [`refused ${status}`]]);
   }
   for (const status of refusals) {
-    house.replay.play({ status });
-    const customer = await house.customer();
-    const told = await house.call(customer, 'chat', { model: `refuses-${status}-or-sandbox`, prompt: 'Hello' });
-    assert.equal(told.status, 200, told.text);
-    const books = await house.books(customer);
-    assert.deepEqual([books.ends, attemptsOf(books)], [['charged answered'], [`refused ${status}`, 'answered 200']]);
-    assert.equal(books.charges[0]!.provider, 'sandbox');
+    testbed.replay.play({ status });
+    const customer = await testbed.customer();
+    const reply = await testbed.call(customer, 'chat', { model: `refuses-${status}-or-sandbox`, prompt: 'Hello' });
+    assert.equal(reply.status, 200, reply.text);
+    const records = await testbed.records(customer);
+    assert.deepEqual(
+      [records.ends, attemptsOf(records)],
+      [['charged answered'], [`refused ${status}`, 'answered 200']],
+    );
+    assert.equal(records.charges[0]!.provider, 'sandbox');
   }
 });
 
@@ -117,21 +135,21 @@ test('row "sent, 500/502/504/408 or reset before the head": void for the client,
   for (const [script, name] of scripts.flatMap((each) => dialectNames.map((dialect) => [each, dialect] as const))) {
     for (const store of [false, true]) {
       // Its circuit would open, and what is passed over is not asked once more.
-      house.gateway.gateway.find(upstreamHealth)!.reset('replay');
+      testbed.gateway.gateway.find(upstreamHealth)!.reset('replay');
       const knowsStore = name === 'chat' || name === 'responses';
       const isPure = !(store && knowsStore);
-      house.replay.play(...(isPure ? [script, script] : [script]));
-      const seen = house.replay.requests.length;
-      const customer = await house.customer();
-      const before = await house.balance(customer);
+      testbed.replay.play(...(isPure ? [script, script] : [script]));
+      const seen = testbed.replay.requests.length;
+      const customer = await testbed.customer();
+      const before = await testbed.balance(customer);
       const more = knowsStore ? { store } : {};
-      const told = await house.call(customer, name, { model: 'replay', prompt: 'Hello', more });
-      assert.deepEqual([told.status, told.headers.get('x-should-retry')], [502, 'true'], name);
-      const books = await house.books(customer);
-      assert.deepEqual([books.ends, await paid(customer, before)], [['free unknown'], 0n]);
+      const reply = await testbed.call(customer, name, { model: 'replay', prompt: 'Hello', more });
+      assert.deepEqual([reply.status, reply.headers.get('x-should-retry')], [502, 'true'], name);
+      const records = await testbed.records(customer);
+      assert.deepEqual([records.ends, await paid(customer, before)], [['free unknown'], 0n]);
       const attempt = `unknown ${script.status ?? null}`;
-      assert.deepEqual(attemptsOf(books), isPure ? [attempt, attempt] : [attempt], name);
-      assert.equal(house.replay.requests.length - seen, isPure ? 2 : 1);
+      assert.deepEqual(attemptsOf(records), isPure ? [attempt, attempt] : [attempt], name);
+      assert.equal(testbed.replay.requests.length - seen, isPure ? 2 : 1);
     }
   }
 });
@@ -140,11 +158,11 @@ test('row "complete, usage present": settle', async () => {
   for (const [name, model] of dialectNames.flatMap((dialect) =>
     ['sandbox', ...ways].map((way) => [dialect, way] as const),
   )) {
-    const customer = await house.customer();
-    const before = await house.balance(customer);
-    const told = await house.call(customer, name, { model, prompt: '[[sandbox: tokens=20]]', stream: true });
-    assert.match(told.text, dialects[name].terminal, `${name} on ${model}`);
-    const { ends, charges } = await house.books(customer);
+    const customer = await testbed.customer();
+    const before = await testbed.balance(customer);
+    const reply = await testbed.call(customer, name, { model, prompt: '[[sandbox: tokens=20]]', stream: true });
+    assert.match(reply.text, dialects[name].terminal, `${name} on ${model}`);
+    const { ends, charges } = await testbed.records(customer);
     const [row] = charges;
     assert.deepEqual([ends, row!.estimated, row!.terminal], [['charged answered'], false, true], `${name} on ${model}`);
     assert.equal(await paid(customer, before), row!.cost);
@@ -156,10 +174,10 @@ test('row "complete, usage absent": settle the estimate, marked', async () => {
   for (const [name, model] of dialectNames.flatMap((dialect) =>
     ['sandbox', ...ways].map((way) => [dialect, way] as const),
   )) {
-    const customer = await house.customer();
+    const customer = await testbed.customer();
     const question = { model, prompt: '[[sandbox: no_usage tokens=20]]', stream: true };
-    assert.match((await house.call(customer, name, question)).text, dialects[name].terminal, `${name} on ${model}`);
-    const { ends, charges } = await house.books(customer);
+    assert.match((await testbed.call(customer, name, question)).text, dialects[name].terminal, `${name} on ${model}`);
+    const { ends, charges } = await testbed.records(customer);
     assert.deepEqual([ends, charges[0]!.estimated], [['charged answered'], true], `${name} on ${model}`);
     assert.ok(charges[0]!.classes.output! >= 20 && charges[0]!.classes.input! > 0, 'the estimate is upper-biased');
   }
@@ -169,13 +187,13 @@ test('row "stream cut by the upstream after output": settle what was seen; the p
   for (const [name, model] of dialectNames.flatMap((dialect) =>
     ['sandbox', ...ways].map((way) => [dialect, way] as const),
   )) {
-    const customer = await house.customer();
+    const customer = await testbed.customer();
     const question = { model, prompt: '[[sandbox: chunks=8 chunk_delay=5ms cut_after=4]]', stream: true };
-    const { text, broken } = await house.call(customer, name, question);
+    const { text, broken } = await testbed.call(customer, name, question);
     assert.match(text, dialects[name].streamError, `${name} on ${model}`);
     assert.doesNotMatch(text, dialects[name].terminal, `${name} on ${model}`);
     assert.equal(broken, false);
-    const { ends, charges } = await house.books(customer);
+    const { ends, charges } = await testbed.records(customer);
     assert.deepEqual([ends, charges[0]!.terminal], [['charged cut'], false], `${name} on ${model}`);
     assert.ok(charges[0]!.classes.output! > 0);
   }
@@ -185,17 +203,17 @@ test('row "client leaves, chat": abort the upstream; settle input plus what was 
   for (const [name, model] of dialectNames.flatMap((dialect) =>
     ['sandbox', ...ways].map((way) => [dialect, way] as const),
   )) {
-    const customer = await house.customer();
-    const { open } = house.sandbox.bill();
+    const customer = await testbed.customer();
+    const { open } = testbed.sandbox.bill();
     const leaving = new AbortController();
     const question = { model, prompt: '[[sandbox: chunk_delay=10ms tokens=2000]]', stream: true };
-    const asked = house.call(customer, name, question, { signal: leaving.signal });
+    const asked = testbed.call(customer, name, question, { signal: leaving.signal });
     asked.catch(() => {});
-    await until('the vendor works', () => house.sandbox.bill().open > open);
+    await until('the vendor works', () => testbed.sandbox.bill().open > open);
     await new Promise((resolve) => setTimeout(resolve, 60));
     leaving.abort();
-    await until('the vendor is free', () => house.sandbox.bill().open === open, 1_000);
-    const { ends, charges } = await house.books(customer);
+    await until('the vendor is free', () => testbed.sandbox.bill().open === open, 1_000);
+    const { ends, charges } = await testbed.records(customer);
     assert.deepEqual(ends, ['charged client_left'], `${name} on ${model}`);
     assert.ok(charges[0]!.classes.input! > 0 && charges[0]!.classes.output! < 1_000, `${name} on ${model}`);
   }
@@ -204,31 +222,31 @@ test('row "client leaves, chat": abort the upstream; settle input plus what was 
 describe('row "the hold is used up in mid-stream"', { concurrency: 4 }, () => {
   for (const [name, way] of dialectNames.flatMap((dialect) => dialectNames.map((other) => [dialect, other] as const))) {
     test(`extend it (${name} on ${way})`, async () => {
-      const customer = await house.customer();
+      const customer = await testbed.customer();
       const prompt = '[[sandbox: tokens=300 chunks=100 chunk_delay=1ms]]';
-      const told = await house.call(customer, name, { model: `only-${way}`, prompt, stream: true });
-      assert.match(told.text, dialects[name].terminal);
-      const { calls, ends, charges } = await house.books(customer);
-      assert.ok(extensionsOf(house.gateway, calls[0]!) >= 3);
+      const reply = await testbed.call(customer, name, { model: `only-${way}`, prompt, stream: true });
+      assert.match(reply.text, dialects[name].terminal);
+      const { calls, ends, charges } = await testbed.records(customer);
+      assert.ok(extensionsOf(testbed.gateway, calls[0]!) >= 3);
       assert.deepEqual([ends, charges[0]!.classes.output, charges[0]!.estimated], [['charged answered'], 300, false]);
     });
 
     test(`if it cannot be extended, stop with the protocol's error event and settle (${name} on ${way})`, async () => {
       const { customer, credit } = await poorCustomer(name, `only-${way}`);
       const question = { model: `only-${way}`, prompt: longAnswer, stream: true };
-      const told = await house.call(customer, name, question);
-      assert.deepEqual([told.status, told.broken], [200, false], told.text);
-      assert.match(told.text, dialects[name].streamError);
-      assert.match(told.text, /balance/);
-      assert.doesNotMatch(told.text, dialects[name].terminal);
+      const reply = await testbed.call(customer, name, question);
+      assert.deepEqual([reply.status, reply.broken], [200, false], reply.text);
+      assert.match(reply.text, dialects[name].streamError);
+      assert.match(reply.text, /balance/);
+      assert.doesNotMatch(reply.text, dialects[name].terminal);
       await checkStopped(customer, credit);
     });
   }
 
   test('a whole answer that is gathered from a stream: 402, and what was seen is charged', async () => {
     const { customer, credit } = await poorCustomer('chat', 'streaming');
-    const told = await house.call(customer, 'chat', { model: 'streaming', prompt: longAnswer });
-    assert.deepEqual([told.status, told.headers.get('x-should-retry')], [402, 'false'], told.text);
+    const reply = await testbed.call(customer, 'chat', { model: 'streaming', prompt: longAnswer });
+    assert.deepEqual([reply.status, reply.headers.get('x-should-retry')], [402, 'false'], reply.text);
     await checkStopped(customer, credit);
   });
 });
@@ -237,23 +255,23 @@ const longAnswer = '[[sandbox: tokens=3000 chunks=1500 chunk_delay=1ms]]';
 
 /** Can pay for the prompt's upper bound and 200 tokens of output. */
 async function poorCustomer(name: DialectName, model: string): Promise<{ customer: Customer; credit: bigint }> {
-  const { price } = house.gateway.gateway.find(catalog)!.find(model)!.prices![0]!.priced(0, {});
+  const { price } = testbed.gateway.gateway.find(catalog)!.find(model)!.prices![0]!.priced(0, {});
   const bytes = JSON.stringify(dialects[name].body({ model, prompt: longAnswer, stream: true })).length;
   const credit = costBound(Math.ceil(bytes / 2), 200, price);
-  return { customer: await house.customer({ nanoUsd: credit }), credit };
+  return { customer: await testbed.customer({ nanoUsd: credit }), credit };
 }
 
 async function checkStopped(customer: Customer, credit: bigint): Promise<void> {
-  const { ends, charges } = await house.books(customer);
+  const { ends, charges } = await testbed.records(customer);
   assert.deepEqual(ends, ['charged cut']);
-  assert.ok(extensionsOf(house.gateway, charges[0]!) > 0);
-  const left = await house.balance(customer);
+  assert.ok(extensionsOf(testbed.gateway, charges[0]!) > 0);
+  const left = await testbed.balance(customer);
   assert.equal(left, credit - charges[0]!.cost);
   assert.ok(charges[0]!.classes.output! >= 100, 'what was seen is charged');
   assert.ok(left >= -30_000n, `${left} is further below zero than one chunk costs`);
 }
 
 test('the books are in order after all that, and nothing is left in flight', async () => {
-  await until('all is quiet', () => house.gateway.gateway.inFlight === 0 && house.sandbox.bill().open === 0);
-  await house.audit();
+  await until('all is quiet', () => testbed.gateway.gateway.inFlight === 0 && testbed.sandbox.bill().open === 0);
+  await testbed.audit();
 });

@@ -4,11 +4,11 @@ import { after, before, test } from 'node:test';
 import { promptTokens, totalTokens } from '../../plugins/common/domain/usage.ts';
 import { startGateway } from '../helpers/gateway.ts';
 import { dialectNames, dialects } from './dialects.ts';
-import { type House, modelAt, startHouse, told, yamlOf } from './house.ts';
+import { modelAt, readReply, startTestbed, type Testbed, yamlOf } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await startHouse({
+  testbed = await startTestbed({
     offers: { double: { price: 0, multiplier: '2' } },
     models: {
       free: { owned_by: 'test', targets: ['sandbox'], price: 'free' },
@@ -29,58 +29,58 @@ before(async () => {
     },
   });
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 test('a key that may not call a model is refused before anything is held', async () => {
-  const customer = await house.customer({ models: ['free'] });
+  const customer = await testbed.customer({ models: ['free'] });
   for (const name of dialectNames) {
-    const told = await house.call(customer, name, { model: 'sandbox', prompt: 'Hello' });
-    assert.equal(told.status, 403, name);
-    assert.ok(dialects[name].errorType(JSON.parse(told.text)), name);
+    const reply = await testbed.call(customer, name, { model: 'sandbox', prompt: 'Hello' });
+    assert.equal(reply.status, 403, name);
+    assert.ok(dialects[name].errorType(JSON.parse(reply.text)), name);
   }
-  const books = await house.books(customer, 0);
+  const records = await testbed.records(customer, 0);
   assert.deepEqual(
-    books.ledger.map(({ kind }) => kind),
+    records.ledger.map(({ kind }) => kind),
     ['CREDIT'],
   );
 });
 
 test('a free model serves an empty account and is booked at 0', async () => {
-  const customer = await house.customer({ nanoUsd: 0n });
+  const customer = await testbed.customer({ nanoUsd: 0n });
   for (const name of dialectNames) {
-    const told = await house.call(customer, name, { model: 'free', prompt: 'Hello', stream: name === 'chat' });
-    assert.equal(told.status, 200, name);
+    const reply = await testbed.call(customer, name, { model: 'free', prompt: 'Hello', stream: name === 'chat' });
+    assert.equal(reply.status, 200, name);
   }
-  const books = await house.books(customer, 4);
+  const records = await testbed.records(customer, 4);
   assert.deepEqual(
-    books.charges.map(({ cost }) => cost),
+    records.charges.map(({ cost }) => cost),
     [0n, 0n, 0n, 0n],
   );
-  assert.equal(await house.balance(customer), 0n);
+  assert.equal(await testbed.balance(customer), 0n);
 });
 
 test('counting tokens is neither held nor charged', async () => {
-  const customer = await house.customer({ nanoUsd: 0n });
+  const customer = await testbed.customer({ nanoUsd: 0n });
   const messages = [{ role: 'user', content: 'Hello' }];
   for (const [path, body] of [
     ['/v1/messages/count_tokens', { model: 'sandbox', messages }],
     ['/v1beta/models/sandbox:countTokens', { contents: [{ parts: [{ text: 'Hello' }] }] }],
   ] as const) {
     const headers = { ...dialects.messages.key(customer.key), 'content-type': 'application/json' };
-    const answer = await fetch(house.origin + path, { method: 'POST', headers, body: JSON.stringify(body) });
+    const answer = await fetch(testbed.origin + path, { method: 'POST', headers, body: JSON.stringify(body) });
     assert.equal(answer.status, 200, path);
   }
-  const books = await house.books(customer, 0);
-  assert.deepEqual([books.ledger, books.calls, books.attempts], [[], [], []]);
+  const records = await testbed.records(customer, 0);
+  assert.deepEqual([records.ledger, records.calls, records.attempts], [[], [], []]);
 });
 
 test("a plan's multiplier is on the bill, and a price below a nano is rounded once", async () => {
-  const plain = await house.customer();
-  const double = await house.customer({ plan: 'double' });
+  const plain = await testbed.customer();
+  const double = await testbed.customer({ plan: 'double' });
   for (const model of ['sandbox', 'cheap']) {
-    for (const customer of [plain, double]) await house.call(customer, 'chat', { model, prompt: 'Hello' });
+    for (const customer of [plain, double]) await testbed.call(customer, 'chat', { model, prompt: 'Hello' });
   }
-  const [once, twice] = [(await house.books(plain, 2)).charges, (await house.books(double, 2)).charges];
+  const [once, twice] = [(await testbed.records(plain, 2)).charges, (await testbed.records(double, 2)).charges];
   assert.equal(twice[0]!.cost, once[0]!.cost * 2n);
   for (const { classes, cost } of [once[1]!]) {
     const { input = 0 } = classes;
@@ -89,32 +89,34 @@ test("a plan's multiplier is on the bill, and a price below a nano is rounded on
 });
 
 test('a model without a price is not sold', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   for (const name of dialectNames) {
-    const answer = await house.call(customer, name, { model: 'unpriced', prompt: 'Hello' });
+    const answer = await testbed.call(customer, name, { model: 'unpriced', prompt: 'Hello' });
     assert.equal(answer.status, 404, answer.text);
     assert.match(answer.text, /no price/);
   }
-  assert.equal((await house.books(customer, 0)).ledger.length, 1);
+  assert.equal((await testbed.records(customer, 0)).ledger.length, 1);
 });
 
 test('a compaction is charged like an answer', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const headers = { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' };
   const input = [{ role: 'user', content: [{ type: 'input_text', text: 'Hello' }] }];
   const body = JSON.stringify({ model: 'sandbox', input });
-  const answer = await told(await fetch(`${house.origin}/v1/responses/compact`, { method: 'POST', headers, body }));
+  const answer = await readReply(
+    await fetch(`${testbed.origin}/v1/responses/compact`, { method: 'POST', headers, body }),
+  );
   assert.equal(answer.status, 200, answer.text);
-  const books = await house.books(customer);
-  assert.deepEqual([books.ends, books.charges[0]!.estimated], [['charged answered'], false]);
-  assert.ok(books.charges[0]!.cost > 0n);
+  const records = await testbed.records(customer);
+  assert.deepEqual([records.ends, records.charges[0]!.estimated], [['charged answered'], false]);
+  assert.ok(records.charges[0]!.cost > 0n);
 });
 
 test('a long prompt is charged by its tier, a short one is not, and the rows tell which and what it cost us', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   for (const prompt of ['Hello', 'Hello '.repeat(2_000)])
-    await house.call(customer, 'chat', { model: 'tiered', prompt });
-  const { charges } = await house.books(customer, 2);
+    await testbed.call(customer, 'chat', { model: 'tiered', prompt });
+  const { charges } = await testbed.records(customer, 2);
   assert.deepEqual(charges.map(({ tier }) => tier).sort(), ['>200', null]);
   for (const { classes, tier, cost, own_cost: ownCost } of charges) {
     const [input, output] = [promptTokens(classes), totalTokens(classes) - promptTokens(classes)];
@@ -127,19 +129,19 @@ test('a long prompt is charged by its tier, a short one is not, and the rows tel
 });
 
 test('a service that the vendor did not grant costs the standard price, one without a price is refused', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const headers = { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' };
-  const ask = async (model: string) => {
+  const send = async (model: string) => {
     const messages = [{ role: 'user', content: 'Hello' }];
     const body = JSON.stringify({ model, messages, service_tier: 'flex' });
-    return told(await fetch(`${house.origin}/v1/chat/completions`, { method: 'POST', headers, body }));
+    return readReply(await fetch(`${testbed.origin}/v1/chat/completions`, { method: 'POST', headers, body }));
   };
-  const granted = await ask('tiered');
+  const granted = await send('tiered');
   assert.equal(granted.status, 200, granted.text);
   assert.equal(JSON.parse(granted.text).service_tier, 'default');
-  const refused = await ask('sandbox');
+  const refused = await send('sandbox');
   assert.deepEqual([refused.status, JSON.parse(refused.text).error.code], [400, 'service_not_priced']);
-  const { charges } = await house.books(customer, 1);
+  const { charges } = await testbed.records(customer, 1);
   const { input = 0, output = 0 } = charges[0]!.classes;
   assert.equal(charges[0]!.cost, BigInt(input * 1_000 + output * 2_000) + 1_000_000n);
 });
@@ -156,4 +158,4 @@ test('a gateway that would sell below its cost does not start, and says where', 
   });
 });
 
-test('the books are in order after all that', () => house.audit());
+test('the books are in order after all that', () => testbed.audit());

@@ -11,9 +11,9 @@ import { databaseUrl, ownSchema } from '../helpers/database.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { fillMigrated } from '../helpers/migrated.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { type Customer, dropSchema, faces, modelAt, speaks, until, yamlOf } from './house.ts';
+import { type Customer, dropSchema, faces, modelAt, speaks, until, yamlOf } from './testbed.ts';
 
-type Desk = ReturnType<typeof faces>;
+type CommandGateway = ReturnType<typeof faces>;
 
 export interface Establishment {
   readonly origin: string;
@@ -24,7 +24,7 @@ export interface Establishment {
   /** Starts the process and waits until it is ready. */
   start(): Promise<ChildProcess>;
   /** Does something with the gateway's books while no process serves. */
-  atTheDesk<T>(work: (desk: Desk) => Promise<T>): Promise<T>;
+  runAsCommand<T>(work: (gateway: CommandGateway) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export async function establish(sections: Record<string, unknown>, customerCount
   if (databaseUrl === undefined) await fillMigrated(directory, file, environment);
   const children: ChildProcess[] = [];
 
-  async function atTheDesk<T>(work: (desk: Desk) => Promise<T>): Promise<T> {
+  async function runAsCommand<T>(work: (gateway: CommandGateway) => Promise<T>): Promise<T> {
     const gateway = await boot(file, { mode: 'command', environment, log: createLog('silent') });
     try {
       return await work(faces({ origin, gateway, directory, lines: [], stop: () => gateway.stop(0) }));
@@ -63,8 +63,10 @@ export async function establish(sections: Record<string, unknown>, customerCount
     origin,
     directory,
     sandbox,
-    customers: await atTheDesk((desk) => Promise.all(Array.from({ length: customerCount }, () => desk.customer()))),
-    atTheDesk,
+    customers: await runAsCommand((gateway) =>
+      Promise.all(Array.from({ length: customerCount }, () => gateway.customer())),
+    ),
+    runAsCommand,
     async start() {
       const child = spawn(process.execPath, ['core/process/main.ts', 'serve', file], {
         env: { ...process.env, ...environment },

@@ -7,12 +7,12 @@ import { readOwner } from '../../plugins/storage/embedded/lock.ts';
 import { databaseUrl } from '../helpers/database.ts';
 import { allowWrites, canForbidWrites } from '../helpers/file-writes.ts';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
-import { type Told, told, until } from './house.ts';
 import { type Establishment, establish } from './process.ts';
+import { type Reply, readReply, until } from './testbed.ts';
 
 /** Of the gateway and of its embedded database, if it has one. */
-function setWritable(isWritable: boolean, house: Establishment, pid: number): void {
-  const embedded = databaseUrl === undefined ? readOwner(house.directory)?.pid : undefined;
+function setWritable(isWritable: boolean, testbed: Establishment, pid: number): void {
+  const embedded = databaseUrl === undefined ? readOwner(testbed.directory)?.pid : undefined;
   for (const each of new Set([pid, embedded ?? pid])) {
     try {
       allowWrites(each, isWritable);
@@ -23,12 +23,19 @@ function setWritable(isWritable: boolean, house: Establishment, pid: number): vo
   }
 }
 
-async function call({ origin, customers }: Establishment, turn: number, prompt: string, stream = false): Promise<Told> {
+async function call(
+  { origin, customers }: Establishment,
+  turn: number,
+  prompt: string,
+  stream = false,
+): Promise<Reply> {
   const { path, body, key } = dialects[dialectOf(turn)];
   const question = { model: 'sandbox', prompt, stream };
   const { key: secret } = customers[turn % customers.length]!;
   const headers = { 'content-type': 'application/json', ...key(secret) };
-  return told(await fetch(origin + path(question), { method: 'POST', headers, body: JSON.stringify(body(question)) }));
+  return readReply(
+    await fetch(origin + path(question), { method: 'POST', headers, body: JSON.stringify(body(question)) }),
+  );
 }
 
 async function stop(serving: ChildProcess): Promise<void> {
@@ -41,58 +48,58 @@ const dialectOf = (turn: number): DialectName => dialectNames[turn % dialectName
 
 if (canForbidWrites)
   test('calls are refused in one sentence and nothing is lost or billed; when it can be written again the gateway goes on by itself', async (context) => {
-    const house = await establish({}, 4);
-    const serving = await house.start();
-    context.after(() => house.close());
-    const ready = () => fetch(`${house.origin}/readyz`);
-    const answers: Told[] = [];
-    for (let turn = 0; turn < 8; turn++) answers.push(await call(house, turn, 'before'));
-    const running = call(house, 0, '[[sandbox: tokens=200 chunk_delay=30ms]]', true);
-    await until('it runs', () => house.sandbox.bill().open === 1);
+    const testbed = await establish({}, 4);
+    const serving = await testbed.start();
+    context.after(() => testbed.close());
+    const ready = () => fetch(`${testbed.origin}/readyz`);
+    const answers: Reply[] = [];
+    for (let turn = 0; turn < 8; turn++) answers.push(await call(testbed, turn, 'before'));
+    const running = call(testbed, 0, '[[sandbox: tokens=200 chunk_delay=30ms]]', true);
+    await until('it runs', () => testbed.sandbox.bill().open === 1);
 
-    setWritable(false, house, serving.pid!);
-    await until('it is noticed', async () => (await call(house, 1, 'is it noticed?').then(keep)).status !== 200);
-    const served = house.sandbox.bill().requests + house.sandbox.bill().open;
+    setWritable(false, testbed, serving.pid!);
+    await until('it is noticed', async () => (await call(testbed, 1, 'is it noticed?').then(keep)).status !== 200);
+    const served = testbed.sandbox.bill().requests + testbed.sandbox.bill().open;
     for (let turn = 0; turn < 12; turn++) {
-      const refused = await call(house, turn, 'refused', turn % 2 === 0);
+      const refused = await call(testbed, turn, 'refused', turn % 2 === 0);
       assert.equal(refused.status, 503, refused.text);
       assert.match(refused.text, /Calls cannot be recorded at the moment; please try again soon\./);
       assert.equal(refused.headers.get('retry-after'), '1');
     }
-    const bill = house.sandbox.bill();
+    const bill = testbed.sandbox.bill();
     assert.equal(bill.requests + bill.open, served, 'nothing refused reached the vendor');
     await until('it is said', async () => (await ready()).status === 503);
     assert.match(await (await ready()).text(), /billing/);
     answers.push(await running);
     assert.match(answers.at(-1)!.text, dialects[dialectOf(0)].terminal, 'what ran is answered to its end');
 
-    setWritable(true, house, serving.pid!);
+    setWritable(true, testbed, serving.pid!);
     await until('it is ready by itself', async () => (await ready()).status === 200);
-    for (let turn = 0; turn < 8; turn++) answers.push(await call(house, turn, 'after'));
+    for (let turn = 0; turn < 8; turn++) answers.push(await call(testbed, turn, 'after'));
     await stop(serving);
     // What the journal has and the database has not yet is applied by the next start.
-    await stop(await house.start());
-    await assertBooks(house, answers);
+    await stop(await testbed.start());
+    await assertLedger(testbed, answers);
 
-    function keep(answer: Told): Told {
+    function keep(answer: Reply): Reply {
       if (answer.status === 200) answers.push(answer);
       return answer;
     }
   });
 
 /** One charge for each answer, in all exactly what the vendor billed. */
-async function assertBooks(house: Establishment, answers: readonly Told[]): Promise<void> {
+async function assertLedger(testbed: Establishment, answers: readonly Reply[]): Promise<void> {
   for (const { status, text } of answers) assert.equal(status, 200, text);
-  await house.atTheDesk(async (desk) => {
-    await desk.audit();
-    const charges = (await desk.calls()).filter(({ settled }) => settled);
+  await testbed.runAsCommand(async (gateway) => {
+    await gateway.audit();
+    const charges = (await gateway.calls()).filter(({ settled }) => settled);
     assert.deepEqual(new Set(charges.map(({ id }) => id)), new Set(answers.map(({ id }) => id)));
     assert.equal(charges.length, answers.length);
     assert.ok(charges.every(({ estimated }) => !estimated));
     const charged: Record<string, number> = {};
     for (const { classes } of charges)
       for (const [name, count] of Object.entries(classes)) if (count > 0) charged[name] = (charged[name] ?? 0) + count;
-    const { totals, requests } = house.sandbox.bill();
+    const { totals, requests } = testbed.sandbox.bill();
     assert.deepEqual(charged, { ...totals['sandbox'] });
     assert.equal(requests, answers.length);
   });

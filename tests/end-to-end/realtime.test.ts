@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cost } from '../../plugins/common/domain/money.ts';
-import { type Customer, type House, startHouse, until } from './house.ts';
 import { type Message, refusal, type Talk, talk } from './sockets.ts';
+import { type Customer, startTestbed, type Testbed, until } from './testbed.ts';
 
 const price = {
   ...{ input: 4, cache_read: 0.4, input_audio: 32, cache_read_audio: 0.4, input_image: 5, cache_read_image: 0.5 },
@@ -14,9 +14,9 @@ const price = {
 const inNano = Object.fromEntries(Object.entries(price).map(([name, usd]) => [name, BigInt(usd * 1e9)]));
 const realtimeAt = (...targets: string[]) => ({ owned_by: 'test', kind: 'realtime', targets, context: '32k', price });
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await startHouse({
+  testbed = await startTestbed({
     offers: { single: { price: 0, limits: { concurrency: 1 } }, slow: { price: 0, limits: { rpm: 3 } } },
     providers: ({ sandbox }) => ({
       voice: {
@@ -42,10 +42,10 @@ before(async () => {
     more: { websockets: { per_key: 3 } },
   });
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const open = (customer: Customer, model = 'voice', headers = {}): Promise<Talk> =>
-  talk(house.origin, customer.key, `/v1/realtime?model=${model}`, headers);
+  talk(testbed.origin, customer.key, `/v1/realtime?model=${model}`, headers);
 const typesOf = (messages: readonly Message[]) => messages.map(({ type }) => type);
 const said = (text: string) => ({
   type: 'conversation.item.create',
@@ -61,8 +61,8 @@ async function done(client: Talk, count = 1): Promise<Message> {
 }
 
 test('a session in text: events as the vendor sends them, each response a charge of its own', async () => {
-  const customer = await house.customer();
-  const before = await house.balance(customer);
+  const customer = await testbed.customer();
+  const before = await testbed.balance(customer);
   const client = await open(customer);
   await until('the session is created', () => client.messages.length > 0);
   assert.equal(client.messages[0].type, 'session.created');
@@ -76,7 +76,7 @@ test('a session in text: events as the vendor sends them, each response a charge
   assert.ok(second.usage.input_tokens > first.usage.input_tokens);
   await client.close();
   // The session itself costs nothing.
-  const { calls, charges } = await house.books(customer, 3);
+  const { calls, charges } = await testbed.records(customer, 3);
   assert.deepEqual(
     calls.map(({ settled }) => settled),
     [false, true, true],
@@ -92,12 +92,12 @@ test('a session in text: events as the vendor sends them, each response a charge
     ),
   );
   const paid = charges.reduce((sum, row) => sum + row.cost, 0n);
-  assert.equal(await house.balance(customer), before - paid);
-  await house.audit();
+  assert.equal(await testbed.balance(customer), before - paid);
+  await testbed.audit();
 });
 
 test('audio in and out: tokens by kind, what is cached on its own, a transcription at its own price', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const client = await open(customer);
   const input = { transcription: { model: 'scribe' }, turn_detection: null };
   client.send({ type: 'session.update', session: { type: 'realtime', audio: { input } } });
@@ -110,7 +110,7 @@ test('audio in and out: tokens by kind, what is cached on its own, a transcripti
   const audio = client.messages.filter(({ type }) => type === 'response.output_audio.delta');
   assert.ok(audio.length > 4 && audio.every(({ delta }) => Buffer.from(delta, 'base64').length % 2 === 0));
   await client.close();
-  const { charges } = await house.books(customer, 5);
+  const { charges } = await testbed.records(customer, 5);
   const ofModel = (name: string) => charges.filter(({ model }) => model === name);
   assert.deepEqual(
     ofModel('scribe').map(({ classes }) => classes.input_audio),
@@ -121,11 +121,11 @@ test('audio in and out: tokens by kind, what is cached on its own, a transcripti
   assert.deepEqual([first!.classes.input_audio, first!.classes.cache_read_audio], [100, undefined]);
   assert.ok(first!.classes.output_audio! > 0 && second!.classes.cache_read_audio! >= 64);
   assert.equal(second!.cost, cost(second!.classes, inNano));
-  await house.audit();
+  await testbed.audit();
 });
 
 test('an upstream answers by itself when speech ends; seconds are charged as seconds', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const client = await open(customer);
   client.send({ type: 'session.update', session: { audio: { input: { transcription: { model: 'whisper-1' } } } } });
   const append = (value: number) =>
@@ -133,13 +133,13 @@ test('an upstream answers by itself when speech ends; seconds are charged as sec
   for (const value of [30, 30, 30, 0, 0]) append(value);
   assert.equal((await done(client)).status, 'completed');
   await client.close();
-  const { charges } = await house.books(customer, 3);
+  const { charges } = await testbed.records(customer, 3);
   assert.deepEqual(charges.map(({ model }) => model).sort(), ['voice', 'whisper-1']);
   assert.deepEqual(charges.find(({ model }) => model === 'whisper-1')!.classes, { audio: 2 });
 });
 
 test('the model cannot be changed; its own name is passed on as the upstream knows it', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const client = await open(customer, 'alias');
   client.send({ type: 'session.update', session: { model: 'voice', instructions: 'x' } });
   client.send('{"type":"session.update","session":{"mod\\u0065l":"other"}}');
@@ -158,7 +158,7 @@ test('the model cannot be changed; its own name is passed on as the upstream kno
 });
 
 test('failover before the first message; without a target the upgrade is refused over HTTP', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const client = await open(customer, 'tried');
   client.send(said('Hello'));
   client.send(inText);
@@ -173,19 +173,19 @@ test('failover before the first message; without a target the upgrade is refused
     ['/v1/realtime?model=voice&call_id=x', 422, 'unsupported'],
   ];
   for (const [path, status, code] of refused) {
-    const answer = await refusal(house.origin, path, { authorization });
+    const answer = await refusal(testbed.origin, path, { authorization });
     assert.deepEqual([answer.status, answer.json.error.code], [status, code], path);
     assert.ok(!JSON.stringify(answer.json).includes('127.0.0.1'));
   }
-  assert.equal((await refusal(house.origin, '/v1/realtime?model=voice', {})).status, 401);
-  const poor = await house.customer({ nanoUsd: 0n });
+  assert.equal((await refusal(testbed.origin, '/v1/realtime?model=voice', {})).status, 401);
+  const poor = await testbed.customer({ nanoUsd: 0n });
   assert.equal(
-    (await refusal(house.origin, '/v1/realtime?model=voice', { authorization: `Bearer ${poor.key}` })).status,
+    (await refusal(testbed.origin, '/v1/realtime?model=voice', { authorization: `Bearer ${poor.key}` })).status,
     402,
   );
-  const plain = await fetch(`${house.origin}/v1/realtime?model=voice`, { headers: { authorization } });
+  const plain = await fetch(`${testbed.origin}/v1/realtime?model=voice`, { headers: { authorization } });
   assert.deepEqual([plain.status, ((await plain.json()) as Message).error.code], [426, 'upgrade_required']);
-  const calls = await fetch(`${house.origin}/v1/realtime/calls`, {
+  const calls = await fetch(`${testbed.origin}/v1/realtime/calls`, {
     method: 'POST',
     body: 'v=0',
     headers: { authorization, 'content-type': 'application/sdp' },
@@ -194,9 +194,9 @@ test('failover before the first message; without a target the upgrade is refused
 });
 
 test('a key as a protocol, and the beta of the interface', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const { WebSocket } = await import('ws');
-  const socket = new WebSocket(`${house.origin.replace('http', 'ws')}/v1/realtime?model=voice`, [
+  const socket = new WebSocket(`${testbed.origin.replace('http', 'ws')}/v1/realtime?model=voice`, [
     'realtime',
     `openai-insecure-api-key.${customer.key}`,
     'openai-beta.realtime-v1',
@@ -210,25 +210,25 @@ test('a key as a protocol, and the beta of the interface', async () => {
   await until('it is done', () => types.includes('response.done'));
   assert.ok(types.includes('response.text.delta') && !types.includes('response.output_text.delta'));
   socket.close();
-  await house.books(customer, 2);
+  await testbed.records(customer, 2);
 });
 
 test('when the money is gone: an error event, then 1008; what has run is charged', async () => {
-  const customer = await house.customer({ nanoUsd: 420_000_000n });
+  const customer = await testbed.customer({ nanoUsd: 420_000_000n });
   const client = await open(customer);
   client.send(said('Much [[sandbox: tokens=3000]]'));
   client.send({ type: 'response.create' });
   assert.equal(await client.closed.then((code) => code), 1008);
   const last = client.messages.at(-1);
   assert.deepEqual([last.type, last.error.code], ['error', 'insufficient_balance']);
-  const { charges } = await house.books(customer, 2);
+  const { charges } = await testbed.records(customer, 2);
   assert.equal(charges.length, 1);
   assert.equal(charges[0]!.estimated, false);
-  await house.audit();
+  await testbed.audit();
 });
 
 test('the next response waits for its own hold: a revoked key or an empty balance ends the session', async () => {
-  const customer = await house.customer({ nanoUsd: 420_000_000n });
+  const customer = await testbed.customer({ nanoUsd: 420_000_000n });
   const client = await open(customer);
   client.send(said('Hello [[sandbox: tokens=2000]]'));
   client.send({ type: 'response.create', response: { output_modalities: ['audio'] } });
@@ -239,11 +239,11 @@ test('the next response waits for its own hold: a revoked key or an empty balanc
   );
   client.send(inText);
   assert.equal(await client.closed, 1008);
-  await house.audit();
+  await testbed.audit();
 });
 
 test('rate limits hold for each response: an error event, and the session goes on', async () => {
-  const customer = await house.customer({ plan: 'slow' });
+  const customer = await testbed.customer({ plan: 'slow' });
   const client = await open(customer);
   for (let turn = 1; turn <= 2; turn += 1) {
     client.send(said('Hello'));
@@ -255,11 +255,11 @@ test('rate limits hold for each response: an error event, and the session goes o
   assert.equal(client.messages.at(-1).error.code, 'rate_limit_exceeded');
   assert.ok(client.socket.readyState === client.socket.OPEN);
   await client.close();
-  await house.books(customer, 3);
+  await testbed.records(customer, 3);
 });
 
 test('one at a time is enough for a session, and connections of a key are bounded', async () => {
-  const customer = await house.customer({ plan: 'single' });
+  const customer = await testbed.customer({ plan: 'single' });
   const client = await open(customer);
   for (let turn = 1; turn <= 3; turn += 1) {
     client.send(said('Hello'));
@@ -271,56 +271,56 @@ test('one at a time is enough for a session, and connections of a key are bounde
   const opened = more.filter((one) => one !== undefined).length;
   assert.ok(opened >= 1);
   if (opened === 2)
-    assert.equal((await refusal(house.origin, '/v1/realtime?model=voice', { authorization })).status, 429);
+    assert.equal((await refusal(testbed.origin, '/v1/realtime?model=voice', { authorization })).status, 429);
   await Promise.all([client, ...more].map((one) => one?.close()));
 });
 
 test('a client that leaves in the middle pays for what the response used until then', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const client = await open(customer);
   client.send(said('Slowly [[sandbox: tokens=500 chunk_delay=20ms]]'));
   client.send(inText);
   await until('it has begun', () => typesOf(client.messages).includes('response.output_text.delta'));
   client.socket.terminate();
-  const { charges } = await house.books(customer, 2);
+  const { charges } = await testbed.records(customer, 2);
   assert.equal(charges.length, 1);
   assert.deepEqual(
     [charges[0]!.estimated, charges[0]!.classes.output! > 0, charges[0]!.classes.output! < 500],
     [false, true, true],
   );
-  const billed = house.sandbox.bill().recent.at(-1)!;
+  const billed = testbed.sandbox.bill().recent.at(-1)!;
   assert.equal(billed.usage.output, charges[0]!.classes.output);
-  await house.audit();
+  await testbed.audit();
 });
 
 test('a vendor that dies in the middle: an error event, a close with 1011, an estimate', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const client = await open(customer);
   client.send(said('Hello [[sandbox: tokens=100 cut_after=5]]'));
   client.send(inText);
   assert.equal(await client.closed, 1011);
   assert.equal(client.messages.at(-1).error.code, 'session_ended');
-  const { charges } = await house.books(customer, 2);
+  const { charges } = await testbed.records(customer, 2);
   assert.deepEqual(
     charges.map(({ estimated }) => estimated),
     [true],
   );
-  await house.audit();
+  await testbed.audit();
 });
 
 test('a session without a response costs nothing', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const client = await open(customer);
   client.send({ type: 'input_audio_buffer.append', audio: Buffer.alloc(4_800).toString('base64') });
   await pause(100);
   await client.close();
-  const { calls } = await house.books(customer, 2);
+  const { calls } = await testbed.records(customer, 2);
   assert.ok(calls.every(({ cost: paid }) => paid === 0n));
-  await house.audit();
+  await testbed.audit();
 });
 
 test('a client that does not read makes the vendor wait, and gets everything in order', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const client = await open(customer);
   client.socket.pause();
   client.send(said('Much [[sandbox: tokens=1500]]'));
@@ -340,7 +340,7 @@ test('a client that does not read makes the vendor wait, and gets everything in 
 test('bytes are passed on as they came, both ways, text and binary', async () => {
   const { startEcho } = await import('./echo.ts');
   const echo = await startEcho();
-  const own = await startHouse({
+  const own = await startTestbed({
     providers: () => ({ echo: { keys: 'k', speaks: { 'openai-realtime': echo.origin } } }),
     models: { echo: realtimeAt('echo') },
   });
@@ -361,7 +361,7 @@ test('bytes are passed on as they came, both ways, text and binary', async () =>
     assert.deepEqual(got, sent);
     assert.equal(echo.keys[0], 'Bearer k');
     client.socket.close();
-    await own.books(customer, 2);
+    await own.records(customer, 2);
   } finally {
     await own.stop();
     await echo.stop();
@@ -372,7 +372,7 @@ test('an error of the vendor in mid-session loses its key and addresses, and not
   const { startEcho } = await import('./echo.ts');
   const echo = await startEcho();
   const key = 'plainkeyofthevendor';
-  const own = await startHouse({
+  const own = await startTestbed({
     providers: () => ({ echo: { keys: key, speaks: { 'openai-realtime': echo.origin } } }),
     models: { echo: realtimeAt('echo') },
   });
@@ -436,7 +436,7 @@ test('frames that are cut and joined at random arrive whole, in order, and are c
   events.push(events.at(-1)!);
   const { startRecording } = await import('./echo.ts');
   const vendor = await startRecording(events.map((event) => JSON.stringify(event)));
-  const own = await startHouse({
+  const own = await startTestbed({
     providers: () => ({ recorded: { keys: 'k', speaks: { 'openai-realtime': vendor.origin } } }),
     models: { recorded: realtimeAt('recorded') },
   });
@@ -449,7 +449,7 @@ test('frames that are cut and joined at random arrive whole, in order, and are c
       assert.deepEqual(client.messages, events);
       await client.close();
     }
-    const { charges } = await own.books(customer, 10);
+    const { charges } = await own.records(customer, 10);
     assert.deepEqual(
       charges.map(({ classes }) => classes),
       Array.from({ length: 5 }, () => ({ input: 10, output: 2, output_audio: 5 })),
@@ -462,7 +462,7 @@ test('frames that are cut and joined at random arrive whole, in order, and are c
 });
 
 test('a stop closes quiet sessions at once, others when their response is done, with 1012', async () => {
-  const own = await startHouse({
+  const own = await startTestbed({
     providers: ({ sandbox }) => ({
       voice: { keys: 'vendor-key-of-the-sandbox', speaks: { 'openai-realtime': `${sandbox}/v1` } },
     }),
@@ -484,7 +484,7 @@ test('a stop closes quiet sessions at once, others when their response is done, 
 });
 
 test('a session that is too old ends with an error event', async () => {
-  const own = await startHouse({
+  const own = await startTestbed({
     providers: ({ sandbox }) => ({
       voice: { keys: 'vendor-key-of-the-sandbox', speaks: { 'openai-realtime': `${sandbox}/v1` } },
     }),

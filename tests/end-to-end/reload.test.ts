@@ -6,18 +6,18 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Usage } from '../../plugins/common/domain/usage.ts';
 import { dialectNames, dialects } from './dialects.ts';
-import { type Customer, type House, modelAt, speaks, startHouse, type Told } from './house.ts';
+import { type Customer, modelAt, type Reply, speaks, startTestbed, type Testbed } from './testbed.ts';
 
 const reloads = 20;
 const callsPerSecond = 200;
 const mostAtOnce = 300;
 const lastsMs = 5_000;
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await startHouse(sectionsOf(1));
+  testbed = await startTestbed(sectionsOf(1));
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 /** Nearly everything that can change while a gateway serves, in the version `version`; a token costs so many times more. */
 function sectionsOf(version: number) {
@@ -47,14 +47,14 @@ function sectionsOf(version: number) {
 
 /** Writes the file anew, in the version `version`, and takes it up. */
 async function reload(version: number): Promise<void> {
-  const file = join(house.gateway.directory, 'gateway.yaml');
+  const file = join(testbed.gateway.directory, 'gateway.yaml');
   const { offers, models, providers, more } = sectionsOf(version);
   const changed: Record<string, object> = {
     plans: { default: 'open', offers: { open: { price: 0 }, ...offers } },
     models: { ...models, replay: modelAt('replay') },
     providers: {
-      ...providers({ sandbox: house.sandbox.origin }),
-      replay: { keys: 'vendor-key-of-the-replay', speaks: speaks(house.replay.origin) },
+      ...providers({ sandbox: testbed.sandbox.origin }),
+      replay: { keys: 'vendor-key-of-the-replay', speaks: speaks(testbed.replay.origin) },
     },
     ...more,
   };
@@ -64,7 +64,7 @@ async function reload(version: number): Promise<void> {
     return name in changed ? `${name}: ${JSON.stringify(changed[name])}` : line;
   });
   await writeFile(file, text.join('\n'));
-  const check = await house.gateway.gateway.reload();
+  const check = await testbed.gateway.gateway.reload();
   assert.deepEqual(check.problems, []);
   assert.deepEqual(
     check.changes.map(({ section, restart }) => `${section} ${restart}`).sort(),
@@ -79,7 +79,7 @@ const costIn = (version: number, { input = 0, cache_read = 0, output = 0, reason
   BigInt(version * 1_000) * BigInt(input + cache_read + 2 * (output + reasoning));
 
 interface Call {
-  readonly told: Told;
+  readonly reply: Reply;
   readonly dialect: (typeof dialectNames)[number];
   /** Versions that held when it was sent, and when it was answered. */
   readonly from: number;
@@ -87,7 +87,7 @@ interface Call {
 }
 
 test('twenty reloads under two hundred calls a second: none dropped, none failed, each charged by its own price', async () => {
-  const customer = await house.customer({ nanoUsd: 10n ** 13n });
+  const customer = await testbed.customer({ nanoUsd: 10n ** 13n });
   let version = 1;
   let running = 0;
   const calls: Promise<Call>[] = [];
@@ -96,9 +96,9 @@ test('twenty reloads under two hundred calls a second: none dropped, none failed
     const from = version;
     const prompt = `Say it [[sandbox: tokens=8 chunks=4 chunk_delay=${index % 50}ms]]`;
     running++;
-    const told = await house.call(customer, dialect, { model: 'sandbox', prompt, stream: index % 3 !== 0 });
+    const reply = await testbed.call(customer, dialect, { model: 'sandbox', prompt, stream: index % 3 !== 0 });
     running--;
-    return { told, dialect, from, until: version };
+    return { reply, dialect, from, until: version };
   };
   const beganAt = performance.now();
   const changing = (async () => {
@@ -117,22 +117,22 @@ test('twenty reloads under two hundred calls a second: none dropped, none failed
   }
   await changing;
   const ended = await Promise.all(calls);
-  for (const { told, dialect } of ended) {
-    assert.deepEqual([told.status, told.broken], [200, false], told.text);
-    assert.doesNotMatch(told.text, dialects[dialect].streamError);
+  for (const { reply, dialect } of ended) {
+    assert.deepEqual([reply.status, reply.broken], [200, false], reply.text);
+    assert.doesNotMatch(reply.text, dialects[dialect].streamError);
   }
   await assertCharged(customer, ended);
-  assert(!house.gateway.lines.some((line) => line.includes('"level":"error"')));
-  await house.audit();
+  assert(!testbed.gateway.lines.some((line) => line.includes('"level":"error"')));
+  await testbed.audit();
 });
 
 /** `until` is taken when the answer has ended, so it is the newest version that the call can have met. */
 async function assertCharged(customer: Customer, calls: readonly Call[]): Promise<void> {
-  const { charges } = await house.books(customer, calls.length);
+  const { charges } = await testbed.records(customer, calls.length);
   const rows = new Map(charges.map((row) => [row.id, row]));
   const met = new Set<number>();
-  for (const { told, from, until } of calls) {
-    const { cost, classes } = rows.get(told.id)!;
+  for (const { reply, from, until } of calls) {
+    const { cost, classes } = rows.get(reply.id)!;
     const possible = Array.from({ length: until + 1 - from }, (_, index) => from + index);
     const charged = possible.find((version) => costIn(version, classes) === cost);
     assert(charged !== undefined, `${cost} for ${JSON.stringify(classes)} in the versions ${from} to ${until}`);
@@ -143,38 +143,38 @@ async function assertCharged(customer: Customer, calls: readonly Call[]): Promis
 
 test('a new price holds for calls that begin after it, not for one that streams', async () => {
   await reload(31);
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const prompt = 'Say it [[sandbox: tokens=6 chunks=6 chunk_delay=100ms]]';
-  const running = house.call(customer, 'chat', { model: 'sandbox', prompt, stream: true });
+  const running = testbed.call(customer, 'chat', { model: 'sandbox', prompt, stream: true });
   await pause(200);
   await reload(32);
-  const later = await house.call(customer, 'chat', { model: 'sandbox', prompt: 'Say it' });
-  const told = await running;
-  const { charges } = await house.books(customer, 2);
+  const later = await testbed.call(customer, 'chat', { model: 'sandbox', prompt: 'Say it' });
+  const reply = await running;
+  const { charges } = await testbed.records(customer, 2);
   const costs = (id: string) => {
     const { cost, classes } = charges.find((row) => row.id === id)!;
     return { cost, of: (version: number) => costIn(version, classes) };
   };
-  const [old, fresh] = [costs(told.id), costs(later.id)];
+  const [old, fresh] = [costs(reply.id), costs(later.id)];
   assert.equal(old.cost, old.of(31));
   assert.equal(fresh.cost, fresh.of(32));
-  await house.audit();
+  await testbed.audit();
 });
 
 test('models come and go, and an unsellable catalogue is refused whole', async () => {
-  const customer = await house.customer();
-  const status = async (model: string) => (await house.call(customer, 'chat', { model, prompt: 'Hello' })).status;
+  const customer = await testbed.customer();
+  const status = async (model: string) => (await testbed.call(customer, 'chat', { model, prompt: 'Hello' })).status;
   await reload(41);
   assert.deepEqual([await status('extra-41'), await status('extra-42')], [200, 404]);
   await reload(42);
   assert.deepEqual([await status('extra-41'), await status('extra-42')], [404, 200]);
-  const file = join(house.gateway.directory, 'gateway.yaml');
+  const file = join(testbed.gateway.directory, 'gateway.yaml');
   const good = await readFile(file, 'utf8');
   const loss = good
     .replace('"extra-42":{', '"extra-43":{"cost":{"input":99,"output":99},')
     .replace('"per_minute":142', '"per_minute":1');
   await writeFile(file, loss);
-  const { problems } = await house.gateway.gateway.reload();
+  const { problems } = await testbed.gateway.gateway.reload();
   assert.deepEqual(
     problems.map(({ message }) => message.replace(/:.*/, '')),
     ['models.extra-43.price'],

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type House, modelAt, startHouse, until } from './house.ts';
 import { type Message, refusal, talk } from './sockets.ts';
+import { modelAt, startTestbed, type Testbed, until } from './testbed.ts';
 
 const upstreams = ['chat', 'responses', 'messages', 'gemini'] as const;
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ sandbox, replay }) =>
       Object.fromEntries(
         upstreams
@@ -30,7 +30,7 @@ before(async () => {
     more: { websockets: { per_key: 3, queue: 2, message: '64KB' } },
   });
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const addressOf = (name: string, origin: string) =>
   name === 'messages' ? origin : name === 'gemini' ? `${origin}/v1beta` : `${origin}/v1`;
@@ -45,12 +45,12 @@ const textOf = (message: Message) =>
 
 for (const name of upstreams)
   test(`a turn is what a POST is, event by event, and costs the same (${name})`, async () => {
-    const customer = await house.customer();
-    const client = await talk(house.origin, customer.key);
+    const customer = await testbed.customer();
+    const client = await talk(testbed.origin, customer.key);
     const question = { ...hello, model: `by-${name}` };
     const messages = await client.turn(question);
     await client.close();
-    const posted = await house.call(customer, 'responses', {
+    const posted = await testbed.call(customer, 'responses', {
       model: `by-${name}`,
       prompt: question.input,
       stream: true,
@@ -65,22 +65,22 @@ for (const name of upstreams)
     const last = messages.at(-1);
     assert.equal(last.type, 'response.completed');
     assert.equal(last.response.usage.output_tokens, 20);
-    const { charges } = await house.books(customer, 2);
+    const { charges } = await testbed.records(customer, 2);
     assert.equal(charges.length, 2);
     assert.equal(charges[0]!.cost, charges[1]!.cost);
-    await house.audit();
+    await testbed.audit();
   });
 
 for (const name of upstreams)
   test(`without storing, a turn goes on from the last one on this connection alone (${name})`, async () => {
-    const customer = await house.customer();
-    const client = await talk(house.origin, customer.key);
+    const customer = await testbed.customer();
+    const client = await talk(testbed.origin, customer.key);
     const base = { model: `by-${name}`, store: false };
     const first = (await client.turn({ ...base, input: 'The word is heliotrope. [[sandbox: tokens=20]]' })).at(
       -1,
     ).response;
     const more = { input: [{ type: 'message', role: 'user', content: 'And now?' }] };
-    const [{ input: alone = 0 } = {}] = house.sandbox
+    const [{ input: alone = 0 } = {}] = testbed.sandbox
       .bill()
       .recent.slice(-1)
       .map(({ usage }) => usage);
@@ -88,8 +88,8 @@ for (const name of upstreams)
     assert.equal(second.status, 'completed');
     assert.equal(second.previous_response_id, first.id);
     // The vendor got the whole conversation: it is longer than what was sent.
-    assert.ok(house.sandbox.bill().recent.at(-1)!.usage.input! > alone);
-    const elsewhere = await talk(house.origin, customer.key);
+    assert.ok(testbed.sandbox.bill().recent.at(-1)!.usage.input! > alone);
+    const elsewhere = await talk(testbed.origin, customer.key);
     const lost = (await elsewhere.turn({ ...base, ...more, previous_response_id: second.id })).at(-1);
     assert.deepEqual(
       [lost.type, lost.status, lost.error.code, lost.error.param],
@@ -99,12 +99,12 @@ for (const name of upstreams)
     // The connection stays open.
     assert.equal((await elsewhere.turn({ ...base, input: 'Hello' })).at(-1).type, 'response.completed');
     await Promise.all([client.close(), elsewhere.close()]);
-    assert.equal((await house.books(customer, 3)).charges.length, 3);
+    assert.equal((await testbed.records(customer, 3)).charges.length, 3);
   });
 
 test('a stored response is found on any connection', async () => {
-  const customer = await house.customer();
-  const [one, other] = [await talk(house.origin, customer.key), await talk(house.origin, customer.key)];
+  const customer = await testbed.customer();
+  const [one, other] = [await talk(testbed.origin, customer.key), await talk(testbed.origin, customer.key)];
   const first = (await one.turn({ ...hello, model: 'by-chat' })).at(-1).response;
   const again = { model: 'by-chat', input: 'And?', previous_response_id: first.id };
   assert.equal((await one.turn(again)).at(-1).type, 'response.completed');
@@ -113,8 +113,8 @@ test('a stored response is found on any connection', async () => {
 });
 
 test('a failed turn takes the response that it went on from out of memory', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   const base = { model: 'by-chat', store: false };
   const first = (await client.turn({ ...base, input: 'Hello' })).at(-1).response;
   const failed = (await client.turn({ ...base, model: 'nowhere', input: 'x', previous_response_id: first.id })).at(-1);
@@ -125,8 +125,8 @@ test('a failed turn takes the response that it went on from out of memory', asyn
 });
 
 test('what a turn may not say is refused by name, and the connection stays open', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   const refused: [object | string, string | null][] = [
     [{ type: 'response.create', ...hello, stream: false }, 'stream'],
     [{ type: 'response.create', ...hello, stream_options: {} }, 'stream_options'],
@@ -158,12 +158,12 @@ test('what a turn may not say is refused by name, and the connection stays open'
   const laned = await client.turn({ ...hello, stream_id: 'lane 1' });
   assert.ok(laned.every(({ stream_id }) => stream_id === 'lane 1'));
   await client.close();
-  assert.equal((await house.books(customer, 2)).charges.length, 2);
+  assert.equal((await testbed.records(customer, 2)).charges.length, 2);
 });
 
 test('a warm-up answers without output, costs nothing, and is gone on from', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   const long = 'word '.repeat(400);
   const warm = await client.turn({ model: 'by-messages', input: long, generate: false, store: false });
   assert.deepEqual(typesOf(warm), ['response.created', 'response.completed']);
@@ -173,25 +173,25 @@ test('a warm-up answers without output, costs nothing, and is gone on from', asy
   assert.equal(answer.type, 'response.completed');
   assert.ok(answer.response.usage.input_tokens > 300);
   await client.close();
-  assert.equal((await house.books(customer, 1)).charges.length, 1);
+  assert.equal((await testbed.records(customer, 1)).charges.length, 1);
 });
 
 test('a turn of a model without images goes on from one that showed an image, stored or on the connection alone', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const picture = { type: 'input_image', image_url: 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUg==' };
   const shown = [{ role: 'user', content: [{ type: 'input_text', text: 'See. [[sandbox: tokens=20]]' }, picture] }];
   const chunk = (delta: object, finish: string | null, more: object = {}) =>
     `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }], ...more })}\n\n`;
   const usage = { prompt_tokens: 5, completion_tokens: 5, total_tokens: 10 };
   const body = `${chunk({ role: 'assistant', content: 'Done.' }, null)}${chunk({}, 'stop', { usage })}data: [DONE]\n\n`;
-  const client = await talk(house.origin, customer.key);
+  const client = await talk(testbed.origin, customer.key);
   for (const store of [true, false]) {
     const first = (await client.turn({ model: 'by-chat', store, input: shown })).at(-1).response;
-    house.replay.play({ headers: { 'content-type': 'text/event-stream' }, body });
+    testbed.replay.play({ headers: { 'content-type': 'text/event-stream' }, body });
     const next = { model: 'blind', store, input: 'Go on.', previous_response_id: first.id };
     const last = (await client.turn(next)).at(-1);
     assert.equal(last.type, 'response.completed', JSON.stringify(last));
-    const sent = house.replay.requests.at(-1)!.body.toString();
+    const sent = testbed.replay.requests.at(-1)!.body.toString();
     assert.match(sent, /\(image that cannot be shown\)/);
     assert.doesNotMatch(sent, /iVBORw0KGgo/);
     const refused = (await client.turn({ ...next, input: shown, previous_response_id: last.response.id })).at(-1);
@@ -202,8 +202,8 @@ test('a turn of a model without images goes on from one that showed an image, st
 });
 
 test('turns wait for one another in order; too many are refused', async () => {
-  const customer = await house.customer({ plan: 'single' });
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer({ plan: 'single' });
+  const client = await talk(testbed.origin, customer.key);
   const slow = { ...hello, input: 'Slowly [[sandbox: tokens=20 chunk_delay=20ms]]' };
   for (let turn = 0; turn < 4; turn += 1)
     client.send({ type: 'response.create', ...slow, metadata: { turn: String(turn) } });
@@ -220,47 +220,47 @@ test('turns wait for one another in order; too many are refused', async () => {
     ['0', '1', '2'],
   );
   await client.close();
-  await house.books(customer, 3);
+  await testbed.records(customer, 3);
 });
 
 test('refused upgrades are answers of HTTP: no key, a wrong key, too many connections', async () => {
-  const customer = await house.customer();
-  const none = await refusal(house.origin, '/v1/responses', {});
+  const customer = await testbed.customer();
+  const none = await refusal(testbed.origin, '/v1/responses', {});
   assert.deepEqual([none.status, none.json.error.code], [401, 'invalid_api_key']);
-  assert.equal((await refusal(house.origin, '/v1/responses', { authorization: 'Bearer x' })).status, 401);
-  const open = await Promise.all([1, 2, 3].map(() => talk(house.origin, customer.key)));
-  const full = await refusal(house.origin, '/v1/responses', { authorization: `Bearer ${customer.key}` });
+  assert.equal((await refusal(testbed.origin, '/v1/responses', { authorization: 'Bearer x' })).status, 401);
+  const open = await Promise.all([1, 2, 3].map(() => talk(testbed.origin, customer.key)));
+  const full = await refusal(testbed.origin, '/v1/responses', { authorization: `Bearer ${customer.key}` });
   assert.deepEqual([full.status, full.json.error.code, full.headers['retry-after']], [429, 'rate_limit_exceeded', '5']);
   await open.pop()!.close();
-  const again = () => talk(house.origin, customer.key).catch(() => undefined);
+  const again = () => talk(testbed.origin, customer.key).catch(() => undefined);
   open.push(await until('its place is free', again));
   await Promise.all(open.map((client) => client.close()));
 });
 
 test('without money each turn is an error event, and a top-up counts for the next', async () => {
-  const customer = await house.customer({ nanoUsd: 0n });
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer({ nanoUsd: 0n });
+  const client = await talk(testbed.origin, customer.key);
   const refused = (await client.turn(hello)).at(-1);
   assert.deepEqual([refused.type, refused.status], ['error', 402]);
-  await house.credit(customer, 10_000_000_000n);
+  await testbed.credit(customer, 10_000_000_000n);
   assert.equal((await client.turn(hello)).at(-1).type, 'response.completed');
   await client.close();
 });
 
 test('binary messages close the connection with 1003, large ones with 1009', async () => {
-  const customer = await house.customer();
-  const binary = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const binary = await talk(testbed.origin, customer.key);
   binary.socket.send(Buffer.from('{}'), { binary: true });
   assert.equal(await binary.closed, 1003);
   assert.equal(binary.messages[0].error.type, 'invalid_request_error');
-  const large = await talk(house.origin, customer.key);
+  const large = await talk(testbed.origin, customer.key);
   large.send({ type: 'response.create', ...hello, input: 'x'.repeat(70_000) });
   assert.equal(await large.closed, 1009);
 });
 
 test('a vendor that breaks off in the middle: response.failed, charged by what was seen, once', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   const frame = (data: object & { type: string }) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
   const response = { id: 'resp_1', object: 'response', status: 'in_progress', output: [] };
   const body =
@@ -273,32 +273,32 @@ test('a vendor that breaks off in the middle: response.failed, charged by what w
       output_index: 0,
       content_index: 0,
     } as never);
-  house.replay.play({ headers: { 'content-type': 'text/event-stream' }, body, dieAfter: body.length });
+  testbed.replay.play({ headers: { 'content-type': 'text/event-stream' }, body, dieAfter: body.length });
   const messages = await client.turn({ model: 'replayed', input: 'x' });
   assert.equal(messages.at(-1).type, 'response.failed');
   assert.ok(!typesOf(messages).includes('error'));
-  house.replay.play({ status: 503, body: '{"error":{"message":"busy"}}' });
+  testbed.replay.play({ status: 503, body: '{"error":{"message":"busy"}}' });
   const busy = (await client.turn({ model: 'replayed', input: 'x' })).at(-1);
   assert.deepEqual([busy.type, busy.status], ['error', 503]);
   await client.close();
-  assert.equal((await house.books(customer, 2)).charges.length, 1);
-  await house.audit();
+  assert.equal((await testbed.records(customer, 2)).charges.length, 1);
+  await testbed.audit();
 });
 
 test('a client that leaves in the middle is charged by what was seen, and frees its place', async () => {
-  const customer = await house.customer({ plan: 'single' });
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer({ plan: 'single' });
+  const client = await talk(testbed.origin, customer.key);
   client.send({ type: 'response.create', ...hello, input: 'Slowly [[sandbox: tokens=2000 chunk_delay=20ms]]' });
   await until('it has begun', () => client.messages.length > 4);
   client.socket.terminate();
-  const { charges } = await house.books(customer);
+  const { charges } = await testbed.records(customer);
   assert.equal(charges.length, 1);
   assert.equal(charges[0]!.reason, 'client_left');
 });
 
 test('a client that does not read makes the vendor wait, and gets all when it reads', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   client.socket.pause();
   client.send({
     type: 'response.create',
@@ -307,11 +307,11 @@ test('a client that does not read makes the vendor wait, and gets all when it re
     max_output_tokens: 60_000,
   });
   await pause(1_500);
-  assert.equal((await house.calls(customer)).length, 0);
+  assert.equal((await testbed.calls(customer)).length, 0);
   client.socket.resume();
   const last = (await client.next()).at(-1);
   assert.equal(last.response.usage.output_tokens, 60_000);
   assert.ok(textOf(last).length > 100_000);
   await client.close();
-  assert.equal((await house.books(customer)).charges[0]!.classes.output, 60_000);
+  assert.equal((await testbed.records(customer)).charges[0]!.classes.output, 60_000);
 });

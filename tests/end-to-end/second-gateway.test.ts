@@ -12,16 +12,16 @@ import type { BillReport } from '../../plugins/sandbox/bill.ts';
 import { databaseUrl, ownSchema } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
-import { type Customer, dropSchema, faces, until } from './house.ts';
 import { talk } from './sockets.ts';
+import { type Customer, dropSchema, faces, until } from './testbed.ts';
 
-type Desk = ReturnType<typeof faces>;
+type CommandGateway = ReturnType<typeof faces>;
 
 const schemas = { main: ownSchema('main'), alt: ownSchema('alt') };
 let directory: string;
 let running: TestGateway[];
-let main: Desk;
-let alt: Desk;
+let main: CommandGateway;
+let alt: CommandGateway;
 
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'second-'));
@@ -41,7 +41,7 @@ before(async () => {
       `${models}plans: { offers: { tight: { price: 0, multiplier: 2, limits: { rpm: 1 } } } }\nroute: { cooldown: { rate_limited: 1s } }\nauth: { failures: { per_minute: 10k } }\n`,
     ),
   ];
-  [main, alt] = running.map(faces) as [Desk, Desk];
+  [main, alt] = running.map(faces) as [CommandGateway, CommandGateway];
 });
 
 after(async () => {
@@ -51,8 +51,14 @@ after(async () => {
 });
 
 const prompt = (content: string) => ({ model: 'gpt-5.4-mini', messages: [{ role: 'user', content }] });
-const post = (desk: Desk, path: string, key: string | undefined, body: unknown, headers: Record<string, string> = {}) =>
-  fetch(desk.origin + path, {
+const post = (
+  gateway: CommandGateway,
+  path: string,
+  key: string | undefined,
+  body: unknown,
+  headers: Record<string, string> = {},
+) =>
+  fetch(gateway.origin + path, {
     method: 'POST',
     body: JSON.stringify(body),
     headers: { ...(key === undefined ? {} : { authorization: `Bearer ${key}` }), ...headers },
@@ -79,8 +85,8 @@ test('a key of one gateway is unknown to the other, wherever it is carried', asy
     assert.equal((await post(main, '/v1/chat/completions', undefined, prompt('Hi'), headers)).status, 401);
     assert.equal((await post(alt, '/v1/chat/completions', undefined, prompt('Hi'), headers)).status, 200);
   }
-  await alt.books(ours, 2);
-  await main.books(theirs, 2);
+  await alt.records(ours, 2);
+  await main.records(theirs, 2);
 });
 
 test('every endpoint needs a key, the model list too, in the header of any family and nowhere else', async () => {
@@ -103,8 +109,8 @@ test('every endpoint needs a key, the model list too, in the header of any famil
 
 test('what cannot be ordered here is not listed: it sells no videos', async () => {
   const { key } = await alt.customer({ plan: 'payg' });
-  const listed = async (desk: Desk) => {
-    const answer = await fetch(`${desk.origin}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+  const listed = async (gateway: CommandGateway) => {
+    const answer = await fetch(`${gateway.origin}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
     return ((await answer.json()) as { data: { id: string }[] }).data.map(({ id }) => id);
   };
   const ours = await listed(alt);
@@ -126,14 +132,14 @@ const cases: readonly [content: string, status: number, code: string][] = [
 for (const dialect of dialectNames) {
   test(`before an answer every failure has its status and code (${dialect})`, async () => {
     const customer = await alt.customer({ plan: 'payg' });
-    const ask = async (who: Customer, question: { prompt: string; model?: string }) => {
+    const send = async (who: Customer, question: { prompt: string; model?: string }) => {
       const { path, body } = dialects[dialect];
       const whole = { model: 'of-chat', ...question };
       return post(alt, path(whole), who.key, body(whole));
     };
     for (const [content, status, code] of cases) {
       // A model of its own is limited: its key cools down for the vendor's three seconds.
-      const answer = await ask(customer, {
+      const answer = await send(customer, {
         prompt: content,
         ...(status === 429 ? { model: `limited-${dialect}` } : {}),
       });
@@ -141,11 +147,11 @@ for (const dialect of dialectNames) {
       assert.deepEqual(await shape(answer), [status, code], content);
     }
     const broke = await alt.customer({ plan: 'payg', nanoUsd: 0n });
-    assert.deepEqual(await shape(await ask(broke, { prompt: 'Hi' })), [402, 'INSUFFICIENT_BALANCE']);
-    assert.deepEqual(await shape(await ask(customer, { prompt: 'Hi', model: 'none' })), [404, 'MODEL_NOT_FOUND']);
+    assert.deepEqual(await shape(await send(broke, { prompt: 'Hi' })), [402, 'INSUFFICIENT_BALANCE']);
+    assert.deepEqual(await shape(await send(customer, { prompt: 'Hi', model: 'none' })), [404, 'MODEL_NOT_FOUND']);
     const tight = await alt.customer({ plan: 'tight' });
-    assert.equal((await ask(tight, { prompt: 'Hi' })).status, 200);
-    const limited = await ask(tight, { prompt: 'Hi' });
+    assert.equal((await send(tight, { prompt: 'Hi' })).status, 200);
+    const limited = await send(tight, { prompt: 'Hi' });
     assert.ok(Number(limited.headers.get('retry-after')) > 0);
     assert.deepEqual(await shape(limited), [429, 'RATE_LIMITED']);
   });
@@ -195,18 +201,18 @@ for (const dialect of dialectNames) {
         assert.equal(answer.status, 200);
         const text = await answer.text();
         assert.doesNotMatch(text, dialects[dialect].terminal, order);
-        const told = frames(text).filter((frame) => frame['code'] !== undefined && frame['message'] !== undefined);
+        const reported = frames(text).filter((frame) => frame['code'] !== undefined && frame['message'] !== undefined);
         const last = frames(text).at(-1)!;
         assert.deepEqual([last['code'], typeof last['message']], ['UPSTREAM_ERROR', 'string'], text);
-        assert.equal(told.length, dialect === 'responses' ? 2 : 1, text);
+        assert.equal(reported.length, dialect === 'responses' ? 2 : 1, text);
         assert.doesNotMatch(text, /sandbox was asked/i, 'the words of the vendor are not handed on');
-        const first = told[0]! as { error?: { code?: unknown; type?: unknown }; type?: unknown };
+        const first = reported[0]! as { error?: { code?: unknown; type?: unknown }; type?: unknown };
         if (dialect === 'chat') assert.equal(first.error!.code, 'UPSTREAM_ERROR');
         if (dialect === 'messages') assert.deepEqual([first.type, first.error!.code], ['error', 'UPSTREAM_ERROR']);
         if (dialect === 'gemini') assert.ok(Number(first.error!.code) >= 500);
         if (dialect === 'responses') assert.equal(first.type, 'error');
       }
-      await alt.books(customer, orders.length);
+      await alt.records(customer, orders.length);
     });
   }
 }
@@ -230,21 +236,26 @@ test('a stream whose balance runs out ends with INSUFFICIENT_BALANCE', async () 
   const last = frames(await answer.text()).at(-1)!;
   assert.equal(last['code'], 'INSUFFICIENT_BALANCE');
   assert.equal((last['error'] as { code: unknown }).code, 'INSUFFICIENT_BALANCE');
-  await alt.books(customer, 1);
+  await alt.records(customer, 1);
 });
 
 test('the same call costs exactly twice of what it costs at the main gateway, or what the plan says', async () => {
-  const paid = async (desk: Desk, plan: string) => {
-    const customer = await desk.customer({ plan });
-    const answer = await post(desk, '/v1/chat/completions', customer.key, prompt(`${plan.length} words and some more`));
+  const paid = async (gateway: CommandGateway, plan: string) => {
+    const customer = await gateway.customer({ plan });
+    const answer = await post(
+      gateway,
+      '/v1/chat/completions',
+      customer.key,
+      prompt(`${plan.length} words and some more`),
+    );
     assert.equal(answer.status, 200);
     await answer.arrayBuffer();
-    const { charges, ledger } = await desk.books(customer, 1);
+    const { charges, ledger } = await gateway.records(customer, 1);
     const [row] = charges;
-    assert.equal((await desk.balance(customer)) + row!.cost, 100_000_000_000n);
+    assert.equal((await gateway.balance(customer)) + row!.cost, 100_000_000_000n);
     assert.equal(
       ledger.reduce((sum, { amount }) => sum + amount, 0n),
-      await desk.balance(customer),
+      await gateway.balance(customer),
     );
     const { prices } = running[1]!.gateway.find(catalog)!.find('gpt-5.4-mini')!;
     const { price } = priceFor(prices!, Date.now(), row!.classes)!;
@@ -285,7 +296,7 @@ test('images are charged by what was made, and a failure costs nothing', async (
   assert.equal(((await good.json()) as { data: unknown[] }).data.length, 4);
   const bad = await post(alt, '/v1/images/generations', customer.key, picture('[[sandbox: status=500]]'));
   assert.deepEqual(await shape(bad), [502, 'UPSTREAM_ERROR']);
-  const { ends, charges } = await alt.books(customer, 2);
+  const { ends, charges } = await alt.records(customer, 2);
   assert.deepEqual(ends, ['charged answered', 'free unknown']);
   assert.equal(charges[0]!.cost, 4n * perImage());
   assert.equal(await alt.balance(customer), 100_000_000_000n - 4n * perImage());
@@ -328,7 +339,7 @@ test('images are finished when their client leaves, and paid as the vendor bills
   await until('the vendor paints', async () => (await bill()).open > 0);
   controller.abort();
   await assert.rejects(sent, /abort/i);
-  const { ends, charges } = await alt.books(customer, 1);
+  const { ends, charges } = await alt.records(customer, 1);
   assert.deepEqual(ends, ['charged answered']);
   const entry = (await bill()).recent.at(-1)!;
   assert.equal((await bill()).requests, before.requests + 1);
@@ -350,7 +361,7 @@ test('images that fail after their client has left cost nothing', async () => {
   await until('the vendor paints', async () => (await bill()).open > 0);
   controller.abort();
   await assert.rejects(sent, /abort/i);
-  assert.deepEqual((await alt.books(customer, 1)).ends, ['free unknown']);
+  assert.deepEqual((await alt.records(customer, 1)).ends, ['free unknown']);
   assert.equal(await alt.balance(customer), 100_000_000_000n);
 });
 
@@ -363,13 +374,13 @@ test('of many images at once no more are admitted than the balance pays for', as
   );
   const statuses = answers.map(({ status }) => status).sort();
   assert.deepEqual(statuses, [200, 200, 200, ...Array.from({ length: 9 }, () => 402)]);
-  await alt.books(customer, 3);
+  await alt.records(customer, 3);
   assert.equal(await alt.balance(customer), perImage() / 2n);
 });
 
 test('an address that nobody answers is a 404 in the form of the client, which says what is not offered', async () => {
-  const call = async (desk: Desk, path: string, headers: Record<string, string> = {}) => {
-    const answer = await fetch(desk.origin + path, { method: 'POST', body: '{}', headers });
+  const call = async (gateway: CommandGateway, path: string, headers: Record<string, string> = {}) => {
+    const answer = await fetch(gateway.origin + path, { method: 'POST', body: '{}', headers });
     assert.equal(answer.status, 404, path);
     // biome-ignore lint/suspicious/noExplicitAny: errors of three shapes are asserted on
     return (await answer.json()) as Record<string, any>;

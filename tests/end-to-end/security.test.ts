@@ -8,7 +8,7 @@ import { accounts } from '../../plugins/common/domain/accounts.ts';
 import { database } from '../../plugins/common/domain/database.ts';
 import type { Script } from '../helpers/vendor.ts';
 import { dialectNames, dialects } from './dialects.ts';
-import { type Customer, type House, modelAt, speaks, startHouse, type Told, told, until } from './house.ts';
+import { type Customer, modelAt, type Reply, readReply, speaks, startTestbed, type Testbed, until } from './testbed.ts';
 
 /** None looks like a vendor's key, so no pattern finds them: they must not get out at all. */
 const canaries = {
@@ -19,15 +19,15 @@ const canaries = {
   pepper: 'canary-pepper-of-this-house-5e01',
 };
 
-let house: House;
+let testbed: Testbed;
 let customer: Customer;
-const answers: Told[] = [];
+const answers: Reply[] = [];
 const cases = 40;
 let casesUsed = 0;
 
 before(async () => {
   const numbers = Array.from({ length: cases }, (_, index) => index + 1);
-  house = await startHouse({
+  testbed = await startTestbed({
     keys: canaries,
     providers: ({ replay }) => ({
       twin: { keys: [canaries.twin1, canaries.twin2], speaks: speaks(replay) },
@@ -39,9 +39,9 @@ before(async () => {
     },
     more: { auth: { secret: canaries.pepper } },
   });
-  customer = await house.customer();
+  customer = await testbed.customer();
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const nextModel = () => `model${++casesUsed}`;
 const json = { 'content-type': 'application/json' };
@@ -53,30 +53,34 @@ const chatAnswer = JSON.stringify({
 
 test('a corpus of good and bad requests in all protocols leaves no secret in any answer, log line or row', async () => {
   const echo = `{"error":{"message":"Your key ${canaries.replay} said: Bearer ${canaries.replay}","type":"bad_thing","param":"${canaries.replay}"}}`;
-  const poor = await house.customer({ nanoUsd: 0n });
+  const poor = await testbed.customer({ nanoUsd: 0n });
   for (const dialect of dialectNames) {
     for (const stream of [false, true]) {
-      const ask = async (model: string, prompt: string, who: Customer | undefined = customer, init: RequestInit = {}) =>
-        answers.push(await house.call(who, dialect, { model, prompt, stream }, init));
+      const send = async (
+        model: string,
+        prompt: string,
+        who: Customer | undefined = customer,
+        init: RequestInit = {},
+      ) => answers.push(await testbed.call(who, dialect, { model, prompt, stream }, init));
       for (const order of ['tokens=9', 'status=400', 'status=500', 'html', 'mid_error', 'cut_after=2', 'no_usage'])
-        await ask('sandbox', `[[sandbox: ${order}]]`);
+        await send('sandbox', `[[sandbox: ${order}]]`);
       for (const status of [400, 401, 404, 429, 503]) {
-        house.replay.play({ status, headers: json, body: echo });
-        await ask(nextModel(), 'Hello');
+        testbed.replay.play({ status, headers: json, body: echo });
+        await send(nextModel(), 'Hello');
         if (casesUsed === cases) casesUsed = 0;
       }
-      house.replay.play({ dieAtOnce: true });
-      await ask('replay', 'Hello');
-      await ask('no-such-model', 'Hello');
-      await ask('sandbox', 'Hello', poor);
-      await ask('sandbox', 'Hello', { ...customer, key: `${customer.key.slice(0, -1)}_` });
-      await ask('sandbox', 'Hello', undefined);
-      await ask('sandbox', 'Hello', undefined, { body: '{', headers: dialects[dialect].key(customer.key) });
+      testbed.replay.play({ dieAtOnce: true });
+      await send('replay', 'Hello');
+      await send('no-such-model', 'Hello');
+      await send('sandbox', 'Hello', poor);
+      await send('sandbox', 'Hello', { ...customer, key: `${customer.key.slice(0, -1)}_` });
+      await send('sandbox', 'Hello', undefined);
+      await send('sandbox', 'Hello', undefined, { body: '{', headers: dialects[dialect].key(customer.key) });
     }
   }
   const path = `/v1beta/models/sandbox:generateContent?key=${customer.key}`;
   const body = JSON.stringify({ contents: [{ parts: [{ text: 'Hello' }] }] });
-  const byQuery = await told(await fetch(house.origin + path, { method: 'POST', headers: json, body }));
+  const byQuery = await readReply(await fetch(testbed.origin + path, { method: 'POST', headers: json, body }));
   assert.equal(byQuery.status, 200);
   answers.push(byQuery);
   for (const answer of answers) {
@@ -95,8 +99,8 @@ test('an error inside a stream is scrubbed of the key too', async () => {
   const frame = `data: {"error":{"message":"The key ${canaries.replay} has expired","type":"server_error"}}\n\n`;
   const chunk = 'data: {"id":"c1","choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n';
   for (const script of [frame, chunk + frame]) {
-    house.replay.play({ headers: { 'content-type': 'text/event-stream' }, body: script });
-    const answer = await house.call(customer, 'chat', { model: 'replay', prompt: 'Hello', stream: true });
+    testbed.replay.play({ headers: { 'content-type': 'text/event-stream' }, body: script });
+    const answer = await testbed.call(customer, 'chat', { model: 'replay', prompt: 'Hello', stream: true });
     assert.match(answer.text, /"error"/);
     assertClean(answer.text, answer.text);
   }
@@ -106,7 +110,7 @@ test('what clients say about upstreams is refused in the body and ignored elsewh
   for (const dialect of dialectNames) {
     for (const field of ['api_base', 'base_url', 'api_key', 'extra_headers']) {
       const more = { [field]: 'http://127.0.0.1:1' };
-      const answer = await house.call(customer, dialect, { model: 'sandbox', prompt: 'Hello', more });
+      const answer = await testbed.call(customer, dialect, { model: 'sandbox', prompt: 'Hello', more });
       assert.equal(answer.status, 400, `${dialect} ${field}`);
       assert.match(answer.text, new RegExp(field));
     }
@@ -114,7 +118,7 @@ test('what clients say about upstreams is refused in the body and ignored elsewh
 });
 
 test("neither the client's credentials nor its cookies, hosts or forwarding headers reach the vendor", async () => {
-  house.replay.play({ body: chatAnswer });
+  testbed.replay.play({ body: chatAnswer });
   for (const dialect of dialectNames) {
     const headers = {
       cookie: 'session=client-cookie',
@@ -132,38 +136,42 @@ test("neither the client's credentials nor its cookies, hosts or forwarding head
       origin: 'http://evil.example',
       referer: 'http://evil.example',
     };
-    await house.call(customer, dialect, { model: 'replay', prompt: 'Hello' }, { headers });
-    const seen = house.replay.requests.at(-1)!;
-    assert.equal(seen.headers.host, new URL(house.replay.origin).host, dialect);
+    await testbed.call(customer, dialect, { model: 'replay', prompt: 'Hello' }, { headers });
+    const seen = testbed.replay.requests.at(-1)!;
+    assert.equal(seen.headers.host, new URL(testbed.replay.origin).host, dialect);
     assert.doesNotMatch(JSON.stringify(seen.headers), /evil|client|10\.9\.8\.7|browser/, dialect);
     const everything = seen.url + JSON.stringify(seen.headers) + seen.body.toString();
     assert.ok(!everything.includes(customer.key), dialect);
     assert.ok(JSON.stringify(seen.headers).includes(canaries.replay), dialect);
   }
   const path = `/v1beta/models/replay:generateContent?key=${customer.key}&%24alt=json&host=evil`;
-  await fetch(house.origin + path, { method: 'POST', headers: json, body: '{"contents":[{"parts":[{"text":"x"}]}]}' });
-  const last = house.replay.requests.at(-1)!;
+  await fetch(testbed.origin + path, {
+    method: 'POST',
+    headers: json,
+    body: '{"contents":[{"parts":[{"text":"x"}]}]}',
+  });
+  const last = testbed.replay.requests.at(-1)!;
   assert.equal(last.url, '/v1beta/models/replay:generateContent?host=evil', 'the query is data: the key is not in it');
-  assert.equal(last.headers.host, new URL(house.replay.origin).host);
+  assert.equal(last.headers.host, new URL(testbed.replay.origin).host);
 });
 
 test('an absolute target, a second Host and a path with dots go nowhere', async () => {
-  const before = house.replay.requests.length;
-  const { host, port } = new URL(house.replay.origin);
+  const before = testbed.replay.requests.length;
+  const { host, port } = new URL(testbed.replay.origin);
   const head = `content-type: application/json\r\nauthorization: Bearer ${customer.key}\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}`;
   const attempts = [
-    `POST ${house.replay.origin}/v1/chat/completions HTTP/1.1\r\nhost: ${host}\r\n${head}`,
+    `POST ${testbed.replay.origin}/v1/chat/completions HTTP/1.1\r\nhost: ${host}\r\n${head}`,
     `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nhost: ${host}\r\n${head}`,
     `POST //127.0.0.1:${port}/v1/chat/completions HTTP/1.1\r\nhost: ${host}\r\n${head}`,
     `POST /v1beta/models/..%2F..%2Fx:generateContent HTTP/1.1\r\nhost: ${host}\r\n${head}`,
     `CONNECT 127.0.0.1:${port} HTTP/1.1\r\nhost: ${host}\r\n\r\n`,
   ];
   for (const attempt of attempts) assert.match(await raw(attempt), /^(?:HTTP\/1\.1 4\d\d |$)/, attempt);
-  assert.equal(house.replay.requests.length, before);
+  assert.equal(testbed.replay.requests.length, before);
 });
 
 async function raw(text: string): Promise<string> {
-  const socket = connect(Number(new URL(house.origin).port), '127.0.0.1');
+  const socket = connect(Number(new URL(testbed.origin).port), '127.0.0.1');
   let received = '';
   socket.on('data', (chunk) => {
     received += chunk;
@@ -202,8 +210,8 @@ test('of the headers of a vendor only those of the answer itself come back', asy
     [false, { status: 500, headers: { ...json, ...vendorHeaders }, body: '{}' }],
   ];
   for (const [isStream, script] of scripts) {
-    house.replay.play(script);
-    const answer = await house.call(customer, 'chat', { model: 'replay', prompt: 'Hello', stream: isStream });
+    testbed.replay.play(script);
+    const answer = await testbed.call(customer, 'chat', { model: 'replay', prompt: 'Hello', stream: isStream });
     assert.equal(answer.status, script.status === 500 ? 502 : (script.status ?? 200));
     const unknown = [...answer.headers].filter(([name, value]) => !known.test(name) || /vendor/.test(value));
     assert.deepEqual(unknown, []);
@@ -211,14 +219,14 @@ test('of the headers of a vendor only those of the answer itself come back', asy
 });
 
 test('two credentials never share a socket', async () => {
-  house.replay.play({ body: chatAnswer });
-  const before = house.replay.requests.length;
+  testbed.replay.play({ body: chatAnswer });
+  const before = testbed.replay.requests.length;
   for (let round = 0; round < 10; round++) {
-    await house.call(customer, 'chat', { model: 'twin', prompt: 'Hello' });
-    await house.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });
+    await testbed.call(customer, 'chat', { model: 'twin', prompt: 'Hello' });
+    await testbed.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });
   }
   const sockets = new Map<number, Set<string>>();
-  for (const { socket, headers } of house.replay.requests.slice(before)) {
+  for (const { socket, headers } of testbed.replay.requests.slice(before)) {
     sockets.set(socket, (sockets.get(socket) ?? new Set()).add(headers.authorization!));
   }
   const seen = [...sockets.values()];
@@ -228,18 +236,18 @@ test('two credentials never share a socket', async () => {
 });
 
 test('every key that does not admit gets the same 401', async () => {
-  const stranger = await house.customer();
+  const stranger = await testbed.customer();
   const flipped = stranger.key.slice(0, -8) + [...stranger.key.slice(-8)].reverse().join('');
   const expiring = { name: 'short', expiresAt: new Date(Date.now() + 100) };
-  const expired = await house.gateway.gateway.find(accounts)!.createKey(stranger.accountId, expiring);
-  const revoked = await house.gateway.gateway.find(accounts)!.createKey(stranger.accountId, { name: 'revoked' });
-  await house.gateway.gateway.commands.find(({ name }) => name === 'keys revoke')!.run({ key: revoked.id });
+  const expired = await testbed.gateway.gateway.find(accounts)!.createKey(stranger.accountId, expiring);
+  const revoked = await testbed.gateway.gateway.find(accounts)!.createKey(stranger.accountId, { name: 'revoked' });
+  await testbed.gateway.gateway.commands.find(({ name }) => name === 'keys revoke')!.run({ key: revoked.id });
   const keys = ['x', 'sk-unknown', flipped, expired.key, revoked.key, "' or 1=1 --", 'a'.repeat(5_000)];
   await until('it has expired', () => Date.now() > expiring.expiresAt.getTime());
   for (const dialect of dialectNames) {
     const bodies = new Set<string>();
     for (const wrong of keys) {
-      const answer = await house.call({ ...stranger, key: wrong }, dialect, { model: 'sandbox', prompt: 'Hello' });
+      const answer = await testbed.call({ ...stranger, key: wrong }, dialect, { model: 'sandbox', prompt: 'Hello' });
       assert.equal(answer.status, 401, `${dialect} ${wrong.slice(0, 20)}`);
       bodies.add(answer.text.replace(/req_[0-9a-f-]+/, 'req_'));
     }
@@ -248,18 +256,19 @@ test('every key that does not admit gets the same 401', async () => {
 });
 
 test('after all that no log line and no row of any table holds a secret, and the books are in order', async () => {
-  const store = house.gateway.gateway.find(database)!;
-  const written = () => house.gateway.lines.filter((line) => line.includes('"msg":"request"')).length;
-  await until('the request rows are written', async () => (await house.rows('requests')).length === written());
+  const store = testbed.gateway.gateway.find(database)!;
+  const written = () => testbed.gateway.lines.filter((line) => line.includes('"msg":"request"')).length;
+  await until('the request rows are written', async () => (await testbed.rows('requests')).length === written());
   const tables = (await store.orm.execute(
     sql`select table_name as name from information_schema.tables where table_schema = ${store.schema}`,
   )) as unknown as { name: string }[];
   assert.ok(tables.length >= 8);
   for (const { name } of tables) {
-    for (const row of await house.rows<object>(name)) assertClean(JSON.stringify(row, bigintText), `the table ${name}`);
+    for (const row of await testbed.rows<object>(name))
+      assertClean(JSON.stringify(row, bigintText), `the table ${name}`);
   }
-  for (const line of house.gateway.lines) assertClean(line, line);
-  await house.audit();
+  for (const line of testbed.gateway.lines) assertClean(line, line);
+  await testbed.audit();
 });
 
 const bigintText = (_name: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value);

@@ -2,30 +2,30 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
-import { type Customer, type House, journalLines, modelAt, speaks, startHouse, until } from './house.ts';
+import { type Customer, journalLines, modelAt, speaks, startTestbed, type Testbed, until } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ sandbox }) => ({
       'only-chat': { keys: 'vendor-key-of-the-sandbox', speaks: { chat: speaks(sandbox).chat } },
     }),
     models: { 'only-chat': modelAt('only-chat') },
   });
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const linesOf = (id: string) =>
-  journalLines(house.gateway).flatMap((records) => {
+  journalLines(testbed.gateway).flatMap((records) => {
     const own = records.filter((record) => record.id === id);
     return own.length === 0 ? [] : [own];
   });
 
 /** Reads until the bytes that end the answer for a client of its protocol, and looks at the journal in the same turn. */
-async function ask(customer: Customer, name: DialectName, model: string, stream: boolean) {
+async function send(customer: Customer, name: DialectName, model: string, stream: boolean) {
   const dialect = dialects[name];
   const question = { model, prompt: '[[sandbox: tokens=20 chunks=4 chunk_delay=2ms]]', stream };
-  const answer = await fetch(house.origin + dialect.path(question), {
+  const answer = await fetch(testbed.origin + dialect.path(question), {
     method: 'POST',
     body: JSON.stringify(dialect.body(question)),
     headers: { 'content-type': 'application/json', ...dialect.key(customer.key) },
@@ -58,7 +58,7 @@ for (const stream of [false, true])
   for (const model of ['sandbox', 'only-chat'])
     test(`the settlement is on disk when the client has the end (${stream ? 'streamed' : 'whole'}, ${model})`, async () => {
       for (const name of dialectNames) {
-        const { lines } = await ask(await house.customer(), name, model, stream);
+        const { lines } = await send(await testbed.customer(), name, model, stream);
         const settled = lines.flat().filter(({ kind }) => kind === 'SETTLE');
         assert.equal(settled.length, 1, name);
         const { reason, estimated, usage } = settled[0]!;
@@ -68,25 +68,25 @@ for (const stream of [false, true])
 
 test('it costs no write more: a hold with its departure, and the settlement', async () => {
   for (const stream of [false, true]) {
-    const { lines } = await ask(await house.customer(), 'chat', 'sandbox', stream);
+    const { lines } = await send(await testbed.customer(), 'chat', 'sandbox', stream);
     const kinds = lines.map((records) => records.map(({ kind }) => kind));
     assert.deepEqual(kinds, [['HOLD'], ['SETTLE']]);
   }
 });
 
 test('calls that end in one turn share its write', async () => {
-  const before = journalLines(house.gateway).length;
-  const customer = await house.customer();
+  const before = journalLines(testbed.gateway).length;
+  const customer = await testbed.customer();
   const calls = 40;
-  await Promise.all(Array.from({ length: calls }, () => ask(customer, 'chat', 'sandbox', false)));
-  assert.ok(journalLines(house.gateway).length - before <= 2 * calls);
+  await Promise.all(Array.from({ length: calls }, () => send(customer, 'chat', 'sandbox', false)));
+  assert.ok(journalLines(testbed.gateway).length - before <= 2 * calls);
 });
 
 test('a refusal is recorded as such before the client has it', async () => {
-  house.replay.play({ status: 400, body: '{"error":{"message":"no"}}' });
-  const customer = await house.customer();
-  const told = await house.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });
-  const records = linesOf(told.id).flat();
+  testbed.replay.play({ status: 400, body: '{"error":{"message":"no"}}' });
+  const customer = await testbed.customer();
+  const reply = await testbed.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });
+  const records = linesOf(reply.id).flat();
   assert.deepEqual(
     records.filter(({ kind }) => kind !== 'HOLD' && kind !== 'SENT').map(({ kind, reason }) => `${kind} ${reason}`),
     ['VOID refused'],
@@ -94,10 +94,10 @@ test('a refusal is recorded as such before the client has it', async () => {
 });
 
 test('each call is charged once, and the books are in order', async () => {
-  const customer = await house.customer();
-  for (const stream of [false, true]) await ask(customer, 'messages', 'sandbox', stream);
-  const { ends } = await house.books(customer, 2);
+  const customer = await testbed.customer();
+  for (const stream of [false, true]) await send(customer, 'messages', 'sandbox', stream);
+  const { ends } = await testbed.records(customer, 2);
   assert.deepEqual(ends, ['charged answered', 'charged answered']);
-  await until('all is quiet', () => house.gateway.gateway.inFlight === 0);
-  await house.audit();
+  await until('all is quiet', () => testbed.gateway.gateway.inFlight === 0);
+  await testbed.audit();
 });

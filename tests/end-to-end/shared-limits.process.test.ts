@@ -7,7 +7,7 @@ import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts
 import { databaseUrl } from '../helpers/database.ts';
 import { hasRedis, startRedis, type TestRedis } from '../helpers/redis.ts';
 import { type Fleet, gather } from './fleet.ts';
-import { type Customer, modelAt, speaks, until } from './house.ts';
+import { type Customer, modelAt, speaks, until } from './testbed.ts';
 
 const rpm = 12;
 const concurrency = 4;
@@ -61,9 +61,9 @@ if (databaseUrl !== undefined && hasRedis) {
     }
 
     const countKey = () => redis.command('keys', '*:limits:processes');
-    const customerOn = (plan: string) => fleet.atTheDesk((desk) => desk.customer({ plan }));
+    const customerOn = (plan: string) => fleet.runAsCommand((gateway) => gateway.customer({ plan }));
 
-    async function ask(index: number, { key }: Customer, prompt = 'Hello'): Promise<number> {
+    async function send(index: number, { key }: Customer, prompt = 'Hello'): Promise<number> {
       const answer = await fetch(`${fleet.nodes[index % 2]!.origin}/v1/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -77,7 +77,7 @@ if (databaseUrl !== undefined && hasRedis) {
 
     test('a limit of requests holds over both', async () => {
       const customer = await customerOn('limited');
-      const statuses = await Promise.all(Array.from({ length: 60 }, (_, index) => ask(index, customer)));
+      const statuses = await Promise.all(Array.from({ length: 60 }, (_, index) => send(index, customer)));
       assert.equal(count(statuses, 200), rpm);
       assert.equal(count(statuses, 429), 60 - rpm);
     });
@@ -86,7 +86,7 @@ if (databaseUrl !== undefined && hasRedis) {
       const customer = await customerOn('narrow');
       for (let round = 0; round < 3; round++) {
         const slow = '[[sandbox: delay=400ms]] Hello';
-        const statuses = await Promise.all(Array.from({ length: 20 }, (_, index) => ask(index, customer, slow)));
+        const statuses = await Promise.all(Array.from({ length: 20 }, (_, index) => send(index, customer, slow)));
         assert.equal(count(statuses, 200), concurrency, `round ${round}: ${statuses}`);
         assert.equal(count(statuses, 429), 20 - concurrency);
         await until('the slots are back', () => slotsTaken() === 0);
@@ -100,11 +100,11 @@ if (databaseUrl !== undefined && hasRedis) {
 
     test('while the Redis hangs each admits its share and nobody gets an error; then they count together again', async () => {
       const customer = await customerOn('limited');
-      await ask(0, customer);
-      await ask(1, customer);
+      await send(0, customer);
+      await send(1, customer);
       redis.pause();
       const statuses: number[] = [];
-      for (let index = 0; index < 40; index++) statuses.push(await ask(index, customer));
+      for (let index = 0; index < 40; index++) statuses.push(await send(index, customer));
       redis.resume();
       assert.equal(count(statuses, 200) + count(statuses, 429), 40, `${statuses}`);
       // Half of the limit each, from a count of its own.
@@ -113,7 +113,7 @@ if (databaseUrl !== undefined && hasRedis) {
         'they count together again',
         async () => {
           const fresh = await customerOn('limited');
-          const seen = await Promise.all(Array.from({ length: 40 }, (_, index) => ask(index, fresh)));
+          const seen = await Promise.all(Array.from({ length: 40 }, (_, index) => send(index, fresh)));
           return count(seen, 200) === rpm && count(seen, 429) === 40 - rpm;
         },
         30_000,
@@ -123,7 +123,7 @@ if (databaseUrl !== undefined && hasRedis) {
     test('a Redis that dies and comes back empty costs no error', async () => {
       const customer = await customerOn('open');
       const calls: Promise<number>[] = [];
-      const under = setInterval(() => void calls.push(ask(calls.length, customer)), 10);
+      const under = setInterval(() => void calls.push(send(calls.length, customer)), 10);
       await redis.kill();
       await pause(500);
       await redis.restart();

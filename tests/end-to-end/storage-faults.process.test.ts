@@ -10,18 +10,18 @@ import { money } from '../../plugins/common/domain/money.ts';
 import { readOwner } from '../../plugins/storage/embedded/lock.ts';
 import { watchDelay } from '../helpers/delay.ts';
 import { dialectNames } from './dialects.ts';
-import { type Customer, type House, startHouse, until } from './house.ts';
+import { type Customer, startTestbed, type Testbed, until } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await startHouse({ environment: { DATABASE_URL: 'embedded' } });
+  testbed = await startTestbed({ environment: { DATABASE_URL: 'embedded' } });
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
-const databaseProcess = () => readOwner(house.gateway.directory)!.pid;
-const healthy = () => house.gateway.gateway.find(database)!.healthy();
+const databaseProcess = () => readOwner(testbed.gateway.directory)!.pid;
+const healthy = () => testbed.gateway.gateway.find(database)!.healthy();
 const isBack = () => until('the database is back', async () => healthy() && (await ready()) === 200);
-const ready = async () => (await fetch(`${house.origin}/readyz`)).status;
+const ready = async () => (await fetch(`${testbed.origin}/readyz`)).status;
 
 /** Calls of one customer, one after the other, until told to stop. */
 class Caller {
@@ -47,7 +47,7 @@ class Caller {
       const dialect = dialectNames[turn % dialectNames.length]!;
       const startedAt = performance.now();
       const prompt = `[[sandbox: tokens=${5 + (turn % 20)} chunk_delay=1ms]]`;
-      const answer = await house.call(this.customer, dialect, { model: 'sandbox', prompt, stream: turn % 3 === 0 });
+      const answer = await testbed.call(this.customer, dialect, { model: 'sandbox', prompt, stream: turn % 3 === 0 });
       this.statuses.push(answer.status);
       this.slowestMs = Math.max(this.slowestMs, performance.now() - startedAt);
       await pause(5);
@@ -57,8 +57,8 @@ class Caller {
 
 test('killed twice under load: every call of a known key is served and charged, and the books agree with the bill', async () => {
   const delay = watchDelay();
-  const customers = await Promise.all(Array.from({ length: 4 }, () => house.customer()));
-  const billed = house.sandbox.bill();
+  const customers = await Promise.all(Array.from({ length: 4 }, () => testbed.customer()));
+  const billed = testbed.sandbox.bill();
   const callers = customers.map((customer, index) => new Caller(customer, index));
   await until('all have called', () => callers.every(({ statuses }) => statuses.length > 0));
   for (let kill = 0; kill < 2; kill++) {
@@ -77,32 +77,32 @@ test('killed twice under load: every call of a known key is served and charged, 
   for (const { customer, statuses, slowestMs } of callers) {
     assert.deepEqual(new Set(statuses), new Set([200]));
     assert.ok(slowestMs < delay.allowedMs(2_000), `a call took ${slowestMs} ms`);
-    const books = await house.books(customer, statuses.length);
-    assert.deepEqual(new Set(books.ends), new Set(['charged answered']));
-    assert.equal(books.charges.length, statuses.length);
-    for (const { classes } of books.charges) {
+    const records = await testbed.records(customer, statuses.length);
+    assert.deepEqual(new Set(records.ends), new Set(['charged answered']));
+    assert.equal(records.charges.length, statuses.length);
+    for (const { classes } of records.charges) {
       used.input += classes.input!;
       used.output += classes.output!;
     }
-    assert.equal(await house.balance(customer), books.ledger.at(-1)!.balance_after);
+    assert.equal(await testbed.balance(customer), records.ledger.at(-1)!.balance_after);
   }
-  const total = house.sandbox.bill().totals['sandbox']!;
+  const total = testbed.sandbox.bill().totals['sandbox']!;
   const earlier = billed.totals['sandbox'] ?? {};
   assert.deepEqual(used, {
     input: total.input! - (earlier.input ?? 0),
     output: total.output! - (earlier.output ?? 0),
   });
-  await house.audit();
+  await testbed.audit();
 });
 
 test('while it is away credits fail cleanly, unknown keys get 503, empty accounts stay refused; all recovers alone', async () => {
-  const book = house.gateway.gateway.find(ledger)!;
-  const known = await house.customer();
-  const poor = await house.customer({ nanoUsd: 1n });
-  const unseen = await house.customer();
+  const book = testbed.gateway.gateway.find(ledger)!;
+  const known = await testbed.customer();
+  const poor = await testbed.customer({ nanoUsd: 1n });
+  const unseen = await testbed.customer();
   const hello = { model: 'sandbox', prompt: 'Hello' };
-  assert.equal((await house.call(known, 'chat', hello)).status, 200);
-  assert.equal((await house.call(poor, 'chat', hello)).status, 402);
+  assert.equal((await testbed.call(known, 'chat', hello)).status, 200);
+  assert.equal((await testbed.call(poor, 'chat', hello)).status, 402);
   const grant = { kind: 'top-up', reason: 'test', reference: `fault-${known.accountId}` };
   const credit = () => book.credit(known.accountId, money(5n), grant);
 
@@ -113,9 +113,9 @@ test('while it is away credits fail cleanly, unknown keys get 503, empty account
       () => undefined,
       (error: unknown) => error,
     ),
-    house.call(unseen, 'chat', hello),
-    house.call(known, 'chat', hello),
-    house.call(poor, 'chat', hello),
+    testbed.call(unseen, 'chat', hello),
+    testbed.call(known, 'chat', hello),
+    testbed.call(poor, 'chat', hello),
   ]);
   assert.ok(failed instanceof Error);
   assert.doesNotMatch(failed instanceof GatewayError ? failed.message : '', /insert|select/);
@@ -123,22 +123,22 @@ test('while it is away credits fail cleanly, unknown keys get 503, empty account
   assert.ok(Number(stranger.headers.get('retry-after')) >= 1);
   assert.equal(rich.status, 200);
   assert.ok(refused.status === 402 || refused.status === 503, `${refused.status}`);
-  await assert.rejects(house.gateway.gateway.find(accounts)!.create('nobody', 'open'));
+  await assert.rejects(testbed.gateway.gateway.find(accounts)!.create('nobody', 'open'));
 
   await isBack();
-  assert.equal((await house.call(unseen, 'chat', hello)).status, 200);
-  await house.books(known, 2);
-  const before = await house.balance(known);
+  assert.equal((await testbed.call(unseen, 'chat', hello)).status, 200);
+  await testbed.records(known, 2);
+  const before = await testbed.balance(known);
   assert.deepEqual([await credit(), await credit()], [before + 5n, before + 5n]);
-  const books = await house.books(known, 2);
-  assert.equal(books.ledger.filter(({ kind }) => kind === 'CREDIT').length, 2);
-  await house.audit();
+  const records = await testbed.records(known, 2);
+  assert.equal(records.ledger.filter(({ kind }) => kind === 'CREDIT').length, 2);
+  await testbed.audit();
 });
 
 test('while it hangs calls go on, and are in the books afterwards', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const hello = { model: 'sandbox', prompt: 'Hello' };
-  assert.equal((await house.call(customer, 'chat', hello)).status, 200);
+  assert.equal((await testbed.call(customer, 'chat', hello)).status, 200);
   const pid = databaseProcess();
   process.kill(pid, 'SIGSTOP');
   let calls = 1;
@@ -147,26 +147,26 @@ test('while it hangs calls go on, and are in the books afterwards', async () => 
     const until = Date.now() + 1_000;
     for (; Date.now() < until; calls++) {
       const startedAt = Date.now();
-      assert.equal((await house.call(customer, 'chat', hello)).status, 200);
+      assert.equal((await testbed.call(customer, 'chat', hello)).status, 200);
       assert.ok(Date.now() - startedAt < delay.allowedMs(500));
     }
   } finally {
     process.kill(pid, 'SIGCONT');
   }
-  const books = await house.books(customer, calls);
-  assert.equal(books.charges.length, calls);
-  await house.audit();
+  const records = await testbed.records(customer, calls);
+  assert.equal(records.charges.length, calls);
+  await testbed.audit();
 });
 
 test('an outage is logged by the database alone, without statements, with one line at its end', async () => {
-  const known = await house.customer();
-  const unseen = await house.customer();
+  const known = await testbed.customer();
+  const unseen = await testbed.customer();
   const caller = new Caller(known, 0);
   await until('it has called', () => caller.statuses.length > 0);
-  const from = house.gateway.lines.length;
+  const from = testbed.gateway.lines.length;
   const killed = new Set<number>();
   const killing = setInterval(() => {
-    const { pid } = readOwner(house.gateway.directory) ?? {};
+    const { pid } = readOwner(testbed.gateway.directory) ?? {};
     if (pid === undefined || killed.has(pid)) return;
     killed.add(pid);
     process.kill(pid, 'SIGKILL');
@@ -174,7 +174,7 @@ test('an outage is logged by the database alone, without statements, with one li
   try {
     await until('it is missed', () => !healthy());
     for (const end = Date.now() + 4_000; Date.now() < end; await pause(100)) {
-      const refused = await house.call(unseen, 'chat', { model: 'sandbox', prompt: 'Hello' });
+      const refused = await testbed.call(unseen, 'chat', { model: 'sandbox', prompt: 'Hello' });
       if (killed.size > 1) assert.equal(refused.status, 503, refused.text);
     }
   } finally {
@@ -197,7 +197,7 @@ test('an outage is logged by the database alone, without statements, with one li
 
 /** What was logged at a level from a line on. */
 function linesOf(from: number, level: string): LogLine[] {
-  const lines = house.gateway.lines.slice(from).filter((line) => line.startsWith(`{"level":"${level}"`));
+  const lines = testbed.gateway.lines.slice(from).filter((line) => line.startsWith(`{"level":"${level}"`));
   return lines.map((line) => JSON.parse(line) as LogLine);
 }
 
@@ -206,6 +206,6 @@ interface LogLine {
 }
 
 test('every request has its row in the end', async () => {
-  const written = () => house.gateway.lines.filter((line) => line.includes('"msg":"request"')).length;
-  await until('the request rows are written', async () => (await house.rows('requests')).length === written());
+  const written = () => testbed.gateway.lines.filter((line) => line.includes('"msg":"request"')).length;
+  await until('the request rows are written', async () => (await testbed.rows('requests')).length === written());
 });

@@ -4,26 +4,26 @@ import { after, before, test } from 'node:test';
 import { requestQueries } from '../../plugins/common/domain/admin/requests.ts';
 import { upstreamAdmin } from '../../plugins/common/domain/admin/upstreams.ts';
 import { dialectNames, dialects } from './dialects.ts';
-import { type Customer, type House, modelAt, speaks, startHouse, until } from './house.ts';
+import { type Customer, modelAt, speaks, startTestbed, type Testbed, until } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 let customer: Customer;
 
 before(async () => {
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ sandbox }) => ({ spare: { keys: 'vendor-key-of-the-sandbox', speaks: speaks(sandbox) } }),
     models: { both: modelAt('sandbox/sandbox', 'spare/sandbox') },
   });
-  customer = await house.customer();
+  customer = await testbed.customer();
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
-const desk = () => house.gateway.gateway.find(upstreamAdmin)!;
+const admin = () => testbed.gateway.gateway.find(upstreamAdmin)!;
 
 async function providerOf(id: string): Promise<string | undefined> {
   let provider: string | undefined;
   await until('its row is there', async () => {
-    const row = await house.gateway.gateway.find(requestQueries)!.find(id, undefined);
+    const row = await testbed.gateway.gateway.find(requestQueries)!.find(id, undefined);
     provider = row?.provider;
     return row !== undefined;
   });
@@ -33,33 +33,33 @@ async function providerOf(id: string): Promise<string | undefined> {
 test('a provider that is out of use is passed over, and serves again once it is enabled', async () => {
   const question = { model: 'both', prompt: 'hello' };
   const served = async () => {
-    const told = await house.call(customer, 'messages', question);
-    assert.equal(told.status, 200);
-    return providerOf(told.id);
+    const reply = await testbed.call(customer, 'messages', question);
+    assert.equal(reply.status, 200);
+    return providerOf(reply.id);
   };
   assert.equal(await served(), 'sandbox');
-  await desk().setDisabled('sandbox', undefined, true);
+  await admin().setDisabled('sandbox', undefined, true);
   assert.equal(await served(), 'spare');
-  await desk().setDisabled('sandbox', undefined, false);
+  await admin().setDisabled('sandbox', undefined, false);
   assert.equal(await served(), 'sandbox');
-  await desk().setDisabled('sandbox', 'sandbox#1', true);
+  await admin().setDisabled('sandbox', 'sandbox#1', true);
   assert.equal(await served(), 'spare');
-  await desk().setDisabled('sandbox', 'sandbox#1', false);
+  await admin().setDisabled('sandbox', 'sandbox#1', false);
 });
 
 test('where nobody else serves the model each protocol says 503, nothing is charged, and the model is still listed', async () => {
-  await desk().setDisabled('sandbox', undefined, true);
-  const before = await house.balance(customer);
+  await admin().setDisabled('sandbox', undefined, true);
+  const before = await testbed.balance(customer);
   for (const name of dialectNames) {
-    const told = await house.call(customer, name, { model: 'sandbox', prompt: 'hello' });
-    assert.equal(told.status, 503, name);
-    assert.ok(dialects[name].errorType(JSON.parse(told.text)) !== undefined, name);
-    assert.match(told.text, /out of service at the moment/);
+    const reply = await testbed.call(customer, name, { model: 'sandbox', prompt: 'hello' });
+    assert.equal(reply.status, 503, name);
+    assert.ok(dialects[name].errorType(JSON.parse(reply.text)) !== undefined, name);
+    assert.match(reply.text, /out of service at the moment/);
   }
-  assert.equal(await house.balance(customer), before);
-  const list = (await (await fetch(`${house.origin}/v1/models`)).json()) as { data: { id: string }[] };
+  assert.equal(await testbed.balance(customer), before);
+  const list = (await (await fetch(`${testbed.origin}/v1/models`)).json()) as { data: { id: string }[] };
   assert.ok(list.data.some(({ id }) => id === 'sandbox'));
-  await desk().setDisabled('sandbox', undefined, false);
-  assert.equal((await house.call(customer, 'chat', { model: 'sandbox', prompt: 'hello' })).status, 200);
-  await house.audit();
+  await admin().setDisabled('sandbox', undefined, false);
+  assert.equal((await testbed.call(customer, 'chat', { model: 'sandbox', prompt: 'hello' })).status, 200);
+  await testbed.audit();
 });

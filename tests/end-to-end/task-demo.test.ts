@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { catalog } from '../../plugins/common/domain/models.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
-import { type Customer, faces } from './house.ts';
+import { type Customer, faces } from './testbed.ts';
 
 let running: TestGateway;
 let customer: Customer;
@@ -19,7 +19,7 @@ before(async () => {
 });
 after(() => running?.stop());
 
-async function ask(path: string, body?: object): Promise<Record<string, unknown>> {
+async function send(path: string, body?: object): Promise<Record<string, unknown>> {
   const answer = await fetch(running.origin + path, {
     method: body === undefined ? 'GET' : 'POST',
     headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
@@ -42,15 +42,15 @@ test('every image model on offer', async () => {
   assert.ok(names.length >= 7);
   for (const model of names) {
     const prompt = 'A lighthouse';
-    const { data: submitted } = (await ask('/v1/images/generations', { model, prompt })) as { data: { id: string } };
-    type Told = { data: { status: string; error?: string; result?: { images: { url: string[] }[] } } };
-    let told = (await ask(`/v1/tasks/${submitted.id}`)) as Told;
-    for (let looks = 0; looks < 100 && !/completed|failed/.test(told.data.status); looks += 1) {
+    const { data: submitted } = (await send('/v1/images/generations', { model, prompt })) as { data: { id: string } };
+    type Reply = { data: { status: string; error?: string; result?: { images: { url: string[] }[] } } };
+    let reply = (await send(`/v1/tasks/${submitted.id}`)) as Reply;
+    for (let looks = 0; looks < 100 && !/completed|failed/.test(reply.data.status); looks += 1) {
       await pause(50);
-      told = (await ask(`/v1/tasks/${submitted.id}`)) as Told;
+      reply = (await send(`/v1/tasks/${submitted.id}`)) as Reply;
     }
-    assert.equal(told.data.status, 'completed', `${model}: ${told.data.error ?? ''}`);
-    const [type, bytes] = await opened(told.data.result!.images[0]!.url[0]!);
+    assert.equal(reply.data.status, 'completed', `${model}: ${reply.data.error ?? ''}`);
+    const [type, bytes] = await opened(reply.data.result!.images[0]!.url[0]!);
     assert.match(type ?? '', /^image\//, model);
     assert.ok(bytes.length > 50);
   }
@@ -62,21 +62,21 @@ test('the video model', async () => {
     { type: 'image_url', image_url: { url: 'https://images.example.com/lighthouse.png' }, role: 'reference_image' },
   ];
   const order = { model: 'grok-imagine-video', content, duration: 3 };
-  const { id } = (await ask('/v1/contents/generations/tasks', order)) as { id: string };
-  type Told = { status: string; error?: string; content?: { video_url: string } };
-  let told = (await ask(`/v1/contents/generations/tasks/${id}`)) as Told;
-  for (let looks = 0; looks < 200 && !/succeeded|failed/.test(told.status); looks += 1) {
+  const { id } = (await send('/v1/contents/generations/tasks', order)) as { id: string };
+  type Reply = { status: string; error?: string; content?: { video_url: string } };
+  let reply = (await send(`/v1/contents/generations/tasks/${id}`)) as Reply;
+  for (let looks = 0; looks < 200 && !/succeeded|failed/.test(reply.status); looks += 1) {
     await pause(50);
-    told = (await ask(`/v1/contents/generations/tasks/${id}`)) as Told;
+    reply = (await send(`/v1/contents/generations/tasks/${id}`)) as Reply;
   }
-  assert.equal(told.status, 'succeeded', told.error ?? '');
-  const [type, bytes] = await opened(told.content!.video_url);
+  assert.equal(reply.status, 'succeeded', reply.error ?? '');
+  const [type, bytes] = await opened(reply.content!.video_url);
   assert.equal(type, 'video/mp4');
   assert.equal(bytes.toString('latin1', 4, 8), 'ftyp');
 });
 
 test('what they were charged is counted by model and upstream, to the nano-USD', async () => {
-  const { charges } = await faces(running).books(customer, 8);
+  const { charges } = await faces(running).records(customer, 8);
   const cost = charges.reduce((sum, row) => sum + row.cost, 0n);
   assert.ok(cost > 0n);
   const page = await (await fetch(`http://${metrics}/metrics`)).text();

@@ -18,7 +18,7 @@ import { parseUsd } from '../../plugins/common/domain/money.ts';
 import { databaseUrl } from '../helpers/database.ts';
 import { fillMigrated } from '../helpers/migrated.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { dropSchema } from './house.ts';
+import { dropSchema } from './testbed.ts';
 
 /** One embedded database is one process's; a server is for several. */
 const nodeCount = databaseUrl === undefined ? 1 : 2;
@@ -65,7 +65,7 @@ export class Node {
   }
 
   /** Looks into the books while it does not serve. */
-  async atTheDesk<T>(work: (gateway: Gateway) => Promise<T>): Promise<T> {
+  async runAsCommand<T>(work: (gateway: Gateway) => Promise<T>): Promise<T> {
     const gateway = await boot(this.#file, {
       mode: 'command',
       environment: this.environment,
@@ -116,7 +116,7 @@ export async function openNodes(schema: string, more: string): Promise<Nodes> {
   const made: { node: Node; directory: string }[] = [];
   for (let index = 0; index < nodeCount; index += 1) made.push(await newNode(schema, more));
   const nodes = made.map(({ node }) => node);
-  const key = await nodes[0]!.atTheDesk(async (gateway) => {
+  const key = await nodes[0]!.runAsCommand(async (gateway) => {
     const { id } = await gateway.find(accounts)!.create('alice', 'free');
     const entry = { kind: 'top-up', reason: 'test', reference: 'first' };
     await gateway.find(ledger)!.credit(id, parseUsd('100'), entry);

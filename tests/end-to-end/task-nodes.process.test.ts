@@ -28,9 +28,9 @@ const vendor = createServer(async (incoming, outgoing) => {
   const { prompt, stream } = JSON.parse(Buffer.concat(chunks).toString()) as { prompt: string; stream?: boolean };
   accepted.set(prompt, (accepted.get(prompt) ?? 0) + 1);
   if (prompt.endsWith('reset')) return void outgoing.destroy();
-  if (url.endsWith('/videos/generations')) return told(outgoing, { request_id: prompt.replaceAll(' ', '-') });
+  if (url.endsWith('/videos/generations')) return respond(outgoing, { request_id: prompt.replaceAll(' ', '-') });
   if (stream === true) return streamed(outgoing);
-  return told(outgoing, { created: 1, data: [{ b64_json: png }] });
+  return respond(outgoing, { created: 1, data: [{ b64_json: png }] });
 });
 
 async function streamed(outgoing: ServerResponse): Promise<void> {
@@ -45,10 +45,10 @@ async function streamed(outgoing: ServerResponse): Promise<void> {
 
 function looked(url: string, host: string, outgoing: ServerResponse): void {
   if (Math.random() < 0.5) outgoing.writeHead(202).end();
-  else told(outgoing, { status: 'done', video: { url: `http://${host}/file${url}`, duration: 2 } });
+  else respond(outgoing, { status: 'done', video: { url: `http://${host}/file${url}`, duration: 2 } });
 }
 
-function told(outgoing: ServerResponse, body: object): void {
+function respond(outgoing: ServerResponse, body: object): void {
   outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
@@ -126,7 +126,7 @@ test('each task ends once, is paid or given back once, and is made at most once,
     await pause(300);
   }
   await Promise.all(nodes.map((node) => node.kill()));
-  await nodes[0]!.atTheDesk(async (gateway) => {
+  await nodes[0]!.runAsCommand(async (gateway) => {
     const ends = await endsIn(gateway);
     assert.ok(ends.length >= known.size);
     for (const id of known)

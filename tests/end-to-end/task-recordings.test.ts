@@ -20,7 +20,7 @@ const vendor = createServer(async (incoming, outgoing) => {
   const { port } = vendor.address() as AddressInfo;
   if (url.startsWith('/xai-')) {
     const isFilm = url.endsWith('.mp4');
-    return tell(outgoing, { status: 200, contentType: 'application/octet-stream', response: isFilm ? film : jpeg });
+    return report(outgoing, { status: 200, contentType: 'application/octet-stream', response: isFilm ? film : jpeg });
   }
   asked.push(`${method} ${url}`);
   const next = coming.shift();
@@ -28,10 +28,10 @@ const vendor = createServer(async (incoming, outgoing) => {
   const text = next.response
     .toString('latin1')
     .replace(/https:\/\/(?:imgen|vidgen)\.x\.ai/g, `http://127.0.0.1:${port}`);
-  tell(outgoing, { ...next, response: Buffer.from(text, 'latin1') });
+  report(outgoing, { ...next, response: Buffer.from(text, 'latin1') });
 });
 
-function tell(outgoing: ServerResponse, { status, contentType = 'application/json', response }: Replayed): void {
+function report(outgoing: ServerResponse, { status, contentType = 'application/json', response }: Replayed): void {
   outgoing.writeHead(status, { 'content-type': contentType });
   outgoing.end(response);
 }
@@ -159,10 +159,10 @@ test('the recorded life of a video: ordered, asked for while it runs, and the re
   const before = await alice.balance();
   const content = [{ type: 'text', text: 'a calm ocean wave at sunset' }];
   const { json } = await alice.send('POST', '/v1/contents/generations/tasks', { model: 'film', content, duration: 1 });
-  const told = await ended(alice, `/v1/contents/generations/tasks/${json.id}`);
-  assert.equal(told.status, 'succeeded', told.error);
+  const reply = await ended(alice, `/v1/contents/generations/tasks/${json.id}`);
+  assert.equal(reply.status, 'succeeded', reply.error);
   const look = 'GET /xai/videos/c84748c1-5ec7-9c62-b013-dc6e71a83de7';
   assert.deepEqual(asked, ['POST /xai/videos/generations', look, look, look, look]);
-  assert.deepEqual(await opened(told.content.video_url), ['video/mp4', film]);
+  assert.deepEqual(await opened(reply.content.video_url), ['video/mp4', film]);
   await alice.hasPaid(before, parseUsd('0.05'));
 });

@@ -214,7 +214,7 @@ test('after all that each task has ended once, is billed or voided once, and the
   await startAll();
   await allEnded();
   await killAll();
-  await opened.nodes[0]!.atTheDesk(async (gateway) => {
+  await opened.nodes[0]!.runAsCommand(async (gateway) => {
     const ends = await endsIn(gateway);
     assert.equal(ends.length, Object.keys(lives).length + opened.nodes.length);
     for (const end of ends) checkEnd(end);

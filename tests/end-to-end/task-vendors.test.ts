@@ -208,8 +208,8 @@ test('without a key 401, with a wrong one 401; nobody’s task is 404', async ()
     const wrong = await alice.send(method, path, method === 'POST' ? {} : undefined, { authorization: 'Bearer sk-x' });
     assert.equal(wrong.status, 401);
     if (method === 'POST' || path.endsWith('tasks')) continue;
-    const told = await alice.send(method, path);
-    assert.deepEqual([told.status, told.json.error.code], [404, 'task_not_found'], path);
+    const reply = await alice.send(method, path);
+    assert.deepEqual([reply.status, reply.json.error.code], [404, 'task_not_found'], path);
   }
 });
 

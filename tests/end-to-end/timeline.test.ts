@@ -3,24 +3,24 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { formatUsd } from '../../plugins/common/domain/money.ts';
 import { Browser } from '../plugins/console/browser.ts';
-import { type Customer, type House, startHouse, until } from './house.ts';
+import { type Customer, startTestbed, type Testbed, until } from './testbed.ts';
 
 const operator = { email: 'oscar@example.test', password: 'a long enough password', name: 'Oscar' };
-let house: House;
+let testbed: Testbed;
 let boss: Browser;
 let customer: Customer;
 let id: string;
 let cost: bigint;
 
 before(async () => {
-  house = await startHouse({
+  testbed = await startTestbed({
     offers: { limited: { price: 0, limits: { rpm: 10, tpm: 100_000, concurrency: 3 } } },
     providers: ({ sandbox, replay }) => ({
       busy: { keys: 'busy-key', speaks: { messages: replay } },
       chatty: { keys: 'vendor-key-of-the-sandbox', speaks: { chat: `${sandbox}/v1` } },
     }),
     models: {
-      told: {
+      reply: {
         owned_by: 'test',
         targets: ['busy', 'chatty/sandbox'],
         context: '100k',
@@ -29,36 +29,36 @@ before(async () => {
       },
     },
   });
-  boss = new Browser(house.origin, undefined);
-  const token = decodeURIComponent(/\/console\/first\?token=([\w%-]+)/.exec(house.gateway.lines.join('\n'))![1]!);
-  await boss.ask('/first-operator', { body: { token, ...operator } });
-  await boss.ask('/auth/sign-in/email', { body: { email: operator.email, password: operator.password } });
+  boss = new Browser(testbed.origin, undefined);
+  const token = decodeURIComponent(/\/console\/first\?token=([\w%-]+)/.exec(testbed.gateway.lines.join('\n'))![1]!);
+  await boss.send('/first-operator', { body: { token, ...operator } });
+  await boss.send('/auth/sign-in/email', { body: { email: operator.email, password: operator.password } });
 
-  customer = await house.customer({ plan: 'limited' });
-  house.replay.play({
+  customer = await testbed.customer({ plan: 'limited' });
+  testbed.replay.play({
     status: 529,
     body: '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
   });
-  const told = await house.call(customer, 'messages', {
+  const reply = await testbed.call(customer, 'messages', {
     model: 'told',
     prompt: 'Hello [[sandbox: tokens=20]]',
     stream: true,
     more: { top_k: 5 },
   });
-  assert.equal(told.status, 200, told.text);
-  id = told.id;
-  const { charges } = await house.books(customer);
+  assert.equal(reply.status, 200, reply.text);
+  id = reply.id;
+  const { charges } = await testbed.records(customer);
   cost = charges[0]!.cost;
-  await until('its row is written', async () => (await boss.ask(`/admin/requests/${id}`)).status === 200);
-  const account = (await house.rows<{ id: string; name: string }>('accounts')).find(
+  await until('its row is written', async () => (await boss.send(`/admin/requests/${id}`)).status === 200);
+  const account = (await testbed.rows<{ id: string; name: string }>('accounts')).find(
     (row) => row.id === customer.accountId,
   )!;
   await run('accounts refund', { name: account.name, usd: formatUsd(cost as never), request: id, reason: 'a test' });
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const run = (name: string, values: Record<string, string>) =>
-  house.gateway.gateway.commands.find((command) => command.name === name)!.run(values);
+  testbed.gateway.gateway.commands.find((command) => command.name === name)!.run(values);
 
 /** Times and numbers that differ from run to run. */
 const plain = (text: string) => text.replaceAll(/after \d+ ms$/gm, 'after … ms');
@@ -94,8 +94,8 @@ test('the command tells it from the plan to the refund, in the order in which it
 });
 
 test('the console tells an operator the same chapters, and what was given back', async () => {
-  const { json } = await boss.ask(`/admin/requests/${id}`);
-  const { request, story, charge, attempts, dropped } = json;
+  const { json } = await boss.send(`/admin/requests/${id}`);
+  const { request, story: timeline, charge, attempts, dropped } = json;
   assert.deepEqual([request.status, request.provider, request.attempts], [200, 'chatty', 2]);
   assert.deepEqual(
     attempts.map(({ provider, result, status }: Record<string, unknown>) => [provider, result, status]),
@@ -107,8 +107,8 @@ test('the console tells an operator the same chapters, and what was given back',
   assert.deepEqual(dropped, ['top_k']);
   assert.equal(charge.refunded, charge.cost);
   const shown = await run('requests show', { id });
-  for (const { text } of story as { text: string }[]) assert.ok(shown.text.includes(text), text);
-  const who = (story as { by: string }[]).map(({ by }) => by);
+  for (const { text } of timeline as { text: string }[]) assert.ok(shown.text.includes(text), text);
+  const who = (timeline as { by: string }[]).map(({ by }) => by);
   for (const by of ['plans', 'rate-limit', 'billing', 'route', 'protocol-convert']) assert.ok(who.includes(by), by);
 });
 

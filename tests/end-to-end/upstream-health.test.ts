@@ -6,9 +6,9 @@ import { type RequestView, requestQueries } from '../../plugins/common/domain/ad
 import { type TargetView, type UpstreamView, upstreamAdmin } from '../../plugins/common/domain/admin/upstreams.ts';
 import { type Script, startVendor, type Vendor } from '../helpers/vendor.ts';
 import { dialectNames, dialects } from './dialects.ts';
-import { type Customer, type House, modelAt, speaks, startHouse, until } from './house.ts';
+import { type Customer, modelAt, speaks, startTestbed, type Testbed, until } from './testbed.ts';
 
-let house: House;
+let testbed: Testbed;
 let customer: Customer;
 let sick: Vendor;
 let narrow: Vendor;
@@ -17,7 +17,7 @@ const manyKeys = ['many-1', 'many-2', 'many-3', 'many-4'];
 
 before(async () => {
   [sick, narrow, many] = await Promise.all([startVendor(), startVendor(), startVendor()]);
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: () => ({
       sick: { keys: 'sick-key', speaks: speaks(sick.origin) },
       narrow: {
@@ -38,10 +38,10 @@ before(async () => {
     },
     more: { route: { breaker: { open: '8s', max_open: '8s' } } },
   });
-  customer = await house.customer();
+  customer = await testbed.customer();
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   await Promise.all([sick.stop(), narrow.stop(), many.stop()]);
 });
 
@@ -52,10 +52,10 @@ const body = JSON.stringify({
 });
 const well: Script = { body };
 const unavailable: Script = { status: 503, body: '{"error":{"message":"down","type":"server_error"}}' };
-const ask = (model: string, init?: RequestInit) => house.call(customer, 'chat', { model, prompt: 'Hello' }, init);
+const send = (model: string, init?: RequestInit) => testbed.call(customer, 'chat', { model, prompt: 'Hello' }, init);
 
 const viewOf = (provider: string): UpstreamView =>
-  house.gateway.gateway
+  testbed.gateway.gateway
     .find(upstreamAdmin)!
     .list()
     .find((view) => view.provider === provider)!;
@@ -65,7 +65,7 @@ const targetOf = (provider: string, model: string): TargetView =>
 async function rowOf(id: string): Promise<RequestView> {
   let row: RequestView | undefined;
   await until('its row is there', async () => {
-    row = await house.gateway.gateway.find(requestQueries)!.find(id, undefined);
+    row = await testbed.gateway.gateway.find(requestQueries)!.find(id, undefined);
     return row !== undefined;
   });
   return row!;
@@ -73,17 +73,17 @@ async function rowOf(id: string): Promise<RequestView> {
 
 test('a vendor that fails is left alone, tried by one request, and taken up again; no client sees any of it', async () => {
   sick.play(unavailable);
-  for (let round = 0; round < 5; round++) assert.equal((await ask('pair')).status, 200);
+  for (let round = 0; round < 5; round++) assert.equal((await send('pair')).status, 200);
   assert.equal(targetOf('sick', 'their-pair').circuit, 'open');
   const before = sick.requests.length;
   for (const dialect of dialectNames) {
-    const told = await house.call(customer, dialect, { model: 'pair', prompt: 'Hello', stream: true });
-    assert.equal(told.status, 200);
-    assert.match(told.text, dialects[dialect].terminal);
+    const reply = await testbed.call(customer, dialect, { model: 'pair', prompt: 'Hello', stream: true });
+    assert.equal(reply.status, 200);
+    assert.match(reply.text, dialects[dialect].terminal);
   }
   assert.equal(sick.requests.length, before);
-  const { story } = await rowOf((await ask('pair')).id);
-  const lines = story.filter(({ by }) => by === 'route').map(({ text }) => text);
+  const { story: timeline } = await rowOf((await send('pair')).id);
+  const lines = timeline.filter(({ by }) => by === 'route').map(({ text }) => text);
   assert.match(lines[0]!, /^targets in this order: sick\/their-pair \(chat\), sandbox\/pair \(chat\); as listed$/);
   assert.match(lines[1]!, /^sick\/their-pair was passed over: it has failed, and it is left alone for \d\.\d s more$/);
   assert.match(lines[2]!, /^attempt 1 goes to sandbox/);
@@ -94,7 +94,7 @@ test('a vendor that fails is left alone, tried by one request, and taken up agai
   });
   sick.play({ ...well, after: untilThen });
   await until('it may be tried', () => targetOf('sick', 'their-pair').circuit === 'half_open', 12_000);
-  const all = Array.from({ length: 8 }, () => ask('pair'));
+  const all = Array.from({ length: 8 }, () => send('pair'));
   await until('one of them tries it', () => sick.requests.length === before + 1);
   await until('the others are served elsewhere', () =>
     viewOf('sandbox').targets!.every(({ inFlight }) => inFlight === 0),
@@ -102,29 +102,29 @@ test('a vendor that fails is left alone, tried by one request, and taken up agai
   await pause(50);
   assert.equal(sick.requests.length, before + 1, 'one at a time');
   answer();
-  for (const told of await Promise.all(all)) assert.equal(told.status, 200);
+  for (const reply of await Promise.all(all)) assert.equal(reply.status, 200);
   assert.equal(targetOf('sick', 'their-pair').circuit, 'closed');
   sick.play(well);
-  await ask('pair');
+  await send('pair');
   assert.equal(sick.requests.length, before + 2);
 });
 
 test('a model without another target is asked for all the same, and is well with the first answer', async () => {
   sick.play(unavailable);
-  for (let round = 0; round < 6; round++) assert.equal((await ask('alone')).status, 503);
+  for (let round = 0; round < 6; round++) assert.equal((await send('alone')).status, 503);
   assert.equal(targetOf('sick', 'their-alone').circuit, 'open');
   sick.play(well);
-  assert.equal((await ask('alone')).status, 200);
+  assert.equal((await send('alone')).status, 200);
   assert.equal(targetOf('sick', 'their-alone').circuit, 'closed');
 });
 
 test('a 429 of one model rests the key for this model alone, and is nobody’s failure', async () => {
   sick.play({ status: 429, headers: { 'retry-after': '20' }, body: '{"error":{"message":"slow down"}}' });
-  assert.equal((await ask('alone')).status, 429);
+  assert.equal((await send('alone')).status, 429);
   sick.play(well);
-  const told = await ask('alone');
-  assert.deepEqual([told.status, Number(told.headers.get('retry-after')) > 15], [503, true]);
-  assert.equal((await ask('other')).status, 200);
+  const reply = await send('alone');
+  assert.deepEqual([reply.status, Number(reply.headers.get('retry-after')) > 15], [503, true]);
+  assert.equal((await send('other')).status, 200);
   assert.equal(targetOf('sick', 'their-alone').failed, 0);
 });
 
@@ -135,7 +135,7 @@ test('a stream that breaks off counts against its target, each time that it is a
     dieAfter: 30,
   });
   const { failed, recent } = targetOf('sick', 'their-other');
-  await house.call(customer, 'chat', { model: 'other', prompt: 'Hello', stream: true });
+  await testbed.call(customer, 'chat', { model: 'other', prompt: 'Hello', stream: true });
   await until('it was counted', () => targetOf('sick', 'their-other').failed === failed + 2);
   assert.equal(targetOf('sick', 'their-other').recent, recent + 2);
 });
@@ -146,20 +146,20 @@ test('no more requests are under way than a vendor takes; the others wait and ar
     answer = resolve;
   });
   narrow.play({ ...well, after });
-  const all = Array.from({ length: 4 }, () => ask('narrow'));
+  const all = Array.from({ length: 4 }, () => send('narrow'));
   await until('two wait', () => viewOf('narrow').room!.waiting === 2 && narrow.requests.length === 2);
   assert.deepEqual([narrow.requests.length, viewOf('narrow').room!.inFlight], [2, 2]);
 
   for (const dialect of dialectNames) {
-    const told = await house.call(customer, dialect, { model: 'narrow', prompt: 'Hello' });
-    assert.equal(told.status, 503, dialect);
-    assert.ok(Number(told.headers.get('retry-after')) >= 1);
-    assert.ok(dialects[dialect].errorType(JSON.parse(told.text)), told.text);
+    const reply = await testbed.call(customer, dialect, { model: 'narrow', prompt: 'Hello' });
+    assert.equal(reply.status, 503, dialect);
+    assert.ok(Number(reply.headers.get('retry-after')) >= 1);
+    assert.ok(dialects[dialect].errorType(JSON.parse(reply.text)), reply.text);
   }
-  const { status } = await ask('wide');
+  const { status } = await send('wide');
   assert.equal(status, 200, 'who has another target goes there');
   answer();
-  for (const told of await Promise.all(all)) assert.equal(told.status, 200);
+  for (const reply of await Promise.all(all)) assert.equal(reply.status, 200);
   await until('all places are free', () => viewOf('narrow').room!.inFlight === 0);
   assert.equal(narrow.requests.length, 4);
 });
@@ -171,18 +171,18 @@ test('a client that leaves the queue was never there for the vendor, and pays no
   });
   narrow.play({ ...well, after });
   const before = narrow.requests.length;
-  const served = [ask('narrow'), ask('narrow')];
+  const served = [send('narrow'), send('narrow')];
   await until('both are under way', () => narrow.requests.length === before + 2);
-  const leaver = await house.customer();
+  const leaver = await testbed.customer();
   const controller = new AbortController();
-  const left = house.call(leaver, 'messages', { model: 'narrow', prompt: 'Hello' }, { signal: controller.signal });
+  const left = testbed.call(leaver, 'messages', { model: 'narrow', prompt: 'Hello' }, { signal: controller.signal });
   await until('it waits', () => viewOf('narrow').room!.waiting === 1);
   controller.abort();
   await assert.rejects(left);
   await until('it has left', () => viewOf('narrow').room!.waiting === 0);
-  assert.deepEqual((await house.books(leaver)).ends, ['free not_sent']);
+  assert.deepEqual((await testbed.records(leaver)).ends, ['free not_sent']);
   answer();
-  for (const told of await Promise.all(served)) assert.equal(told.status, 200);
+  for (const reply of await Promise.all(served)) assert.equal(reply.status, 200);
   assert.equal(narrow.requests.length, before + 2);
 });
 
@@ -204,7 +204,7 @@ test('however clients leave, and however answers end, all places come free again
       const dialect = dialectNames[index % 4]!;
       if (index % 3 === 0) setTimeout(() => controller.abort(), (round * 7 + index * 3) % 40);
       const question = { model: index % 2 === 0 ? 'narrow' : 'wide', prompt: 'Hello', stream: true };
-      await house.call(customer, dialect, question, { signal: controller.signal }).catch(() => {});
+      await testbed.call(customer, dialect, question, { signal: controller.signal }).catch(() => {});
     });
     while ((await Promise.race([Promise.all(calls), pause(2, 'running')])) === 'running')
       assert.ok(viewOf('narrow').room!.inFlight <= 2);
@@ -221,8 +221,8 @@ test('the requests of a session are made with one key: by its cache key, its met
   const opening = (number: number) => ({ messages: [{ role: 'user', content: `${number} ${long}` }] });
   const kinds: Record<string, (number: number, round: number) => Promise<unknown>> = {
     chat: (number) =>
-      house.call(customer, 'chat', { model: 'many', prompt: 'x', more: { prompt_cache_key: `${number}` } }),
-    header: (number) => ask('many', { headers: { 'x-session-id': `header ${number}` } }),
+      testbed.call(customer, 'chat', { model: 'many', prompt: 'x', more: { prompt_cache_key: `${number}` } }),
+    header: (number) => send('many', { headers: { 'x-session-id': `header ${number}` } }),
     opening: (number, round) => {
       const later = [
         { role: 'assistant', content: 'Well' },
@@ -233,11 +233,11 @@ test('the requests of a session are made with one key: by its cache key, its met
         ...opening(number).messages,
         ...later.slice(0, 2 * round),
       ];
-      return house.call(customer, 'chat', { model: 'many', prompt: 'x', more: { messages } });
+      return testbed.call(customer, 'chat', { model: 'many', prompt: 'x', more: { messages } });
     },
     messages: (number) => {
       const more = { metadata: { user_id: `user_a_session_${number}` } };
-      return house.call(customer, 'messages', { model: 'many', prompt: 'x', more });
+      return testbed.call(customer, 'messages', { model: 'many', prompt: 'x', more });
     },
   };
   for (const [kind, send] of Object.entries(kinds)) {
@@ -253,4 +253,4 @@ test('the requests of a session are made with one key: by its cache key, its met
   }
 });
 
-test('the books are in order after all that', () => house.audit());
+test('the books are in order after all that', () => testbed.audit());

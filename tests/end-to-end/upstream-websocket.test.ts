@@ -1,18 +1,18 @@
 /** Turns of clients over WebSocket at vendors that take them so: what is sent, what is charged, and what happens without. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { type House, modelAt, startHouse, until } from './house.ts';
 import { type Message, type Talk, talk } from './sockets.ts';
+import { modelAt, startTestbed, type Testbed, until } from './testbed.ts';
 import { type Fate, startTurnVendor, type TurnVendor } from './turn-vendor.ts';
 
 const key = 'vendor-key-of-the-turns';
 let vendor: TurnVendor;
-let house: House;
+let testbed: Testbed;
 before(async () => {
   vendor = await startTurnVendor(key);
   const speaks = { responses: `${vendor.origin}/v1` };
   const dialect = { responses: { websocket: true } };
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ sandbox }) => ({
       turns: { keys: key, speaks, dialect, timeouts: { first_byte: '1s', idle: '1s' } },
       wrong: { keys: 'another', speaks, dialect },
@@ -37,7 +37,7 @@ before(async () => {
   });
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   await vendor.stop();
 });
 beforeEach(() => {
@@ -64,8 +64,8 @@ async function chain(client: Talk, texts: readonly string[], more: object = {}):
 }
 
 test('turns of a chain go over one connection, each with what is new alone, and are charged for what the vendor counted', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   const ends = await chain(client, ['one', 'two', 'three']);
   await client.close();
   assert.deepEqual(sent(), [
@@ -78,7 +78,7 @@ test('turns of a chain go over one connection, each with what is new alone, and 
   assert.equal(second.previous_response_id, ends[0].response.id);
   assert.deepEqual(second.input, [user('two')]);
   assert.equal(ends[1].response.previous_response_id, ends[0].response.id);
-  const { charges } = await house.books(customer, 3);
+  const { charges } = await testbed.records(customer, 3);
   assert.deepEqual(
     charges.map(({ classes: { input, output } }) => ({ input, output })),
     [
@@ -88,15 +88,15 @@ test('turns of a chain go over one connection, each with what is new alone, and 
     ],
   );
   await until('the connection to the vendor is closed', () => vendor.sockets.size === 0);
-  await house.audit();
+  await testbed.audit();
 });
 
 test('the events are those of the same POST, and cost the same, at a vendor that speaks both', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   const question = { model: 'living', input: 'Hello [[sandbox: tokens=20]]', store: false };
   const messages = await client.turn(question);
-  const posted = await house.call(customer, 'responses', { model: 'living', prompt: question.input, stream: true });
+  const posted = await testbed.call(customer, 'responses', { model: 'living', prompt: question.input, stream: true });
   const events = [...posted.text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!));
   const shape = ({ type, sequence_number }: Message) => [type, sequence_number];
   assert.deepEqual(messages.map(shape), events.map(shape));
@@ -105,19 +105,19 @@ test('the events are those of the same POST, and cost the same, at a vendor that
   // The vendor counts the whole conversation although it was sent what is new alone.
   assert.ok(second.response.usage.input_tokens > last(messages).response.usage.input_tokens);
   await client.close();
-  const { charges } = await house.books(customer, 3);
+  const { charges } = await testbed.records(customer, 3);
   assert.equal(charges[0]!.cost, charges[1]!.cost);
-  const billed = house.sandbox.bill().recent.map(({ usage }) => usage);
+  const billed = testbed.sandbox.bill().recent.map(({ usage }) => usage);
   assert.deepEqual(
     charges.map(({ classes }) => classes.input),
     billed.map(({ input }) => input),
   );
-  await house.audit();
+  await testbed.audit();
 });
 
 test('another conversation on the same connection is sent whole', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   await chain(client, ['one', 'two']);
   assert.equal(textOf(last(await client.turn({ ...base, input: [user('x'), user('y')] }))), '2 items');
   // The client repeats the conversation itself, as coding clients do after an error.
@@ -129,8 +129,8 @@ test('another conversation on the same connection is sent whole', async () => {
 });
 
 test('a vendor that has lost the response gets the whole conversation, once', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   const [first] = await chain(client, ['one']);
   vendor.forget();
   const second = last(await client.turn({ ...base, input: [user('two')], previous_response_id: first.response.id }));
@@ -141,12 +141,12 @@ test('a vendor that has lost the response gets the whole conversation, once', as
     ['socket', 1, 1],
     ['socket', 1, 3],
   ]);
-  assert.equal((await house.books(customer, 2)).charges.length, 2);
+  assert.equal((await testbed.records(customer, 2)).charges.length, 2);
 });
 
 test('a connection that was open as long as it may is replaced, and one that broke between turns', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   const [first] = await chain(client, ['one']);
   vendor.fates.push({
     kind: 'refuse',
@@ -162,13 +162,13 @@ test('a connection that was open as long as it may is replaced, and one that bro
   assert.equal(textOf(third), '5 items');
   await client.close();
   assert.equal(vendor.upgrades, 3);
-  assert.equal((await house.books(customer, 3)).charges.length, 3);
-  await house.audit();
+  assert.equal((await testbed.records(customer, 3)).charges.length, 3);
+  await testbed.audit();
 });
 
 test('refusals of a turn are those of a POST', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   const refuse = (status: number, error: object): Fate => ({ kind: 'refuse', status, error });
   vendor.fates.push(refuse(400, { code: 'invalid_value', message: 'Bad value.', param: 'input' }));
   const bad = last(await client.turn({ ...base, input: 'x' }));
@@ -180,7 +180,7 @@ test('refusals of a turn are those of a POST', async () => {
   const limited = last(await client.turn({ ...base, input: 'x' }));
   assert.deepEqual([limited.status, limited.error.code], [429, 'rate_limit_exceeded']);
   await client.close();
-  const { charges } = await house.books(customer, 3);
+  const { charges } = await testbed.records(customer, 3);
   assert.deepEqual(
     charges.map(({ provider }) => provider),
     ['plain'],
@@ -189,17 +189,17 @@ test('refusals of a turn are those of a POST', async () => {
 });
 
 test('a wrong key is no reason to try HTTP: the next target answers', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   assert.equal(last(await client.turn({ ...base, model: 'wrong', input: 'x' })).type, 'response.completed');
   await client.close();
   assert.deepEqual(vendor.turns, []);
-  assert.equal((await house.books(customer)).charges[0]!.provider, 'plain');
+  assert.equal((await testbed.records(customer)).charges[0]!.provider, 'plain');
 });
 
 test('a vendor that breaks off in the middle is charged by what was seen, and the next turn gets the whole conversation', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   for (const kind of ['die', 'silent', 'error'] as const) {
     const [first] = await chain(client, ['one']);
     vendor.fates.push({ kind, after: 3 });
@@ -211,15 +211,15 @@ test('a vendor that breaks off in the middle is charged by what was seen, and th
   }
   assert.equal((await chain(client, ['again', 'and again']))[1].type, 'response.completed');
   await client.close();
-  const { charges } = await house.books(customer, 8);
+  const { charges } = await testbed.records(customer, 8);
   assert.equal(charges.length, 8);
   assert.equal(charges.filter(({ terminal }) => !terminal).length, 3);
-  await house.audit();
+  await testbed.audit();
 });
 
 test('a vendor that is silent from the start, or dies at once, may have run: a turn that is stored there is tried nowhere else', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   for (const kind of ['silent', 'die'] as const) {
     vendor.fates.push({ kind, after: 0 });
     const failed = last(await client.turn({ ...base, model: 'second', input: 'x', store: true }));
@@ -232,12 +232,12 @@ test('a vendor that is silent from the start, or dies at once, may have run: a t
     ['socket', 1, 1],
     ['socket', 2, 1],
   ]);
-  await house.audit();
+  await testbed.audit();
 });
 
 test('a hedge beside a silent turn goes over HTTP; the loser is broken off, and the next turn connects again', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   vendor.fates.push({ kind: 'silent', after: 0 });
   const answer = last(await client.turn({ ...base, model: 'hedged', input: 'Hello' }));
   assert.equal(answer.type, 'response.completed');
@@ -245,47 +245,47 @@ test('a hedge beside a silent turn goes over HTTP; the loser is broken off, and 
   assert.equal(textOf(last(await client.turn({ ...base, input: 'Hello' }))), '1 items');
   await client.close();
   assert.equal(vendor.upgrades, 2);
-  const { charges } = await house.books(customer, 2);
+  const { charges } = await testbed.records(customer, 2);
   assert.deepEqual(
     charges.map(({ provider }) => provider),
     ['plain', 'turns'],
   );
-  await house.audit();
+  await testbed.audit();
 });
 
 test('a client that leaves in the middle ends the turn at the vendor, and is charged by what was seen', async () => {
-  const customer = await house.customer({ plan: 'single' });
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer({ plan: 'single' });
+  const client = await talk(testbed.origin, customer.key);
   const input = 'Slowly [[sandbox: tokens=2000 chunk_delay=20ms]]';
   client.send({ type: 'response.create', model: 'living', store: false, input });
   await until('it has begun', () => client.messages.length > 4);
-  const { cut } = house.sandbox.bill();
+  const { cut } = testbed.sandbox.bill();
   client.socket.terminate();
-  const { charges } = await house.books(customer);
+  const { charges } = await testbed.records(customer);
   assert.equal(charges[0]!.reason, 'client_left');
-  await until('the vendor has noticed', () => house.sandbox.bill().cut > cut);
-  assert.equal(house.sandbox.bill().recent.at(-1)!.outcome, 'cut');
-  await house.audit();
+  await until('the vendor has noticed', () => testbed.sandbox.bill().cut > cut);
+  assert.equal(testbed.sandbox.bill().recent.at(-1)!.outcome, 'cut');
+  await testbed.audit();
 });
 
 test('a client that does not read makes the vendor wait, and gets all when it reads', async () => {
-  const customer = await house.customer();
-  const client = await talk(house.origin, customer.key);
+  const customer = await testbed.customer();
+  const client = await talk(testbed.origin, customer.key);
   client.socket.pause();
   const input = 'Much [[sandbox: tokens=60000]]';
   client.send({ type: 'response.create', model: 'living', input, max_output_tokens: 60_000 });
   await new Promise((resolve) => void setTimeout(resolve, 1_500));
-  assert.equal((await house.calls(customer)).length, 0);
+  assert.equal((await testbed.calls(customer)).length, 0);
   client.socket.resume();
   assert.equal(last(await client.next()).response.usage.output_tokens, 60_000);
   await client.close();
-  assert.equal((await house.books(customer)).charges[0]!.classes.output, 60_000);
+  assert.equal((await testbed.records(customer)).charges[0]!.classes.output, 60_000);
 });
 
 test('a vendor that does not upgrade after all gets each turn over HTTP, whole, and is not asked again', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   vendor.refuses = 426;
-  const client = await talk(house.origin, customer.key);
+  const client = await talk(testbed.origin, customer.key);
   const ends = await chain(client, ['one', 'two']);
   await client.close();
   assert.deepEqual(ends.map(textOf), ['1 items', '3 items']);
@@ -295,6 +295,6 @@ test('a vendor that does not upgrade after all gets each turn over HTTP, whole, 
     ['http', 0, 3],
   ]);
   assert.equal(vendor.turns[0]!.body.stream, true);
-  assert.equal((await house.books(customer, 2)).charges.length, 2);
-  await house.audit();
+  assert.equal((await testbed.records(customer, 2)).charges.length, 2);
+  await testbed.audit();
 });

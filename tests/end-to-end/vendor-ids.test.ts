@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
 import { startGateway } from '../helpers/gateway.ts';
 import { until } from '../helpers/until.ts';
-import { type Customer, faces, modelAt, speaks, startHouse, yamlOf } from './house.ts';
+import { type Customer, faces, modelAt, speaks, startTestbed, yamlOf } from './testbed.ts';
 
-const house = await startHouse({
+const testbed = await startTestbed({
   providers: ({ replay }) => ({
     // Two keys: what one has made, the other cannot see.
     pair: { keys: ['pair-key-one', 'pair-key-two'], speaks: speaks(replay) },
@@ -22,10 +22,10 @@ const house = await startHouse({
     foreign: modelAt('foreign'),
   },
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
-const anna = await house.customer();
-const bert = await house.customer();
+const anna = await testbed.customer();
+const bert = await testbed.customer();
 
 interface Answered {
   readonly status: number;
@@ -33,7 +33,7 @@ interface Answered {
   readonly dropped: string | null;
 }
 
-async function ask(customer: Customer, path: string, body: object, origin = house.origin): Promise<Answered> {
+async function send(customer: Customer, path: string, body: object, origin = testbed.origin): Promise<Answered> {
   const answer = await fetch(origin + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${customer.key}` },
@@ -178,21 +178,21 @@ const uses: readonly (readonly [string, Protocol, (id: string) => object])[] = [
 for (const [field, protocol, use] of uses) {
   for (const stream of [false, true]) {
     test(`an id that was never issued is refused, ${stream ? 'streamed' : 'whole'}: ${field} of ${protocol}`, async () => {
-      const before = house.replay.requests.length;
+      const before = testbed.replay.requests.length;
       const body = bodyOf(protocol, 'replay', { ...use('guess_1'), ...(protocol === 'gemini' ? {} : { stream }) });
-      const { status, text: told } = await ask(anna, pathOf(protocol, 'replay', stream), body);
-      assert.equal(status, 400, told);
-      assert.match(told, /with id 'guess_1' not found/);
-      assert.equal(house.replay.requests.length, before, 'nothing reaches the vendor');
+      const { status, text: reply } = await send(anna, pathOf(protocol, 'replay', stream), body);
+      assert.equal(status, 400, reply);
+      assert.match(reply, /with id 'guess_1' not found/);
+      assert.equal(testbed.replay.requests.length, before, 'nothing reaches the vendor');
     });
   }
 
   test(`a provider whose account is one customer's takes it: ${field} of ${protocol}`, async () => {
-    house.replay.play(answers[protocol]);
+    testbed.replay.play(answers[protocol]);
     const body = bodyOf(protocol, 'own', use('guess_1'));
-    const { status, text: told } = await ask(anna, pathOf(protocol, 'own'), body);
-    assert.equal(status, 200, told);
-    assert.deepEqual(JSON.parse(house.replay.requests.at(-1)!.body.toString()), body);
+    const { status, text: reply } = await send(anna, pathOf(protocol, 'own'), body);
+    assert.equal(status, 200, reply);
+    assert.deepEqual(JSON.parse(testbed.replay.requests.at(-1)!.body.toString()), body);
   });
 }
 
@@ -211,22 +211,26 @@ for (const [path, body] of [
   ],
 ] as const) {
   test(`counts, compactions and bodies at another address are checked, too: ${path}`, async () => {
-    const before = house.replay.requests.length;
-    const { status, text: told } = await ask(anna, path, path.includes('replay') ? body : { model: 'replay', ...body });
-    assert.equal(status, 400, told);
-    assert.match(told, /guess_2|cannot read files that another service keeps/);
-    assert.equal(house.replay.requests.length, before);
+    const before = testbed.replay.requests.length;
+    const { status, text: reply } = await send(
+      anna,
+      path,
+      path.includes('replay') ? body : { model: 'replay', ...body },
+    );
+    assert.equal(status, 400, reply);
+    assert.match(reply, /guess_2|cannot read files that another service keeps/);
+    assert.equal(testbed.replay.requests.length, before);
   });
 }
 
 test('a member that decides where a request goes is there once', async () => {
-  const before = house.replay.requests.length;
+  const before = testbed.replay.requests.length;
   for (const [path, members] of [
     ['/v1/responses', '"model":"replay","input":"x","conversation":"conv_no","conversation":null'],
     ['/v1/messages', '"model":"replay","max_tokens":9,"messages":[],"container":"c_no","container":null'],
     ['/v1beta/models/replay:generateContent', '"contents":[],"cachedContent":"c_no","cachedContent":null'],
   ] as const) {
-    const answer = await fetch(house.origin + path, {
+    const answer = await fetch(testbed.origin + path, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${anna.key}` },
       body: `{${members}}`,
@@ -234,12 +238,12 @@ test('a member that decides where a request goes is there once', async () => {
     assert.equal(answer.status, 400);
     assert.match(await answer.text(), /more than once/);
   }
-  assert.equal(house.replay.requests.length, before);
+  assert.equal(testbed.replay.requests.length, before);
 });
 
 test('the refusal names the member in the shape of the protocol', async () => {
-  const { text: told } = await ask(anna, '/v1/responses', bodyOf('responses', 'replay', { conversation: 'conv_no' }));
-  const { error } = JSON.parse(told);
+  const { text: reply } = await send(anna, '/v1/responses', bodyOf('responses', 'replay', { conversation: 'conv_no' }));
+  const { error } = JSON.parse(reply);
   assert.deepEqual(
     [error.type, error.param, error.code, error.message],
     ['invalid_request_error', 'conversation', 'resource_not_found', "Conversation with id 'conv_no' not found."],
@@ -247,46 +251,46 @@ test('the refusal names the member in the shape of the protocol', async () => {
 });
 
 test('ids that the operator shares are taken for every account', async () => {
-  house.replay.play(answers.responses);
+  testbed.replay.play(answers.responses);
   const tools = [{ type: 'file_search', vector_store_ids: ['vs_public'] }];
   const shared = { tools, prompt: { id: 'pmpt_public' } };
   for (const customer of [anna, bert])
-    assert.equal((await ask(customer, '/v1/responses', bodyOf('responses', 'shared', shared))).status, 200);
+    assert.equal((await send(customer, '/v1/responses', bodyOf('responses', 'shared', shared))).status, 200);
   const other = { tools: [{ type: 'file_search', vector_store_ids: ['vs_public', 'vs_other'] }] };
-  assert.equal((await ask(anna, '/v1/responses', bodyOf('responses', 'shared', other))).status, 400);
+  assert.equal((await send(anna, '/v1/responses', bodyOf('responses', 'shared', other))).status, 400);
 });
 
 test('a target that takes any id is tried where another must not be sent it', async () => {
-  house.replay.play(answers.responses);
+  testbed.replay.play(answers.responses);
   const body = bodyOf('responses', 'either', { conversation: 'conv_own' });
-  assert.equal((await ask(anna, '/v1/responses', body)).status, 200);
-  assert.equal(house.replay.requests.at(-1)!.headers.authorization, 'Bearer own-key');
+  assert.equal((await send(anna, '/v1/responses', body)).status, 200);
+  assert.equal(testbed.replay.requests.at(-1)!.headers.authorization, 'Bearer own-key');
 });
 
 test('a file of a vendor does not hide in an address of another protocol', async () => {
-  const before = house.replay.requests.length;
-  for (const uri of ['gs://bucket/of-another', `${house.replay.origin}/v1beta/files/of-another`]) {
+  const before = testbed.replay.requests.length;
+  for (const uri of ['gs://bucket/of-another', `${testbed.replay.origin}/v1beta/files/of-another`]) {
     const content = [{ type: 'image_url', image_url: { url: uri } }];
-    const { status } = await ask(anna, '/v1/chat/completions', { model: 'foreign', messages: user(content) });
+    const { status } = await send(anna, '/v1/chat/completions', { model: 'foreign', messages: user(content) });
     assert.ok(status >= 400 && status < 500, uri);
   }
-  assert.equal(house.replay.requests.length, before);
+  assert.equal(testbed.replay.requests.length, before);
 });
 
 test('a public address is no id', async () => {
-  house.replay.play(answers.gemini);
+  testbed.replay.play(answers.gemini);
   const asked = { contents: [{ role: 'user', parts: [{ fileData: { fileUri: 'https://video.example/watch?v=1' } }] }] };
-  assert.equal((await ask(anna, pathOf('gemini', 'replay'), asked)).status, 200);
+  assert.equal((await send(anna, pathOf('gemini', 'replay'), asked)).status, 200);
 });
 
 test('what a function is called with, or gives back, is no id', async () => {
-  house.replay.play(answers.messages);
+  testbed.replay.play(answers.messages);
   const messages = [
     ...user('hi'),
     { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'open', input: { file_id: 'mine' } }] },
     ...user([{ type: 'tool_result', tool_use_id: 't', content: '{"file_id":"mine"}' }]),
   ];
-  assert.equal((await ask(anna, '/v1/messages', { model: 'replay', max_tokens: 9, messages })).status, 200);
+  assert.equal((await send(anna, '/v1/messages', { model: 'replay', max_tokens: 9, messages })).status, 200);
 });
 
 /** How each id is issued, and then used. */
@@ -400,37 +404,41 @@ for (const [what, protocol, id, whole, streamed, use] of issues) {
   ] as const) {
     if (script === undefined) continue;
     test(`${what}, issued in an answer that is ${form}, is for its account alone, with the key that made it`, async () => {
-      const owner = await house.customer();
+      const owner = await testbed.customer();
       const stream = form === 'streamed';
-      house.replay.play(script, answers[protocol]);
+      testbed.replay.play(script, answers[protocol]);
       const asked = bodyOf(protocol, 'pair', protocol === 'gemini' ? {} : { stream });
-      const first = await ask(owner, pathOf(protocol, 'pair', stream), asked);
+      const first = await send(owner, pathOf(protocol, 'pair', stream), asked);
       assert.equal(first.status, 200, first.text);
-      const { headers: maker } = house.replay.requests.at(-1)!;
+      const { headers: maker } = testbed.replay.requests.at(-1)!;
       const next = bodyOf(protocol, 'pair', use(id));
       for (let round = 0; round < 3; round++) {
-        const again = await ask(owner, pathOf(protocol, 'pair'), next);
+        const again = await send(owner, pathOf(protocol, 'pair'), next);
         assert.equal(again.status, 200, again.text);
-        const { headers, body } = house.replay.requests.at(-1)!;
+        const { headers, body } = testbed.replay.requests.at(-1)!;
         for (const name of ['authorization', 'x-api-key', 'x-goog-api-key'])
           assert.equal(headers[name], maker[name], 'the same key each time');
         assert.deepEqual(JSON.parse(body.toString()), next);
       }
-      const before = house.replay.requests.length;
-      const other = await ask(bert, pathOf(protocol, 'pair'), next);
+      const before = testbed.replay.requests.length;
+      const other = await send(bert, pathOf(protocol, 'pair'), next);
       assert.equal(other.status, 400, other.text);
-      assert.equal(house.replay.requests.length, before);
+      assert.equal(testbed.replay.requests.length, before);
     });
   }
 }
 
 test('what one provider has issued does not go to another', async () => {
-  house.replay.play(json(response([], { conversation: { id: 'conv_of_pair' } })), answers.responses);
-  const owner = await house.customer();
-  await ask(owner, '/v1/responses', bodyOf('responses', 'pair', {}));
-  const before = house.replay.requests.length;
-  const { status } = await ask(owner, '/v1/responses', bodyOf('responses', 'replay', { conversation: 'conv_of_pair' }));
-  assert.deepEqual([status, house.replay.requests.length], [400, before]);
+  testbed.replay.play(json(response([], { conversation: { id: 'conv_of_pair' } })), answers.responses);
+  const owner = await testbed.customer();
+  await send(owner, '/v1/responses', bodyOf('responses', 'pair', {}));
+  const before = testbed.replay.requests.length;
+  const { status } = await send(
+    owner,
+    '/v1/responses',
+    bodyOf('responses', 'replay', { conversation: 'conv_of_pair' }),
+  );
+  assert.deepEqual([status, testbed.replay.requests.length], [400, before]);
 });
 
 const issuedLast: Record<Protocol, (id: string) => object> = {
@@ -511,21 +519,21 @@ const later: readonly (readonly [Protocol, string, (id: string) => object])[] = 
 
 for (const [protocol, place, use] of later) {
   test(`an issued file of an earlier turn or a tool's result goes to its vendor alone, and a model elsewhere gets a named text: ${place} of ${protocol}`, async () => {
-    const owner = await house.customer();
+    const owner = await testbed.customer();
     const file = [{ file_id: 'files/held' }];
     const content = { type: 'bash_code_execution_result', content: file };
-    house.replay.play(json(message([{ type: 'bash_code_execution_tool_result', tool_use_id: 's', content }])));
-    await ask(owner, '/v1/messages', bodyOf('messages', 'own', {}));
+    testbed.replay.play(json(message([{ type: 'bash_code_execution_tool_result', tool_use_id: 's', content }])));
+    await send(owner, '/v1/messages', bodyOf('messages', 'own', {}));
     for (const [model, answer] of [
       ['own', protocol],
       ['replay', protocol],
       ['foreign', 'gemini'],
     ] as const) {
-      house.replay.play(answers[answer]);
+      testbed.replay.play(answers[answer]);
       const asked = bodyOf(protocol, model, use('files/held'));
-      const { status, text: told, dropped } = await ask(owner, pathOf(protocol, model), asked);
-      assert.equal(status, 200, `${model}: ${told}`);
-      const sent = house.replay.requests.at(-1)!.body.toString();
+      const { status, text: reply, dropped } = await send(owner, pathOf(protocol, model), asked);
+      assert.equal(status, 200, `${model}: ${reply}`);
+      const sent = testbed.replay.requests.at(-1)!.body.toString();
       if (model === 'own') assert.deepEqual(JSON.parse(sent), asked);
       else {
         assert.doesNotMatch(sent, /files\/held/);
@@ -533,42 +541,42 @@ for (const [protocol, place, use] of later) {
         assert.match(dropped ?? '', /file/);
       }
     }
-    const before = house.replay.requests.length;
+    const before = testbed.replay.requests.length;
     const last = issuedLast[protocol];
-    const refused = await ask(owner, pathOf(protocol, 'replay'), bodyOf(protocol, 'replay', last('files/held')));
-    assert.deepEqual([refused.status, house.replay.requests.length], [400, before], refused.text);
-    const stranger = await ask(bert, pathOf(protocol, 'replay'), bodyOf(protocol, 'replay', use('files/held')));
+    const refused = await send(owner, pathOf(protocol, 'replay'), bodyOf(protocol, 'replay', last('files/held')));
+    assert.deepEqual([refused.status, testbed.replay.requests.length], [400, before], refused.text);
+    const stranger = await send(bert, pathOf(protocol, 'replay'), bodyOf(protocol, 'replay', use('files/held')));
     assert.equal(stranger.status, 400, stranger.text);
   });
 }
 
 test('the echo of a request issues nothing', async () => {
-  const owner = await house.customer();
-  house.replay.play(json(response([], { conversation: { id: 'conv_echo' } })), answers.responses);
+  const owner = await testbed.customer();
+  testbed.replay.play(json(response([], { conversation: { id: 'conv_echo' } })), answers.responses);
   const asked = { conversation: 'conv_echo' };
-  assert.equal((await ask(owner, '/v1/responses', bodyOf('responses', 'own', asked))).status, 200);
-  assert.equal((await ask(owner, '/v1/responses', bodyOf('responses', 'replay', asked))).status, 400);
+  assert.equal((await send(owner, '/v1/responses', bodyOf('responses', 'own', asked))).status, 200);
+  assert.equal((await send(owner, '/v1/responses', bodyOf('responses', 'replay', asked))).status, 400);
 });
 
 test('ids are known after a restart, and to other processes', async () => {
-  const owner = await house.customer();
-  house.replay.play(json(response([], { conversation: { id: 'conv_kept' } })), answers.responses);
-  await ask(owner, '/v1/responses', bodyOf('responses', 'replay', {}));
+  const owner = await testbed.customer();
+  testbed.replay.play(json(response([], { conversation: { id: 'conv_kept' } })), answers.responses);
+  await send(owner, '/v1/responses', bodyOf('responses', 'replay', {}));
   const row = await until('the id is written', async () => {
-    const rows = await house.rows<{ id: string; account_id: string; provider: string }>('issued_ids');
+    const rows = await testbed.rows<{ id: string; account_id: string; provider: string }>('issued_ids');
     return rows.find(({ id }) => id === 'conv_kept');
   });
   assert.deepEqual([row.account_id, row.provider], [owner.accountId, 'replay']);
 });
 
 test('a gateway that starts again finds them', async (context) => {
-  const first = await startHouse();
+  const first = await startTestbed();
   context.after(() => first.stop());
   const { directory, gateway } = first.gateway;
   try {
     const owner = await first.customer();
     first.replay.play(json(response([], { conversation: { id: 'conv_again' } })), answers.responses);
-    await ask(owner, '/v1/responses', bodyOf('responses', 'replay', {}), first.origin);
+    await send(owner, '/v1/responses', bodyOf('responses', 'replay', {}), first.origin);
     await gateway.stop(0);
     const providers = { replay: { keys: 'vendor-key-of-the-replay', speaks: speaks(first.replay.origin) } };
     const plans = { default: 'open', offers: { open: { price: 0 } } };
@@ -588,9 +596,9 @@ test('a gateway that starts again finds them', async (context) => {
     try {
       const { origin } = faces(second);
       const asked = bodyOf('responses', 'replay', { conversation: 'conv_again' });
-      assert.equal((await ask(owner, '/v1/responses', asked, origin)).status, 200);
+      assert.equal((await send(owner, '/v1/responses', asked, origin)).status, 200);
       const guess = bodyOf('responses', 'replay', { conversation: 'conv_guess' });
-      assert.equal((await ask(owner, '/v1/responses', guess, origin)).status, 400);
+      assert.equal((await send(owner, '/v1/responses', guess, origin)).status, 400);
     } finally {
       await second.stop();
     }

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startVendor, type Vendor } from '../helpers/vendor.ts';
 import { dialectNames } from './dialects.ts';
-import { type House, modelAt, secondGateway, speaks, startHouse } from './house.ts';
+import { modelAt, secondGateway, speaks, startTestbed, type Testbed } from './testbed.ts';
 
 let vendor: Vendor;
-let house: House;
-let second: House;
+let testbed: Testbed;
+let second: Testbed;
 before(async () => {
   vendor = await startVendor();
   const only = (name: (typeof dialectNames)[number]) => ({ [name]: speaks(vendor.origin)[name] });
@@ -22,11 +22,11 @@ before(async () => {
       ['relayed', ...dialectNames.map((name) => `only-${name}`)].map((name) => [name, modelAt(name)]),
     ),
   };
-  house = await startHouse(options);
-  second = await startHouse({ ...options, more: secondGateway });
+  testbed = await startTestbed(options);
+  second = await startTestbed({ ...options, more: secondGateway });
 });
 after(async () => {
-  await Promise.all([house.stop(), second.stop()]);
+  await Promise.all([testbed.stop(), second.stop()]);
   await vendor.stop();
 });
 
@@ -48,7 +48,7 @@ const forms: readonly [name: string, type: string, body: string, message: RegExp
 
 for (const [name, type, body, message] of forms) {
   test(`a vendor’s 4xx with ${name} keeps status and message, relayed and translated`, async () => {
-    const customer = await house.customer();
+    const customer = await testbed.customer();
     const statuses = [400, 404, 413, 422];
     let calls = 0;
     for (const model of ['relayed', ...dialectNames.map((dialect) => `only-${dialect}`)])
@@ -57,13 +57,13 @@ for (const [name, type, body, message] of forms) {
         const stream = calls % 2 === 0;
         calls += 1;
         vendor.play({ status, headers: { 'content-type': type }, body });
-        const told = await house.call(customer, dialect, { model, prompt: 'Hello', stream });
-        const where = `${model} for ${dialect}, ${stream ? 'streamed' : 'whole'}: ${told.text}`;
-        assert.equal(told.status, status, where);
-        assert.equal(told.headers.get('x-should-retry'), 'false', where);
-        assert.match(told.headers.get('content-type')!, /^application\/json/, where);
-        assert.match(told.text, message, where);
-        const json = JSON.parse(told.text) as object;
+        const reply = await testbed.call(customer, dialect, { model, prompt: 'Hello', stream });
+        const where = `${model} for ${dialect}, ${stream ? 'streamed' : 'whole'}: ${reply.text}`;
+        assert.equal(reply.status, status, where);
+        assert.equal(reply.headers.get('x-should-retry'), 'false', where);
+        assert.match(reply.headers.get('content-type')!, /^application\/json/, where);
+        assert.match(reply.text, message, where);
+        const json = JSON.parse(reply.text) as object;
         assert.ok(!Array.isArray(json), where);
         if (name !== 'the details of FastAPI') assert.ok('error' in json, where);
       }
@@ -74,14 +74,14 @@ test('the second gateway’s own shape keeps the message of each form too', asyn
   const customer = await second.customer();
   for (const [name, type, body, message] of forms) {
     vendor.play({ status: 422, headers: { 'content-type': type }, body });
-    const told = await second.call(customer, 'chat', { model: 'relayed', prompt: 'Hello' });
-    assert.deepEqual([told.status, told.headers.get('x-should-retry')], [422, 'false'], name);
-    assert.match((JSON.parse(told.text) as { message: string }).message, message, name);
+    const reply = await second.call(customer, 'chat', { model: 'relayed', prompt: 'Hello' });
+    assert.deepEqual([reply.status, reply.headers.get('x-should-retry')], [422, 'false'], name);
+    assert.match((JSON.parse(reply.text) as { message: string }).message, message, name);
   }
 });
 
 test('a refusal of a page or of plain text shows no key, no address and no more than a short text', async () => {
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const secret = 'vendor-key-abcdef at https://inner.vendor.example/v1 and 10.1.2.3:8080';
   for (const body of [
     `refused ${secret}`,
@@ -89,11 +89,11 @@ test('a refusal of a page or of plain text shows no key, no address and no more 
     `refused ${'x'.repeat(200_000)}`,
   ]) {
     vendor.play({ status: 400, headers: { 'content-type': 'text/plain' }, body });
-    const told = await house.call(customer, 'messages', { model: 'relayed', prompt: 'Hello' });
-    assert.equal(told.status, 400);
-    assert.match(told.text, /refused/);
-    assert.doesNotMatch(told.text, /vendor-key-abcdef|inner\.vendor|10\.1\.2\.3|server\/1\.2/);
-    assert.ok(told.text.length < 2_000, String(told.text.length));
+    const reply = await testbed.call(customer, 'messages', { model: 'relayed', prompt: 'Hello' });
+    assert.equal(reply.status, 400);
+    assert.match(reply.text, /refused/);
+    assert.doesNotMatch(reply.text, /vendor-key-abcdef|inner\.vendor|10\.1\.2\.3|server\/1\.2/);
+    assert.ok(reply.text.length < 2_000, String(reply.text.length));
   }
 });
 
@@ -101,9 +101,12 @@ test('while every target is down, retry-after says for how long', async () => {
   const waits: (string | null)[] = [];
   for (let calls = 0; calls < 7; calls += 1) {
     vendor.play({ status: 503, body: '{"error":{"message":"down"}}' });
-    const told = await house.call(await house.customer(), 'messages', { model: 'only-responses', prompt: 'Hello' });
-    assert.equal(told.status, 503);
-    waits.push(told.headers.get('retry-after'));
+    const reply = await testbed.call(await testbed.customer(), 'messages', {
+      model: 'only-responses',
+      prompt: 'Hello',
+    });
+    assert.equal(reply.status, 503);
+    waits.push(reply.headers.get('retry-after'));
   }
   assert.equal(waits[0], null);
   for (const wait of waits.slice(-2)) assert.ok(Number(wait) >= 1, String(waits));
@@ -119,8 +122,8 @@ test('a RetryInfo inside a list says how long the model is to be left alone', as
     },
   };
   vendor.play({ status: 429, body: JSON.stringify([limited]) });
-  const told = await house.call(await house.customer(), 'chat', { model: 'only-gemini', prompt: 'Hello' });
-  assert.equal(told.status, 429);
-  assert.equal(told.headers.get('retry-after'), '28');
-  assert.notEqual(told.headers.get('x-should-retry'), 'false');
+  const reply = await testbed.call(await testbed.customer(), 'chat', { model: 'only-gemini', prompt: 'Hello' });
+  assert.equal(reply.status, 429);
+  assert.equal(reply.headers.get('retry-after'), '28');
+  assert.notEqual(reply.headers.get('x-should-retry'), 'false');
 });

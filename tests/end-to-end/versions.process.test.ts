@@ -11,7 +11,7 @@ import { startVendor } from '../../plugins/sandbox/vendor.ts';
 import { databaseUrl, openDatabase } from '../helpers/database.ts';
 import { type Fleet, gather } from './fleet.ts';
 import { assertBillsAgree, startLoad } from './fleet-load.ts';
-import { modelAt, speaks } from './house.ts';
+import { modelAt, speaks } from './testbed.ts';
 
 /** What the version after this one might bring: a column in each table, a table of its own, and an index. */
 async function migrateToNext({ store, rows }: Fleet, directory: string): Promise<void> {
@@ -54,7 +54,7 @@ if (databaseUrl !== undefined)
       await fleet.close();
       await Promise.all([vendor.close(), rm(directory, { recursive: true, force: true })]);
     });
-    const customers = await fleet.atTheDesk((desk) => Promise.all([desk.customer(), desk.customer()]));
+    const customers = await fleet.runAsCommand((gateway) => Promise.all([gateway.customer(), gateway.customer()]));
     await Promise.all(fleet.nodes.map((node) => node.start()));
     const load = startLoad(fleet, customers);
     try {
@@ -72,9 +72,9 @@ if (databaseUrl !== undefined)
     // While it is away nobody is connected; a load balancer would ask the other.
     assert.deepEqual(new Set(load.refused(1).map(({ status }) => status)).difference(new Set([0, 503])), new Set());
     // All that anybody does at the desk, on the schema with what it does not know.
-    const newcomer = await fleet.atTheDesk(async (desk) => {
-      const customer = await desk.customer();
-      const migrate = desk.gateway.gateway.commands.find(({ name }) => name === 'migrate')!;
+    const newcomer = await fleet.runAsCommand(async (gateway) => {
+      const customer = await gateway.customer();
+      const migrate = gateway.gateway.gateway.commands.find(({ name }) => name === 'migrate')!;
       assert.match((await migrate.run({})).text, /billing +900-next\.sql/);
       return customer;
     });

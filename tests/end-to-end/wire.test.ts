@@ -6,12 +6,12 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { upstreamAdmin } from '../../plugins/common/domain/admin/upstreams.ts';
-import { type Customer, type House, modelAt, speaks, startHouse, type Told } from './house.ts';
+import { type Customer, modelAt, type Reply, speaks, startTestbed, type Testbed } from './testbed.ts';
 
 /** What the vendor writes for one request; a number is a pause in milliseconds, `close` ends the connection. */
 type Line = Buffer | string | number | 'close';
 
-let house: House;
+let testbed: Testbed;
 let vendor: Server;
 let lines: readonly Line[] = [];
 let connections = 0;
@@ -37,7 +37,7 @@ before(async () => {
   await once(vendor.listen(0, '127.0.0.1'), 'listening');
   const origin = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`;
   const timeouts = { first_byte: '400ms', idle: '400ms' };
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: () => ({
       raw: { keys: 'raw-key', speaks: speaks(origin), timeouts },
       pair: { keys: 'raw-key', speaks: speaks(origin), timeouts },
@@ -48,7 +48,7 @@ before(async () => {
   });
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   for (const socket of sockets) socket.destroy();
   vendor.close();
 });
@@ -62,21 +62,21 @@ async function play(socket: Socket, script: readonly Line[]): Promise<void> {
 }
 
 interface Asked {
-  readonly told: Told;
+  readonly reply: Reply;
   readonly customer: Customer;
   /** Which end, and `result` of each attempt. */
   readonly end: string;
   readonly attempts: readonly string[];
 }
 
-async function ask(script: readonly Line[], stream = false, model = 'raw'): Promise<Asked> {
+async function send(script: readonly Line[], stream = false, model = 'raw'): Promise<Asked> {
   lines = script;
   // What an earlier case made of it is forgotten: it is asked first each time.
-  house.gateway.gateway.find(upstreamAdmin)!.clearCooldown(model);
-  const customer = await house.customer();
-  const told = await house.call(customer, 'chat', { model, prompt: 'Hello', stream });
-  const books = await house.books(customer);
-  return { told, customer, end: books.ends[0]!, attempts: books.attempts.map(({ result }) => result) };
+  testbed.gateway.gateway.find(upstreamAdmin)!.clearCooldown(model);
+  const customer = await testbed.customer();
+  const reply = await testbed.call(customer, 'chat', { model, prompt: 'Hello', stream });
+  const records = await testbed.records(customer);
+  return { reply, customer, end: records.ends[0]!, attempts: records.attempts.map(({ result }) => result) };
 }
 
 const whole = JSON.stringify({
@@ -103,8 +103,8 @@ const chunked = (...parts: (Buffer | string)[]): Buffer =>
 
 test('informational answers are passed over', async () => {
   const early = 'HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n';
-  const { told, end } = await ask([early, 10, json(whole), whole]);
-  assert.deepEqual([told.status, told.text, end], [200, whole, 'charged answered']);
+  const { reply, end } = await send([early, 10, json(whole), whole]);
+  assert.deepEqual([reply.status, reply.text, end], [200, whole, 'charged answered']);
 });
 
 const beforeAnyAnswer: Record<string, readonly Line[]> = {
@@ -128,9 +128,9 @@ const beforeAnyAnswer: Record<string, readonly Line[]> = {
 for (const [what, script] of Object.entries(beforeAnyAnswer)) {
   test(`${what} instead of an answer: 502 or 504, void, unknown, not tried elsewhere`, async () => {
     for (const isStream of [false, true]) {
-      const { told, end, attempts } = await ask(script, isStream, 'pair');
-      assert.ok(told.status === 502 || told.status === 504, `${told.status} ${told.text}`);
-      assert.equal(told.headers.get('x-should-retry'), 'true');
+      const { reply, end, attempts } = await send(script, isStream, 'pair');
+      assert.ok(reply.status === 502 || reply.status === 504, `${reply.status} ${reply.text}`);
+      assert.equal(reply.headers.get('x-should-retry'), 'true');
       assert.deepEqual([end, attempts], ['free unknown', ['unknown']]);
     }
   });
@@ -164,9 +164,9 @@ const brokenBodies: Record<string, readonly Line[]> = {
 
 for (const [what, script] of Object.entries(brokenBodies)) {
   test(`a whole answer that ${what}: 502 or 504, void, unknown`, async () => {
-    const { told, end, attempts } = await ask(script);
-    assert.ok(told.status === 502 || told.status === 504, `${told.status} ${told.text.slice(0, 200)}`);
-    assert.equal(told.headers.get('x-should-retry'), 'true');
+    const { reply, end, attempts } = await send(script);
+    assert.ok(reply.status === 502 || reply.status === 504, `${reply.status} ${reply.text.slice(0, 200)}`);
+    assert.equal(reply.headers.get('x-should-retry'), 'true');
     assert.deepEqual([end, attempts], ['free unknown', ['unknown']]);
   });
 }
@@ -178,15 +178,15 @@ test('one known encoding is undone, whole and streamed', async () => {
     ['br', brotliCompressSync],
   ] as const) {
     const body = encode(whole);
-    const { told, end } = await ask([json(body, `\r\ncontent-encoding: ${name}`), body]);
-    assert.deepEqual([told.status, told.text, told.headers.get('content-encoding')], [200, whole, null], name);
+    const { reply, end } = await send([json(body, `\r\ncontent-encoding: ${name}`), body]);
+    assert.deepEqual([reply.status, reply.text, reply.headers.get('content-encoding')], [200, whole, null], name);
     assert.equal(end, 'charged answered');
     const frames = encode(stream);
-    const streamed = await ask(
+    const streamed = await send(
       [head(`${eventStream}content-encoding: ${name}\r\ntransfer-encoding: chunked`), chunked(frames), '0\r\n\r\n'],
       true,
     );
-    assert.deepEqual([streamed.told.text, streamed.end], [stream, 'charged answered'], name);
+    assert.deepEqual([streamed.reply.text, streamed.end], [stream, 'charged answered'], name);
   }
 });
 
@@ -216,18 +216,18 @@ const cutStreams: Record<string, readonly Line[]> = {
 
 for (const [what, script] of Object.entries(cutStreams)) {
   test(`a stream cut by ${what} tells its protocol's error and never [DONE], and what came is settled`, async () => {
-    const { told, end, customer, attempts } = await ask(script, true);
-    if (told.status === 200) {
-      assert.match(told.text, /^data: \{"error":/m);
-      assert.doesNotMatch(told.text, /\[DONE\]/);
-      assert.equal(told.broken, false);
+    const { reply, end, customer, attempts } = await send(script, true);
+    if (reply.status === 200) {
+      assert.match(reply.text, /^data: \{"error":/m);
+      assert.doesNotMatch(reply.text, /\[DONE\]/);
+      assert.equal(reply.broken, false);
       assert.deepEqual([end, attempts], ['charged cut', ['answered']]);
-      const { charges } = await house.books(customer);
+      const { charges } = await testbed.records(customer);
       assert.ok(charges[0]!.estimated && !charges[0]!.terminal);
     } else {
       // Nothing could be read of it, so nothing had reached the client.
       assert.equal(what, 'truncated gzip');
-      assert.deepEqual([told.status, end, attempts], [502, 'free unknown', ['unknown']]);
+      assert.deepEqual([reply.status, end, attempts], [502, 'free unknown', ['unknown']]);
     }
   });
 }
@@ -248,40 +248,40 @@ for (const [what, body] of Object.entries(unusualStreams)) {
     const parts = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
       chunked(bytes.subarray(at * size, (at + 1) * size)),
     );
-    const { told, end } = await ask([head(`${eventStream}transfer-encoding: chunked`), ...parts, '0\r\n\r\n'], true);
-    assert.equal(end, 'charged answered', told.text.slice(-300));
+    const { reply, end } = await send([head(`${eventStream}transfer-encoding: chunked`), ...parts, '0\r\n\r\n'], true);
+    assert.equal(end, 'charged answered', reply.text.slice(-300));
     const until = (text: string) => text.slice(0, text.indexOf('[DONE]'));
-    assert.equal(until(told.text).replace(/^\ufeff/, ''), until(body).replace(/^\ufeff/, ''));
+    assert.equal(until(reply.text).replace(/^\ufeff/, ''), until(body).replace(/^\ufeff/, ''));
   });
 }
 
 test('bytes that come after an answer never become the answer of the next request', async () => {
   const poison = whole.replace('Hi', 'Stolen');
   const before = connections;
-  const first = await ask([json(whole), whole, 20, json(poison), poison]);
-  assert.equal(first.told.text, whole);
+  const first = await send([json(whole), whole, 20, json(poison), poison]);
+  assert.equal(first.reply.text, whole);
   await pause(60);
   for (let round = 0; round < 3; round++) {
-    const next = await ask([json(whole), whole]);
-    assert.deepEqual([next.told.status, next.told.text], [200, whole]);
+    const next = await send([json(whole), whole]);
+    assert.deepEqual([next.reply.status, next.reply.text], [200, whole]);
   }
-  const together = await ask([json(whole) + whole + json(poison) + poison]);
-  assert.ok(together.told.text === whole || together.told.status === 502);
-  const next = await ask([json(whole), whole]);
-  assert.deepEqual([next.told.status, next.told.text], [200, whole]);
+  const together = await send([json(whole) + whole + json(poison) + poison]);
+  assert.ok(together.reply.text === whole || together.reply.status === 502);
+  const next = await send([json(whole), whole]);
+  assert.deepEqual([next.reply.status, next.reply.text], [200, whole]);
   assert.ok(connections > before + 1, 'the poisoned socket was used again');
 });
 
 test('a socket that the vendor closes between two requests is not taken for a failure', async () => {
   for (let round = 0; round < 5; round++) {
-    const { told } = await ask([json(whole), whole, 'close']);
-    assert.equal(told.status, 200);
+    const { reply } = await send([json(whole), whole, 'close']);
+    assert.equal(reply.status, 200);
     await pause(20);
   }
 });
 
 test('the books are in order after all that', async () => {
   assert.ok(requests > 0);
-  await house.audit();
-  assert.equal(house.gateway.gateway.inFlight, 0);
+  await testbed.audit();
+  assert.equal(testbed.gateway.gateway.inFlight, 0);
 });

@@ -32,19 +32,19 @@ class Caller {
   order(path: string, body: FormData | object): Promise<{ id: string }> {
     const isForm = body instanceof FormData;
     const headers = isForm ? {} : { 'content-type': 'application/json' };
-    return this.#ask(path, { method: 'POST', headers, body: isForm ? body : JSON.stringify(body) }) as never;
+    return this.#send(path, { method: 'POST', headers, body: isForm ? body : JSON.stringify(body) }) as never;
   }
 
   async read<T>(path: string): Promise<T> {
     for (let tries = 0; ; tries++) {
-      const found = await this.#ask(path, {}).catch((error: Error) => error);
+      const found = await this.#send(path, {}).catch((error: Error) => error);
       if (!(found instanceof Error)) return found as T;
       if (tries > 100) throw found;
       await pause(50);
     }
   }
 
-  async #ask(path: string, init: RequestInit): Promise<unknown> {
+  async #send(path: string, init: RequestInit): Promise<unknown> {
     const headers = { ...init.headers, authorization: `Bearer ${this.#stage.keys[0]}`, connection: 'close' };
     const answer = await fetch(`http://127.0.0.1:${this.#stage.port}${path}`, { ...init, headers });
     const text = await answer.text();

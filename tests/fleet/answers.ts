@@ -76,7 +76,7 @@ export class Answers {
     this.phases.at(-1)!.endedAt = performance.now();
   }
 
-  async ask(kind: string, path: string, asked: Asked = {}): Promise<Answer> {
+  async send(kind: string, path: string, asked: Asked = {}): Promise<Answer> {
     const beganAt = performance.now();
     const answer = await this.#fetch(path, asked);
     const { status, text } = answer;
@@ -158,14 +158,14 @@ const longestPauseMs = 8_000;
  * or ever longer; undefined: not within the time.
  */
 export async function untilAnswered(
-  ask: () => Promise<Answer>,
+  send: () => Promise<Answer>,
   isDone: (answer: Answer) => boolean,
   withinMs: number,
   everyMs = 500,
 ): Promise<Answer | undefined> {
   let failures = 0;
   for (const deadline = performance.now() + withinMs; performance.now() < deadline; ) {
-    const answer = await ask();
+    const answer = await send();
     if (isDone(answer)) return answer;
     failures = answer.status === 200 ? 0 : failures + 1;
     const waitMs = Number(answer.headers.get('retry-after') ?? 0) * 1_000 || everyMs * 2 ** (failures - 1);

@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Browser } from '../plugins/console/browser.ts';
 import { Answers } from './answers.ts';
 import { VendorBill } from './bill.ts';
-import { compareBooks, type Findings } from './books.ts';
 import type { Fault } from './faults.ts';
+import { compareLedger, type Findings } from './ledger.ts';
 import { Load } from './load.ts';
 import { type Callers, Operations } from './operations.ts';
 import { Sessions } from './sessions.ts';
@@ -36,7 +36,7 @@ export async function drive(stage: Stage, faults: readonly Fault[], rate: number
   for (const node of fleet.nodes) node.signal('SIGTERM');
   await Promise.all(fleet.nodes.map((node) => node.ended()));
   const unseen = await bill.close();
-  const { account, violations } = await compareBooks(fleet, operations, operations.redeemed.length + 1, {
+  const { account, violations } = await compareLedger(fleet, operations, operations.redeemed.length + 1, {
     ...{ answers, sessions: sessions.acknowledged, keyedAccount, keysSent: operations.keysSent },
     ...{ entries: [...bill.entries.values()], salvaged: stage.salvaged },
     raised: stage.raised === undefined ? undefined : { ...stage.raised, models: texts },
@@ -60,19 +60,19 @@ async function callersAt(stage: Stage): Promise<{ callers: Callers; keyedAccount
   const { fleet } = stage.parts;
   const [origin] = stage.origins;
   const browser = new Browser(origin!);
-  const told = await browser.ask('/auth/sign-up/email', {
+  const reply = await browser.send('/auth/sign-up/email', {
     body: { email: 'ada@example.test', password: 'a long enough password', name: 'Ada' },
   });
-  if (told.status !== 200) throw new Error(`signing up: ${told.status} ${told.text}`);
-  const { customers, codes } = await fleet.atTheDesk(async (desk) => {
+  if (reply.status !== 200) throw new Error(`signing up: ${reply.status} ${reply.text}`);
+  const { customers, codes } = await fleet.runAsCommand(async (gateway) => {
     const plans = ['open', 'granted', 'open', 'open', 'open'];
-    const customers = await Promise.all(plans.map((plan) => desk.customer({ plan })));
-    const create = desk.gateway.gateway.commands.find(({ name }) => name === 'codes create')!;
+    const customers = await Promise.all(plans.map((plan) => gateway.customer({ plan })));
+    const create = gateway.gateway.gateway.commands.find(({ name }) => name === 'codes create')!;
     const { codes } = (await create.run({ usd: '1', count: '500' })).json as { codes: string[] };
     return { customers, codes };
   });
   const [first, ...others] = codes;
-  await browser.ask('/wallet/redeem', { body: { code: first } });
+  await browser.send('/wallet/redeem', { body: { code: first } });
   const [keyed, ...rest] = customers;
   const cookie = browser.cookieHeader();
   const callers = { keys: rest.map(({ key }) => key), keyed: keyed!.key, cookie, codes: others };

@@ -79,7 +79,7 @@ async function replaceNode(stage: Stage): Promise<void> {
   const saved = `${node.directory}-saved`;
   renameSync(node.directory, saved);
   await node.start();
-  await fleet.atTheDesk(async ({ gateway: { gateway } }) => {
+  await fleet.runAsCommand(async ({ gateway: { gateway } }) => {
     const run = async (name: string, values: Record<string, string> = {}) =>
       (await gateway.commands.find((each) => each.name === name)!.run(values)).json;
     const directory = join(saved, 'journal', fleet.store.schema);

@@ -64,9 +64,9 @@ export class Operations {
     const idempotencyKey = randomUUID();
     this.keysSent.add(idempotencyKey);
     const turn = this.#texts++;
-    const ask = () => this.#textOf(this.#callers.keyed, turn, false, { 'idempotency-key': idempotencyKey });
+    const send = () => this.#textOf(this.#callers.keyed, turn, false, { 'idempotency-key': idempotencyKey });
     const isLost = ({ text }: Answer) => text.includes('"idempotency_answer_lost"');
-    const answer = await untilAnswered(ask, (answer) => answer.status === 200 || isLost(answer), patienceMs);
+    const answer = await untilAnswered(send, (answer) => answer.status === 200 || isLost(answer), patienceMs);
     if (answer === undefined) this.wrong.push(`the call with the Idempotency-Key ${idempotencyKey} was never answered`);
   }
 
@@ -145,7 +145,7 @@ export class Operations {
     const id = await this.#upload('file, up', key, 'user_data', bytes);
     if (id === undefined) return;
     await this.#fetchAll('file, down', key, `/v1/files/${id}/content`, (read) => read.equals(bytes));
-    await this.#ask('file, delete', key, `/v1/files/${id}`, { method: 'DELETE' });
+    await this.#send('file, delete', key, `/v1/files/${id}`, { method: 'DELETE' });
   }
 
   async balance(): Promise<void> {
@@ -193,7 +193,7 @@ export class Operations {
     const question = { model, prompt, stream };
     const { path, body, key: keyHeaders, terminal, streamError } = dialects[dialect];
     const kind = `${nameOf(dialect)}${stream ? ', streamed' : ''}${headers['idempotency-key'] === undefined ? '' : ', keyed'}`;
-    const answer = await this.#answers.ask(kind, path(question), {
+    const answer = await this.#answers.send(kind, path(question), {
       headers: { ...keyHeaders(key), ...headers },
       body: JSON.stringify(body(question)),
       ...(stream ? { terminal, streamError } : {}),
@@ -206,7 +206,7 @@ export class Operations {
     const form = new FormData();
     form.set('purpose', purpose);
     form.set('file', new Blob([new Uint8Array(bytes)]), 'file.bin');
-    const answer = await this.#ask(kind, key, '/v1/files', { body: form });
+    const answer = await this.#send(kind, key, '/v1/files', { body: form });
     return answer.status === 200 ? (JSON.parse(answer.text) as { id: string }).id : undefined;
   }
 
@@ -217,8 +217,8 @@ export class Operations {
     path: string,
     isWhole: (bytes: Buffer) => boolean,
   ): Promise<Answer | undefined> {
-    const ask = () => this.#ask(kind, key, path, {});
-    const answer = await untilAnswered(ask, isSettled, patienceMs);
+    const requestOf = () => this.#send(kind, key, path, {});
+    const answer = await untilAnswered(requestOf, isSettled, patienceMs);
     if (answer?.status !== 200)
       this.wrong.push(`${kind}: ${path} is lost: ${answer?.status} ${answer?.text.slice(0, 200)}`);
     else if (!isWhole(answer.bytes))
@@ -241,7 +241,7 @@ export class Operations {
     expected: readonly number[] = [],
     method?: string,
   ): Promise<Answer> {
-    return this.#answers.ask(kind, `/console/api${path}`, {
+    return this.#answers.send(kind, `/console/api${path}`, {
       headers: { cookie: this.#callers.cookie, 'idempotency-key': randomUUID() },
       isPage: true,
       expected,
@@ -251,21 +251,21 @@ export class Operations {
   }
 
   #get(kind: string, key: string, path: string): Promise<Answer> {
-    return this.#ask(kind, key, path, {});
+    return this.#send(kind, key, path, {});
   }
 
   #json(kind: string, key: string, path: string, body: object): Promise<Answer> {
-    return this.#ask(kind, key, path, { body: JSON.stringify(body) });
+    return this.#send(kind, key, path, { body: JSON.stringify(body) });
   }
 
-  #ask(
+  #send(
     kind: string,
     key: string | undefined,
     path: string,
     asked: { method?: string; body?: string | FormData },
   ): Promise<Answer> {
     const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
-    return this.#answers.ask(kind, path, { ...asked, headers });
+    return this.#answers.send(kind, path, { ...asked, headers });
   }
 
   #key(): string {

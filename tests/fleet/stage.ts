@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { type Front, hasNginx, startFront } from '../docker/containers.ts';
 import { type Fleet, gather } from '../end-to-end/fleet.ts';
-import { modelAt } from '../end-to-end/house.ts';
+import { modelAt } from '../end-to-end/testbed.ts';
 import { hasPostgresPrograms, startPostgres, type TestPostgres } from '../helpers/postgres.ts';
 import { hasRedis, startRedis, type TestRedis } from '../helpers/redis.ts';
 import { startBucket, type TestBucket } from '../helpers/s3.ts';

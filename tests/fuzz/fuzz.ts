@@ -47,10 +47,10 @@ export async function fuzz(target: Target, options: FuzzOptions): Promise<FuzzRe
 
 /** With the error's stack, and shortened. */
 async function withStack(target: Target, { index, error, input }: Failure, seed: number): Promise<Failure> {
-  const told = await failureOf(target, input, seed, index);
+  const reported = await failureOf(target, input, seed, index);
   // A slow case gives no error.
-  if (told === undefined) return { index, error, input };
-  return { index, error: told, input: await shortened(target, input, told, seed, index) };
+  if (reported === undefined) return { index, error, input };
+  return { index, error: reported, input: await shortened(target, input, reported, seed, index) };
 }
 
 async function search(target: Target, { seed, first = 0, runs, seconds }: FuzzOptions): Promise<FuzzResult> {

@@ -127,12 +127,12 @@ export async function startFakeStripe(now: () => number): Promise<FakeStripe> {
     const form = new URLSearchParams(await textOf(request));
     await fake.gate(line);
     const isAdmitted = request.headers.authorization === `Bearer ${secretKey}`;
-    const told =
+    const reported =
       fake.down > 0 ? undefined : answer(request.method!, url, form, String(request.headers['idempotency-key']));
-    const status = fake.down > 0 ? fake.down : !isAdmitted ? 401 : told === undefined ? 404 : 200;
+    const status = fake.down > 0 ? fake.down : !isAdmitted ? 401 : reported === undefined ? 404 : 200;
     response.writeHead(status, { 'content-type': 'application/json', 'request-id': name('req') });
     const error = { error: { type: 'api_error', message: 'not to be shown to anybody' } };
-    response.end(JSON.stringify(status === 200 ? told : error));
+    response.end(JSON.stringify(status === 200 ? reported : error));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

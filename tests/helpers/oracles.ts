@@ -13,7 +13,7 @@ export type {
 } from './oracles/understood.ts';
 
 /** Members of an understanding that tell the answer's content. */
-export type Telling = 'text' | 'reasoning' | 'refusal' | 'tools' | 'stop' | 'images';
+export type AnswerPart = 'text' | 'reasoning' | 'refusal' | 'tools' | 'stop' | 'images';
 
 export interface Oracle {
   /** `openai accumulated`, `openai iterated`, `ai-sdk` …; unique within a protocol and form. */
@@ -21,7 +21,7 @@ export interface Oracle {
   /** Throws what the client throws, or IllegalAnswer when a rule of the protocol is broken. */
   understand(answer: Answered): Promise<Understood>;
   /** What this client never tells, or tells by other means (a refusal as text): not to be compared. */
-  readonly blindTo?: readonly Telling[];
+  readonly blindTo?: readonly AnswerPart[];
 }
 
 /** The clients of a protocol that read a stream. The ones called `iterated` hold it against the protocol's rules, too. */

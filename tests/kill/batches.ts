@@ -72,20 +72,20 @@ export class BatchClients {
     const form = new FormData();
     form.set('purpose', 'batch');
     form.set('file', new Blob([lines.join('\n')]), 'input.jsonl');
-    const file = (await this.#ask(key, 'POST', '/v1/files', form)) as { id: string };
+    const file = (await this.#send(key, 'POST', '/v1/files', form)) as { id: string };
     const order = { input_file_id: file.id, endpoint, completion_window: '24h' };
-    const { id } = (await this.#ask(key, 'POST', '/v1/batches', order)) as Batch;
+    const { id } = (await this.#send(key, 'POST', '/v1/batches', order)) as Batch;
     this.ordered += 1;
     if (randomInt(6) > 0) return;
     await pause(randomInt(0, 2_000));
-    await this.#ask(key, 'POST', `/v1/batches/${id}/cancel`, {});
+    await this.#send(key, 'POST', `/v1/batches/${id}/cancel`, {});
     this.cancelled += 1;
   }
 
   async #list(key: string): Promise<Batch[]> {
     const found: Batch[] = [];
     for (let after = ''; ; ) {
-      const page = (await this.#ask(key, 'GET', `/v1/batches?limit=100${after}`)) as {
+      const page = (await this.#send(key, 'GET', `/v1/batches?limit=100${after}`)) as {
         data: Batch[];
         has_more: boolean;
       };
@@ -95,7 +95,7 @@ export class BatchClients {
     }
   }
 
-  async #ask(key: string, method: string, path: string, body?: FormData | object): Promise<unknown> {
+  async #send(key: string, method: string, path: string, body?: FormData | object): Promise<unknown> {
     const isForm = body instanceof FormData;
     const headers = { authorization: `Bearer ${key}`, ...(isForm ? {} : { 'content-type': 'application/json' }) };
     const content = body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) };

@@ -44,16 +44,16 @@ export class Clients {
     const isKeyed = account < this.#keys.length / 2;
     for (let turn = 0; this.#running; turn++) {
       const body = bodyOf(`worker ${index} turn ${turn}`);
-      if (isKeyed) await this.#askUntilAnswered(this.#keys[account]!, body);
-      else await this.#ask(this.#keys[account]!, body).catch(() => this.#noteBroken());
+      if (isKeyed) await this.#sendUntilAnswered(this.#keys[account]!, body);
+      else await this.#send(this.#keys[account]!, body).catch(() => this.#noteBroken());
     }
   }
 
-  async #askUntilAnswered(key: string, body: string): Promise<void> {
+  async #sendUntilAnswered(key: string, body: string): Promise<void> {
     const idempotencyKey = randomUUID();
     this.keysSent++;
     for (let tries = 0; tries < 2_000; tries++) {
-      const status = await this.#ask(key, body, idempotencyKey).catch(() => this.#noteBroken());
+      const status = await this.#send(key, body, idempotencyKey).catch(() => this.#noteBroken());
       if (status === 200) return;
       if (status === 'lost') {
         this.keysLost++;
@@ -82,7 +82,7 @@ export class Clients {
   }
 
   /** Throws where the answer broke or was an error. `lost`: it ran, but its answer is gone. */
-  async #ask(key: string, body: string, idempotencyKey?: string): Promise<200 | 'lost'> {
+  async #send(key: string, body: string, idempotencyKey?: string): Promise<200 | 'lost'> {
     const cancels = randomInt(10) === 0;
     const answer = await fetch(`${this.#origin}/v1/chat/completions`, {
       method: 'POST',

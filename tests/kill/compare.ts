@@ -44,8 +44,8 @@ export interface Charges {
 
 /** Reads the books of a gateway that has stopped, and runs its audit. */
 export async function readCharges(file: string): Promise<Charges> {
-  const desk = await boot(file, { mode: 'command', log: createLog('silent') });
-  const { orm, schema } = desk.find(database)!;
+  const gateway = await boot(file, { mode: 'command', log: createLog('silent') });
+  const { orm, schema } = gateway.find(database)!;
   const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
   const rows = (await orm.execute(
     sql`select account_id, case when model = 'relayed' then coalesce(upstream_id, id::text) else id::text end as id, estimated, classes
@@ -70,9 +70,9 @@ export async function readCharges(file: string): Promise<Charges> {
   const [open] = (await orm.execute(
     sql`select (select count(*)::int from ${table('deposits')}) + (select count(*)::int from ${table('leases')}) as count`,
   )) as unknown as { count: number }[];
-  const audit = desk.commands.find((command) => command.name === 'audit')!;
+  const audit = gateway.commands.find((command) => command.name === 'audit')!;
   const report = (await audit.run({})).json as { violations: unknown[] };
-  await desk.stop(0);
+  await gateway.stop(0);
   return {
     charges: rows.map((row) => ({
       accountId: row.account_id,

@@ -51,14 +51,14 @@ export class FilmClients {
 
   async #order(key: string, text: string): Promise<void> {
     const body = JSON.stringify({ model: 'film', content: [{ type: 'text', text }], duration: randomInt(1, 5) });
-    const answer = await this.#ask(key, path, { method: 'POST', body });
+    const answer = await this.#send(key, path, { method: 'POST', body });
     const { id } = (await answer.json()) as { id?: string };
     if (answer.status !== 200 || id === undefined) throw new Error(`status ${answer.status}`);
     this.taken.add(id);
     if (randomInt(4) > 0) return;
     await pause(randomInt(0, 500));
     this.deletable.add(id);
-    const ended = await this.#ask(key, `${path}/${id}`, { method: 'DELETE' });
+    const ended = await this.#send(key, `${path}/${id}`, { method: 'DELETE' });
     await ended.text();
     if (ended.ok) this.cancelled++;
   }
@@ -66,7 +66,7 @@ export class FilmClients {
   async #stateOf(id: string): Promise<string> {
     let missing = 0;
     for (const key of this.#keys) {
-      const answer = await this.#ask(key, `${path}/${id}`, { method: 'GET' }).catch(() => undefined);
+      const answer = await this.#send(key, `${path}/${id}`, { method: 'GET' }).catch(() => undefined);
       if (answer?.status === 200) return ((await answer.json()) as { status: string }).status;
       await answer?.text();
       if (answer?.status === 404) missing++;
@@ -74,7 +74,7 @@ export class FilmClients {
     return missing === this.#keys.length ? 'gone' : 'unknown';
   }
 
-  #ask(key: string, to: string, init: RequestInit): Promise<Response> {
+  #send(key: string, to: string, init: RequestInit): Promise<Response> {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
     return fetch(this.#origin + to, { ...init, headers });
   }

@@ -156,16 +156,16 @@ function describeRestarts(times: readonly number[]): string {
 }
 
 async function openAccounts(count: number): Promise<{ accountId: string; key: string }[]> {
-  const desk = await boot(file, { mode: 'command', log: createLog('silent') });
+  const gateway = await boot(file, { mode: 'command', log: createLog('silent') });
   const opened: { accountId: string; key: string }[] = [];
   for (let index = 0; index < count; index++) {
-    const account = await desk.find(accounts)!.create(`account-${index}`, index % 2 === 0 ? 'free' : 'granted');
-    await desk
+    const account = await gateway.find(accounts)!.create(`account-${index}`, index % 2 === 0 ? 'free' : 'granted');
+    await gateway
       .find(ledger)!
       .credit(account.id, parseUsd('1000'), { kind: 'top-up', reason: 'test', reference: `test-${index}` });
-    opened.push({ accountId: account.id, ...(await desk.find(accounts)!.createKey(account.id, { name: 'test' })) });
+    opened.push({ accountId: account.id, ...(await gateway.find(accounts)!.createKey(account.id, { name: 'test' })) });
   }
-  await desk.stop(0);
+  await gateway.stop(0);
   return opened;
 }
 

@@ -74,7 +74,7 @@ export class SocketClients extends Reconnecting {
   protected talk(socket: WebSocket, index: number): void {
     const model = index % 2 === 0 ? 'm' : 'relayed';
     let turn = 0;
-    const ask = (previous: string | undefined) => {
+    const send = (previous: string | undefined) => {
       if (socket.readyState !== WebSocket.OPEN) return;
       if (!this.running) return void socket.close();
       turn += 1;
@@ -87,7 +87,7 @@ export class SocketClients extends Reconnecting {
     };
     socket.on('message', (data) => {
       const event = JSON.parse(String(data)) as { type: string; response: Response };
-      if (event.type === 'error' || event.type === 'response.failed') return void setTimeout(ask, 100, undefined);
+      if (event.type === 'error' || event.type === 'response.failed') return void setTimeout(send, 100, undefined);
       if (event.type !== 'response.completed' && event.type !== 'response.incomplete') return;
       const { id, usage } = event.response;
       this.acknowledged.push({
@@ -96,8 +96,8 @@ export class SocketClients extends Reconnecting {
         promptTokens: usage.input_tokens,
         completionTokens: usage.output_tokens,
       });
-      ask(id);
+      send(id);
     });
-    socket.on('open', () => ask(undefined));
+    socket.on('open', () => send(undefined));
   }
 }

@@ -6,8 +6,8 @@ import type { Script } from '../helpers/vendor.ts';
 import { nextObserved } from '../relay/probe.ts';
 import { clients } from './clients/index.ts';
 import { assertArrived, assertSeen } from './expect.ts';
-import { post, postAndLeave, type Told } from './post.ts';
-import type { Ask, Fault, Play, Seen, Wording } from './scenario.ts';
+import { post, postAndLeave, type Reply } from './post.ts';
+import type { ClientRequest, Fault, Play, Seen, Wording } from './scenario.ts';
 import { type Between, forgets, type Scenario, type Verdict } from './scenarios.ts';
 import { type MatrixStage, modelOf } from './stage.ts';
 import { vendors } from './vendors/index.ts';
@@ -101,18 +101,18 @@ class Cell {
     return this.#between.client === this.#between.vendor;
   }
 
-  #word(ask: Ask): Wording {
-    return this.#client.word(ask, { model: this.#model, isStream: this.#between.isStream });
+  #word(request: ClientRequest): Wording {
+    return this.#client.word(request, { model: this.#model, isStream: this.#between.isStream });
   }
 
   /** The vendor plays; the answer is what the gateway makes of it. */
-  async #ask(wording: Wording, script: Script): Promise<Told> {
+  async #send(wording: Wording, script: Script): Promise<Reply> {
     this.#stage.vendors[this.#between.vendor].play(script);
     const observed = nextObserved();
-    const told = await post(this.#stage.origin, wording);
+    const reply = await post(this.#stage.origin, wording);
     await observed;
-    for (const name of told.dropped?.split(', ') ?? []) this.#dropped.add(name);
-    return told;
+    for (const name of reply.dropped?.split(', ') ?? []) this.#dropped.add(name);
+    return reply;
   }
 
   #scriptOf(play: Play): Script {
@@ -129,32 +129,32 @@ class Cell {
   async #answer(): Promise<string | undefined> {
     let before: { seen: Seen; play: Play } | undefined;
     for (const round of this.#scenario.rounds) {
-      const ask = round.ask(before && this.#remembered(before.seen));
+      const request = round.request(before && this.#remembered(before.seen));
       const play = round.play(this.#between);
-      const wording = this.#word(ask);
+      const wording = this.#word(request);
       const script = this.#scriptOf(play);
       const received = this.#stage.vendors[this.#between.vendor].requests;
       const count = received.length;
-      const told = await this.#ask(wording, script);
-      if (told.status === 400 && received.length === count) return this.#refusedField(told);
-      assert.equal(told.status, 200, `the status; ${told.body.slice(0, 300)}`);
+      const reported = await this.#send(wording, script);
+      if (reported.status === 400 && received.length === count) return this.#refusedField(reported);
+      assert.equal(reported.status, 200, `the status; ${reported.body.slice(0, 300)}`);
       assert.equal(received.length, count + 1, 'the vendor was asked once');
       const arrived = this.#vendor.read(received.at(-1)!);
-      assertArrived(arrived, ask, before?.play, this.#between, this.#scenario);
+      assertArrived(arrived, request, before?.play, this.#between, this.#scenario);
       if (this.#isSame) {
         assert.equal(received.at(-1)!.body.toString(), wording.body, 'the request keeps every byte');
-        assert.equal(told.body, script.body, 'the answer keeps every byte');
+        assert.equal(reported.body, script.body, 'the answer keeps every byte');
       }
-      const seen = this.#read(told);
-      assertSeen(seen, round.told?.(this.#between) ?? play, ask, this.#between);
-      if (!this.#isSame) await this.#assertAccepted(told, seen);
+      const seen = this.#read(reported);
+      assertSeen(seen, round.reported?.(this.#between) ?? play, request, this.#between);
+      if (!this.#isSame) await this.#assertAccepted(reported, seen);
       before = { seen, play };
     }
     return undefined;
   }
 
   /** The official clients take the answer too, and read the same text out of it. */
-  async #assertAccepted({ body, type }: Told, seen: Seen): Promise<void> {
+  async #assertAccepted({ body, type }: Reply, seen: Seen): Promise<void> {
     const { client, isStream } = this.#between;
     const answer = { body, contentType: type };
     for (const oracle of (isStream ? streamOracles : wholeOracles)[client]) {
@@ -172,17 +172,17 @@ class Cell {
     return { ...seen, echo: [{ role: message!.role, content: message!.content, tool_calls: calls }] };
   }
 
-  #read(told: Told): Seen {
+  #read(reported: Reply): Seen {
     if (!this.#between.isStream) {
-      assert.match(told.type, /^application\/json/);
-      return this.#client.readWhole(told.body);
+      assert.match(reported.type, /^application\/json/);
+      return this.#client.readWhole(reported.body);
     }
-    assert.match(told.type, /^text\/event-stream/);
-    return this.#client.readStream(told.body);
+    assert.match(reported.type, /^text\/event-stream/);
+    return this.#client.readStream(reported.body);
   }
 
-  #refusedField(told: Told): string {
-    const { field, message } = this.#client.readError(told.body);
+  #refusedField(reported: Reply): string {
+    const { field, message } = this.#client.readError(reported.body);
     assert.ok(field !== undefined && field !== 'model', `the refusal names the field: ${message}`);
     return field;
   }
@@ -192,21 +192,21 @@ class Cell {
   }
 
   async #fault(): Promise<undefined> {
-    const wording = this.#word(this.#round.ask(undefined));
+    const wording = this.#word(this.#round.request(undefined));
     for (const fault of ['too-long', 'overloaded'] as const satisfies Fault[]) {
       const script = this.#vendor.fault(fault);
-      const told = await this.#ask(wording, script);
-      const { message, type, code } = this.#client.readError(told.body);
+      const reported = await this.#send(wording, script);
+      const { message, type, code } = this.#client.readError(reported.body);
       if (fault === 'too-long') {
-        assert.equal(told.status, 400);
+        assert.equal(reported.status, 400);
         // Clients of this protocol know it by its beginning, the others by the vendor's own words.
         const { error } = JSON.parse(script.body as string) as { error: { message: string } };
         if (this.#between.client === 'messages') assert.match(message, /^prompt is too long/);
         else assert.equal(message, error.message);
-        if (this.#isSame) assert.equal(told.body, script.body);
+        if (this.#isSame) assert.equal(reported.body, script.body);
         assert.equal(type, tooLongTypes[this.#between.client]);
       } else {
-        assert.equal(told.status, 503);
+        assert.equal(reported.status, 503);
         assert.equal(type, overloadedTypes[this.#between.client], `the type; code ${code}`);
       }
     }
@@ -214,12 +214,12 @@ class Cell {
 
   /** The vendor says the first words, then tells of an error or is gone. */
   async #brokenStream(how: 'fault' | 'cut'): Promise<undefined> {
-    const ask = this.#round.ask(undefined);
+    const request = this.#round.request(undefined);
     const play = this.#round.play(this.#between);
     const frames = this.#vendor.stream(play, this.#model);
-    const told = await this.#ask(this.#word(ask), this.#breaking(frames, how, play));
-    assert.equal(told.status, 200);
-    const { error, text } = this.#read(told);
+    const reported = await this.#send(this.#word(request), this.#breaking(frames, how, play));
+    assert.equal(reported.status, 200);
+    const { error, text } = this.#read(reported);
     assert.ok(text !== '' && text !== play.text && play.text!.startsWith(text), `the first words, not "${text}"`);
     assert.ok(error, 'the stream tells that it broke');
     assert.ok(error.message !== '' && !error.message.includes('vendor'));
@@ -242,25 +242,25 @@ class Cell {
 
   async #faultIn200(): Promise<undefined> {
     const script = this.#vendor.fault('overloaded');
-    const told = await this.#ask(this.#word(this.#round.ask(undefined)), {
+    const reply = await this.#send(this.#word(this.#round.request(undefined)), {
       headers: script.headers,
       body: script.body,
     });
-    assert.ok(told.status >= 500, `the status ${told.status}`);
-    assert.notEqual(this.#client.readError(told.body).message, '');
+    assert.ok(reply.status >= 500, `the status ${reply.status}`);
+    assert.notEqual(this.#client.readError(reply.body).message, '');
   }
 
   async #cutWhole(): Promise<undefined> {
     const script = this.#scriptOf(this.#round.play(this.#between));
-    const told = await this.#ask(this.#word(this.#round.ask(undefined)), { ...script, dieAfter: 200 });
-    assert.equal(told.status, 502);
-    assert.notEqual(this.#client.readError(told.body).message, '');
+    const reply = await this.#send(this.#word(this.#round.request(undefined)), { ...script, dieAfter: 200 });
+    assert.equal(reply.status, 502);
+    assert.notEqual(this.#client.readError(reply.body).message, '');
   }
 
   /** The vendor says the first words (streamed) or nothing yet (whole); then the client is gone, and so is the request. */
   async #abort(): Promise<undefined> {
     const play = this.#round.play(this.#between);
-    const wording = this.#word(this.#round.ask(undefined));
+    const wording = this.#word(this.#round.request(undefined));
     const vendor = this.#stage.vendors[this.#between.vendor];
     const frames = this.#vendor.stream(play, this.#model);
     const { promise: never, resolve: finish } = Promise.withResolvers<void>();

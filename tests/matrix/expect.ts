@@ -1,7 +1,17 @@
 /** Compares what either side saw with what was asked and played. */
 import assert from 'node:assert/strict';
 import { clients } from './clients/index.ts';
-import type { Arrived, ArrivedPart, Ask, AskResult, Client, Play, PlayCall, Seen, VendorWords } from './scenario.ts';
+import type {
+  Arrived,
+  ArrivedPart,
+  Client,
+  ClientRequest,
+  Play,
+  PlayCall,
+  RequestResult,
+  Seen,
+  VendorWords,
+} from './scenario.ts';
 import { type Between, forgets, type Scenario } from './scenarios.ts';
 import { vendors } from './vendors/index.ts';
 
@@ -20,36 +30,46 @@ function sidesOf({ client, vendor }: Between): Sides {
 /** The request that reached the vendor asks what the client asked; `earlier` is the play that an echo stands for. */
 export function assertArrived(
   arrived: Arrived,
-  ask: Ask,
+  request: ClientRequest,
   earlier: Play | undefined,
   between: Between,
   scenario: Scenario,
 ): void {
   const sides = sidesOf(between);
   assert.equal(arrived.isStream, between.isStream, 'streamed as the client asked');
-  assert.equal(arrived.system, ask.system ?? '', 'the system text');
-  assert.deepEqual(arrived.tools, ask.tools ?? [], 'the declared tools');
-  if (ask.maxOutputTokens !== undefined) assert.equal(arrived.maxOutputTokens, ask.maxOutputTokens, 'the bound');
+  assert.equal(arrived.system, request.system ?? '', 'the system text');
+  assert.deepEqual(arrived.tools, request.tools ?? [], 'the declared tools');
+  if (request.maxOutputTokens !== undefined)
+    assert.equal(arrived.maxOutputTokens, request.maxOutputTokens, 'the bound');
   const canStop = !sides.client.lacks.has('stop') && !sides.vendor.lacks.has('stop');
-  assert.deepEqual(arrived.stop, canStop ? ask.stop : undefined, 'the stop sequences');
-  assert.deepEqual(arrived.schema, ask.schema, 'the schema of the answer');
-  assert.equal(arrived.effort, ask.reasons ? 'high' : undefined, 'the effort of reasoning');
-  if (ask.hints) assert.equal(arrived.temperature, 0.5, 'the temperature');
-  assert.equal(arrived.choices ?? 1, ask.twice && !sides.client.lacks.has('choices') ? 2 : 1, 'the number of answers');
+  assert.deepEqual(arrived.stop, canStop ? request.stop : undefined, 'the stop sequences');
+  assert.deepEqual(arrived.schema, request.schema, 'the schema of the answer');
+  assert.equal(arrived.effort, request.reasons ? 'high' : undefined, 'the effort of reasoning');
+  if (request.hints) assert.equal(arrived.temperature, 0.5, 'the temperature');
+  assert.equal(
+    arrived.choices ?? 1,
+    request.twice && !sides.client.lacks.has('choices') ? 2 : 1,
+    'the number of answers',
+  );
   const parts = arrived.turns.flatMap(({ by, parts }) => parts.map((part) => ({ ...part, by })));
-  assertTexts(parts, ask, earlier, scenario.moreText ?? false);
-  assertCalls(parts, ask, earlier);
-  assertMedia(parts, ask, sides);
+  assertTexts(parts, request, earlier, scenario.moreText ?? false);
+  assertCalls(parts, request, earlier);
+  assertMedia(parts, request, sides);
   // A relayed request keeps what the client has, no more.
   const isGone = sides.isSame && forgets(scenario, between);
-  if (earlier !== undefined && !isGone) assertKeepsake(parts, earlier, sides);
-  assertResults(parts, ask, sides);
+  if (earlier !== undefined && !isGone) assertOpaqueState(parts, earlier, sides);
+  assertResults(parts, request, sides);
 }
 
 type Placed = ArrivedPart & { readonly by: 'user' | 'assistant' };
 
-function assertTexts(parts: readonly Placed[], ask: Ask, earlier: Play | undefined, moreText: boolean): void {
-  const expected = ask.turns.flatMap((turn): string[] => {
+function assertTexts(
+  parts: readonly Placed[],
+  request: ClientRequest,
+  earlier: Play | undefined,
+  moreText: boolean,
+): void {
+  const expected = request.turns.flatMap((turn): string[] => {
     if (turn.by === 'user') return turn.parts.flatMap((part) => (part.kind === 'text' ? [`user: ${part.text}`] : []));
     if (turn.by === 'assistant' && turn.text !== undefined) return [`assistant: ${turn.text}`];
     return turn.by === 'echo' && earlier?.text !== undefined ? [`assistant: ${earlier.text}`] : [];
@@ -58,8 +78,8 @@ function assertTexts(parts: readonly Placed[], ask: Ask, earlier: Play | undefin
   assert.deepEqual(moreText ? came.filter((one) => expected.includes(one)) : came, expected, 'the texts');
 }
 
-function assertCalls(parts: readonly Placed[], ask: Ask, earlier: Play | undefined): void {
-  const expected = ask.turns.flatMap((turn) =>
+function assertCalls(parts: readonly Placed[], request: ClientRequest, earlier: Play | undefined): void {
+  const expected = request.turns.flatMap((turn) =>
     turn.by === 'assistant' ? (turn.calls ?? []) : turn.by === 'echo' ? (earlier?.calls ?? []) : [],
   );
   const came = parts.flatMap((part) => (part.kind === 'call' ? [part] : []));
@@ -77,11 +97,11 @@ interface Media {
   readonly name?: string;
 }
 
-function assertMedia(parts: readonly Placed[], ask: Ask, sides: Sides): void {
-  const results = resultsOf(ask).flatMap(({ image }): Media[] =>
+function assertMedia(parts: readonly Placed[], request: ClientRequest, sides: Sides): void {
+  const results = resultsOf(request).flatMap(({ image }): Media[] =>
     image === undefined ? [] : [{ kind: 'image', ...image }],
   );
-  const asked = ask.turns
+  const asked = request.turns
     .flatMap((turn) => (turn.by === 'user' ? turn.parts : []))
     .filter((part) => part.kind !== 'text');
   const came = parts.flatMap((part): Media[] => {
@@ -98,16 +118,16 @@ function assertMedia(parts: readonly Placed[], ask: Ask, sides: Sides): void {
   }
 }
 
-function resultsOf(ask: Ask): readonly AskResult[] {
-  return ask.turns.flatMap((turn) => (turn.by === 'tools' ? turn.results : []));
+function resultsOf(request: ClientRequest): readonly RequestResult[] {
+  return request.turns.flatMap((turn) => (turn.by === 'tools' ? turn.results : []));
 }
 
 /** In the order of the calls, each with its own call's id. */
-function assertResults(parts: readonly Placed[], ask: Ask, { client }: Sides): void {
+function assertResults(parts: readonly Placed[], request: ClientRequest, { client }: Sides): void {
   const names = new Map(
     parts.flatMap((part) => (part.kind === 'call' ? [[part.id, part.name]] : [])) as [string, string][],
   );
-  const expected = resultsOf(ask);
+  const expected = resultsOf(request);
   const came = parts.flatMap((part) => (part.kind === 'result' ? [part] : []));
   assert.deepEqual(
     came.map(({ callId }) => names.get(callId)),
@@ -125,7 +145,7 @@ function assertResults(parts: readonly Placed[], ask: Ask, { client }: Sides): v
 }
 
 /** The vendor gets back its own signature, on its own reasoning, before the call that it led to. */
-function assertKeepsake(parts: readonly Placed[], { reasoning, calls }: Play, { vendor }: Sides): void {
+function assertOpaqueState(parts: readonly Placed[], { reasoning, calls }: Play, { vendor }: Sides): void {
   if (reasoning === undefined) return;
   if (vendor.lacks.has('reasoning-history')) {
     const call = parts.find((part) => part.kind === 'call');
@@ -143,7 +163,7 @@ function assertKeepsake(parts: readonly Placed[], { reasoning, calls }: Play, { 
 // ---------------------------------------------------------------------------------------------------------- the answer
 
 /** The client is told what the vendor has said. */
-export function assertSeen(seen: Seen, play: Play, asked: Ask, between: Between): void {
+export function assertSeen(seen: Seen, play: Play, asked: ClientRequest, between: Between): void {
   const { client, vendor, isSame } = sidesOf(between);
   assert.equal(seen.error, undefined);
   if (play.refusal === undefined) {
@@ -152,9 +172,9 @@ export function assertSeen(seen: Seen, play: Play, asked: Ask, between: Between)
   } else assert.equal(seen.text + seen.refusal, play.refusal, 'what was said in place of an answer');
   assert.equal(seen.second, play.second ?? '', 'the second answer');
   if (asked.reasons) assert.equal(seen.reasoning, play.reasoning?.text ?? '', 'the reasoning');
-  assertToldCalls(seen.calls, play.calls ?? [], isSame);
-  const doesTell = !vendor.lacks.has('stop-sequence') || vendor.lacks.has('stop');
-  const meaning = play.meaning === 'stop-sequence' && !doesTell ? 'stop' : play.meaning;
+  assertReadCalls(seen.calls, play.calls ?? [], isSame);
+  const doesReport = !vendor.lacks.has('stop-sequence') || vendor.lacks.has('stop');
+  const meaning = play.meaning === 'stop-sequence' && !doesReport ? 'stop' : play.meaning;
   assert.ok(seen.meanings.includes(meaning), `the stop means ${meaning}, not ${seen.meanings.join(' or ')}`);
   if (meaning === 'stop-sequence' && !client.lacks.has('stop-sequence')) assert.equal(seen.sequence, play.sequence);
   assertUsage(seen, play, client, vendor);
@@ -170,7 +190,7 @@ function assertSealed({ echo }: Seen, { reasoning }: Play): void {
   assert.ok(!text.includes(reasoning.signature), 'the client does not get the signature itself');
 }
 
-function assertToldCalls(came: readonly PlayCall[], played: readonly PlayCall[], isSame: boolean): void {
+function assertReadCalls(came: readonly PlayCall[], played: readonly PlayCall[], isSame: boolean): void {
   assert.deepEqual(came.map(withoutId), played.map(withoutId), 'the calls');
   const ids = came.map(({ id }) => id);
   assert.equal(new Set(ids).size, ids.length, 'each call has an id of its own');
@@ -191,6 +211,6 @@ function assertUsage(seen: Seen, { usage }: Play, client: Client, vendor: Vendor
     ...usage,
     cacheWrite: isWritten ? usage.cacheWrite : 0,
   };
-  const { cacheWrite, ...told } = expected;
-  assert.deepEqual(seen.usage, client.lacks.has('cache-write') ? told : { ...told, cacheWrite }, 'the usage');
+  const { cacheWrite, ...reported } = expected;
+  assert.deepEqual(seen.usage, client.lacks.has('cache-write') ? reported : { ...reported, cacheWrite }, 'the usage');
 }

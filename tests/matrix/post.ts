@@ -2,7 +2,7 @@
 import { Agent, request as send } from 'node:http';
 import type { Wording } from './scenario.ts';
 
-export interface Told {
+export interface Reply {
   readonly status: number;
   readonly type: string;
   /** Names of what the gateway left out. */
@@ -14,7 +14,7 @@ export interface Told {
 const agent = new Agent({ keepAlive: true, maxSockets: 4 });
 
 /** Resolves with everything that came; a connection that breaks rejects. */
-export function post(origin: string, { path, headers, body }: Wording): Promise<Told> {
+export function post(origin: string, { path, headers, body }: Wording): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const request = send(
       `${origin}${path}`,

@@ -7,10 +7,10 @@ export type ProtocolName = (typeof protocolNames)[number];
 // ------------------------------------------------------------------------------------------------------ what is asked
 
 /** A client's request. */
-export interface Ask {
+export interface ClientRequest {
   readonly system?: string;
-  readonly turns: readonly AskTurn[];
-  readonly tools?: readonly AskTool[];
+  readonly turns: readonly RequestTurn[];
+  readonly tools?: readonly RequestTool[];
   readonly maxOutputTokens?: number;
   readonly stop?: readonly string[];
   readonly schema?: object;
@@ -22,26 +22,26 @@ export interface Ask {
   readonly hints?: boolean;
 }
 
-export type AskTurn =
-  | { readonly by: 'user'; readonly parts: readonly AskPart[] }
+export type RequestTurn =
+  | { readonly by: 'user'; readonly parts: readonly RequestPart[] }
   | { readonly by: 'assistant'; readonly text?: string; readonly calls?: readonly PlayCall[] }
   /** An earlier answer, as the client got it and gives it back: the protocol's own messages, items or content. */
   | { readonly by: 'echo'; readonly native: readonly unknown[] }
-  | { readonly by: 'tools'; readonly results: readonly AskResult[] };
+  | { readonly by: 'tools'; readonly results: readonly RequestResult[] };
 
-export type AskPart =
+export type RequestPart =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'image'; readonly mediaType: string; readonly base64: string }
   | { readonly kind: 'audio'; readonly mediaType: string; readonly base64: string }
   | { readonly kind: 'file'; readonly mediaType: string; readonly base64: string; readonly name: string };
 
-export interface AskTool {
+export interface RequestTool {
   readonly name: string;
   readonly description: string;
   readonly schema: object;
 }
 
-export interface AskResult {
+export interface RequestResult {
   readonly callId: string;
   readonly name: string;
   readonly text: string;
@@ -96,7 +96,7 @@ export interface Arrived {
   readonly isStream: boolean;
   readonly system: string;
   readonly turns: readonly ArrivedTurn[];
-  readonly tools: readonly AskTool[];
+  readonly tools: readonly RequestTool[];
   readonly maxOutputTokens: number | undefined;
   readonly stop: readonly string[] | undefined;
   readonly schema: object | undefined;
@@ -167,7 +167,7 @@ export interface SeenError {
 /** How a client of one protocol speaks and listens: written after the vendors' documents, apart from the gateway's code. */
 export interface Client {
   readonly protocol: ProtocolName;
-  word(ask: Ask, options: { readonly model: string; readonly isStream: boolean }): Wording;
+  word(request: ClientRequest, options: { readonly model: string; readonly isStream: boolean }): Wording;
   /** Reads a whole answer; throws on what no official client would accept. */
   readWhole(body: string): Seen;
   /** Reads a stream; throws on an illegal order of events. A stream that ends without end or error is illegal. */

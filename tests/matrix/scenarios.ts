@@ -1,6 +1,16 @@
 /** The rows of the matrix: what is asked and what is answered, the same for all protocols. */
 import { hash } from 'node:crypto';
-import type { Ask, AskTool, AskTurn, Lack, Play, PlayCall, PlayUsage, ProtocolName, Seen } from './scenario.ts';
+import type {
+  ClientRequest,
+  Lack,
+  Play,
+  PlayCall,
+  PlayUsage,
+  ProtocolName,
+  RequestTool,
+  RequestTurn,
+  Seen,
+} from './scenario.ts';
 
 /** What becomes of a request. */
 export type Verdict = 'exact' | 'mapped' | 'emulated' | 'refused' | 'cannot ask';
@@ -30,11 +40,11 @@ export interface Scenario {
 
 interface Round {
   /** `before`: the answer of the round before. */
-  ask(before: Seen | undefined): Ask;
+  request(before: Seen | undefined): ClientRequest;
   /** What the vendor says. */
   play(between: Between): Play;
   /** What of it the client is told; the same unless it says otherwise. */
-  told?(between: Between): Play;
+  reported?(between: Between): Play;
 }
 
 /** Official types of chat name no reasoning; those of the other protocols do. */
@@ -63,7 +73,7 @@ const wav = Buffer.from(
 
 const usage: PlayUsage = { input: 31, cacheRead: 0, cacheWrite: 0, output: 17, reasoning: 0 };
 
-const weather: AskTool = {
+const weather: RequestTool = {
   name: 'get_weather',
   description: 'Tells the weather of a city.',
   schema: {
@@ -73,7 +83,7 @@ const weather: AskTool = {
     additionalProperties: false,
   },
 };
-const time: AskTool = {
+const time: RequestTool = {
   name: 'get_time',
   description: 'Tells the time of a city.',
   schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false },
@@ -94,9 +104,9 @@ const call = (name: string, input: PlayCall['input']): PlayCall => ({
 const weatherCall = call('get_weather', { city: 'Zürich "old town"', days: 2 });
 const timeCall = call('get_time', { city: 'Paris' });
 
-const says = (text: string): AskTurn => ({ by: 'user', parts: [{ kind: 'text', text }] });
-const plain = (ask: Ask, play: Partial<Play>): Round => ({
-  ask: () => ask,
+const says = (text: string): RequestTurn => ({ by: 'user', parts: [{ kind: 'text', text }] });
+const plain = (request: ClientRequest, play: Partial<Play>): Round => ({
+  request: () => request,
   play: () => ({ meaning: 'stop', usage, ...play }),
 });
 const row = (name: string, about: string, round: Round, more: Partial<Scenario> = {}): Scenario => ({
@@ -112,7 +122,7 @@ const row = (name: string, about: string, round: Round, more: Partial<Scenario> 
 const thoughtAbout = 'What is the weather, on second thought?';
 const reasoningRounds: readonly Round[] = [
   {
-    ask: () => ({ turns: [says(thoughtAbout)], tools: [weather], reasons: true }),
+    request: () => ({ turns: [says(thoughtAbout)], tools: [weather], reasons: true }),
     play: () => ({
       reasoning: { text: words.thought, signature: words.signature },
       calls: [weatherCall],
@@ -121,7 +131,7 @@ const reasoningRounds: readonly Round[] = [
     }),
   },
   {
-    ask: (before) => ({
+    request: (before) => ({
       turns: [
         says(thoughtAbout),
         { by: 'echo', native: before!.echo },
@@ -271,13 +281,13 @@ export const scenarios: readonly Scenario[] = [
     'stop sequence',
     'a text at which the answer ends',
     {
-      ask: () => ({ turns: [says('Count.')], stop: ['###'] }),
+      request: () => ({ turns: [says('Count.')], stop: ['###'] }),
       // A vendor that knows no stop sequences goes on.
       play: ({ client, vendor }) =>
         vendor === 'responses' && client !== 'responses'
           ? { text: 'one two ### three', meaning: 'stop', usage }
           : { text: 'one two ', meaning: 'stop-sequence', sequence: '###', usage },
-      told: () => ({ text: 'one two ', meaning: 'stop-sequence', sequence: '###', usage }),
+      reported: () => ({ text: 'one two ', meaning: 'stop-sequence', sequence: '###', usage }),
     },
     {
       emulated: ({ client, vendor }) =>

@@ -1,7 +1,7 @@
 /** Answers of the responses protocol hold every member that Open Responses requires, whichever protocol the upstream speaks. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { compacted, families, type Json, kept, post, type Stage, startStage, streamed, whole } from './asking.ts';
+import { compacted, families, type Json, kept, post, type Stage, startStage, streamed, whole } from './requests.ts';
 
 let stage: Stage;
 before(async () => {
@@ -128,7 +128,7 @@ for (const place of places) {
       }
       const last = events.at(-1)?.['response'] as Json;
       checkEnd(last, body, startedAt);
-      const typesOf = (told: Json) => told['output'].map((item: Json) => item['type']);
+      const typesOf = (reported: Json) => reported['output'].map((item: Json) => item['type']);
       assert.deepEqual(typesOf(last), typesOf(response));
     });
   }

@@ -8,7 +8,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { startStage } from './asking.ts';
+import { startStage } from './requests.ts';
 
 const notTested = 77;
 /** One upstream of each family, and one that the gateway calls over WebSocket. */

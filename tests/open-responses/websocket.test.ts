@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Message, type Talk, talk } from '../end-to-end/sockets.ts';
-import { checkEvents, compacted, families, type Json, type Stage, startStage, streamed } from './asking.ts';
+import { checkEvents, compacted, families, type Json, type Stage, startStage, streamed } from './requests.ts';
 
 let stage: Stage;
 before(async () => {
@@ -99,14 +99,14 @@ for (const place of places) {
     });
     const call = asked['output'].find(({ type }: Json) => type === 'function_call');
     const output = { type: 'function_call_output', call_id: call.call_id, output: 'Sunny.' };
-    const told = await answered(client, { ...base, tools, input: [output], previous_response_id: asked['id'] });
-    assert.match(textOf(told), /Sunny/);
+    const reported = await answered(client, { ...base, tools, input: [output], previous_response_id: asked['id'] });
+    assert.match(textOf(reported), /Sunny/);
     const stray = { ...output, call_id: 'call_unknown' };
     const { status, error } = await refused(client, {
       ...base,
       tools,
       input: [stray],
-      previous_response_id: told['id'],
+      previous_response_id: reported['id'],
     });
     assert.deepEqual([status, error.type], [400, 'invalid_request_error']);
     assert.match(error.param, /^input/);

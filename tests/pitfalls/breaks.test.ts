@@ -5,7 +5,7 @@ import { UpstreamRefusal } from '../../core/contract/errors.ts';
 import { clients } from '../matrix/clients/index.ts';
 import { vendors } from '../matrix/vendors/index.ts';
 import { relay, wholeAnswer } from '../plugins/protocol-convert/harness.ts';
-import { hello, nameOf, pairs, Source, streamed, streamOf, whole } from './telling.ts';
+import { hello, nameOf, pairs, Source, streamed, streamOf, whole } from './relayed.ts';
 
 /** Up to the first words, and no further. */
 function beginningOf(vendor: (typeof pairs)[number]['vendor']): string[] {
@@ -38,9 +38,9 @@ test('pitfall 018: a page in place of an answer is an error of the upstream', as
 
 /** The client's shortest request. */
 function withTurn(client: (typeof pairs)[number]['client'], body: string): string {
-  const ask = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
+  const request = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
   const isStream = body.includes('"stream":true');
-  return clients[client].word(ask, { model: 'model', isStream }).body;
+  return clients[client].word(request, { model: 'model', isStream }).body;
 }
 
 test('pitfall 019: an error in the first frame of a 200 is an error with a status', async () => {

@@ -1,11 +1,11 @@
 /** What belongs to one conversation stays in it: reasoning, ids of calls, results, media. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Ask, Play, ProtocolName } from '../matrix/scenario.ts';
-import { nameOf, pairs, sent, turn, usage } from './telling.ts';
+import type { ClientRequest, Play, ProtocolName } from '../matrix/scenario.ts';
+import { nameOf, pairs, sent, turn, usage } from './relayed.ts';
 
 const tools = [{ name: 'list_directory', description: 'Lists.', schema: { type: 'object', properties: {} } }];
-const said = (text: string): Ask['turns'][number] => ({ by: 'user', parts: [{ kind: 'text', text }] });
+const said = (text: string): ClientRequest['turns'][number] => ({ by: 'user', parts: [{ kind: 'text', text }] });
 const toolPlay = (id: string, reasoning?: string): Play => ({
   ...(reasoning === undefined ? {} : { reasoning: { text: reasoning, signature: '' } }),
   calls: [{ id, name: 'list_directory', input: {} }],
@@ -18,26 +18,26 @@ for (const client of ['responses', 'messages', 'gemini'] satisfies ProtocolName[
   for (const isStream of [true, false]) {
     test(`reasoning of another conversation with the same call id is not sent (${client} client, ${isStream ? 'streamed' : 'whole'})`, async () => {
       const pair = { client, vendor: 'chat' } as const;
-      const telling = { isStream, traits: { reasoning_replay: true } };
-      const topic = (name: string): Ask => ({ system: `You help with ${name}.`, turns: [said(name)], tools });
+      const options = { isStream, traits: { reasoning_replay: true } };
+      const topic = (name: string): ClientRequest => ({ system: `You help with ${name}.`, turns: [said(name)], tools });
       const id = 'functions.list_directory:1';
       // The client has no member for reasoning: it repeats the call alone.
-      const goOn = async (name: string, callId: string) => {
-        const turns: Ask['turns'] = [
+      const proceed = async (name: string, callId: string) => {
+        const turns: ClientRequest['turns'] = [
           said(name),
           { by: 'assistant', calls: [{ id: callId, name: 'list_directory', input: {} }] },
           { by: 'tools', results: [{ callId, name: 'list_directory', text: 'a.txt' }] },
         ];
-        return (await turn(pair, { ...topic(name), turns }, done, telling)).body;
+        return (await turn(pair, { ...topic(name), turns }, done, options)).body;
       };
       const [one, other] = [`A ${client} ${isStream}`, `B ${client} ${isStream}`];
-      const { seen } = await turn(pair, topic(one), toolPlay(id, 'PRIVATE-A'), telling);
+      const { seen } = await turn(pair, topic(one), toolPlay(id, 'PRIVATE-A'), options);
       const given = seen.calls[0]!.id;
-      assert.doesNotMatch(await goOn(other, given), /PRIVATE/);
-      await turn(pair, topic(other), toolPlay(id, 'PRIVATE-B'), telling);
-      assert.match(await goOn(one, given), /PRIVATE-A/);
-      assert.match(await goOn(other, given), /PRIVATE-B/);
-      assert.doesNotMatch(await goOn(one, given), /PRIVATE-B/);
+      assert.doesNotMatch(await proceed(other, given), /PRIVATE/);
+      await turn(pair, topic(other), toolPlay(id, 'PRIVATE-B'), options);
+      assert.match(await proceed(one, given), /PRIVATE-A/);
+      assert.match(await proceed(other, given), /PRIVATE-B/);
+      assert.doesNotMatch(await proceed(one, given), /PRIVATE-B/);
     });
   }
 }
@@ -53,8 +53,8 @@ for (const pair of pairs) {
   for (const [kind, id] of Object.entries(vendorIds)) {
     test(`the vendor gets its own call id back: ${kind} (${nameOf(pair)})`, async () => {
       for (const isStream of [true, false]) {
-        const ask = { turns: [said('List.')], tools };
-        const { seen } = await turn(pair, ask, toolPlay(id), { isStream });
+        const request = { turns: [said('List.')], tools };
+        const { seen } = await turn(pair, request, toolPlay(id), { isStream });
         const given = seen.calls[0]!.id;
         assert.match(given, pair.client === 'messages' ? /^[a-zA-Z0-9_-]+$/ : /^[\x21-\x7e]+$/);
         const turns = [
@@ -62,10 +62,10 @@ for (const pair of pairs) {
           { by: 'echo', native: seen.echo } as const,
           { by: 'tools', results: [{ callId: given, name: 'list_directory', text: 'a.txt' }] } as const,
         ];
-        const { body } = await turn(pair, { ...ask, turns }, done, { isStream });
+        const { body } = await turn(pair, { ...request, turns }, done, { isStream });
         assert.equal(body.split(JSON.stringify(id)).length - 1, 2, body);
         // Another vendor need not take what this one takes.
-        const { body: other } = await turn(pair, { ...ask, turns }, done, { isStream, provider: 'other' });
+        const { body: other } = await turn(pair, { ...request, turns }, done, { isStream, provider: 'other' });
         if (pair.vendor !== 'gemini') for (const one of idsIn(other)) assert.match(one, /^[\x21-\x7e]{1,64}$/);
       }
     });

@@ -6,17 +6,17 @@ import { clients } from '../matrix/clients/index.ts';
 import { protocolNames, type SeenError } from '../matrix/scenario.ts';
 import { vendors } from '../matrix/vendors/index.ts';
 import { open, readBody, relay, wholeAnswer } from '../plugins/protocol-convert/harness.ts';
-import { hello, nameOf, type Pair, pairs, sent, streamOf, whole } from './telling.ts';
+import { hello, nameOf, type Pair, pairs, sent, streamOf, whole } from './relayed.ts';
 
-const ask = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
+const request = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
 
-interface Told extends SeenError {
+interface ReceivedError extends SeenError {
   readonly status: number;
 }
 
 /** What the client is told when the upstream answers this. */
-async function told(pair: Pair, status: number, body: string): Promise<Told> {
-  const wording = clients[pair.client].word(ask, { model: 'model', isStream: false });
+async function receivedError(pair: Pair, status: number, body: string): Promise<ReceivedError> {
+  const wording = clients[pair.client].word(request, { model: 'model', isStream: false });
   const asked = { ...wording, target: { protocol: pair.vendor } };
   const error = await relay(asked, wholeAnswer(body, status)).then(
     () => assert.fail('an error is an error'),
@@ -67,7 +67,7 @@ test('pitfall 191: the same conversation is worded byte for byte the same, its e
   ] as const;
   for (const pair of pairs) {
     const word = async (upTo: number) =>
-      (await sent(pair, {}, { ask: { system: 'Be terse.', tools, turns: turns.slice(0, upTo) } })).body;
+      (await sent(pair, {}, { request: { system: 'Be terse.', tools, turns: turns.slice(0, upTo) } })).body;
     const [first, again, longer] = [await word(1), await word(1), await word(3)];
     assert.equal(JSON.stringify(first), JSON.stringify(again), nameOf(pair));
     for (const member of ['tools', 'system', 'instructions', 'systemInstruction'])
@@ -89,7 +89,7 @@ test('pitfall 224: an error that is a text, a page or JSON in JSON is an error o
   ];
   for (const pair of pairs) {
     for (const body of bodies) {
-      const { message, type, status } = await told(pair, 400, body);
+      const { message, type, status } = await receivedError(pair, 400, body);
       assert.ok(message !== '' && type !== '' && status >= 400, nameOf(pair));
       assert.ok(!message.includes('<html>'), nameOf(pair));
     }
@@ -99,7 +99,7 @@ test('pitfall 224: an error that is a text, a page or JSON in JSON is an error o
 test('pitfall 226: a prompt that is too long is told in the words by which each protocol’s clients know it', async () => {
   for (const pair of pairs) {
     const { body } = vendors[pair.vendor].fault('too-long');
-    const { status, type, code, message } = await told(pair, 400, String(body));
+    const { status, type, code, message } = await receivedError(pair, 400, String(body));
     assert.equal(status, 400, nameOf(pair));
     if (pair.client === 'chat' || pair.client === 'responses')
       assert.equal(code, 'context_length_exceeded', nameOf(pair));
@@ -111,7 +111,7 @@ test('pitfall 226: a prompt that is too long is told in the words by which each 
 test('pitfall 227: a refused key of the gateway is never the client’s 401', async () => {
   for (const pair of pairs) {
     for (const status of [401, 402, 403]) {
-      const answer = await told(pair, status, '{"error":{"message":"Incorrect API key provided: sk-x"}}');
+      const answer = await receivedError(pair, status, '{"error":{"message":"Incorrect API key provided: sk-x"}}');
       assert.equal(answer.status, 502, nameOf(pair));
       assert.ok(!answer.message.includes('sk-x'), nameOf(pair));
     }
@@ -123,7 +123,7 @@ test('pitfall 228: a relayed refusal keeps its words to the byte, because client
     type: 'error',
     error: { type: 'invalid_request_error', message: "messages.1.role: Input should be 'user' or 'assistant'" },
   });
-  const wording = clients.messages.word(ask, { model: 'model', isStream: false });
+  const wording = clients.messages.word(request, { model: 'model', isStream: false });
   await assert.rejects(relay(wording, wholeAnswer(body, 400)), (error) => {
     assert.ok(error instanceof UpstreamRefusal);
     assert.equal(Buffer.from(error.answer!.body as Uint8Array).toString(), body);

@@ -7,14 +7,14 @@ import { clients } from '../matrix/clients/index.ts';
 import { type ProtocolName, protocolNames } from '../matrix/scenario.ts';
 import { vendors } from '../matrix/vendors/index.ts';
 import { open, readBody, relay, streamAnswer, wholeAnswer } from '../plugins/protocol-convert/harness.ts';
-import { hello, streamOf } from './telling.ts';
+import { hello, streamOf } from './relayed.ts';
 
 const usage = { input_tokens: 30, output_tokens: 4, total_tokens: 34 };
 const chatUsage = { prompt_tokens: 30, completion_tokens: 4, total_tokens: 34 };
 
 function asked(client: ProtocolName, vendor: ProtocolName, isStream: boolean) {
-  const ask = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
-  return { ...clients[client].word(ask, { model: 'model', isStream }), target: { protocol: vendor } };
+  const request = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
+  return { ...clients[client].word(request, { model: 'model', isStream }), target: { protocol: vendor } };
 }
 
 const response = (members: object) => ({
@@ -245,7 +245,7 @@ test('sound and videos of an answer reach every client, as a link or a text wher
     [{ fileData: { mimeType: 'video/mp4', fileUri: 'https://cdn.example/clip.mp4' } }, 'https://cdn.example/clip.mp4'],
     [{ fileData: { mimeType: 'video/mp4', fileUri: 'gs://bucket/clip.mp4' } }, 'gs://bucket/clip.mp4'],
   ] as const;
-  for (const [part, told] of media)
+  for (const [part, reported] of media)
     for (const client of ['chat', 'responses', 'messages'] as const) {
       const candidate = { content: { role: 'model', parts: [part] }, finishReason: 'STOP', index: 0 };
       const json = JSON.stringify({
@@ -253,8 +253,8 @@ test('sound and videos of an answer reach every client, as a link or a text wher
         usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4 },
       });
       const whole = await relay(asked(client, 'gemini', false), wholeAnswer(json));
-      assert.ok((await readBody(whole.answer.body)).includes(told), `${client}: ${told}`);
+      assert.ok((await readBody(whole.answer.body)).includes(reported), `${client}: ${reported}`);
       const streamed = await relay(asked(client, 'gemini', true), streamAnswer([`data: ${json}\n\n`]));
-      assert.ok((await readBody(streamed.answer.body)).includes(told), `${client}, streamed: ${told}`);
+      assert.ok((await readBody(streamed.answer.body)).includes(reported), `${client}, streamed: ${reported}`);
     }
 });

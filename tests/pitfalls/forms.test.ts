@@ -4,13 +4,13 @@ import { test } from 'node:test';
 import type { Answer } from '../../core/contract/message.ts';
 import { type UsageReport, usageReport } from '../../plugins/common/domain/calls.ts';
 import { clients } from '../matrix/clients/index.ts';
-import { type Ask, type Play, type ProtocolName, protocolNames } from '../matrix/scenario.ts';
+import { type ClientRequest, type Play, type ProtocolName, protocolNames } from '../matrix/scenario.ts';
 import { vendors } from '../matrix/vendors/index.ts';
 import { readBody, relay, Source } from '../plugins/protocol-convert/harness.ts';
-import { streamOf, usage } from './telling.ts';
+import { streamOf, usage } from './relayed.ts';
 
 const tools = [{ name: 'read', description: 'Reads.', schema: { type: 'object', properties: {} } }];
-const ask: Ask = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }], tools };
+const clientRequest: ClientRequest = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }], tools };
 const calling: Play = {
   text: 'Grüß Gott!',
   calls: [{ id: 'call_0123456789abcdef', name: 'read', input: { path: 'a' } }],
@@ -25,7 +25,7 @@ function body(text: string, type: string, isPulled: boolean): Answer {
 }
 
 async function answered(client: ProtocolName, vendor: ProtocolName, isStream: boolean, upstream: Answer, traits = {}) {
-  const request = clients[client].word(ask, { model: 'model', isStream });
+  const request = clients[client].word(clientRequest, { model: 'model', isStream });
   const { answer, exchange } = await relay({ ...request, target: { protocol: vendor, traits } }, upstream);
   const text = (await readBody(answer.body)).toString();
   const seen = isStream ? clients[client].readStream(text) : clients[client].readWhole(text);
@@ -48,7 +48,7 @@ for (const client of protocolNames)
       for (const [isStream, type] of odd)
         for (const isPulled of [true, false]) {
           const came = isStream ? vendors[vendor].whole(calling, 'model') : streamOf(vendor, calling);
-          const { seen, report, exchange, ...told } = await answered(
+          const { seen, report, exchange, ...reported } = await answered(
             client,
             vendor,
             isStream,
@@ -63,7 +63,7 @@ for (const client of protocolNames)
             name,
           );
           assert.deepEqual(seen.meanings, ['tool-calls'], name);
-          assert.ok(told.type?.startsWith(isStream ? sse : 'application/json'), `${name}: ${told.type}`);
+          assert.ok(reported.type?.startsWith(isStream ? sse : 'application/json'), `${name}: ${reported.type}`);
           assert.deepEqual(countsOf(report), counted, name);
           assert.ok(report.terminal && !report.estimated, name);
           assert.equal(exchange.failure, undefined, name);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { protocolNames } from '../matrix/scenario.ts';
-import { bytesOf, hello, nameOf, pairs, streamed, streamOf, usage } from './telling.ts';
+import { bytesOf, hello, nameOf, pairs, streamed, streamOf, usage } from './relayed.ts';
 
 /** The same words, whatever was done to the vendor's bytes. */
 async function readsHello(change: (stream: string) => string | readonly (Uint8Array | string)[]): Promise<void> {

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Traits } from '../../plugins/common/domain/traits.ts';
 import { clients } from '../matrix/clients/index.ts';
-import { type Ask, type ProtocolName, protocolNames } from '../matrix/scenario.ts';
+import { type ClientRequest, type ProtocolName, protocolNames } from '../matrix/scenario.ts';
 import { readBody, relay, streamAnswer, wholeAnswer } from '../plugins/protocol-convert/harness.ts';
-import { worded } from '../translate/wording.ts';
-import { sent } from './telling.ts';
+import { translated } from '../translate/translated.ts';
+import { sent } from './relayed.ts';
 
-const asked = (output: string): Ask => ({
+const asked = (output: string): ClientRequest => ({
   tools: [{ name: 'read', description: 'Reads.', schema: { type: 'object', properties: {} } }],
   turns: [
     { by: 'user', parts: [{ kind: 'text', text: 'Which schema?' }] },
@@ -27,7 +27,7 @@ test('a tool result with a $ref goes to generate-content upstreams as text', () 
   for (const client of protocolNames)
     for (const [json, isText] of objects) {
       const { body } = clients[client].word(asked(json), { model: 'model', isStream: false });
-      const { contents } = worded(client, JSON.parse(body as string) as Record<string, unknown>, 'gemini').body as {
+      const { contents } = translated(client, JSON.parse(body as string) as Record<string, unknown>, 'gemini').body as {
         contents: { parts: { functionResponse?: { response: Record<string, unknown> } }[] }[];
       };
       const { response } = contents.at(-1)!.parts[0]!.functionResponse!;
@@ -87,8 +87,8 @@ test('places on maps and files that an answer cites reach every client, and no s
     for (const client of protocolNames.filter((name) => name !== vendor))
       for (const isStream of [false, true]) {
         const { word } = clients[client];
-        const asks = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Open?' }] }] } as const;
-        const wording = word(asks, { model: 'model', isStream });
+        const requests = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Open?' }] }] } as const;
+        const wording = word(requests, { model: 'model', isStream });
         const asked = { ...wording, target: { protocol: vendor } };
         const frames =
           vendor === 'gemini'
@@ -113,8 +113,8 @@ test('a page that a vendor opened without a search is no search with an empty qu
   const whole = answered([]);
   const body = JSON.stringify({ ...whole, output: [item, ...whole.output] });
   for (const client of ['chat', 'messages', 'gemini'] as const) {
-    const asks = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Open?' }] }] } as const;
-    const asked = clients[client].word(asks, { model: 'model', isStream: false });
+    const requests = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Open?' }] }] } as const;
+    const asked = clients[client].word(requests, { model: 'model', isStream: false });
     const { answer } = await relay({ ...asked, target: { protocol: 'responses' } }, wholeAnswer(body));
     assert.doesNotMatch((await readBody(answer.body)).toString(), /"query":""|"type":"server_tool_use"/, client);
   }
@@ -163,7 +163,7 @@ test('parameters that were left out are named by the words that the client used'
     ['gemini', 'responses', { contents: [{ parts: [{ text: 'Hi' }] }], topK: 3 }, {}, 'topK'],
   ];
   for (const [client, vendor, body, traits, name] of rows) {
-    const { dropped } = worded(
+    const { dropped } = translated(
       client,
       { model: 'm', ...(client === 'messages' ? { max_tokens: 9 } : {}), ...body },
       vendor,

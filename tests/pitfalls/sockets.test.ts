@@ -8,7 +8,7 @@ import { post } from '../matrix/post.ts';
 import { protocolNames } from '../matrix/scenario.ts';
 import { type MatrixStage, modelOf, startMatrixStage } from '../matrix/stage.ts';
 import { vendors } from '../matrix/vendors/index.ts';
-import { hello, nameOf, pairs, streamOf } from './telling.ts';
+import { hello, nameOf, pairs, streamOf } from './relayed.ts';
 
 let stage: MatrixStage;
 before(async () => {
@@ -16,16 +16,16 @@ before(async () => {
 });
 after(() => stage.stop());
 
-const ask = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
+const clientRequest = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
 
 test('pitfall 017: an encoded stream is decoded and said to be plain; two encodings on one another are an error', async () => {
   for (const { client, vendor } of pairs) {
-    const wording = clients[client].word(ask, { model: modelOf(vendor), isStream: true });
+    const wording = clients[client].word(clientRequest, { model: modelOf(vendor), isStream: true });
     const head = { 'content-type': 'text/event-stream' };
     const stream = streamOf(vendor);
     stage.vendors[vendor].play({ headers: { ...head, 'content-encoding': 'gzip' }, body: gzipSync(stream) });
-    const told = await post(stage.origin, wording);
-    assert.equal(clients[client].readStream(told.body).text, hello.text, nameOf({ client, vendor }));
+    const reply = await post(stage.origin, wording);
+    assert.equal(clients[client].readStream(reply.body).text, hello.text, nameOf({ client, vendor }));
     const twice = brotliCompressSync(gzipSync(stream));
     stage.vendors[vendor].play({ headers: { ...head, 'content-encoding': 'gzip, br' }, body: twice });
     const broken = await post(stage.origin, wording);
@@ -46,9 +46,9 @@ test('a vendor’s bomb in mid-stream ends the answer with an error, and the gat
       ]);
       const headers = { 'content-type': 'text/event-stream', 'content-encoding': encoding };
       stage.vendors[vendor].play({ headers, body: packers[encoding](bomb), hang: true });
-      const wording = clients[client].word(ask, { model: modelOf(vendor), isStream: true });
-      const told = await post(stage.origin, wording);
-      assert.ok(told.body.length < 3 * 2 ** 20, `${nameOf({ client, vendor })}: ${told.body.length} bytes`);
+      const wording = clients[client].word(clientRequest, { model: modelOf(vendor), isStream: true });
+      const reply = await post(stage.origin, wording);
+      assert.ok(reply.body.length < 3 * 2 ** 20, `${nameOf({ client, vendor })}: ${reply.body.length} bytes`);
       await stage.vendors[vendor].requests.at(-1)!.closed;
     }
   }
@@ -66,7 +66,7 @@ test('pitfall 025: of a client’s headers none reaches an upstream of another p
     te: 'trailers',
   };
   for (const { client, vendor } of pairs) {
-    const wording = clients[client].word(ask, { model: modelOf(vendor), isStream: true });
+    const wording = clients[client].word(clientRequest, { model: modelOf(vendor), isStream: true });
     stage.vendors[vendor].play({ headers: { 'content-type': 'text/event-stream' }, body: streamOf(vendor) });
     await post(stage.origin, { ...wording, headers: { ...wording.headers, ...sent } });
     const { headers } = stage.vendors[vendor].requests.at(-1)!;
@@ -80,12 +80,12 @@ test('pitfall 025: of a client’s headers none reaches an upstream of another p
 
 test('pitfall 024: a connection that is lost after the request was sent: asked once more at most', async () => {
   for (const { client, vendor } of pairs) {
-    const wording = clients[client].word(ask, { model: modelOf(vendor), isStream: true });
+    const wording = clients[client].word(clientRequest, { model: modelOf(vendor), isStream: true });
     const { requests } = stage.vendors[vendor];
     const count = requests.length;
     stage.vendors[vendor].play({ dieAtOnce: true });
-    const told = await post(stage.origin, wording);
-    assert.equal(told.status, 502, nameOf({ client, vendor }));
+    const reply = await post(stage.origin, wording);
+    assert.equal(reply.status, 502, nameOf({ client, vendor }));
     const tries = requests.length - count;
     assert.ok(tries >= 1 && tries <= 2, nameOf({ client, vendor }));
   }
@@ -94,7 +94,7 @@ test('pitfall 024: a connection that is lost after the request was sent: asked o
 test('pitfall 204: a WebSocket is refused with 426 at once', async () => {
   for (const path of [
     '/v1/responses',
-    ...protocolNames.map((name) => clients[name].word(ask, { model: 'm', isStream: false }).path),
+    ...protocolNames.map((name) => clients[name].word(clientRequest, { model: 'm', isStream: false }).path),
   ]) {
     const status = await new Promise<number>((resolve, reject) => {
       const upgrade = request(`${stage.origin}${path}`, {
@@ -124,9 +124,12 @@ test('pitfall 225: an overloaded upstream is an overload to every client, and it
   for (const client of protocolNames) {
     // Last of all: the key rests from here on.
     stage.vendors.messages.play({ status, headers: { 'content-type': 'application/json', 'retry-after': '7' }, body });
-    const told = await post(stage.origin, clients[client].word(ask, { model: modelOf('messages'), isStream: true }));
-    const { type } = clients[client].readError(told.body);
-    assert.deepEqual([told.status, type], [503, types[client]], client);
-    assert.ok(told.retryAfter !== undefined && Number(told.retryAfter) <= 7, client);
+    const reply = await post(
+      stage.origin,
+      clients[client].word(clientRequest, { model: modelOf('messages'), isStream: true }),
+    );
+    const { type } = clients[client].readError(reply.body);
+    assert.deepEqual([reply.status, type], [503, types[client]], client);
+    assert.ok(reply.retryAfter !== undefined && Number(reply.retryAfter) <= 7, client);
   }
 });

@@ -7,7 +7,7 @@ import { clients } from '../matrix/clients/index.ts';
 import type { Play, ProtocolName, Seen } from '../matrix/scenario.ts';
 import { protocolNames } from '../matrix/scenario.ts';
 import { readBody, relay, streamAnswer } from '../plugins/protocol-convert/harness.ts';
-import { bytesOf, hello, nameOf, pairs, streamed, streamOf } from './telling.ts';
+import { bytesOf, hello, nameOf, pairs, streamed, streamOf } from './relayed.ts';
 
 const cached = { input: 5210, cacheRead: 4096, cacheWrite: 1024, output: 230, reasoning: 180 };
 const withCache: Play = { ...hello, reasoning: { text: 'Hm.', signature: 'c2ln' }, usage: cached };
@@ -15,8 +15,8 @@ const withCache: Play = { ...hello, reasoning: { text: 'Hm.', signature: 'c2ln' 
 /** The classes that are charged, of a stream that comes like this. */
 async function metered(vendor: ProtocolName, stream: string): Promise<Usage> {
   const client = vendor === 'chat' ? 'messages' : 'chat';
-  const ask = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
-  const wording = clients[client].word(ask, { model: 'model', isStream: true });
+  const request = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
+  const wording = clients[client].word(request, { model: 'model', isStream: true });
   const relayed = await relay({ ...wording, target: { protocol: vendor } }, streamAnswer([stream]));
   await readBody(relayed.answer.body);
   return relayed.report!.usage;
@@ -29,13 +29,13 @@ async function eachOther(vendor: ProtocolName, stream: string, check: (seen: See
 }
 
 test('pitfall 160: a client that did not ask for the usage chunk gets none, although the gateway asks upstream', async () => {
-  const ask = { model: 'model', messages: [{ role: 'user', content: 'Hello?' }], stream: true };
+  const request = { model: 'model', messages: [{ role: 'user', content: 'Hello?' }], stream: true };
   for (const vendor of protocolNames) {
     for (const options of [undefined, { include_usage: false }]) {
       const { answer } = await relay(
         {
           path: '/v1/chat/completions',
-          body: { ...ask, ...(options === undefined ? {} : { stream_options: options }) },
+          body: { ...request, ...(options === undefined ? {} : { stream_options: options }) },
           target: { protocol: vendor, upstream: { streamUsageOption: true } },
         },
         streamAnswer([streamOf(vendor).replaceAll(',"usage":null', '')]),

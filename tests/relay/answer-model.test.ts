@@ -19,13 +19,13 @@ async function played(recording: Recording, script: Partial<Script> = {}): Promi
   const asked = JSON.parse(body) as { model?: unknown };
   const renamed = asked.model === undefined ? body : JSON.stringify({ ...asked, model: 'alias' });
   const address = path.replace(/\/models\/[^:?]+:/, '/models/alias:');
-  const told = await stage.ask(address, renamed, {
+  const reply = await stage.send(address, renamed, {
     headers: headersOf(recording),
     body: recording.response,
     ...script,
   });
-  assert.equal(told.status, 200, told.body.toString());
-  return told.body.toString();
+  assert.equal(reply.status, 200, reply.body.toString());
+  return reply.body.toString();
 }
 
 const headersOf = ({ contentType }: Recording): Record<string, string> =>
@@ -75,8 +75,8 @@ test('a name that is no text, and names anywhere else in an answer, stay as they
     ['null', 'null'],
     ['{"model":"x"}', '{"model":"x"}'],
   ] as const) {
-    const told = await stage.ask(chat.path, chat.body, { headers, body: whole(given) });
-    assert.equal(told.body.toString(), whole(seen));
+    const reply = await stage.send(chat.path, chat.body, { headers, body: whole(given) });
+    assert.equal(reply.body.toString(), whole(seen));
   }
 });
 
@@ -87,8 +87,8 @@ test('a frame whose data has several lines names the model as the client did', a
   ];
   const body = `: hello\n\ndata: ${chunk('real').join('\ndata: ')}\n\ndata: [DONE]\n\n`;
   const asked = JSON.stringify({ ...JSON.parse(chat.body), stream: true });
-  const told = await stage.ask(chat.path, asked, { headers: { 'content-type': 'text/event-stream' }, body });
-  assert.equal(told.body.toString(), `: hello\n\ndata: ${chunk('alias').join('')}\n\ndata: [DONE]\n\n`);
+  const reply = await stage.send(chat.path, asked, { headers: { 'content-type': 'text/event-stream' }, body });
+  assert.equal(reply.body.toString(), `: hello\n\ndata: ${chunk('alias').join('')}\n\ndata: [DONE]\n\n`);
 });
 
 test('a generate-content answer in the form of the specification has the name too', async () => {
@@ -99,6 +99,6 @@ test('a generate-content answer in the form of the specification has the name to
   });
   const asked = JSON.stringify({ stream: false, contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] });
   const headers = { 'content-type': 'application/json' };
-  const told = await stage.ask('/v1beta/models/alias:generateContent', asked, { headers, body });
-  assert.equal(JSON.parse(told.body.toString()).model_version, 'alias');
+  const reply = await stage.send('/v1beta/models/alias:generateContent', asked, { headers, body });
+  assert.equal(JSON.parse(reply.body.toString()).model_version, 'alias');
 });

@@ -25,7 +25,7 @@ const done = 'data: [DONE]\n\n';
 
 test('an alias, the usage option and the key are what the vendor sees; none of the client’s headers is', async () => {
   const body = '{ "stream":true,"model":"alias" , "messages":[] }';
-  await stage.ask(
+  await stage.send(
     chat,
     body,
     { headers: eventStream, body: sse(delta('a')) + done },
@@ -45,49 +45,49 @@ test('an alias, the usage option and the key are what the vendor sees; none of t
 test('the usage frame that the client did not ask for does not reach it, and is metered', async () => {
   const usage = { id: 'c1', choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } };
   const script = { headers: eventStream, body: sse(delta('a'), usage) + done, cuts: [10, 60, 90, 100, 130] };
-  const told = await stage.ask(chat, chatBody, script);
-  assert.equal(told.body.toString(), sse(delta('a')) + done);
-  assert.deepEqual(told.observed.report!.usage, { input: 5, output: 2 });
+  const reply = await stage.send(chat, chatBody, script);
+  assert.equal(reply.body.toString(), sse(delta('a')) + done);
+  assert.deepEqual(reply.observed.report!.usage, { input: 5, output: 2 });
 });
 
 test('a vendor that dies in mid-stream leaves whole frames and the protocol’s error', async () => {
   const text = sse(delta('Hello'), delta('World'));
   for (const dieAfter of [text.length, text.length - 20, text.length / 2 + 3]) {
-    const told = await stage.ask(chat, chatBody, {
+    const reply = await stage.send(chat, chatBody, {
       headers: eventStream,
       body: text,
       dieAfter: Math.floor(dieAfter),
       pauseMs: 5,
     });
-    assert.equal(told.status, 200);
-    const frames = told.body
+    assert.equal(reply.status, 200);
+    const frames = reply.body
       .toString()
       .split('\n\n')
       .filter((frame) => frame !== '')
       .map((frame) => JSON.parse(frame.slice(6)));
     assert.equal(frames.pop().error.type, 'server_error');
     assert.ok(frames.length > 0 && frames.every((frame) => frame.id === 'c1'));
-    assert.equal(told.observed.outcome.kind, 'failed');
-    assert.equal(told.observed.outcome.error!.kind, 'upstream_failed');
-    assert.equal(told.observed.report!.terminal, false);
-    assert.ok(told.observed.report!.usage.output! >= 2);
+    assert.equal(reply.observed.outcome.kind, 'failed');
+    assert.equal(reply.observed.outcome.error!.kind, 'upstream_failed');
+    assert.equal(reply.observed.report!.terminal, false);
+    assert.ok(reply.observed.report!.usage.output! >= 2);
   }
 });
 
 test('a vendor that falls silent in mid-stream ends in a time-out of the protocol', async () => {
-  const told = await stage.ask(chat, chatBody, { headers: eventStream, body: sse(delta('Hello')), hang: true });
-  assert.match(told.body.toString(), /"code":"timeout"/);
-  assert.equal(told.observed.outcome.error!.kind, 'upstream_timeout');
+  const reply = await stage.send(chat, chatBody, { headers: eventStream, body: sse(delta('Hello')), hang: true });
+  assert.match(reply.body.toString(), /"code":"timeout"/);
+  assert.equal(reply.observed.outcome.error!.kind, 'upstream_timeout');
 });
 
 test('a vendor that keeps the socket open after its end does not keep the client', async () => {
   const { response } = recording('messages', 'anthropic-claude-haiku-4-5-20251001-stop-sequence-stream-88df');
   const body = JSON.stringify({ model: 'alias', max_tokens: 9, messages: [], stream: true });
   const startedAt = performance.now();
-  const told = await stage.ask('/v1/messages', body, { headers: eventStream, body: response, hang: true });
+  const reply = await stage.send('/v1/messages', body, { headers: eventStream, body: response, hang: true });
   assert.ok(performance.now() - startedAt < 10_000, 'the answer waited for the socket');
-  assert.deepEqual(told.body, response);
-  assert.equal(told.observed.outcome.kind, 'complete');
+  assert.deepEqual(reply.body, response);
+  assert.equal(reply.observed.outcome.kind, 'complete');
 });
 
 test('the vendor’s sockets are used again after streams that ended well', async () => {
@@ -95,16 +95,16 @@ test('the vendor’s sockets are used again after streams that ended well', asyn
   const { response } = recording('chat', 'openai-gpt-4.1-text-stream-7be0');
   const script = { headers: eventStream, body: response, cuts: [100, response.length - 5] };
   // The answer is whole before the vendor's last bytes have come; the socket is free when they have.
-  const askAll = async () => {
+  const sendAll = async () => {
     for (let round = 0; round < keys; round++) {
-      await stage.ask(chat, chatBody, script);
+      await stage.send(chat, chatBody, script);
       await stage.vendor.requests.at(-1)!.closed;
       await sleep(5);
     }
   };
-  await askAll();
+  await sendAll();
   const before = stage.vendor.connections();
-  await askAll();
+  await sendAll();
   assert.equal(stage.vendor.connections() - before, 0);
 });
 
@@ -138,9 +138,9 @@ test('an error in the first frame of a 200 is a real error to the client', async
   const frame =
     'event: error\ndata: {"type":"error","error":{"type":"invalid_request_error","message":"No such tool"}}\n\n';
   const body = JSON.stringify({ model: 'alias', max_tokens: 9, messages: [], stream: true });
-  const told = await stage.ask('/v1/messages', body, { headers: eventStream, body: frame });
-  assert.equal(told.status, 400);
-  assert.deepEqual(JSON.parse(told.body.toString()).error, { type: 'invalid_request_error', message: 'No such tool' });
+  const reply = await stage.send('/v1/messages', body, { headers: eventStream, body: frame });
+  assert.equal(reply.status, 400);
+  assert.deepEqual(JSON.parse(reply.body.toString()).error, { type: 'invalid_request_error', message: 'No such tool' });
 });
 
 test('pages, redirects and refused keys are never handed on', async () => {
@@ -151,18 +151,18 @@ test('pages, redirects and refused keys are never handed on', async () => {
     [wholeBody, { status: 302, headers: { location: `${stage.vendor.origin}/elsewhere` }, body: '' }],
     [wholeBody, { status: 401, body: '{"error":{"message":"Incorrect API key provided: vendor-key-1"}}' }],
   ] as const) {
-    const told = await stage.ask(chat, body, script);
-    assert.equal(told.status, 502);
-    assert.doesNotMatch(told.body.toString(), /Vendor|vendor-key|10\.0/);
+    const reply = await stage.send(chat, body, script);
+    assert.equal(reply.status, 502);
+    assert.doesNotMatch(reply.body.toString(), /Vendor|vendor-key|10\.0/);
     assert.equal(stage.vendor.requests.at(-1)!.url, chat);
   }
 });
 
 test('a refused request comes back in the vendor’s own words, and a waiting time is passed on', async () => {
   const words = '{ "error": {"message":"messages.1.role: Input should be \'user\'","type":"invalid_request_error"} }';
-  const told = await stage.ask(chat, wholeBody, { status: 400, body: words });
-  assert.deepEqual([told.status, told.body.toString()], [400, words]);
-  const limited = await stage.ask(chat, wholeBody, {
+  const reply = await stage.send(chat, wholeBody, { status: 400, body: words });
+  assert.deepEqual([reply.status, reply.body.toString()], [400, words]);
+  const limited = await stage.send(chat, wholeBody, {
     status: 429,
     headers: { 'retry-after': '7', 'content-type': 'application/json' },
     body: '{"error":{"message":"slow down"}}',
@@ -173,14 +173,14 @@ test('a refused request comes back in the vendor’s own words, and a waiting ti
 test('a vendor that dies before its head is asked once more, and the client may repeat what it refuses then', async () => {
   const before = stage.vendor.requests.length;
   stage.vendor.play({ dieAtOnce: true });
-  const told = await stage.ask(chat, wholeBody, { dieAtOnce: true });
-  assert.deepEqual([told.status, told.headers['x-should-retry']], [502, 'true']);
+  const reply = await stage.send(chat, wholeBody, { dieAtOnce: true });
+  assert.deepEqual([reply.status, reply.headers['x-should-retry']], [502, 'true']);
   assert.equal(stage.vendor.requests.length, before + 2);
 });
 
 test('a vendor that answers too late is a time-out', async () => {
-  const told = await stage.ask(chat, wholeBody, { headDelayMs: 1_500 });
-  assert.equal(told.status, 504);
+  const reply = await stage.send(chat, wholeBody, { headDelayMs: 1_500 });
+  assert.equal(reply.status, 504);
 });
 
 test('a body that is no JSON, a model that is none and a missing field are errors of the protocol', async () => {

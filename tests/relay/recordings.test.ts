@@ -6,7 +6,7 @@ import { families, type Recording, recordings } from '../helpers/recordings.ts';
 import { behindTheEnd, errorsIn200, keyRefusedBy400, masked, refusedWithin, reshaped } from '../helpers/relay-rules.ts';
 import { requestFor } from '../helpers/replay.ts';
 import { type Script, seededCuts } from '../helpers/vendor.ts';
-import { type Stage, startStage, type Told } from './stage.ts';
+import { type Reply, type Stage, startStage } from './stage.ts';
 
 let stage: Stage;
 before(async () => {
@@ -18,10 +18,10 @@ before(async () => {
 });
 after(() => stage.stop());
 
-function play(recording: Recording, script: Partial<Script> = {}): Promise<Told> {
+function play(recording: Recording, script: Partial<Script> = {}): Promise<Reply> {
   const { path, body } = requestFor(recording);
   const headers = recording.contentType === undefined ? {} : { 'content-type': recording.contentType };
-  return stage.ask(path, body, { status: recording.status, headers, body: recording.response, ...script });
+  return stage.send(path, body, { status: recording.status, headers, body: recording.response, ...script });
 }
 
 const isError = (recording: Recording) => recording.status >= 400 || errorsIn200.has(recording.name);
@@ -29,11 +29,11 @@ const isError = (recording: Recording) => recording.status >= 400 || errorsIn200
 for (const family of families) {
   for (const recording of recordings(family).filter((one) => !isError(one) && !one.isStream)) {
     test(`${family} ${recording.name}`, async () => {
-      const told = await play(recording);
-      assert.equal(told.status, 200);
-      assert.deepEqual(told.body, recording.response);
-      assert.equal(told.observed.outcome.kind, 'complete');
-      if (!recording.path.includes('countTokens')) assertMetered(recording, told.observed.report!);
+      const reply = await play(recording);
+      assert.equal(reply.status, 200);
+      assert.deepEqual(reply.body, recording.response);
+      assert.equal(reply.observed.outcome.kind, 'complete');
+      if (!recording.path.includes('countTokens')) assertMetered(recording, reply.observed.report!);
       assert.equal(stage.vendor.requests.at(-1)!.body.toString(), requestFor(recording).body);
     });
   }
@@ -57,23 +57,23 @@ for (const family of families) {
 
   for (const recording of recordings(family).filter(({ name }) => refusedWithin.has(name)))
     test(`${family} ${recording.name} is refused before the head`, async () => {
-      const told = await play(recording);
-      assert.equal(told.status, refusedWithin.get(recording.name));
-      assert.equal(told.observed.report, undefined);
+      const reply = await play(recording);
+      assert.equal(reply.status, refusedWithin.get(recording.name));
+      assert.equal(reply.observed.report, undefined);
     });
 
   for (const recording of recordings(family).filter(isError)) {
     test(`${family} ${recording.name}`, async () => {
-      const told = await play(recording);
+      const reply = await play(recording);
       const isOurs = [401, 402, 403].includes(recording.status) || keyRefusedBy400.has(recording.name);
-      assert.ok(told.body.length > 0 && JSON.parse(told.body.toString()));
-      assert.deepEqual(told.observed.report, undefined);
-      if (isOurs) assert.equal(told.status, 502);
-      else assert.equal(told.status, recording.status === 200 ? 400 : recording.status);
+      assert.ok(reply.body.length > 0 && JSON.parse(reply.body.toString()));
+      assert.deepEqual(reply.observed.report, undefined);
+      if (isOurs) assert.equal(reply.status, 502);
+      else assert.equal(reply.status, recording.status === 200 ? 400 : recording.status);
       // A 429 of the upstream is told in the gateway's words once every key and target has been tried.
-      if (isOurs || told.status === 429) return;
-      if (masked.has(recording.name)) assert.notDeepEqual(told.body, recording.response);
-      else assert.deepEqual(told.body, recording.response);
+      if (isOurs || reply.status === 429) return;
+      if (masked.has(recording.name)) assert.notDeepEqual(reply.body, recording.response);
+      else assert.deepEqual(reply.body, recording.response);
     });
   }
 }

@@ -6,7 +6,7 @@ import { families, recordings } from '../helpers/recordings.ts';
 import { type Script, startVendor, type Vendor } from '../helpers/vendor.ts';
 import { nextObserved, type Observed } from './probe.ts';
 
-export interface Told {
+export interface Reply {
   readonly status: number;
   readonly headers: Record<string, string | string[] | undefined>;
   readonly body: Buffer;
@@ -17,7 +17,7 @@ export interface Stage {
   readonly vendor: Vendor;
   readonly origin: string;
   /** Plays the script, asks the gateway, waits for the exchange's end. */
-  ask(path: string, body: string | Buffer, script: Script, headers?: Record<string, string>): Promise<Told>;
+  send(path: string, body: string | Buffer, script: Script, headers?: Record<string, string>): Promise<Reply>;
   stop(): Promise<void>;
 }
 
@@ -60,11 +60,11 @@ export async function startStage(
   return {
     vendor,
     origin: gateway.origin,
-    async ask(path, body, script, headers = {}) {
+    async send(path, body, script, headers = {}) {
       vendor.play(script);
       const observed = nextObserved();
-      const told = await post(`${gateway.origin}${path}`, body, headers);
-      return { ...told, observed: await observed };
+      const reply = await post(`${gateway.origin}${path}`, body, headers);
+      return { ...reply, observed: await observed };
     },
     async stop() {
       await gateway.stop();
@@ -74,7 +74,7 @@ export async function startStage(
 }
 
 /** Resolves with everything that came; a connection that breaks rejects. */
-function post(url: string, body: string | Buffer, headers: Record<string, string>): Promise<Omit<Told, 'observed'>> {
+function post(url: string, body: string | Buffer, headers: Record<string, string>): Promise<Omit<Reply, 'observed'>> {
   return new Promise((resolve, reject) => {
     const request = send(
       url,

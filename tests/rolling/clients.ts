@@ -45,13 +45,13 @@ export class RollingClients {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const idles = index % idleClientEvery === 0;
     while (!this.#stopping) {
-      await this.#ask(agent, this.#keys[index % this.#keys.length]!, index);
+      await this.#send(agent, this.#keys[index % this.#keys.length]!, index);
       if (idles) await pause(randomInt(longestIdleMs));
     }
     agent.destroy();
   }
 
-  async #ask(agent: Agent, key: string, index: number): Promise<void> {
+  async #send(agent: Agent, key: string, index: number): Promise<void> {
     const stream = randomInt(3) === 0;
     const chunks = randomInt(50) === 0 ? 100 : randomInt(1, 20);
     const prompt = `client ${index} [[sandbox: tokens=${randomInt(100, 400)} chunks=${chunks} chunk_delay=${stream ? 20 : 0}ms]]`;

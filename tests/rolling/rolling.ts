@@ -17,11 +17,14 @@ export interface RollingOptions {
   readonly restarts: number;
   readonly reloads: number;
   readonly clients: number;
-  readonly tell?: (sentence: string) => void;
+  readonly report?: (sentence: string) => void;
 }
 
 /** On a stage that serves; nothing serves afterwards. */
-export async function roll(stage: Stage, { restarts, reloads, clients: count, tell }: RollingOptions): Promise<Rolled> {
+export async function roll(
+  stage: Stage,
+  { restarts, reloads, clients: count, report }: RollingOptions,
+): Promise<Rolled> {
   const beganAt = performance.now();
   const clients = new RollingClients(stage.port, stage.keys, count);
   const tookMs: number[] = [];
@@ -33,7 +36,7 @@ export async function roll(stage: Stage, { restarts, reloads, clients: count, te
       await stage.restart();
       tookMs.push(performance.now() - from);
     }
-    tell?.(`${turn + 1}: ${clients.acknowledged.length} answers, ${clients.drops.length} drops`);
+    report?.(`${turn + 1}: ${clients.acknowledged.length} answers, ${clients.drops.length} drops`);
   }
   await pause(500);
   await clients.stop();

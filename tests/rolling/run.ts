@@ -28,7 +28,7 @@ try {
     restarts: Number(values.restarts),
     reloads: Number(values.reloads),
     clients: Number(values.clients),
-    tell: (sentence) => void process.stderr.write(`${sentence}\n`),
+    report: (sentence) => void process.stderr.write(`${sentence}\n`),
   });
   for (const line of account) console.log(line);
   for (const { at, what, reused } of drops)

@@ -11,7 +11,7 @@ import { createLog } from '../../core/gateway/log.ts';
 import { accounts } from '../../plugins/common/domain/accounts.ts';
 import { ledger } from '../../plugins/common/domain/ledger.ts';
 import { parseUsd } from '../../plugins/common/domain/money.ts';
-import { dropSchema } from '../end-to-end/house.ts';
+import { dropSchema } from '../end-to-end/testbed.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { compare, readCharges } from '../kill/compare.ts';
 import type { RollingClients } from './clients.ts';
@@ -118,14 +118,14 @@ ${more.sections}${broken}`,
 
   /** So many accounts with money. */
   async openAccounts(count: number): Promise<void> {
-    const desk = await boot(this.file, { mode: 'command', log: createLog('silent') });
+    const gateway = await boot(this.file, { mode: 'command', log: createLog('silent') });
     for (let index = 0; index < count; index++) {
-      const account = await desk.find(accounts)!.create(`account-${index}`, index % 2 === 0 ? 'free' : 'granted');
+      const account = await gateway.find(accounts)!.create(`account-${index}`, index % 2 === 0 ? 'free' : 'granted');
       const entry = { kind: 'top-up' as const, reason: 'test', reference: `test-${index}` };
-      await desk.find(ledger)!.credit(account.id, parseUsd('10000'), entry);
-      this.keys.push((await desk.find(accounts)!.createKey(account.id, { name: 'test' })).key);
+      await gateway.find(ledger)!.credit(account.id, parseUsd('10000'), entry);
+      this.keys.push((await gateway.find(accounts)!.createKey(account.id, { name: 'test' })).key);
     }
-    await desk.stop(0);
+    await gateway.stop(0);
   }
 
   /** Starts the primary and does not wait. */

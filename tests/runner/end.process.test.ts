@@ -49,17 +49,17 @@ test('a test that is cut, with a server, timers, a process and a directory of it
 });
 
 test('a run that is ended from outside ends the processes that its files have started', async () => {
-  const told = join(directory, 'pid');
+  const reported = join(directory, 'pid');
   await run(`
     import { spawn } from 'node:child_process';
     import { writeFileSync } from 'node:fs';
     test('busy', async () => {
       const { pid } = spawn('sleep', ['600'], { stdio: 'ignore', detached: true });
-      writeFileSync(${JSON.stringify(told)}, String(pid));
+      writeFileSync(${JSON.stringify(reported)}, String(pid));
       process.kill(process.ppid, 'SIGTERM');
       await new Promise(() => {});
     });`);
-  const pid = readFileSync(told, 'utf8');
+  const pid = readFileSync(reported, 'utf8');
   // The runner does not wait for the file.
   while (isRunning(Number(pid))) await new Promise((resolve) => setTimeout(resolve, 20));
 });

@@ -23,11 +23,11 @@ async function run(...texts: string[]): Promise<{ code: number; output: string }
 }
 
 test('hooks of a file run around its tests, and one process runs all files', async () => {
-  const told = (name: string) => `
+  const report = (name: string) => `
     before(() => console.log('${name} opens in', process.pid));
     after(() => console.log('${name} closes'));
     test('of ${name}', () => console.log('${name} is tested'));`;
-  const { code, output } = await run(told('one'), told('two'));
+  const { code, output } = await run(report('one'), report('two'));
   assert.equal(code, 0);
   const lines = output.split('\n').filter((line) => /^(?:one|two) /.test(line));
   assert.deepEqual(

@@ -18,7 +18,7 @@ function client(key = demo.keys.good): Anthropic {
 type Params = Anthropic.MessageCreateParamsNonStreaming;
 /** A model whose vendor speaks this protocol; the others are translated for. */
 const native = 'claude-opus-5';
-const ask = (content: string): Params => ({ model, max_tokens: 4_096, messages: [{ role: 'user', content }] });
+const requestOf = (content: string): Params => ({ model, max_tokens: 4_096, messages: [{ role: 'user', content }] });
 const textOf = (message: Anthropic.Message) =>
   message.content.map((block) => (block.type === 'text' ? block.text : '')).join('');
 const tools = [
@@ -30,7 +30,7 @@ const tools = [
 
 test('a whole answer is relayed, and what it used is what is paid and billed', async () => {
   const call = await demo.settled(async () => {
-    const answer = await client().messages.create(ask('How are you?'));
+    const answer = await client().messages.create(requestOf('How are you?'));
     assert.match(textOf(answer), /How are you\?/);
     assert.equal(answer.model, model);
   });
@@ -46,12 +46,12 @@ test('a key in the older header does as well', async () => {
     maxRetries: 0,
     defaultHeaders: { 'x-api-key': demo.keys.good, 'anthropic-version': '2023-06-01' },
   });
-  assert.match(textOf(await older.messages.create(ask('Older?'))), /Older\?/);
+  assert.match(textOf(await older.messages.create(requestOf('Older?'))), /Older\?/);
 });
 
 test('a stream with thoughts accumulates, and what it used is what is paid and billed', async () => {
   const call = await demo.settled(async () => {
-    const request: Params = { ...ask('Think'), thinking: { type: 'enabled', budget_tokens: 1_024 } };
+    const request: Params = { ...requestOf('Think'), thinking: { type: 'enabled', budget_tokens: 1_024 } };
     const answer = await client().messages.stream(request).finalMessage();
     const [thought] = answer.content;
     assert.ok(thought?.type === 'thinking' && thought.thinking !== '' && thought.signature !== '');
@@ -63,7 +63,7 @@ test('a stream with thoughts accumulates, and what it used is what is paid and b
 
 test('tools are called and their results heard, with signed thoughts in between', async () => {
   const request: Params = {
-    ...ask('Weather? [[sandbox: tool=get_weather]]'),
+    ...requestOf('Weather? [[sandbox: tool=get_weather]]'),
     tools,
     thinking: { type: 'adaptive' },
   };
@@ -84,7 +84,7 @@ test('tools are called and their results heard, with signed thoughts in between'
 
 test('cached prompts cost what the vendor bills, in every class', async () => {
   const cached = (ttl: '5m' | '1h'): Params => ({
-    ...ask('Short'),
+    ...requestOf('Short'),
     model: native,
     system: [{ type: 'text', text: `${ttl} ${longPrompt}`, cache_control: { type: 'ephemeral', ttl } }],
   });
@@ -103,7 +103,7 @@ test('cached prompts cost what the vendor bills, in every class', async () => {
 
 test('counting tokens is free', async () => {
   const billed = await demo.billed();
-  const { max_tokens: _, ...request } = ask('Count me');
+  const { max_tokens: _, ...request } = requestOf('Count me');
   assert.equal((await client().messages.countTokens(request)).input_tokens, 2);
   assert.equal(await demo.billed(), billed);
 });
@@ -112,7 +112,7 @@ test('leaving a stream stops the vendor within 100 ms, and what came is paid', a
   let leftAt = 0;
   let watch = watchDelay();
   const call = await demo.settled(async () => {
-    const stream = client().messages.stream(ask(slowPrompt));
+    const stream = client().messages.stream(requestOf(slowPrompt));
     stream.on('text', (_, text) => {
       if (text.length < 20 || leftAt > 0) return;
       watch = watchDelay();
@@ -133,7 +133,7 @@ test('leaving a stream stops the vendor within 100 ms, and what came is paid', a
 test("every failure raises the client's own error class, and none is billed", async () => {
   const billed = await demo.billed();
   const send = (prompt: string, key?: string, name = model) =>
-    client(key).messages.create({ ...ask(prompt), model: name });
+    client(key).messages.create({ ...requestOf(prompt), model: name });
   await assert.rejects(send('[[sandbox: status=400]]'), Anthropic.BadRequestError);
   await assert.rejects(send('Hello', 'sk-unknown'), Anthropic.AuthenticationError);
   await assert.rejects(send('Hello', demo.keys.broke), (error) => {
@@ -150,8 +150,8 @@ test("every failure raises the client's own error class, and none is billed", as
 });
 
 test('a rate limit raises its own error class and says when to come back', async () => {
-  await client(demo.keys.tight).messages.create(ask('First'));
-  await assert.rejects(client(demo.keys.tight).messages.create(ask('Second')), (error) => {
+  await client(demo.keys.tight).messages.create(requestOf('First'));
+  await assert.rejects(client(demo.keys.tight).messages.create(requestOf('Second')), (error) => {
     assert.ok(error instanceof Anthropic.RateLimitError);
     assert.ok(Number(error.headers.get('retry-after')) > 0);
     return true;
@@ -159,20 +159,20 @@ test('a rate limit raises its own error class and says when to come back', async
 });
 
 test("a vendor's own rate limit reaches the client as one", async () => {
-  const request = { ...ask(`[[sandbox: status=${limited.status}]]`), model: limited.model };
+  const request = { ...requestOf(`[[sandbox: status=${limited.status}]]`), model: limited.model };
   await assert.rejects(client().messages.create(request), Anthropic.RateLimitError);
 });
 
 for (const { status, model: name } of failing) {
   test(`a vendor that fails with ${status} raises the error class of servers`, async () => {
-    const request = { ...ask(`[[sandbox: status=${status}]]`), model: name };
+    const request = { ...requestOf(`[[sandbox: status=${status}]]`), model: name };
     await assert.rejects(client().messages.create(request), Anthropic.InternalServerError);
     await assert.rejects(client().messages.stream(request).finalMessage(), Anthropic.InternalServerError);
   });
 }
 
 test('an error inside a stream is raised by the client', async () => {
-  const stream = client().messages.stream({ ...ask('[[sandbox: mid_error=529]]'), model: native });
+  const stream = client().messages.stream({ ...requestOf('[[sandbox: mid_error=529]]'), model: native });
   await assert.rejects(stream.finalMessage(), (error) => {
     assert.ok(error instanceof Anthropic.APIError);
     assert.match(error.message, /overloaded/i);

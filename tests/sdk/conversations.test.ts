@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import OpenAI, { toFile } from 'openai';
-import { type Customer, type House, modelAt, startHouse, until } from '../end-to-end/house.ts';
 import { talk } from '../end-to-end/sockets.ts';
+import { type Customer, modelAt, startTestbed, type Testbed, until } from '../end-to-end/testbed.ts';
 
 const families = ['chat', 'responses', 'messages', 'gemini'] as const;
-let house: House;
+let testbed: Testbed;
 let anna: Customer;
 let bert: Customer;
 before(async () => {
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ sandbox, replay }) => ({
       ...Object.fromEntries(
         families.map((name) => [
@@ -28,13 +28,13 @@ before(async () => {
     },
     more: { 'protocol-convert': { state: { max_bytes: '16KB' } } },
   });
-  [anna, bert] = [await house.customer(), await house.customer()];
+  [anna, bert] = [await testbed.customer(), await testbed.customer()];
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const addressOf = (name: string, origin: string) =>
   name === 'messages' ? origin : name === 'gemini' ? `${origin}/v1beta` : `${origin}/v1`;
-const clientOf = ({ key }: Customer) => new OpenAI({ baseURL: `${house.origin}/v1`, apiKey: key, maxRetries: 0 });
+const clientOf = ({ key }: Customer) => new OpenAI({ baseURL: `${testbed.origin}/v1`, apiKey: key, maxRetries: 0 });
 // biome-ignore lint/suspicious/noExplicitAny: items of many types are asserted on
 type Item = any;
 const textOf = (item: Item) => [item.content].flat().map((part: Item) => part?.text ?? part)[0];
@@ -127,14 +127,14 @@ for (const family of families) {
       const { id } = await client.conversations.create({
         items: [{ role: 'user', content: 'A first word that takes some tokens of the prompt.' }],
       });
-      const ask = async (input: string, conversation: string | { id: string }) => {
+      const send = async (input: string, conversation: string | { id: string }) => {
         const order = { model, input: saying(input), conversation };
         return streamed
           ? await client.responses.stream(order).finalResponse()
           : await client.responses.create({ ...order, stream: false });
       };
-      const first = await ask('One', id);
-      const second = await ask('Two', { id });
+      const first = await send('One', id);
+      const second = await send('Two', { id });
       const items = await itemsOf(id);
       assert.deepEqual(
         items.map(({ role }) => role),
@@ -150,7 +150,7 @@ for (const family of families) {
   test(`a turn over WebSocket goes on from the conversation and becomes part of it (${family})`, async () => {
     const { conversations } = clientOf(anna);
     const { id } = await conversations.create({ items: [{ role: 'user', content: 'Before' }] });
-    const socket = await talk(house.origin, anna.key);
+    const socket = await talk(testbed.origin, anna.key);
     for (const input of ['One', 'Two']) {
       const turn = { model: `by-${family}`, input: saying(input), conversation: id, store: false };
       assert.equal((await socket.turn(turn)).at(-1).type, 'response.completed');
@@ -180,10 +180,10 @@ const sse = (...events: { type: string }[]) => ({
 
 test('relayed answers name the conversation of the call, keep every other byte, and stay as they are without one', async () => {
   const { id } = await clientOf(anna).conversations.create();
-  const ask = async (body: object) => {
+  const send = async (body: object) => {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${anna.key}` };
     const order = JSON.stringify({ model: 'relayed', input: 'Hi', ...body });
-    return (await fetch(`${house.origin}/v1/responses`, { method: 'POST', headers, body: order })).text();
+    return (await fetch(`${testbed.origin}/v1/responses`, { method: 'POST', headers, body: order })).text();
   };
   const echo = `"conversation":{"id":"${id}"}`;
   const whole = JSON.stringify(response([said('ok "response" {')], { own: [1e3] }));
@@ -197,8 +197,8 @@ test('relayed answers name the conversation of the call, keep every other byte, 
     ],
   ] as const)
     for (const isNamed of [true, false]) {
-      house.replay.play({ headers: { 'content-type': 'application/json' }, body: vendors });
-      assert.equal(await ask(isNamed ? { conversation: id } : {}), isNamed ? expected : vendors);
+      testbed.replay.play({ headers: { 'content-type': 'application/json' }, body: vendors });
+      assert.equal(await send(isNamed ? { conversation: id } : {}), isNamed ? expected : vendors);
     }
   const begun = response([], { status: 'in_progress', conversation: null });
   const delta = { type: 'response.output_text.delta', delta: '"response":{', item_id: 'm', output_index: 0 };
@@ -208,13 +208,13 @@ test('relayed answers name the conversation of the call, keep every other byte, 
   } as never);
   const named = body.replace('"conversation":null', echo).replace(/("response.completed","response":\{)/, `$1${echo},`);
   for (const isNamed of [true, false]) {
-    house.replay.play({ headers, body });
-    const text = await ask({ stream: true, ...(isNamed ? { conversation: id } : {}) });
+    testbed.replay.play({ headers, body });
+    const text = await send({ stream: true, ...(isNamed ? { conversation: id } : {}) });
     assert.equal(text, isNamed ? named : body);
   }
   // An answer in the other form.
-  house.replay.play({ headers: { 'content-type': 'application/json' }, body: whole });
-  assert.match(await ask({ stream: true, conversation: id }), new RegExp(`"conversation":\\{"id":"${id}"`));
+  testbed.replay.play({ headers: { 'content-type': 'application/json' }, body: whole });
+  assert.match(await send({ stream: true, conversation: id }), new RegExp(`"conversation":\\{"id":"${id}"`));
 });
 
 test('a vendor that keeps conversations itself gets the items, and never the id of the gateway', async () => {
@@ -228,7 +228,7 @@ test('a vendor that keeps conversations itself gets the items, and never the id 
     arguments: '{}',
     status: 'completed',
   };
-  house.replay.play(
+  testbed.replay.play(
     json(response([{ id: 'rs_v', type: 'reasoning', summary: [] }, call])),
     // A vendor whose last event has no items.
     sse(
@@ -248,7 +248,7 @@ test('a vendor that keeps conversations itself gets the items, and never the id 
   const output = { type: 'function_call_output' as const, call_id: 'call_v', output: '42' };
   await client.responses.stream({ ...order, input: [output] }).finalResponse();
   await client.responses.create({ ...order, input: 'And again' });
-  const sent = house.replay.requests.slice(-3).map(({ body }) => body.toString());
+  const sent = testbed.replay.requests.slice(-3).map(({ body }) => body.toString());
   for (const body of sent) assert.doesNotMatch(body, /conv_/);
   assert.deepEqual(
     JSON.parse(sent[2]!).input.map((item: Item) => item.type ?? item.role),
@@ -268,10 +268,10 @@ test('a call that fails leaves the conversation as it was', async () => {
   const client = clientOf(anna);
   const { id } = await client.conversations.create({ items: [{ role: 'user', content: 'Before' }] });
   for (const model of ['relayed', 'translated']) {
-    house.replay.play({ status: 400, ...json({ error: { message: 'no' } }) });
+    testbed.replay.play({ status: 400, ...json({ error: { message: 'no' } }) });
     await assert.rejects(client.responses.create({ model, input: 'x', conversation: id }));
   }
-  house.replay.play(
+  testbed.replay.play(
     sse({
       type: 'response.failed',
       response: response([], { status: 'failed', error: { code: 'x', message: 'y' } }),
@@ -307,7 +307,7 @@ test('the conversation of another account is not found, as one that never was', 
   const { id } = await mine.conversations.create({ items: [{ role: 'user', content: 'secret' }] });
   const item = (await itemsOf(id))[0].id;
   const never = `conv_gw${'0'.repeat(32)}`;
-  const told = async (call: Promise<unknown>, name: string) => {
+  const report = async (call: Promise<unknown>, name: string) => {
     const error = await call.then(
       () => assert.fail('answered'),
       (refused: InstanceType<typeof OpenAI.APIError>) => refused,
@@ -328,11 +328,11 @@ test('the conversation of another account is not found, as one that never was', 
     (name) => others.responses.inputTokens.count({ model: 'by-responses', input: 'x', conversation: name }),
   ];
   for (const call of calls) {
-    const foreign = await told(call(id), id);
+    const foreign = await report(call(id), id);
     assert.equal(foreign[0], 404);
-    assert.deepEqual(foreign, await told(call(never), never));
+    assert.deepEqual(foreign, await report(call(never), never));
   }
-  const socket = await talk(house.origin, bert.key);
+  const socket = await talk(testbed.origin, bert.key);
   const [message] = await socket.turn({ model: 'by-chat', input: 'x', conversation: id });
   assert.deepEqual([message.type, message.status, message.error.param], ['error', 404, 'conversation']);
   await socket.close();
@@ -345,7 +345,7 @@ test('a conversation and an earlier answer exclude each other', async () => {
   const both = { model: 'by-chat', input: 'x', conversation: id, previous_response_id: 'resp_x' };
   const refused = { status: 400, param: 'conversation', code: 'mutually_exclusive_parameters' };
   await assert.rejects(client.responses.create(both), refused);
-  const socket = await talk(house.origin, anna.key);
+  const socket = await talk(testbed.origin, anna.key);
   for (const turn of [both, { model: 'by-chat', input: 'x', conversation: id, generate: false }]) {
     const [{ type, status, error }] = await socket.turn(turn);
     assert.deepEqual([type, status, error.param], ['error', 400, 'conversation']);
@@ -376,9 +376,9 @@ test('a conversation that would be too large is refused before anything is sent 
   await assert.rejects(client.conversations.create({ items: [large, large] }), full);
   const { id } = await client.conversations.create({ items: [large] });
   await assert.rejects(client.conversations.items.create(id, { items: [large] }), full);
-  const before = house.sandbox.bill();
+  const before = testbed.sandbox.bill();
   await assert.rejects(client.responses.create({ model: 'by-chat', input: [large], conversation: id }), full);
-  assert.deepEqual(house.sandbox.bill(), before);
+  assert.deepEqual(testbed.sandbox.bill(), before);
   assert.equal((await itemsOf(id)).length, 1);
 });
 
@@ -391,11 +391,11 @@ test('uploaded files stay names in the conversation, and vendors get their conte
   const { id } = await client.conversations.create({
     items: [{ role: 'user', content: [{ type: 'input_file', file_id: file.id }] }],
   });
-  house.replay.play(json(response([said('Read')])), json(response([said('Read', 'msg_w')])));
+  testbed.replay.play(json(response([said('Read')])), json(response([said('Read', 'msg_w')])));
   const input = [{ role: 'user' as const, content: [{ type: 'input_file' as const, file_id: file.id }] }];
   for (let turn = 0; turn < 2; turn++) {
     await client.responses.create({ model: 'relayed', conversation: id, input });
-    const sent = house.replay.requests.at(-1)!.body.toString();
+    const sent = testbed.replay.requests.at(-1)!.body.toString();
     assert.doesNotMatch(sent, /file-/);
     assert.equal(sent.split('data:text/plain;base64,').length, 3 + turn);
   }
@@ -419,7 +419,7 @@ test('conversations stand in the database by account, and are gone with their it
   const client = clientOf(bert);
   const { id } = await client.conversations.create({ items: [{ role: 'user', content: 'kept' }] });
   const rows = async () =>
-    (await house.rows<{ conversation_id: string; account_id: string }>('kept_conversation_items')).filter(
+    (await testbed.rows<{ conversation_id: string; account_id: string }>('kept_conversation_items')).filter(
       (row) => row.conversation_id === id,
     );
   assert.deepEqual(
@@ -434,11 +434,11 @@ test('conversations stand in the database by account, and are gone with their it
 });
 
 test('the addresses need a key, cost nothing and stand in the description', async () => {
-  assert.equal((await fetch(`${house.origin}/v1/conversations`, { method: 'POST', body: '{}' })).status, 401);
-  const before = await house.balance(anna);
+  assert.equal((await fetch(`${testbed.origin}/v1/conversations`, { method: 'POST', body: '{}' })).status, 401);
+  const before = await testbed.balance(anna);
   await clientOf(anna).conversations.create();
-  assert.equal(await house.balance(anna), before);
-  const { paths } = (await (await fetch(`${house.origin}/openapi.json`)).json()) as { paths: Record<string, object> };
+  assert.equal(await testbed.balance(anna), before);
+  const { paths } = (await (await fetch(`${testbed.origin}/openapi.json`)).json()) as { paths: Record<string, object> };
   assert.ok('post' in paths['/v1/conversations']!);
   assert.deepEqual(Object.keys(paths['/v1/conversations/{conversation_id}/items/{item_id}']!).sort(), [
     'delete',

@@ -17,11 +17,11 @@ function client(apiVersion = 'v1beta', key = demo.keys.good): GoogleGenAI {
   return new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: demo.origin, apiVersion } });
 }
 
-const ask = (text: string, more: Partial<InlinedRequest> = {}): InlinedRequest => ({
+const requestOf = (text: string, more: Partial<InlinedRequest> = {}): InlinedRequest => ({
   contents: [{ role: 'user', parts: [{ text }] }],
   ...more,
 });
-const failing = ask('[[sandbox: status=400]]');
+const failing = requestOf('[[sandbox: status=400]]');
 const hasStatus = (status: number) => (error: ApiError) => error.status === status;
 
 async function ended({ name }: BatchJob, { batches } = client()): Promise<BatchJob> {
@@ -40,7 +40,11 @@ for (const version of ['v1beta', 'v1', 'v1alpha']) {
     const config = { systemInstruction: 'Be brief.', maxOutputTokens: 100 };
     const placed = await batches.create({
       model,
-      src: [ask('Say one', { metadata: { key: 'a' }, config }), failing, ask('Say three', { metadata: { key: 'a' } })],
+      src: [
+        requestOf('Say one', { metadata: { key: 'a' }, config }),
+        failing,
+        requestOf('Say three', { metadata: { key: 'a' } }),
+      ],
       config: { displayName: 'Drei "Fragen"' },
     });
     assert.match(placed.name!, /^batches\/\w+$/);
@@ -147,7 +151,7 @@ test('embeddings are ordered as a list and as a file', async () => {
 test('lists have pages, of batches of this protocol alone', async () => {
   const { batches } = client();
   const names: string[] = [];
-  for (const text of ['1', '2', '3']) names.push((await batches.create({ model, src: [ask(text)] })).name!);
+  for (const text of ['1', '2', '3']) names.push((await batches.create({ model, src: [requestOf(text)] })).name!);
   const listed: string[] = [];
   for await (const { name } of await batches.list({ config: { pageSize: 2 } })) listed.push(name!);
   assert.deepEqual(listed, names.toReversed());
@@ -161,7 +165,7 @@ test('lists have pages, of batches of this protocol alone', async () => {
 
 test('a batch is cancelled: lines that run are finished, others are not begun', async () => {
   const { batches } = client();
-  const slow = Array.from({ length: 12 }, () => ask('[[sandbox: delay=1500ms]]'));
+  const slow = Array.from({ length: 12 }, () => requestOf('[[sandbox: delay=1500ms]]'));
   const placed = await batches.create({ model, src: slow });
   await pause(500);
   await assert.rejects(batches.delete({ name: placed.name! }), hasStatus(400));
@@ -210,7 +214,7 @@ test('what is wrong with an order is said, and nothing is kept of it', async () 
   }
   assert.equal((await order(requests({ request }), 'nowhere'))[0], 404);
   const narrow = client('v1beta', demo.keys.narrow).batches;
-  await assert.rejects(narrow.create({ model, src: [ask('x')] }), hasStatus(404));
+  await assert.rejects(narrow.create({ model, src: [requestOf('x')] }), hasStatus(404));
   const bad = await files.upload({
     file: new Blob(['{"request":{"contents":[]}}\nno json\n'], { type: 'text/plain' }),
   });

@@ -15,7 +15,7 @@ function client(key = demo.keys.good, apiVersion = 'v1beta'): GoogleGenAI {
   return new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: demo.origin, apiVersion } });
 }
 
-const ask = (contents: string): GenerateContentParameters => ({ model, contents });
+const requestOf = (contents: string): GenerateContentParameters => ({ model, contents });
 const config = {
   tools: [
     {
@@ -33,7 +33,7 @@ const config = {
 for (const version of ['v1', 'v1beta']) {
   test(`a whole answer is relayed, and what it used is what is paid and billed (${version})`, async () => {
     const call = await demo.settled(async () => {
-      const answer = await client(undefined, version).models.generateContent(ask('How are you?'));
+      const answer = await client(undefined, version).models.generateContent(requestOf('How are you?'));
       assert.match(answer.text!, /How are you\?/);
       assert.equal(answer.modelVersion, model);
     });
@@ -47,7 +47,7 @@ test('a stream with thoughts is relayed, and what it used is what is paid and bi
   const call = await demo.settled(async () => {
     let text = '';
     let thoughts = '';
-    const request = { ...ask('Think'), config: { thinkingConfig: { includeThoughts: true } } };
+    const request = { ...requestOf('Think'), config: { thinkingConfig: { includeThoughts: true } } };
     for await (const chunk of await client().models.generateContentStream(request)) {
       for (const part of chunk.candidates![0]!.content!.parts!) {
         if (part.thought) thoughts += part.text;
@@ -64,7 +64,7 @@ test('a stream with thoughts is relayed, and what it used is what is paid and bi
 
 test('functions are called and their results heard, with signatures in between', async () => {
   const forced = { ...config, toolConfig: { functionCallingConfig: { mode: FunctionCallingConfigMode.ANY } } };
-  const first = await client().models.generateContent({ ...ask('Weather?'), config: forced });
+  const first = await client().models.generateContent({ ...requestOf('Weather?'), config: forced });
   const [call] = first.functionCalls!;
   assert.deepEqual(call!.args, { city: 'sample city' });
   const { content } = first.candidates![0]!;
@@ -102,7 +102,7 @@ test('leaving a stream stops the vendor within 100 ms, and what came is paid', a
   let watch = watchDelay();
   const call = await demo.settled(async () => {
     const controller = new AbortController();
-    const request = { ...ask(slowPrompt), config: { abortSignal: controller.signal } };
+    const request = { ...requestOf(slowPrompt), config: { abortSignal: controller.signal } };
     const stream = await client().models.generateContentStream(request);
     let chunks = 0;
     await assert.rejects(async () => {
@@ -124,7 +124,7 @@ test('leaving a stream stops the vendor within 100 ms, and what came is paid', a
 });
 
 /** How the gateway words an error: as the protocol does, or by the code of its own shape. */
-const worded = (word: RegExp, code: string) => (shaped ? new RegExp(code) : word);
+const encoded = (word: RegExp, code: string) => (shaped ? new RegExp(code) : word);
 
 /** The client's one error class tells failures apart by their status. */
 async function assertFails(sent: Promise<unknown>, status: number, word: RegExp): Promise<void> {
@@ -140,37 +140,37 @@ test("every failure raises the client's own error class, and none is billed", as
   const billed = await demo.billed();
   const send = (contents: string, key?: string, name = model) =>
     client(key).models.generateContent({ model: name, contents });
-  await assertFails(send('[[sandbox: status=400]]'), 400, worded(/INVALID_ARGUMENT/, 'INVALID_REQUEST'));
-  await assertFails(send('Hello', 'sk-unknown'), 401, worded(/UNAUTHENTICATED/, 'INVALID_API_KEY'));
+  await assertFails(send('[[sandbox: status=400]]'), 400, encoded(/INVALID_ARGUMENT/, 'INVALID_REQUEST'));
+  await assertFails(send('Hello', 'sk-unknown'), 401, encoded(/UNAUTHENTICATED/, 'INVALID_API_KEY'));
   await assertFails(send('Hello', demo.keys.broke), 402, /balance/);
-  await assertFails(send('Hello', demo.keys.narrow), 403, worded(/PERMISSION_DENIED/, 'FORBIDDEN'));
-  await assertFails(send('Hello', undefined, 'no-such-model'), 404, worded(/NOT_FOUND/, 'MODEL_NOT_FOUND'));
+  await assertFails(send('Hello', demo.keys.narrow), 403, encoded(/PERMISSION_DENIED/, 'FORBIDDEN'));
+  await assertFails(send('Hello', undefined, 'no-such-model'), 404, encoded(/NOT_FOUND/, 'MODEL_NOT_FOUND'));
   assert.equal(await demo.billed(), billed);
 });
 
 test('a rate limit says so, and when to come back', async () => {
-  await client(demo.keys.tight).models.generateContent(ask('First'));
-  const second = client(demo.keys.tight).models.generateContent(ask('Second'));
-  await assertFails(second, 429, worded(/RESOURCE_EXHAUSTED.*retryDelay/s, 'RATE_LIMITED'));
+  await client(demo.keys.tight).models.generateContent(requestOf('First'));
+  const second = client(demo.keys.tight).models.generateContent(requestOf('Second'));
+  await assertFails(second, 429, encoded(/RESOURCE_EXHAUSTED.*retryDelay/s, 'RATE_LIMITED'));
 });
 
 test("a vendor's own rate limit reaches the client as one", async () => {
   const request = { model: limited.model, contents: `[[sandbox: status=${limited.status}]]` };
-  await assertFails(client().models.generateContent(request), 429, worded(/RESOURCE_EXHAUSTED/, 'RATE_LIMITED'));
+  await assertFails(client().models.generateContent(request), 429, encoded(/RESOURCE_EXHAUSTED/, 'RATE_LIMITED'));
 });
 
 for (const { status, model: name } of failing) {
-  const [told, word] =
-    status === 500 ? [502, worded(/error/, 'UPSTREAM_ERROR')] : [503, worded(/UNAVAILABLE/, 'UPSTREAM_ERROR')];
-  test(`a vendor that fails with ${status} is told as ${told}`, async () => {
+  const [reported, word] =
+    status === 500 ? [502, encoded(/error/, 'UPSTREAM_ERROR')] : [503, encoded(/UNAVAILABLE/, 'UPSTREAM_ERROR')];
+  test(`a vendor that fails with ${status} is told as ${reported}`, async () => {
     const request = { model: name, contents: `[[sandbox: status=${status}]]` };
-    await assertFails(client().models.generateContent(request), told as number, word as RegExp);
-    await assertFails(client().models.generateContentStream(request), told as number, word as RegExp);
+    await assertFails(client().models.generateContent(request), reported as number, word as RegExp);
+    await assertFails(client().models.generateContentStream(request), reported as number, word as RegExp);
   });
 }
 
 test('an error inside a stream is raised by the client', async () => {
-  const stream = await client().models.generateContentStream(ask('[[sandbox: mid_error=503]]'));
+  const stream = await client().models.generateContentStream(requestOf('[[sandbox: mid_error=503]]'));
   await assertFails(
     (async () => {
       for await (const _ of stream);

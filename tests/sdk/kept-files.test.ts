@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import { createPartFromUri, createUserContent, GoogleGenAI } from '@google/genai';
 import OpenAI, { toFile } from 'openai';
-import { type Customer, type House, modelAt, startHouse } from '../end-to-end/house.ts';
+import { type Customer, modelAt, startTestbed, type Testbed } from '../end-to-end/testbed.ts';
 
 const families = ['chat', 'responses', 'messages', 'gemini'] as const;
 const png = Buffer.from(
@@ -12,11 +12,11 @@ const png = Buffer.from(
   'base64',
 );
 const pdf = Buffer.from('%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer\n<< /Root 1 0 R >>\n%%EOF\n');
-let house: House;
+let testbed: Testbed;
 let customer: Customer;
 let other: Customer;
 before(async () => {
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ sandbox, replay }) => ({
       ...Object.fromEntries(
         families.map((name) => [
@@ -35,15 +35,15 @@ before(async () => {
     },
     more: { 'protocol-convert': { media: { max_bytes: '64KB', per_request: 3 } } },
   });
-  [customer, other] = [await house.customer(), await house.customer()];
+  [customer, other] = [await testbed.customer(), await testbed.customer()];
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const addressOf = (name: string, origin: string) =>
   name === 'messages' ? origin : name === 'gemini' ? `${origin}/v1beta` : `${origin}/v1`;
-const openai = ({ key } = customer) => new OpenAI({ baseURL: `${house.origin}/v1`, apiKey: key, maxRetries: 0 });
-const anthropic = ({ key } = customer) => new Anthropic({ baseURL: house.origin, apiKey: key, maxRetries: 0 });
-const google = ({ key } = customer) => new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: house.origin } });
+const openai = ({ key } = customer) => new OpenAI({ baseURL: `${testbed.origin}/v1`, apiKey: key, maxRetries: 0 });
+const anthropic = ({ key } = customer) => new Anthropic({ baseURL: testbed.origin, apiKey: key, maxRetries: 0 });
+const google = ({ key } = customer) => new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: testbed.origin } });
 const upload = async (content: Buffer, name: string, of = customer) =>
   (await openai(of).files.create({ file: await toFile(content, name), purpose: 'user_data' })).id;
 
@@ -103,12 +103,12 @@ for (const family of families) {
     const picture = await files.upload({ file: new Blob([png], { type: 'image/png' }) });
     const page = await files.upload({ file: new Blob([pdf], { type: 'application/pdf' }) });
     const parts = [picture, page].map(({ uri, mimeType }) => createPartFromUri(uri!, mimeType!));
-    const ask = () =>
+    const requestOf = () =>
       models.generateContent({ model: `by-${family}`, contents: createUserContent(['What is it?', ...parts]) });
-    assert.match((await ask()).text!, /1 image and 1 file/);
+    assert.match((await requestOf()).text!, /1 image and 1 file/);
     assert.equal((await models.countTokens({ model: 'by-gemini', contents: parts })).totalTokens! > 0, true);
     await files.delete({ name: picture.name! });
-    await assert.rejects(ask(), { status: 400, message: /contents\[0\]\.parts\[1\]\.fileData\.fileUri/ });
+    await assert.rejects(requestOf(), { status: 400, message: /contents\[0\]\.parts\[1\]\.fileData\.fileUri/ });
     // The same file by a client of another protocol.
     const id = `file-${page.name!.slice('files/'.length)}`;
     const input = [{ role: 'user' as const, content: [{ type: 'input_file' as const, file_id: id }] }];
@@ -120,10 +120,10 @@ for (const family of families) {
 test('a relayed request keeps all of its other bytes', async () => {
   const [picture, notes] = [await upload(png, 'dot.png'), await upload(Buffer.from('Grüße'), 'notes.txt')];
   const send = async (path: string, body: string) => {
-    house.replay.play({ body: '{"id":"x","object":"y","error":{"message":"no"}}', status: 400 });
+    testbed.replay.play({ body: '{"id":"x","object":"y","error":{"message":"no"}}', status: 400 });
     const headers = { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' };
-    await (await fetch(`${house.origin}${path}`, { method: 'POST', headers, body })).text();
-    return house.replay.requests.at(-1)!.body.toString();
+    await (await fetch(`${testbed.origin}${path}`, { method: 'POST', headers, body })).text();
+    return testbed.replay.requests.at(-1)!.body.toString();
   };
   const body = (part: string) =>
     `{ "model" : "relayed", "store": false,"input":[ {"role":"user","content" : [${part} ]}],"metadata":{"n":"12345678901234567890"},\n "x_number": 12345678901234567890 }`;
@@ -159,7 +159,7 @@ test('a file of another account, one that is gone and one that never was are the
   const foreign = await upload(pdf, 'page.pdf', other);
   const gone = await upload(pdf, 'page.pdf');
   await openai().files.delete(gone);
-  const before = house.sandbox.bill().requests;
+  const before = testbed.sandbox.bill().requests;
   for (const id of [foreign, gone, `file-${'0'.repeat(32)}`]) {
     const asked = openai().responses.create({
       model: 'by-responses',
@@ -167,7 +167,7 @@ test('a file of another account, one that is gone and one that never was are the
     });
     await assert.rejects(asked, { status: 400, code: 'resource_not_found', param: 'input[0].content[0].file_id' });
   }
-  assert.equal(house.sandbox.bill().requests, before);
+  assert.equal(testbed.sandbox.bill().requests, before);
 });
 
 test('a file that only a tool of the vendor could open is refused, as are too many and too large ones', async () => {
@@ -177,13 +177,13 @@ test('a file that only a tool of the vendor could open is refused, as are too ma
     status: 400,
     code: 'resource_not_found',
   });
-  const ask = (ids: readonly string[]) =>
+  const requestOf = (ids: readonly string[]) =>
     openai().responses.create({
       model: 'by-responses',
       input: [{ role: 'user', content: ids.map((id) => ({ type: 'input_file' as const, file_id: id })) }],
     });
-  await assert.rejects(ask([page, page, page, page]), { status: 400, message: /at most 3/ });
-  await assert.rejects(ask([page, large]), { status: 400, param: 'input[0].content[1].file_id' });
-  assert.match((await ask([page, page, page])).output_text, /3 files/);
-  await house.audit();
+  await assert.rejects(requestOf([page, page, page, page]), { status: 400, message: /at most 3/ });
+  await assert.rejects(requestOf([page, large]), { status: 400, param: 'input[0].content[1].file_id' });
+  assert.match((await requestOf([page, page, page])).output_text, /3 files/);
+  await testbed.audit();
 });

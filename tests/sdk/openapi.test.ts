@@ -43,8 +43,8 @@ test('every path of it is served, and asks for a key where it says so', async ()
       const answer = await fetch(`${demo.origin}${filled}`, { method: method.toUpperCase() });
       await answer.arrayBuffer();
       // After many requests without a key, further ones get 429.
-      const asksForKey = answer.status === 401 || answer.status === 429;
-      assert.equal(asksForKey, security.length > 0, `${method} ${path}: ${answer.status}`);
+      const needsKey = answer.status === 401 || answer.status === 429;
+      assert.equal(needsKey, security.length > 0, `${method} ${path}: ${answer.status}`);
       assert.notEqual(answer.status, 405, path);
     }
   const carried = Object.keys(components.securitySchemes).sort();

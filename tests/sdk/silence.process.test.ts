@@ -81,17 +81,17 @@ async function bytes(path: string, body: object): Promise<string> {
 }
 
 test('every client reads the whole answer of a vendor that is silent for 17 seconds, whatever its protocol', async () => {
-  const calls = Object.entries(clients).flatMap(([name, ask]) =>
-    models.map(async (model) => [`${name}: ${model}`, await ask(model).catch((error: Error) => error)] as const),
+  const calls = Object.entries(clients).flatMap(([name, send]) =>
+    models.map(async (model) => [`${name}: ${model}`, await send(model).catch((error: Error) => error)] as const),
   );
   const messages = [{ role: 'user', content: 'Hello?' }];
   const chats = models.map((model) => bytes('/v1/chat/completions', { model, stream: true, messages }));
   const contents = [{ role: 'user', parts: [{ text: 'Hello?' }] }];
   const generated = models.map((model) => bytes(`/v1beta/models/${model}:streamGenerateContent?alt=sse`, { contents }));
   for (const [name, read] of await Promise.all(calls)) assert.equal(read, spoken, name);
-  for (const told of await Promise.all(chats)) assert.match(told, /\n\n: keep-alive\n(?:id: \d+\n)?data: /);
-  for (const told of await Promise.all(generated)) {
-    assert.doesNotMatch(told, /^:/m);
-    assert.match(told, /\}(?:\n{4}|(?:\r\n){4})data: \{/);
+  for (const reported of await Promise.all(chats)) assert.match(reported, /\n\n: keep-alive\n(?:id: \d+\n)?data: /);
+  for (const reported of await Promise.all(generated)) {
+    assert.doesNotMatch(reported, /^:/m);
+    assert.match(reported, /\}(?:\n{4}|(?:\r\n){4})data: \{/);
   }
 });

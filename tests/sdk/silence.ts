@@ -8,7 +8,7 @@ import { startGateway } from '../helpers/gateway.ts';
 import { type ProtocolName, protocolNames } from '../matrix/scenario.ts';
 import { modelOf } from '../matrix/stage.ts';
 import { vendors } from '../matrix/vendors/index.ts';
-import { hello } from '../pitfalls/telling.ts';
+import { hello } from '../pitfalls/relayed.ts';
 
 /** The gateway sends its first sign of life after 15 seconds, which is its default. */
 const silentMs = 17_000;

@@ -3,7 +3,7 @@ import type { LiveExchange } from '../../core/http/exchange.ts';
 import { type Attempt, type SpendGuard, spendGuard } from '../../plugins/common/domain/calls.ts';
 import { shareOf } from './audit.ts';
 import type { Life } from './schedule.ts';
-import type { Story } from './story.ts';
+import type { Trace } from './trace.ts';
 import type { Violations } from './violations.ts';
 
 /** Nano-USD and calls that an hour counts as at least; one account takes a quarter. No process of a world lives for an hour. */
@@ -15,7 +15,7 @@ interface Taken {
   beyond: number;
 }
 
-interface Book {
+interface AccountCosts {
   readonly all: Taken;
   readonly own: Map<string, Taken>;
   /** It cannot be known any more, as the calls may have cost more than the least. */
@@ -28,46 +28,46 @@ export class AbsorbOracle {
   /** At least what all calls have cost. */
   spent = 0n;
   readonly #violations: Violations;
-  readonly #books = new Map<Life, Book>();
+  readonly #byAccount = new Map<Life, AccountCosts>();
   /** Calls for which it was asked whether another attempt may follow. */
-  readonly #askedFor = new WeakSet<Story>();
+  readonly #askedFor = new WeakSet<Trace>();
 
   constructor(violations: Violations) {
     this.#violations = violations;
   }
 
   /** Listens to what the call's money allows. */
-  watch(exchange: LiveExchange, story: Story): void {
+  watch(exchange: LiveExchange, trace: Trace): void {
     const set = exchange.set.bind(exchange);
     exchange.set = (fact, value) => {
-      if ((fact as unknown) === spendGuard) this.#listen(value as SpendGuard, story);
+      if ((fact as unknown) === spendGuard) this.#listen(value as SpendGuard, trace);
       set(fact, value);
     };
   }
 
-  #listen(guard: SpendGuard, story: Story): void {
-    const ask = guard.writeOff?.bind(guard);
-    if (ask === undefined) return;
+  #listen(guard: SpendGuard, trace: Trace): void {
+    const send = guard.writeOff?.bind(guard);
+    if (send === undefined) return;
     guard.writeOff = (attempt, share) => {
-      const isAllowed = ask(attempt, share);
-      this.#asked(story, attempt, isAllowed);
+      const isAllowed = send(attempt, share);
+      this.#asked(trace, attempt, isAllowed);
       return isAllowed;
     };
   }
 
   /** A call that may be tried again is not given up behind its first attempt that may have run. */
-  refused(story: Story): void {
-    const [only, ...others] = story.tries;
-    if (!story.isPure || story.clientLeft || only?.state !== 'broken' || others.length > 0) return;
-    if (!this.#askedFor.has(story)) this.#violations.add('route', story.id, 'is given up and could be tried again');
+  refused(trace: Trace): void {
+    const [only, ...others] = trace.tries;
+    if (!trace.isPure || trace.clientLeft || only?.state !== 'broken' || others.length > 0) return;
+    if (!this.#askedFor.has(trace)) this.#violations.add('route', trace.id, 'is given up and could be tried again');
   }
 
-  #asked(story: Story, { number }: Attempt, isAllowed: boolean): void {
-    this.#askedFor.add(story);
-    const book = this.#bookOf(story.life);
-    const own = book.own.get(story.account) ?? { absorbed: 0n, beyond: 0 };
-    book.own.set(story.account, own);
-    const amount = shareOf(story, story.tries[number - 1]!);
+  #asked(trace: Trace, { number }: Attempt, isAllowed: boolean): void {
+    this.#askedFor.add(trace);
+    const book = this.#costsOf(trace.life);
+    const own = book.own.get(trace.account) ?? { absorbed: 0n, beyond: 0 };
+    book.own.set(trace.account, own);
+    const amount = shareOf(trace, trace.tries[number - 1]!);
     const hasRoom = (cost: bigint) => {
       const allowed = cost * BigInt(Math.round(this.share * 1_000_000));
       const taken = [book.all.absorbed + amount, (own.absorbed + amount) * 4n];
@@ -82,7 +82,7 @@ export class AbsorbOracle {
     if (isAllowed !== (isWithin || isFew))
       this.#violations.add(
         'M10',
-        story.id,
+        trace.id,
         `${amount} nano-USD are ${isAllowed ? '' : 'not '}written off, against the share`,
       );
     if (!isAllowed) return;
@@ -92,11 +92,11 @@ export class AbsorbOracle {
     }
   }
 
-  #bookOf(life: Life): Book {
-    const known = this.#books.get(life);
+  #costsOf(life: Life): AccountCosts {
+    const known = this.#byAccount.get(life);
     if (known !== undefined) return known;
     const book = { all: { absorbed: 0n, beyond: 0 }, own: new Map<string, Taken>(), isUnsure: false };
-    this.#books.set(life, book);
+    this.#byAccount.set(life, book);
     return book;
   }
 }

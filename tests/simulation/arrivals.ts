@@ -1,16 +1,16 @@
 /** The clients: who calls what, on which plan and at which node, and who asks again under a key. */
 import type { Caller } from '../../plugins/common/domain/accounts.ts';
-import type { Ask } from './ask.ts';
 import { drawBeside } from './beside.ts';
 import type { Callers } from './callers.ts';
 import type { Chance } from './chance.ts';
+import type { ClientCall } from './client-call.ts';
 import type { ShopTables } from './memory-shop.ts';
 import type { Mutant } from './mutants.ts';
 import type { Node } from './node.ts';
 import type { Oracle } from './oracle.ts';
 import { type AccountProfile, drawModel, type PricedModel, type Profile } from './profile.ts';
 import type { Schedule } from './schedule.ts';
-import { newStory, type Story } from './story.ts';
+import { newTrace, type Trace } from './trace.ts';
 import { Visit } from './visit.ts';
 
 export const modelIds = ['small', 'large'] as const;
@@ -37,13 +37,13 @@ export interface ArrivalsOptions {
 /** A call under a key, as it was sent first. */
 interface KeyedCall {
   readonly account: AccountProfile;
-  readonly ask: Ask;
+  readonly call: ClientCall;
   /** It runs, or was the last that did. */
-  story: Story;
+  trace: Trace;
 }
 
 /** After how much silence it may be tried beside itself, by the gateway's file; undefined: never. */
-function hedgeAfterMsOf({ model, leavesTraces }: Ask, { hedge }: Profile): number | undefined {
+function hedgeAfterMsOf({ model, leavesTraces }: ClientCall, { hedge }: Profile): number | undefined {
   if (hedge === undefined || leavesTraces !== false) return undefined;
   const afterMs = hedge.ofModels.get(model.id) ?? hedge.afterMs;
   return afterMs === 0 ? undefined : afterMs;
@@ -72,8 +72,8 @@ export class Arrivals {
 
   /** Calls of an account that have ended, the last ones. */
   endedOf(account: string): string[] {
-    const { stories } = this.#options.oracle;
-    return (this.#recent.get(account) ?? []).filter((id) => stories.get(id)!.ended);
+    const { traces } = this.#options.oracle;
+    return (this.#recent.get(account) ?? []).filter((id) => traces.get(id)!.ended);
   }
 
   arrive(): void {
@@ -81,90 +81,90 @@ export class Arrivals {
     const account = chance.pick(profile.accounts);
     const node = chance.pick(nodes);
     const again = chance.oneIn(5) ? this.#sentBefore(account, node) : undefined;
-    const ask = again ?? this.#ask(account, node);
+    const call = again ?? this.#newCall(account, node);
     // Who has no API key yet waits for one.
-    if (ask !== undefined) this.#send(account, node, ask);
+    if (call !== undefined) this.#send(account, node, call);
   }
 
   /** Keyed calls that run at a node. */
   runningAt(node: number): KeyedCall[] {
-    return this.#keyed.filter(({ story }) => story.node === node && !story.ended);
+    return this.#keyed.filter(({ trace }) => trace.node === node && !trace.ended);
   }
 
   /** The same once more, wherever somebody serves. */
-  askAgain({ account, ask }: KeyedCall): void {
+  sendAgain({ account, call }: KeyedCall): void {
     const { chance, nodes } = this.#options;
     const serving = nodes.filter((node) => node.serving !== undefined);
     if (serving.length === 0) return;
     const node = chance.pick(serving);
-    this.#send(account, node, this.#renewed(ask, account, node));
+    this.#send(account, node, this.#renewed(call, account, node));
   }
 
-  #send(account: AccountProfile, node: Node, ask: Ask): void {
+  #send(account: AccountProfile, node: Node, call: ClientCall): void {
     const { schedule, chance, profile, oracle, mutant } = this.#options;
     const { serving } = node;
     if (serving === undefined) return;
     schedule.current = serving.life;
-    const exchange = Visit.exchangeOf(serving, ask);
+    const exchange = Visit.exchangeOf(serving, call);
     const { output_tokens: stepTokens, non_streaming: nonStreaming } = profile.billing.hold;
-    const longest = ask.call.maxOutputTokens ?? 4_000;
-    const story = newStory({
+    const longest = call.call.maxOutputTokens ?? 4_000;
+    const trace = newTrace({
       id: exchange.id,
       account: account.id,
       life: serving.life,
       node: node.index,
-      list: ask.price,
-      ratio: ask.ratio ?? one,
-      inputTokens: ask.call.inputTokens,
-      heldOutput: nonStreaming === 'estimate' || ask.call.stream ? Math.min(longest, stepTokens) : longest,
-      hedgeAfterMs: hedgeAfterMsOf(ask, profile),
-      isPure: ask.leavesTraces === false,
-      stream: ask.call.stream,
-      mark: ask.mark,
-      names: ask.beside?.other && { model: ask.beside.other.model.id, field: ask.beside.field },
+      list: call.price,
+      ratio: call.ratio ?? one,
+      inputTokens: call.call.inputTokens,
+      heldOutput: nonStreaming === 'estimate' || call.call.stream ? Math.min(longest, stepTokens) : longest,
+      hedgeAfterMs: hedgeAfterMsOf(call, profile),
+      isPure: call.leavesTraces === false,
+      stream: call.call.stream,
+      mark: call.mark,
+      names: call.beside?.other && { model: call.beside.other.model.id, field: call.beside.field },
     });
-    oracle.absorb.watch(exchange, story);
+    oracle.absorb.watch(exchange, trace);
     mutant.exchange?.(exchange, chance);
-    const lists = ask.other === undefined ? [ask.price] : [ask.price, ask.other.price];
-    oracle.arrived(story, ask.call.maxOutputTokens ?? profile.vendors.longestOutput, lists);
-    this.#recent.set(account.id, [...(this.#recent.get(account.id) ?? []).slice(-remembered), story.id]);
-    if (ask.key !== undefined) {
-      this.#remember(ask.key, { account, ask, story });
+    const lists = call.other === undefined ? [call.price] : [call.price, call.other.price];
+    oracle.arrived(trace, call.call.maxOutputTokens ?? profile.vendors.longestOutput, lists);
+    this.#recent.set(account.id, [...(this.#recent.get(account.id) ?? []).slice(-remembered), trace.id]);
+    if (call.key !== undefined) {
+      this.#remember(call.key, { account, call, trace });
       if (this.#options.nodes.length > 1 && chance.oneIn(fatalOneIn)) this.#options.strike(node);
     }
     const { vendors } = profile;
     new Visit(
       { schedule, chance, oracle, vendors, line: () => node.disk.writes, reads: mutant.reads ?? ((json) => json) },
       serving,
-      story,
+      trace,
       exchange,
-      ask,
+      call,
     ).begin();
   }
 
   #remember(key: string, call: KeyedCall): void {
-    this.#options.oracle.keys.arrived(call.story, key, call.ask.body);
-    const known = this.#keyed.find(({ ask }) => ask.key === key);
+    this.#options.oracle.keys.arrived(call.trace, key, call.call.body);
+    const known = this.#keyed.find(({ call }) => call.key === key);
     if (known === undefined) this.#keyed = [...this.#keyed.slice(-remembered), call];
-    else if (known.story.ended) known.story = call.story;
+    else if (known.trace.ended) known.trace = call.trace;
   }
 
   /** A client asks again under its key, on the plan that it is on by now; now and then by mistake for something else. */
-  #sentBefore(account: AccountProfile, node: Node): Ask | undefined {
+  #sentBefore(account: AccountProfile, node: Node): ClientCall | undefined {
     const { chance } = this.#options;
     const own = this.#keyed.filter((call) => call.account === account);
     if (own.length === 0) return undefined;
-    const ask = this.#renewed(chance.pick(own).ask, account, node);
-    return chance.oneIn(20) ? { ...ask, body: `${ask.body} other` } : ask;
+    const call = this.#renewed(chance.pick(own).call, account, node);
+    return chance.oneIn(20) ? { ...call, body: `${call.body} other` } : call;
   }
 
-  #renewed(first: Ask, account: AccountProfile, node: Node): Ask {
+  #renewed(first: ClientCall, account: AccountProfile, node: Node): ClientCall {
     const plan = this.planOf(account, node);
     const apiKey = this.#options.callers?.keyOf(account.id);
     return { ...first, plan, apiKey, caller: { ...first.caller, plan: plan.name } };
   }
 
-  #ask(account: AccountProfile, node: Node): Ask | undefined {
+  #newCall(account: AccountProfile, node: Node): ClientCall | undefined {
     const { chance, profile, callers } = this.#options;
     const { id, ratio } = account;
     const apiKey = callers?.keyOf(id);
@@ -214,14 +214,14 @@ export class Arrivals {
     return names?.oneIn(2) === true && !instead ? new Set([id]) : undefined;
   }
 
-  #drawBeside(own: PricedModel): Pick<Ask, 'beside'> {
+  #drawBeside(own: PricedModel): Pick<ClientCall, 'beside'> {
     const { names } = this.#options.profile;
     if (names?.oneIn(6) !== true) return { beside: undefined };
     return { beside: drawBeside(names, own, [...this.#models.values()]) };
   }
 
   /** Nothing is drawn where nobody hedges. */
-  #drawHedged(): Pick<Ask, 'leavesTraces' | 'lastsMs'> & Partial<Ask> {
+  #drawHedged(): Pick<ClientCall, 'leavesTraces' | 'lastsMs'> & Partial<ClientCall> {
     const { chance, profile } = this.#options;
     if (profile.hedge === undefined) return { leavesTraces: undefined, lastsMs: undefined };
     const leavesTraces = chance.oneIn(8);
@@ -230,7 +230,7 @@ export class Arrivals {
   }
 
   /** As the plans plugin states it: a plan that has ended is followed by the one that nobody buys. */
-  planOf({ id, plan, offers }: AccountProfile, node: Node): Ask['plan'] {
+  planOf({ id, plan, offers }: AccountProfile, node: Node): ClientCall['plan'] {
     const bought = this.#options.tables.plans.get(id);
     if (bought === undefined || node.wallClock >= (bought.endsAt ?? Number.POSITIVE_INFINITY)) return plan;
     return offers.find(({ terms }) => terms.name === bought.plan)!.terms;

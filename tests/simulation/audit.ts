@@ -2,8 +2,8 @@
 import type { AttemptNote, EndRecord } from '../../plugins/billing/journal/records.ts';
 import type { MemoryLedger, Row } from './memory-ledger.ts';
 import type { Oracle } from './oracle.ts';
-import type { Story, Try } from './story.ts';
 import { costOf } from './tariff.ts';
+import type { Trace, Try } from './trace.ts';
 
 export class Audit {
   readonly #oracle: Oracle;
@@ -19,10 +19,10 @@ export class Audit {
   /** A process has recovered what an earlier one left: what became of its calls stands in the books now. */
   recovered(node: number): void {
     this.#readNewRows();
-    for (const story of this.#oracle.uncertain) {
-      if (story.node !== node) continue;
-      this.#oracle.uncertain.delete(story);
-      this.#oracle.charge(this.#oracle.view(story.account), this.#check(story));
+    for (const trace of this.#oracle.uncertain) {
+      if (trace.node !== node) continue;
+      this.#oracle.uncertain.delete(trace);
+      this.#oracle.charge(this.#oracle.view(trace.account), this.#check(trace));
     }
     this.#sums();
   }
@@ -30,15 +30,15 @@ export class Audit {
   /** Everything has come to rest. */
   finish(): void {
     this.#readNewRows();
-    for (const story of this.#oracle.stories.values()) if (!story.settled) this.#check(story);
+    for (const trace of this.#oracle.traces.values()) if (!trace.settled) this.#check(trace);
     for (const id of this.#rowsByRequest.keys()) {
-      if (!this.#oracle.stories.has(id) && !this.#oracle.tasks.stories.has(id))
+      if (!this.#oracle.traces.has(id) && !this.#oracle.tasks.traces.has(id))
         this.#fault('M3', id, 'rows of a request that nobody made');
     }
     this.#sums();
     this.#chain();
     this.#credits();
-    this.#pots();
+    this.#grantBalances();
     this.#oracle.keys.finish(this.#ledger);
     for (const view of this.#oracle.accounts.values()) {
       const stored = this.#ledger.accounts.get(view.id)?.balance ?? 0n;
@@ -48,113 +48,114 @@ export class Audit {
   }
 
   /** Holds a story's rows against what happened. Returns what it was charged. */
-  #check(story: Story): bigint {
-    story.settled = true;
-    const rows = this.#rowsByRequest.get(story.id) ?? [];
-    const call = this.#ledger.calls.get(story.id);
-    if (rows.length > 1) this.#fault('M3', story.id, `${rows.length} charges`);
+  #check(trace: Trace): bigint {
+    trace.settled = true;
+    const rows = this.#rowsByRequest.get(trace.id) ?? [];
+    const call = this.#ledger.calls.get(trace.id);
+    if (rows.length > 1) this.#fault('M3', trace.id, `${rows.length} charges`);
     let cost = 0n;
     for (const row of rows) {
       cost -= row.amount;
-      if (row.account !== story.account) this.#fault('M3', story.id, 'a row of another account');
+      if (row.account !== trace.account) this.#fault('M3', trace.id, 'a row of another account');
     }
-    if (call !== undefined && call.account !== story.account) this.#fault('M3', story.id, 'a call of another account');
-    this.#checkCost(story, call, cost);
-    this.#checkUsage(story, call, cost);
+    if (call !== undefined && call.account !== trace.account) this.#fault('M3', trace.id, 'a call of another account');
+    this.#checkCost(trace, call, cost);
+    this.#checkUsage(trace, call, cost);
     if (call === undefined) return cost;
-    this.#checkAttempts(story);
-    this.#checkBearers(story, call);
+    this.#checkAttempts(trace);
+    this.#checkBearers(trace, call);
     return cost;
   }
 
-  #checkCost(story: Story, call: EndRecord | undefined, cost: bigint): void {
-    const { crash, expected } = story;
-    if (cost < 0n) this.#fault('M9', story.id, `charged ${cost}`);
+  #checkCost(trace: Trace, call: EndRecord | undefined, cost: bigint): void {
+    const { crash, expected } = trace;
+    if (cost < 0n) this.#fault('M9', trace.id, `charged ${cost}`);
     if (crash === undefined) {
-      if (cost !== expected) this.#fault('M4', story.id, `charged ${cost}, it must be ${expected}`);
+      if (cost !== expected) this.#fault('M4', trace.id, `charged ${cost}, it must be ${expected}`);
       return;
     }
-    if (story.ended && cost === expected) return;
-    const wasSent = story.departed > 0 && story.departedLine <= crash.safeLine;
+    if (trace.ended && cost === expected) return;
+    const wasSent = trace.departed > 0 && trace.departedLine <= crash.safeLine;
     if (call?.kind !== 'SETTLE') {
-      if (wasSent) this.#fault('M16', story.id, 'sent before the crash, and not charged');
+      if (wasSent) this.#fault('M16', trace.id, 'sent before the crash, and not charged');
       return;
     }
     const output = call.usage.output ?? 0;
-    const left = story.tries.filter((_try, index) => this.#ledger.attempts.has(`${story.id} ${index + 1}`));
+    const left = trace.tries.filter((_try, index) => this.#ledger.attempts.has(`${trace.id} ${index + 1}`));
     const last = left.reduce<Try | undefined>(
       (one, two) => (two.departure > (one?.departure ?? -1) ? two : one),
       undefined,
     );
-    const list = last?.list ?? story.list;
-    const estimate = costOf({ input: story.inputTokens, output }, list, story.ratio);
-    const isNoted = output >= story.noted && output <= story.seen;
-    if (story.departed === 0 || !isNoted || cost !== estimate) {
-      this.#fault('M16', story.id, `charged ${cost} for ${output} tokens, noted were ${story.noted} of ${story.seen}`);
+    const list = last?.list ?? trace.list;
+    const estimate = costOf({ input: trace.inputTokens, output }, list, trace.ratio);
+    const isNoted = output >= trace.noted && output <= trace.seen;
+    if (trace.departed === 0 || !isNoted || cost !== estimate) {
+      this.#fault('M16', trace.id, `charged ${cost} for ${output} tokens, noted were ${trace.noted} of ${trace.seen}`);
     }
   }
 
-  #checkUsage(story: Story, call: EndRecord | undefined, cost: bigint): void {
+  #checkUsage(trace: Trace, call: EndRecord | undefined, cost: bigint): void {
     const stated = call?.kind === 'SETTLE' ? BigInt(call.cost) : 0n;
-    if (stated !== cost) this.#fault('M17', story.id, `the call says ${stated}, the ledger ${cost}`);
-    const isEstimate = story.told === undefined || story.told.isGuess;
-    if (story.crash === undefined && call?.kind === 'SETTLE' && call.estimated !== isEstimate)
-      this.#fault('M4', story.id, `is ${call.estimated ? '' : 'not '}marked as an estimate`);
-    const isLost = story.crash !== undefined && story.departedLine > story.crash.safeLine;
-    if (story.firstByte && story.status === 200 && call?.kind !== 'SETTLE' && !isLost) {
-      this.#fault('M4', story.id, 'answered, and nothing was charged');
+    if (stated !== cost) this.#fault('M17', trace.id, `the call says ${stated}, the ledger ${cost}`);
+    const isEstimate = trace.reported === undefined || trace.reported.isGuess;
+    if (trace.crash === undefined && call?.kind === 'SETTLE' && call.estimated !== isEstimate)
+      this.#fault('M4', trace.id, `is ${call.estimated ? '' : 'not '}marked as an estimate`);
+    const isLost = trace.crash !== undefined && trace.departedLine > trace.crash.safeLine;
+    if (trace.firstByte && trace.status === 200 && call?.kind !== 'SETTLE' && !isLost) {
+      this.#fault('M4', trace.id, 'answered, and nothing was charged');
     }
   }
 
-  #checkAttempts(story: Story): void {
-    const known = story.tries.map((_try, index) => this.#ledger.attempts.has(`${story.id} ${index + 1}`));
+  #checkAttempts(trace: Trace): void {
+    const known = trace.tries.map((_try, index) => this.#ledger.attempts.has(`${trace.id} ${index + 1}`));
     const count = known.filter(Boolean).length;
     // A departure whose write failed is written later all the same: only who lives can take it back.
-    const most = story.crash === undefined ? story.departed : story.tries.length;
-    if (count > most) this.#fault('M5', story.id, `${count} attempts in the books, ${most} were sent`);
-    story.tries.forEach(({ received }, index) => {
-      if (received && !known[index] && story.crash?.kind !== 'power') {
-        this.#fault('M5', story.id, `try ${index + 1} reached a vendor and is not in the books`);
+    const most = trace.crash === undefined ? trace.departed : trace.tries.length;
+    if (count > most) this.#fault('M5', trace.id, `${count} attempts in the books, ${most} were sent`);
+    trace.tries.forEach(({ received }, index) => {
+      if (received && !known[index] && trace.crash?.kind !== 'power') {
+        this.#fault('M5', trace.id, `try ${index + 1} reached a vendor and is not in the books`);
       }
-      if (!received && known[index] && story.crash === undefined) {
-        this.#fault('M5', story.id, `try ${index + 1} reached no vendor and is in the books`);
+      if (!received && known[index] && trace.crash === undefined) {
+        this.#fault('M5', trace.id, `try ${index + 1} reached no vendor and is in the books`);
       }
     });
   }
 
   /** The client bears one try at most, and the gateway what any other may cost: what was seen of it, else the prompt. */
-  #checkBearers(story: Story, call: EndRecord): void {
+  #checkBearers(trace: Trace, call: EndRecord): void {
     const isCharged = call.kind === 'SETTLE';
-    const notes = story.tries.map((_try, index) => this.#ledger.attempts.get(`${story.id} ${index + 1}`));
+    const notes = trace.tries.map((_try, index) => this.#ledger.attempts.get(`${trace.id} ${index + 1}`));
     const clients = notes.filter((note) => note?.bearer === 'client').length;
-    if (clients !== (isCharged ? 1 : 0)) this.#fault('M5', story.id, `${clients} tries are borne by the client`);
-    if (call.reason === 'crash') this.#checkCutOff(story, notes);
-    if (story.crash !== undefined) return;
+    if (clients !== (isCharged ? 1 : 0)) this.#fault('M5', trace.id, `${clients} tries are borne by the client`);
+    if (call.reason === 'crash') this.#checkCutOff(trace, notes);
+    if (trace.crash !== undefined) return;
     let sum = 0n;
-    story.tries.forEach((attempt, index) => {
+    trace.tries.forEach((attempt, index) => {
       const note = notes[index];
       if (note === undefined) return;
-      const isClients = isCharged && attempt === story.payer;
-      const due = isClients ? 0n : shareOf(story, attempt);
-      const told = BigInt(note.absorbed ?? 0);
-      sum += told;
+      const isClients = isCharged && attempt === trace.payer;
+      const due = isClients ? 0n : shareOf(trace, attempt);
+      const reported = BigInt(note.absorbed ?? 0);
+      sum += reported;
       if ((note.bearer === 'client') !== isClients)
-        this.#fault('M5', story.id, `try ${index + 1} is borne by the ${note.bearer ?? 'nobody'}`);
-      if (told !== due) this.#fault('M5', story.id, `${told} of try ${index + 1} are absorbed, it must be ${due}`);
+        this.#fault('M5', trace.id, `try ${index + 1} is borne by the ${note.bearer ?? 'nobody'}`);
+      if (reported !== due)
+        this.#fault('M5', trace.id, `${reported} of try ${index + 1} are absorbed, it must be ${due}`);
       const bill = isClients || attempt.bill === undefined ? 0n : costOf(attempt.bill, attempt.list, one);
-      if (told < bill)
-        this.#fault('M5', story.id, `${told} of try ${index + 1} are absorbed, its vendor bills ${bill}`);
+      if (reported < bill)
+        this.#fault('M5', trace.id, `${reported} of try ${index + 1} are absorbed, its vendor bills ${bill}`);
     });
-    const booked = BigInt(call.absorbed ?? 0);
-    if (booked !== sum) this.#fault('M5', story.id, `${booked} are booked as absorbed, the tries have ${sum}`);
+    const recorded = BigInt(call.absorbed ?? 0);
+    if (recorded !== sum) this.#fault('M5', trace.id, `${recorded} are booked as absorbed, the tries have ${sum}`);
   }
 
   /** What became of tries that a crash has cut off nobody can tell any more: the one that left last is the client's. */
-  #checkCutOff(story: Story, notes: readonly (AttemptNote | undefined)[]): void {
-    const left = notes.flatMap((note, index) => (note === undefined ? [] : [{ note, ...story.tries[index]! }]));
+  #checkCutOff(trace: Trace, notes: readonly (AttemptNote | undefined)[]): void {
+    const left = notes.flatMap((note, index) => (note === undefined ? [] : [{ note, ...trace.tries[index]! }]));
     const last = left.reduce((latest, other) => (other.departure > latest.departure ? other : latest));
     if (last.note.bearer !== 'client')
-      this.#fault('M5', story.id, 'after the crash the client bears another try than the last that left');
+      this.#fault('M5', trace.id, 'after the crash the client bears another try than the last that left');
   }
 
   /** Sums that hold at any moment. */
@@ -202,20 +203,21 @@ export class Audit {
   }
 
   /** Nothing is drawn from a grant beyond what it brought, for another account, or after its end. */
-  #pots(): void {
+  #grantBalances(): void {
     const drawn = new Map<string, bigint>();
-    for (const { grantId, seq, amount, heldAt } of this.#ledger.pots.draws) {
+    for (const { grantId, seq, amount, heldAt } of this.#ledger.grantBalances.draws) {
       drawn.set(grantId, (drawn.get(grantId) ?? 0n) + amount);
-      const { account, pot } = this.#ledger.pots.byGrant.get(grantId)!;
+      const { account, grant } = this.#ledger.grantBalances.byGrant.get(grantId)!;
       const row = this.#ledger.rows[Number(seq) - 1]!;
       if (row.account !== account) this.#fault('M8', `row ${seq}`, 'paid by the grant of another account');
-      if (heldAt >= pot.expiresAt) this.#fault('M8', `row ${seq}`, 'paid by a grant that had expired');
+      if (heldAt >= grant.expiresAt) this.#fault('M8', `row ${seq}`, 'paid by a grant that had expired');
     }
-    for (const [grantId, { pot }] of this.#ledger.pots.byGrant) {
+    for (const [grantId, { grant }] of this.#ledger.grantBalances.byGrant) {
       const { amount, reference } = this.#ledger.grantsById.get(grantId)!;
       const lapsed = this.#oracle.lapsed.get(grantId) ?? 0n;
       const left = amount - (drawn.get(grantId) ?? 0n) - lapsed;
-      if (left !== pot.remaining) this.#fault('M8', reference, `${pot.remaining} are left of it, it must be ${left}`);
+      if (left !== grant.remaining)
+        this.#fault('M8', reference, `${grant.remaining} are left of it, it must be ${left}`);
     }
   }
 
@@ -238,7 +240,7 @@ export class Audit {
 const one = { numerator: 1n, denominator: 1n };
 
 /** What a try that the client does not pay for may cost, at the list's price. */
-export function shareOf({ inputTokens }: Pick<Story, 'inputTokens'>, { list, received, state, told }: Try): bigint {
+export function shareOf({ inputTokens }: Pick<Trace, 'inputTokens'>, { list, received, state, reported }: Try): bigint {
   if (!received || state === 'refused') return 0n;
-  return costOf(told?.usage ?? { input: inputTokens }, list, one);
+  return costOf(reported?.usage ?? { input: inputTokens }, list, one);
 }

@@ -47,7 +47,7 @@ export class CallerWorld {
       if (chance.oneIn(deadlyOneIn)) schedule.after(chance.delay(2), undefined, 'dies behind a change', options.crash);
     };
     this.table.onAnnounce = (hash) => this.#announce(hash);
-    ledger.onCharge = (charge) => oracle.callers.charged(charge, oracle.stories.get(charge.id)?.life);
+    ledger.onCharge = (charge) => oracle.callers.charged(charge, oracle.traces.get(charge.id)?.life);
     oracle.callers.areReadsSure = profile.databaseFaultOneIn === 0;
   }
 
@@ -72,14 +72,14 @@ export class CallerWorld {
     if (mutant.announces?.('key') === false) return;
     for (const node of this.#nodes) {
       const delayMs = Math.min(chance.delay(newsMeanMs), pollMs);
-      schedule.after(delayMs, undefined, 'news of a key', () => this.#tell(node, hash));
+      schedule.after(delayMs, undefined, 'news of a key', () => this.#report(node, hash));
     }
   }
 
-  #tell(node: Node, hash: string): void {
+  #report(node: Node, hash: string): void {
     const { schedule, mutant } = this.#options;
     if (!node.canRead) {
-      schedule.after(pollMs, undefined, 'news of a key', () => this.#tell(node, hash));
+      schedule.after(pollMs, undefined, 'news of a key', () => this.#report(node, hash));
       return;
     }
     schedule.current = node.serving?.life;

@@ -46,7 +46,7 @@ async function realSide(database: TestDatabase): Promise<Side> {
 }
 
 /** With the history's names in the place of ids. */
-function told(answer: unknown, { accounts, keys }: Side): string {
+function comparable(answer: unknown, { accounts, keys }: Side): string {
   let text = JSON.stringify(answer, (_name, value) => (typeof value === 'bigint' ? `${value}n` : value)) ?? 'nothing';
   for (const [name, id] of [...accounts, ...keys]) text = text.replaceAll(`"${id}"`, `"id of ${name}"`);
   return JSON.stringify(sorted(text === 'nothing' ? null : JSON.parse(text)));
@@ -114,7 +114,7 @@ function script(chance: Chance, length: number): Step[] {
       const answer = await deed(side);
       const valid = await stores.store.findValidKey(`hash of ${label}`);
       const live = await stores.admin.countActiveKeys(accounts.get(account)!);
-      return told([answer, valid, live, side.heard], side);
+      return comparable([answer, valid, live, side.heard], side);
     });
   }
   return steps;

@@ -2,8 +2,8 @@
 import type { SettleRecord } from '../../plugins/billing/journal/records.ts';
 import type { StoredKey } from './memory-callers.ts';
 import type { Life, Schedule } from './schedule.ts';
-import type { Story } from './story.ts';
 import { coverOf } from './tariff.ts';
+import type { Trace } from './trace.ts';
 import type { Violations } from './violations.ts';
 
 /** A change is known everywhere so soon after its commit, wherever the database can be reached. */
@@ -28,7 +28,7 @@ interface Absence {
 }
 
 /** What a key has spent by one process: the sums of its charges, as the ledger came to have them. */
-interface Booked {
+interface Recorded {
   readonly at: number;
   readonly sum: bigint;
 }
@@ -38,8 +38,8 @@ interface KeyView {
   /** By process: when it was asked for first there, what ended there, and what runs there. */
   readonly firstAt: Map<Life, number>;
   readonly ended: Map<Life, bigint>;
-  readonly running: Map<Life, Set<Story>>;
-  readonly booked: Map<Life, Booked[]>;
+  readonly running: Map<Life, Set<Trace>>;
+  readonly recorded: Map<Life, Recorded[]>;
 }
 
 /** A call that auth has let in. */
@@ -49,7 +49,7 @@ interface Entry {
   readonly at: number;
   /** What its process had charged by the key then, and the calls by it that ran there with their money set aside. */
   readonly spentHere: bigint;
-  readonly beside: readonly Story[];
+  readonly beside: readonly Trace[];
   /** What it may spend by any terms that may be believed; undefined: whatever there is. */
   readonly caps: readonly (bigint | undefined)[];
 }
@@ -60,7 +60,7 @@ export class CallersOracle {
   readonly #schedule: Schedule;
   readonly #violations: Violations;
   readonly #keys = new Map<string, KeyView>();
-  readonly #entries = new Map<Story, Entry>();
+  readonly #entries = new Map<Trace, Entry>();
   /** By node. */
   readonly #absences = new Map<number, Absence[]>();
 
@@ -80,13 +80,13 @@ export class CallersOracle {
     const known = this.#keys.get(id);
     if (known !== undefined) known.versions.push(version);
     else {
-      const none = { firstAt: new Map(), ended: new Map(), running: new Map(), booked: new Map() };
+      const none = { firstAt: new Map(), ended: new Map(), running: new Map(), recorded: new Map() };
       this.#keys.set(id, { versions: [version], ...none });
     }
   }
 
   /** Somebody was told that it is revoked: then it is. */
-  toldRevoked(id: string): void {
+  reportedRevoked(id: string): void {
     if (this.#keys.get(id)?.versions.at(-1)?.isRevoked !== true)
       this.#violations.add('M15', id, 'was said to be revoked, and is not');
   }
@@ -101,15 +101,15 @@ export class CallersOracle {
   }
 
   /** A key let a call in. `wallMs`: what the clock of its node says. */
-  admitted(story: Story, keyId: string, wallMs: number): void {
+  admitted(trace: Trace, keyId: string, wallMs: number): void {
     const key = this.#keys.get(keyId)!;
-    const { node, life } = story;
+    const { node, life } = trace;
     const believed = key.versions.filter((_, index) => this.#isBelieved(key, index, node));
     const admitting = believed.filter(({ isRevoked, expiresAt }) => !isRevoked && expiresAt > wallMs);
     if (admitting.length === 0) {
       const why = key.versions.at(-1)!.isRevoked ? 'revoked' : 'expired';
       const ageMs = Math.round(this.#schedule.now - key.versions.at(-1)!.from);
-      this.#violations.add('M15', keyId, `${why}, and let ${story.id} in ${ageMs} ms after its last change`);
+      this.#violations.add('M15', keyId, `${why}, and let ${trace.id} in ${ageMs} ms after its last change`);
     }
     const caps = admitting.map(({ cap }) => cap);
     // A process that has no reason to know what a key spends begins to ask with the first that has.
@@ -119,7 +119,7 @@ export class CallersOracle {
     const beside = [...(key.running.get(life) ?? [])].filter(
       (other) => this.#entries.get(other)?.caps.includes(undefined) === false,
     );
-    this.#entries.set(story, { key, keyId, at: this.#schedule.now, spentHere, beside, caps });
+    this.#entries.set(trace, { key, keyId, at: this.#schedule.now, spentHere, beside, caps });
   }
 
   /** The terms may still be taken for true at the node: nobody had the time to tell it of others. */
@@ -134,33 +134,33 @@ export class CallersOracle {
   }
 
   /** Money was set aside for it: then its key's cap covers it beside all that its process must know of. */
-  held(story: Story): void {
-    const entry = this.#entries.get(story);
+  held(trace: Trace): void {
+    const entry = this.#entries.get(trace);
     if (entry === undefined) return;
     const { key, keyId, caps, at, spentHere, beside } = entry;
     // Others may have been set while it waited.
     const later = key.versions.filter(({ from }) => from > at).map(({ cap }) => cap);
     const cap = mostOf([...caps, ...later]);
-    const cover = firstCover(story);
-    const running = key.running.get(story.life) ?? new Set();
-    key.running.set(story.life, running.add(story));
+    const cover = firstCover(trace);
+    const running = key.running.get(trace.life) ?? new Set();
+    key.running.set(trace.life, running.add(trace));
     if (cap === undefined || cover === 0n) return;
     let known = spentHere;
     for (const other of beside) if (!other.ended) known += firstCover(other);
-    known += this.#bookedElsewhere(entry, story);
+    known += this.#recordedElsewhere(entry, trace);
     if (known + cover > cap)
       this.#violations.add('M15', keyId, `${known} nano-USD of ${cap} are spent, and ${cover} more were let in`);
   }
 
   /** What the ledger had of other processes when this one must have read it last. */
-  #bookedElsewhere({ key, at }: Entry, { life, node }: Story): bigint {
+  #recordedElsewhere({ key, at }: Entry, { life, node }: Trace): bigint {
     const firstAt = key.firstAt.get(life) ?? at;
     const isSure = this.areReadsSure && !this.#wasAway(node, at - 2 * spendKnownWithinMs);
     const readAt = isSure ? Math.max(firstAt, at - spendKnownWithinMs) : firstAt;
     let sum = 0n;
-    for (const [other, booked] of key.booked) {
+    for (const [other, recorded] of key.recorded) {
       if (other === life) continue;
-      sum += booked.findLast((each) => each.at <= readAt)?.sum ?? 0n;
+      sum += recorded.findLast((each) => each.at <= readAt)?.sum ?? 0n;
     }
     return sum;
   }
@@ -169,22 +169,22 @@ export class CallersOracle {
     return (this.#absences.get(node) ?? []).some(({ to }) => to > since);
   }
 
-  ended(story: Story): void {
-    const entry = this.#entries.get(story);
+  ended(trace: Trace): void {
+    const entry = this.#entries.get(trace);
     if (entry === undefined) return;
-    this.#entries.delete(story);
+    this.#entries.delete(trace);
     const { key } = entry;
-    key.running.get(story.life)?.delete(story);
-    key.ended.set(story.life, (key.ended.get(story.life) ?? 0n) + (story.expected ?? 0n));
+    key.running.get(trace.life)?.delete(trace);
+    key.ended.set(trace.life, (key.ended.get(trace.life) ?? 0n) + (trace.expected ?? 0n));
   }
 
   /** The ledger has a charge. */
   charged({ key: keyId, cost }: SettleRecord, life: Life | undefined): void {
     const key = this.#keys.get(keyId);
     if (key === undefined || life === undefined) return;
-    const booked = key.booked.get(life) ?? [];
-    key.booked.set(life, booked);
-    booked.push({ at: this.#schedule.now, sum: (booked.at(-1)?.sum ?? 0n) + BigInt(cost) });
+    const recorded = key.recorded.get(life) ?? [];
+    key.recorded.set(life, recorded);
+    recorded.push({ at: this.#schedule.now, sum: (recorded.at(-1)?.sum ?? 0n) + BigInt(cost) });
   }
 }
 
@@ -199,6 +199,6 @@ function mostOf(caps: readonly (bigint | undefined)[]): bigint | undefined {
 }
 
 /** What is set aside for a call at its beginning, at least. */
-function firstCover({ inputTokens, heldOutput, list, ratio }: Story): bigint {
+function firstCover({ inputTokens, heldOutput, list, ratio }: Trace): bigint {
   return coverOf(inputTokens, heldOutput, list, ratio);
 }

@@ -62,7 +62,7 @@ export class Callers {
     this.#options.errands.run({
       label: 'make a key',
       work: (process) => process.host.get(accountAdmin).createKey(account, terms(process)),
-      told: ({ id, key }) => this.#use(account, { id, text: key, isRevoked: false }),
+      reported: ({ id, key }) => this.#use(account, { id, text: key, isRevoked: false }),
       refused: () => {},
       unknown: () => {},
     });
@@ -73,7 +73,7 @@ export class Callers {
     this.#options.errands.run({
       label: 'revoke a key',
       work: (process) => process.host.get(accountAdmin).revokeKey(account, key.id),
-      told: () => this.#options.oracle.toldRevoked(key.id),
+      reported: () => this.#options.oracle.reportedRevoked(key.id),
     });
   }
 
@@ -82,7 +82,7 @@ export class Callers {
     this.#options.errands.run({
       label: 'change a key',
       work: (process) => process.host.get(accountAdmin).updateKey(account, key.id, terms(process)),
-      told: () => {},
+      reported: () => {},
       refused: () => {},
     });
   }

@@ -264,10 +264,16 @@ function plain(found: Map<string, Money | Funds>): unknown {
     .sort(([left], [right]) => (left < right ? -1 : 1))
     .map(([id, value]) => {
       if (typeof value === 'bigint') return [id, String(value)];
-      const pots = value.pool?.grants.map(({ remaining, expiresAt }) => [String(remaining), expiresAt]);
+      const grantBalances = value.pool?.grants.map(({ remaining, expiresAt }) => [String(remaining), expiresAt]);
       // What others have spent may stand beside it, and matters to nobody.
       const own = [...(value.pool?.spent ?? [])].filter(([key]) => key.startsWith(`plan:${id}:`));
       const spent = own.map(([key, sum]) => `${key} ${sum}`).sort();
-      return [id, String(value.balance), pots, pots === undefined ? undefined : spent, value.term !== undefined];
+      return [
+        id,
+        String(value.balance),
+        grantBalances,
+        grantBalances === undefined ? undefined : spent,
+        value.term !== undefined,
+      ];
     });
 }

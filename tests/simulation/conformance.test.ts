@@ -39,7 +39,8 @@ async function rowsIn(database: TestDatabase): Promise<unknown> {
       round(extract(epoch from held_at) * 1000)::bigint) as row from ${table('calls')} order by id`),
     attempts: await read(sql`select concat_ws(' ', id, attempt->>'number', attempt->>'result') as row
       from ${table('calls')}, json_array_elements(${table('attempts_of')}(attempts, provider, target_model)) as attempt order by 1`),
-    pots: await read(sql`select concat_ws(' ', grants.reference, remaining) as row from ${table('pots')} as pots
+    grantBalances:
+      await read(sql`select concat_ws(' ', grants.reference, remaining) as row from ${table('pots')} as pots
       join ${table('grants')} as grants on grants.id = pots.grant_id order by 1`),
     draws:
       await read(sql`select concat_ws(' ', draws.amount, grants.reference, round(extract(epoch from held_at) * 1000)::bigint)
@@ -74,8 +75,12 @@ function rowsOfMemory(memory: MemoryLedger): unknown {
     totals: [words(totals.balance, totals.revenue, totals.funding)],
     calls: [...memory.calls.values()].map(callOf).sort(),
     attempts: [...memory.attempts].map(([key, { result }]) => words(key, result)).sort(),
-    pots: [...memory.pots.byGrant].map(([id, { pot }]) => words(referenceOf(id), pot.remaining)).sort(),
-    draws: memory.pots.draws.map(({ amount, grantId, heldAt }) => words(amount, referenceOf(grantId), heldAt)).sort(),
+    grantBalances: [...memory.grantBalances.byGrant]
+      .map(([id, { grant }]) => words(referenceOf(id), grant.remaining))
+      .sort(),
+    draws: memory.grantBalances.draws
+      .map(({ amount, grantId, heldAt }) => words(amount, referenceOf(grantId), heldAt))
+      .sort(),
     terms: [...memory.terms.byAccount].flatMap(([account, terms]) =>
       terms.map(({ plan: name, amount, every, startsAt, endsAt }) =>
         words(account, name, amount, every ?? '-', startsAt, endsAt ?? '-'),

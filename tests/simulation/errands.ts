@@ -9,7 +9,7 @@ export interface Errand<Answer> {
   readonly label: string;
   readonly work: (process: Process) => Promise<Answer>;
   /** Somebody was told that it is done. */
-  readonly told: (answer: Answer) => void;
+  readonly reported: (answer: Answer) => void;
   /** It will not be done, and why; absent: it is asked for until it is. */
   readonly refused?: (error: GatewayError) => void;
   /** Nobody knows whether it was done; absent: it is asked for again. */
@@ -65,7 +65,7 @@ export class Errands {
   }
 
   #done<Answer>(errand: Errand<Answer>, answer: Answer): void {
-    errand.told(answer);
+    errand.reported(answer);
     // Some are told twice; but not what has no name by which it would be known again.
     if (errand.unknown === undefined && this.#chance.oneIn(10)) this.#again(errand);
     else this.#open -= 1;

@@ -1,8 +1,8 @@
 /** What calls must cost whose vendors have told nothing: by the last complete call of their conversation, by others, by a count. */
 import type { Life } from './schedule.ts';
-import type { Story, Told, Try } from './story.ts';
 import { bytesOf, countedOf } from './talk.ts';
 import type { Counts } from './tariff.ts';
+import type { ReportedUsage, Trace, Try } from './trace.ts';
 
 /** Conversations of an account that are remembered. */
 const mostSessions = 8;
@@ -37,14 +37,14 @@ interface Last {
 }
 
 /** What a process has seen. */
-interface Book {
+interface ProcessMemory {
   /** By account; the order is that in which they were first remembered, or took another one's place. */
   readonly sessions: Map<string, Last[]>;
   readonly targets: Map<string, Target>;
 }
 
-type Call = Pick<Story, 'id' | 'account' | 'life' | 'mark' | 'inputTokens' | 'seen' | 'isCountable'> & {
-  readonly told: Told | undefined;
+type Call = Pick<Trace, 'id' | 'account' | 'life' | 'mark' | 'inputTokens' | 'seen' | 'isCountable'> & {
+  readonly reported: ReportedUsage | undefined;
 };
 type To = Pick<Try, 'provider' | 'target'>;
 
@@ -53,50 +53,51 @@ const nameOf = ({ provider, target }: To) => `${provider} ${target}`;
 const sizeOf = ({ mark, inputTokens }: Call) => `${mark! % 2} ${Math.floor(Math.log2(Math.max(1, inputTokens)))}`;
 
 export class EstimateOracle {
-  readonly #books = new Map<Life, Book>();
+  readonly #byAccount = new Map<Life, ProcessMemory>();
 
   begun(life: Life): void {
-    this.#books.set(life, { sessions: new Map(), targets: new Map() });
+    this.#byAccount.set(life, { sessions: new Map(), targets: new Map() });
   }
 
   died(life: Life): void {
-    this.#books.delete(life);
+    this.#byAccount.delete(life);
   }
 
   /** It goes to a vendor. */
-  sends(story: Story, attempt: Try): void {
-    if (story.mark === undefined) return;
-    const isKnown = this.#last(story, attempt) !== undefined || this.#size(story, attempt) !== undefined;
-    story.isCountable ||= !isKnown;
+  sends(trace: Trace, attempt: Try): void {
+    if (trace.mark === undefined) return;
+    const isKnown = this.#last(trace, attempt) !== undefined || this.#size(trace, attempt) !== undefined;
+    trace.isCountable ||= !isKnown;
   }
 
   /** What it is charged for. */
   usageOf(call: Call, payer: To, atMs: number): Counts {
-    const { told, inputTokens, seen, mark } = call;
-    if (told !== undefined && !told.isGuess) return told.usage;
-    const output = told?.seen ?? seen;
+    const { reported, inputTokens, seen, mark } = call;
+    if (reported !== undefined && !reported.isGuess) return reported.usage;
+    const output = reported?.seen ?? seen;
     if (mark === undefined) return { input: inputTokens, output };
-    const target = this.#books.get(call.life)?.targets.get(nameOf(payer));
-    const isText = told !== undefined && target !== undefined && target.bytes > 0;
-    const ofText = isText ? Math.ceil(bytesOf(call.id, told.seen) * (target.tokens / target.bytes)) : output;
+    const target = this.#byAccount.get(call.life)?.targets.get(nameOf(payer));
+    const isText = reported !== undefined && target !== undefined && target.bytes > 0;
+    const ofText = isText ? Math.ceil(bytesOf(call.id, reported.seen) * (target.tokens / target.bytes)) : output;
     return { ...this.#promptOf(call, payer, atMs), output: Math.min(output, ofText) };
   }
 
   /** What a vendor has told of a whole answer is known from now on. */
   learn(call: Call, payer: To, atMs: number): void {
-    const { told, mark, inputTokens } = call;
-    const book = this.#books.get(call.life);
-    if (book === undefined || mark === undefined || told === undefined || told.isGuess || !told.isWhole) return;
-    const { input = 0, cache_read: cached = 0 } = told.usage;
+    const { reported, mark, inputTokens } = call;
+    const book = this.#byAccount.get(call.life);
+    if (book === undefined || mark === undefined || reported === undefined || reported.isGuess || !reported.isWhole)
+      return;
+    const { input = 0, cache_read: cached = 0 } = reported.usage;
     const prompt = input + cached;
     if (prompt === 0 || inputTokens === 0) return;
     const last = this.#last(call, payer);
-    if (last?.asked !== inputTokens || last.prompt !== prompt) this.#count(book, call, payer, prompt, told);
+    if (last?.asked !== inputTokens || last.prompt !== prompt) this.#count(book, call, payer, prompt, reported);
     if (last !== undefined) Object.assign(last, { asked: inputTokens, prompt, cached, atMs });
     else remember(book, call.account, { mark, of: nameOf(payer), asked: inputTokens, prompt, cached, atMs });
   }
 
-  #count(book: Book, call: Call, payer: To, prompt: number, { usage, seen }: Told): void {
+  #count(book: ProcessMemory, call: Call, payer: To, prompt: number, { usage, seen }: ReportedUsage): void {
     const target = book.targets.get(nameOf(payer)) ?? { sizes: new Map<string, Size>(), bytes: 0, tokens: 0 };
     book.targets.set(nameOf(payer), target);
     const size = target.sizes.get(sizeOf(call)) ?? { calls: 0, asked: 0, counted: 0 };
@@ -127,13 +128,13 @@ export class EstimateOracle {
   }
 
   #last({ account, life, mark }: Pick<Call, 'account' | 'life' | 'mark'>, to: To): Last | undefined {
-    const known = this.#books.get(life)?.sessions.get(account);
+    const known = this.#byAccount.get(life)?.sessions.get(account);
     return known?.find((last) => last.mark === mark && last.of === nameOf(to));
   }
 
   /** undefined: too few calls of such a size. */
   #size(call: Call, to: To): Size | undefined {
-    const size = this.#books.get(call.life)?.targets.get(nameOf(to))?.sizes.get(sizeOf(call));
+    const size = this.#byAccount.get(call.life)?.targets.get(nameOf(to))?.sizes.get(sizeOf(call));
     return size !== undefined && size.calls >= fewestCalls ? size : undefined;
   }
 }
@@ -155,7 +156,7 @@ const within = (inputTokens: number, tokens: number): number => Math.min(inputTo
 const half = (sum: number): number => Math.floor(sum / 2);
 
 /** One that has no room takes that of the conversation that was silent longest. */
-function remember({ sessions }: Book, account: string, last: Last): void {
+function remember({ sessions }: ProcessMemory, account: string, last: Last): void {
   const known = sessions.get(account) ?? [];
   sessions.set(account, known);
   if (known.length < mostSessions) known.push(last);

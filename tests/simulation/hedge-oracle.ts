@@ -1,6 +1,6 @@
 /** Watches tries that run side by side: who may have a second one, when, how often, and what becomes of the one that loses. */
 import type { Life, Schedule } from './schedule.ts';
-import type { Story, Try } from './story.ts';
+import type { Trace, Try } from './trace.ts';
 import type { Violations } from './violations.ts';
 
 /** What the gateway's file says. */
@@ -19,7 +19,7 @@ const shareWindowMs = 270_000;
 const hairMs = 1e-6;
 
 /** One process. */
-interface Book {
+interface ProcessState {
   readonly startedAt: number;
   /** Calls that may have had a second try, and those that had. */
   calls: number;
@@ -36,8 +36,8 @@ export class HedgeOracle {
   wonCount = 0;
   readonly #schedule: Schedule;
   readonly #violations: Violations;
-  readonly #books = new Map<Life, Book>();
-  readonly #hedges = new Map<Story, Try>();
+  readonly #byAccount = new Map<Life, ProcessState>();
+  readonly #hedges = new Map<Trace, Try>();
 
   constructor(schedule: Schedule, violations: Violations) {
     this.#schedule = schedule;
@@ -45,56 +45,56 @@ export class HedgeOracle {
   }
 
   begun(life: Life): void {
-    this.#books.set(life, { startedAt: this.#schedule.now, calls: 0, hedges: 0, atWork: new Map() });
+    this.#byAccount.set(life, { startedAt: this.#schedule.now, calls: 0, hedges: 0, atWork: new Map() });
   }
 
   died(life: Life): void {
-    this.#books.delete(life);
+    this.#byAccount.delete(life);
   }
 
-  arrived(story: Story): void {
-    if (story.hedgeAfterMs !== undefined) this.#books.get(story.life)!.calls += 1;
+  arrived(trace: Trace): void {
+    if (trace.hedgeAfterMs !== undefined) this.#byAccount.get(trace.life)!.calls += 1;
   }
 
   /** It came to the limiter or the money, and no further. */
-  turnedAway(story: Story): void {
-    if (story.hedgeAfterMs !== undefined && story.tries.length === 0) this.#books.get(story.life)!.calls -= 1;
+  turnedAway(trace: Trace): void {
+    if (trace.hedgeAfterMs !== undefined && trace.tries.length === 0) this.#byAccount.get(trace.life)!.calls -= 1;
   }
 
   /** A try begins: of those before it one may run still, if this is a hedge, and no other may have run. */
-  aimed(story: Story, attempt: Try): void {
-    const earlier = story.tries.filter((other) => other !== attempt);
+  aimed(trace: Trace, attempt: Try): void {
+    const earlier = trace.tries.filter((other) => other !== attempt);
     const running = earlier.filter(({ isRacing, over }) => isRacing && !over);
     const ended = earlier.filter((other) => !running.includes(other));
     const mayHaveRun = ended.filter(({ state, billed }) => billed || state === 'broken' || state === 'answered');
-    const isAllowed = story.isPure && this.rules?.absorb !== 0 && mayHaveRun.every(({ state }) => state === 'broken');
+    const isAllowed = trace.isPure && this.rules?.absorb !== 0 && mayHaveRun.every(({ state }) => state === 'broken');
     if (mayHaveRun.length > 0 && !isAllowed)
-      this.#violations.add('M10', story.id, 'tried again although an earlier try may have run');
+      this.#violations.add('M10', trace.id, 'tried again although an earlier try may have run');
     const same = earlier.filter(
       ({ credential, target }) => credential === attempt.credential && target === attempt.target,
     );
     // The vendor of the only one that broke off is tried once more where nothing else is left.
     const isRepeat = same.length === 1 && mayHaveRun.length === 1 && mayHaveRun[0]!.provider === attempt.provider;
     if (same.length > 0 && !isRepeat)
-      this.#violations.add('route', story.id, `tried with ${attempt.credential} for the second time`);
-    if (running.length > 1) this.#violations.add('M10', story.id, 'three tries run at once');
-    if (running[0] !== undefined) this.#hedged(story, attempt, running[0]);
+      this.#violations.add('route', trace.id, `tried with ${attempt.credential} for the second time`);
+    if (running.length > 1) this.#violations.add('M10', trace.id, 'three tries run at once');
+    if (running[0] !== undefined) this.#hedged(trace, attempt, running[0]);
   }
 
-  #hedged(story: Story, attempt: Try, first: Try): void {
-    const { hedgeAfterMs, stream, life, id } = story;
+  #hedged(trace: Trace, attempt: Try, first: Try): void {
+    const { hedgeAfterMs, stream, life, id } = trace;
     if (hedgeAfterMs === undefined) {
       this.#violations.add('M10', id, 'tried beside another try, which it must not');
       return;
     }
-    if (this.#hedges.has(story)) this.#violations.add('M10', id, 'tried beside another try for the second time');
-    this.#hedges.set(story, attempt);
+    if (this.#hedges.has(trace)) this.#violations.add('M10', id, 'tried beside another try for the second time');
+    this.#hedges.set(trace, attempt);
     this.begunCount += 1;
     const silentMs = this.#schedule.now - first.at;
     if (silentMs < hedgeAfterMs - hairMs)
       this.#violations.add('M10', id, `tried beside one that was silent for ${silentMs} of ${hedgeAfterMs} ms`);
     if (first.headed && !stream) this.#violations.add('M10', id, 'tried beside one whose answer was on its way');
-    const book = this.#books.get(life)!;
+    const book = this.#byAccount.get(life)!;
     book.hedges += 1;
     const isKnown = this.#schedule.now - book.startedAt < shareWindowMs;
     if (isKnown && book.hedges > this.rules!.share * book.calls)
@@ -102,18 +102,18 @@ export class HedgeOracle {
   }
 
   /** It is handed to a socket. */
-  departs(story: Story): void {
-    if (story.clientLeft) this.#violations.add('route', story.id, 'is sent although its client has left');
+  departs(trace: Trace): void {
+    if (trace.clientLeft) this.#violations.add('route', trace.id, 'is sent although its client has left');
   }
 
   /** A vendor has it. */
-  received(story: Story, attempt: Try): void {
-    const most = this.#hedges.has(story) ? 2 : 1;
-    const isBilled = ({ billed, state }: Try) => billed && !(story.isPure && state === 'broken');
-    if (story.tries.filter(isBilled).length > most)
-      this.#violations.add('M10', story.id, `more than ${most} tries of one request stand on vendors’ bills`);
+  received(trace: Trace, attempt: Try): void {
+    const most = this.#hedges.has(trace) ? 2 : 1;
+    const isBilled = ({ billed, state }: Try) => billed && !(trace.isPure && state === 'broken');
+    if (trace.tries.filter(isBilled).length > most)
+      this.#violations.add('M10', trace.id, `more than ${most} tries of one request stand on vendors’ bills`);
     const places = this.rules?.places;
-    const atWork = this.#books.get(story.life)?.atWork;
+    const atWork = this.#byAccount.get(trace.life)?.atWork;
     if (places === undefined || atWork === undefined) return;
     const there = new Set([...(atWork.get(attempt.provider) ?? [])].filter(({ over }) => !over)).add(attempt);
     atWork.set(attempt.provider, there);
@@ -122,32 +122,32 @@ export class HedgeOracle {
   }
 
   /** The client has left while this try ran, if one did. `goesOn`: what it asked for is finished all the same. */
-  left(story: Story, running: Try | undefined, goesOn: boolean): void {
+  left(trace: Trace, running: Try | undefined, goesOn: boolean): void {
     const isReadOn = running?.isDrained === true && running.hasLeft;
     if (goesOn !== isReadOn)
-      this.#violations.add('route', story.id, `its client has left, and it ${goesOn ? 'goes on' : 'is cut off'}`);
+      this.#violations.add('route', trace.id, `its client has left, and it ${goesOn ? 'goes on' : 'is cut off'}`);
   }
 
   /** The client is given the answer of this try: it was the first, and the other is cut off, unless it is to be read on. */
-  decided(story: Story, attempt: Try | undefined): void {
-    const { winner, tries } = story;
+  decided(trace: Trace, attempt: Try | undefined): void {
+    const { winner, tries } = trace;
     if (attempt === undefined || attempt !== winner)
-      this.#violations.add('route', story.id, 'got another answer than the first');
-    if (winner !== undefined && winner === this.#hedges.get(story)) this.wonCount += 1;
+      this.#violations.add('route', trace.id, 'got another answer than the first');
+    if (winner !== undefined && winner === this.#hedges.get(trace)) this.wonCount += 1;
     for (const other of tries) {
       if (other !== winner && other.state === 'flying' && !other.over && !other.isDrained)
-        this.#violations.add('route', story.id, 'has its answer, and the other try goes on');
+        this.#violations.add('route', trace.id, 'has its answer, and the other try goes on');
     }
   }
 
   /** All that it took was given back: no vendor works for it any more. */
-  ended(story: Story): void {
-    for (const attempt of story.tries) {
+  ended(trace: Trace): void {
+    for (const attempt of trace.tries) {
       if (!attempt.isRacing) attempt.over = true;
       else if (attempt.received && !attempt.over)
-        this.#violations.add('route', story.id, 'is over, and a vendor works on for it');
+        this.#violations.add('route', trace.id, 'is over, and a vendor works on for it');
     }
-    this.#hedges.delete(story);
+    this.#hedges.delete(trace);
   }
 
   /** Nobody calls any more. `taken`: what a process believes to be under way, by vendor. */

@@ -28,7 +28,7 @@ const ageless = (known: KnownCall | undefined) =>
   known && {
     ...known,
     ageMs: 0,
-    told: known.answer && { ...known.answer, error: undefined, body: Buffer.from(known.answer.body).toString() },
+    reported: known.answer && { ...known.answer, error: undefined, body: Buffer.from(known.answer.body).toString() },
   };
 
 function script(chance: Chance, length: number): Step[] {
@@ -50,7 +50,7 @@ function script(chance: Chance, length: number): Step[] {
   for (let step = 0; step < length; step += 1) {
     const by = chance.below(lifetimes.length * owners.length);
     const call = calls.length === 0 || chance.oneIn(3) ? newCall() : chance.pick(calls.slice(-8));
-    const [other, told] = [newCall(), { status: 200, headers: { a: 'b' }, body: Buffer.from(`answer ${count}`) }];
+    const [other, reported] = [newCall(), { status: 200, headers: { a: 'b' }, body: Buffer.from(`answer ${count}`) }];
     const isKept = chance.oneIn(2);
     const deeds: readonly Step[] = [
       (rows) => rows[by]!.claim(call),
@@ -60,7 +60,7 @@ function script(chance: Chance, length: number): Step[] {
         const taken = known !== undefined && (await rows[by]!.takeOver({ ...other, keyHash: call.keyHash }, known));
         return [ageless(known), taken];
       },
-      (rows) => rows[by]!.finish({ call, answer: isKept ? told : undefined }),
+      (rows) => rows[by]!.finish({ call, answer: isKept ? reported : undefined }),
       (rows) => rows[by]!.free(call),
       (rows) => rows[by]!.renew(calls.slice(-3)),
       async (rows) => {

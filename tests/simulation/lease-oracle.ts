@@ -21,11 +21,11 @@ export class LeaseOracle implements SharedAccounts {
     const held = BigInt(this.#ledger.calls.get(request!)!.held);
     const beyond = (this.#beyond.get(account) ?? 0n) + (cost > held ? cost - held : 0n);
     this.#beyond.set(account, beyond);
-    const told = `${-beyond} is the least`;
+    const reported = `${-beyond} is the least`;
     const left = balanceAfter - this.#ledger.accounts.get(account)!.held;
-    if (left + beyond < 0n) this.#oracle.violations.add('M7', account, `a charge leaves ${left} nano-USD, ${told}`);
+    if (left + beyond < 0n) this.#oracle.violations.add('M7', account, `a charge leaves ${left} nano-USD, ${reported}`);
     if (leased + beyond < 0n)
-      this.#oracle.violations.add('M7', account, `a charge leaves ${leased} nano-USD of its lease, ${told}`);
+      this.#oracle.violations.add('M7', account, `a charge leaves ${leased} nano-USD of its lease, ${reported}`);
   }
 
   /** What was left of a grant was taken off: running calls, and nodes that were away, may have counted on it. */

@@ -1,13 +1,13 @@
 /** Watches the limiter and the router from outside: nobody over a limit is let in, nobody under it is refused, no key that rests is used. */
 import type { Limits } from '../../plugins/common/domain/plans.ts';
 import type { Life, Schedule } from './schedule.ts';
-import type { Story } from './story.ts';
+import type { Trace } from './trace.ts';
 import type { Violations } from './violations.ts';
 
 const minuteMs = 60_000;
 
 /** Whoever comes to a process's limiter: a call, or an order of a task. */
-export type Comer = Pick<Story, 'account' | 'life'>;
+export type Comer = Pick<Trace, 'account' | 'life'>;
 
 /** What one process's limiter must know of one account. */
 interface Gate {
@@ -46,60 +46,60 @@ export class LimitsOracle {
   }
 
   /** A call comes to the limiter, whose word on it is known within the same event. */
-  entered(story: Comer): void {
-    const { rpm } = this.#limits.get(story.account) ?? {};
-    const gate = this.#gateOf(story);
-    gate.running.add(story);
+  entered(trace: Comer): void {
+    const { rpm } = this.#limits.get(trace.account) ?? {};
+    const gate = this.#gateOf(trace);
+    gate.running.add(trace);
     if (rpm !== undefined) {
-      this.#drain(gate, story.life, rpm);
+      this.#drain(gate, trace.life, rpm);
       gate.parts += minuteMs;
     }
-    this.#entries.set(story, { running: gate.running.size, parts: gate.parts });
+    this.#entries.set(trace, { running: gate.running.size, parts: gate.parts });
   }
 
   /** The limiter let it in. */
-  passed(story: Comer): void {
-    const entry = this.#entries.get(story);
+  passed(trace: Comer): void {
+    const entry = this.#entries.get(trace);
     if (entry === undefined) return;
-    this.#entries.delete(story);
-    const { rpm, concurrency } = this.#limits.get(story.account) ?? {};
+    this.#entries.delete(trace);
+    const { rpm, concurrency } = this.#limits.get(trace.account) ?? {};
     if (concurrency !== undefined && entry.running > concurrency) {
-      this.#violations.add('limit', story.account, `${entry.running} calls at once, ${concurrency} are allowed`);
+      this.#violations.add('limit', trace.account, `${entry.running} calls at once, ${concurrency} are allowed`);
     }
     if (rpm !== undefined && entry.parts > rpm * minuteMs) {
-      this.#violations.add('limit', story.account, `more than ${rpm} requests a minute were let in`);
+      this.#violations.add('limit', trace.account, `more than ${rpm} requests a minute were let in`);
     }
   }
 
   /** The limiter refused it for this dimension. */
-  stopped(story: Comer, dimension: string | undefined): void {
-    const { rpm, concurrency } = this.#limits.get(story.account) ?? {};
-    const gate = this.#gateOf(story);
-    this.#entries.delete(story);
-    gate.running.delete(story);
+  stopped(trace: Comer, dimension: string | undefined): void {
+    const { rpm, concurrency } = this.#limits.get(trace.account) ?? {};
+    const gate = this.#gateOf(trace);
+    this.#entries.delete(trace);
+    gate.running.delete(trace);
     if (rpm !== undefined) gate.parts -= minuteMs;
     if (dimension === 'concurrency' && gate.running.size < (concurrency ?? 0)) {
-      this.#violations.add('limit', story.account, `refused with ${gate.running.size} of ${concurrency} calls running`);
+      this.#violations.add('limit', trace.account, `refused with ${gate.running.size} of ${concurrency} calls running`);
     }
     if (dimension === 'rpm' && rpm !== undefined && gate.parts + minuteMs <= rpm * minuteMs) {
-      this.#violations.add('limit', story.account, `refused although ${rpm} requests a minute were not used up`);
+      this.#violations.add('limit', trace.account, `refused although ${rpm} requests a minute were not used up`);
     }
   }
 
-  ended(story: Comer): void {
-    this.#gateOf(story).running.delete(story);
+  ended(trace: Comer): void {
+    this.#gateOf(trace).running.delete(trace);
   }
 
   /** A try begins with this credential. */
-  aimed(story: Story, credential: string, model: string): void {
-    const rests = this.#rests.get(story.life)!;
+  aimed(trace: Trace, credential: string, model: string): void {
+    const rests = this.#rests.get(trace.life)!;
     const until = Math.max(rests.get(credential) ?? 0, rests.get(`${credential} ${model}`) ?? 0);
-    if (this.#schedule.now < until) this.#violations.add('route', story.id, `${credential} was used while it rests`);
+    if (this.#schedule.now < until) this.#violations.add('route', trace.id, `${credential} was used while it rests`);
   }
 
   /** The vendor turned a try away; the gateway has just heard of it. The times are those of the gateway's file. */
-  turnedAway(story: Story, credential: string, model: string, status: number, retryAfterMs: number | undefined): void {
-    const rests = this.#rests.get(story.life)!;
+  turnedAway(trace: Trace, credential: string, model: string, status: number, retryAfterMs: number | undefined): void {
+    const rests = this.#rests.get(trace.life)!;
     const rest = (key: string, forMs: number) =>
       rests.set(key, Math.max(rests.get(key) ?? 0, this.#schedule.now + forMs));
     if (status === 401) rest(credential, 4_000);

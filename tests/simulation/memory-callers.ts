@@ -96,7 +96,7 @@ export function memoryStores(table: CallerTable, link: Pick<DatabaseLink, 'send'
     findSetting: (name) => send('settle', () => table.setting(name)),
     getOrSetSetting: (name, value) => send('settle', () => table.settle(name, value)),
   };
-  const desk: Partial<AccountAdminStore> = {
+  const admin: Partial<AccountAdminStore> = {
     account: (id) => send('find an account', () => table.accounts.get(id)),
     countActiveKeys: (accountId) =>
       send('count API keys', () => {
@@ -110,5 +110,5 @@ export function memoryStores(table: CallerTable, link: Pick<DatabaseLink, 'send'
       }),
     changeKey: (id, hash, terms) => send('change an API key', () => table.changeKey(id, hash, terms)),
   };
-  return { store: store as Store, admin: desk as AccountAdminStore };
+  return { store: store as Store, admin: admin as AccountAdminStore };
 }

@@ -25,7 +25,7 @@ export class MemoryEntryRows implements EntryRows, Transaction {
   }
 
   async pool(at: number): Promise<PoolState | undefined> {
-    return this.#ledger.pots.pools([this.#account], [at]).get(this.#account);
+    return this.#ledger.grantBalances.pools([this.#account], [at]).get(this.#account);
   }
 
   async addGrant(amount: Money, grant: Grant, at: number): Promise<string | undefined> {
@@ -45,15 +45,15 @@ export class MemoryEntryRows implements EntryRows, Transaction {
 
   async openGrant(grantId: string, amount: Money, expiresAt: number): Promise<void> {
     const { windows } = this.#ledger.grantsById.get(grantId)!;
-    this.undo.push(this.#ledger.pots.open(this.#account, { grantId, remaining: amount, expiresAt, windows }));
+    this.undo.push(this.#ledger.grantBalances.open(this.#account, { grantId, remaining: amount, expiresAt, windows }));
   }
 
   async emptyGrant(grantId: string): Promise<void> {
-    this.undo.push(this.#ledger.pots.empty(grantId));
+    this.undo.push(this.#ledger.grantBalances.empty(grantId));
   }
 
   async allocate(draws: Parameters<EntryRows['allocate']>[0]): Promise<void> {
-    this.undo.push(this.#ledger.pots.draw(draws));
+    this.undo.push(this.#ledger.grantBalances.draw(draws));
   }
 
   async post(given: EntryRow, balance: Money, at: number): Promise<string> {
@@ -63,7 +63,7 @@ export class MemoryEntryRows implements EntryRows, Transaction {
       { ...none, account: this.#account, kind, amount, revenue, funding, grantId, reference, at },
       balance,
     );
-    this.#tell(row);
+    this.#report(row);
     this.undo.push(() => this.#ledger.unpost(row));
     return String(row.seq);
   }
@@ -108,13 +108,13 @@ export class MemoryEntryRows implements EntryRows, Transaction {
         const { undo } = this.#ledger.postEnd(record, this.#account);
         this.undo.push(undo);
         const amount = (isNew ? BigInt(record.held) : 0n) - costIn(record);
-        this.#tell(this.#depositEntry(record.kind, record.id, amount, record.at));
+        this.#report(this.#depositEntry(record.kind, record.id, amount, record.at));
       },
       add: async (requestId, { held, terms }, at) => {
         if (deposits.has(requestId)) throw new Error('duplicate key: deposits_pkey');
         putIn(deposits, requestId, { account: this.#account, held, terms }, this.undo);
         this.#setAside(held);
-        this.#tell(this.#depositEntry('HOLD', requestId, -held, at));
+        this.#report(this.#depositEntry('HOLD', requestId, -held, at));
       },
       find: async (requestId) => {
         const known = deposits.get(requestId);
@@ -136,7 +136,7 @@ export class MemoryEntryRows implements EntryRows, Transaction {
     return { account: this.#account, kind, request, amount, at, grantId: undefined, reference: undefined };
   }
 
-  #tell(entry: Entry): void {
+  #report(entry: Entry): void {
     const grant = entry.grantId === undefined ? undefined : this.#ledger.grantsById.get(entry.grantId);
     this.commits.push(() => this.#ledger.onEntry(entry, grant));
   }

@@ -75,10 +75,10 @@ export class MemoryKeys implements KeyedRows {
     return this.#run('find a key', (now) => {
       const known = this.#table.calls.get(idOf(call));
       if (known === undefined) return undefined;
-      const { fingerprint, requestId, state, leaseUntil, createdAt, answer: told } = known;
+      const { fingerprint, requestId, state, leaseUntil, createdAt, answer: reported } = known;
       const forsaken = state === 'running' && leaseUntil <= now;
       const returned = leaseUntil === Number.NEGATIVE_INFINITY;
-      return { fingerprint, requestId, state, abandoned: forsaken, returned, ageMs: now - createdAt, answer: told };
+      return { fingerprint, requestId, state, abandoned: forsaken, returned, ageMs: now - createdAt, answer: reported };
     });
   }
 
@@ -96,13 +96,13 @@ export class MemoryKeys implements KeyedRows {
     });
   }
 
-  finish({ call, answer: told }: EndedCall): Promise<void> {
+  finish({ call, answer: reported }: EndedCall): Promise<void> {
     return this.#run('keep an answer', (now) => {
       const own = this.#own(call);
       if (own === undefined) return;
-      own.state = told === undefined ? 'lost' : 'answered';
+      own.state = reported === undefined ? 'lost' : 'answered';
       own.expiresAt = now + this.#lifetimes.keepMs;
-      own.answer = told;
+      own.answer = reported;
     });
   }
 

@@ -12,8 +12,8 @@ import {
 import { FencedError } from '../../plugins/billing/ledger/batch.ts';
 import { money } from '../../plugins/common/domain/money.ts';
 import { sliceOf } from '../plugins/billing/leases/lease-model.ts';
+import type { MemoryGrants } from './memory-grants.ts';
 import type { Balance } from './memory-ledger.ts';
-import type { MemoryPots } from './memory-pots.ts';
 import type { MemoryTerms } from './memory-terms.ts';
 
 /** Who goes on with a journal, as the database knows it. Times are the database's. */
@@ -37,7 +37,7 @@ interface Lease {
 export interface LeasesOptions {
   readonly accounts: ReadonlyMap<string, Balance>;
   readonly cursors: ReadonlyMap<string, StoredCursor>;
-  readonly pots: MemoryPots;
+  readonly grantBalances: MemoryGrants;
   readonly terms: MemoryTerms;
   readonly now: () => number;
   /** Told of each account of which a transaction has moved leases. */
@@ -60,7 +60,7 @@ export class MemoryLeases implements Leases {
       throw new FencedError(`journal ${journal} now belongs to another process`);
     cursor.asked = round.number;
     const answers = new Map<string, Leased>();
-    for (const ask of round.requests) answers.set(ask.accountId, await this.#takeOne(journal, ask, round));
+    for (const call of round.requests) answers.set(call.accountId, await this.#takeOne(journal, call, round));
     return answers;
   }
 
@@ -69,31 +69,31 @@ export class MemoryLeases implements Leases {
     return number > asked;
   }
 
-  #takeOne(journal: string, ask: LeaseRequest, round: Round): Promise<Leased> {
-    const { pots, terms, onMoved } = this.#options;
-    const { accountId } = ask;
+  #takeOne(journal: string, call: LeaseRequest, round: Round): Promise<Leased> {
+    const { grantBalances, terms, onMoved } = this.#options;
+    const { accountId } = call;
     const term = terms.newestOf(accountId);
-    const pool = pots.pools([accountId], [round.at]).get(accountId);
+    const pool = grantBalances.pools([accountId], [round.at]).get(accountId);
     const take = async (locked: bigint, lastsMs: number): Promise<Leased> => {
-      const answer = this.#cut(journal, ask, locked);
+      const answer = this.#cut(journal, call, locked);
       this.#set(accountId, journal, {
         amount: answer.amount,
-        open: ask.pending,
+        open: call.pending,
         expiresAt: this.#options.now() + lastsMs,
       });
       onMoved(accountId);
       return { ...answer, pool, term, lastsMs };
     };
-    return pool === undefined ? take(0n, round.lastsMs) : takeWithin(pool, ask.need, round, take);
+    return pool === undefined ? take(0n, round.lastsMs) : takeWithin(pool, call.need, round, take);
   }
 
-  #cut(journal: string, ask: LeaseRequest, locked: bigint) {
+  #cut(journal: string, call: LeaseRequest, locked: bigint) {
     const { accounts, cursors, now } = this.#options;
-    const { balance } = accounts.get(ask.accountId) ?? { balance: 0n };
-    const own = this.#byAccount.get(ask.accountId)?.get(journal)?.amount ?? 0n;
+    const { balance } = accounts.get(call.accountId) ?? { balance: 0n };
+    const own = this.#byAccount.get(call.accountId)?.get(journal)?.amount ?? 0n;
     const since = now() - livesMs;
     const nodes = [...cursors].filter(([name, { seenAt }]) => name === journal || seenAt > since).length;
-    return sliceOf({ balance, own, ...this.others(ask.accountId, journal), nodes }, ask, locked);
+    return sliceOf({ balance, own, ...this.others(call.accountId, journal), nodes }, call, locked);
   }
 
   /** Whether what this node has leased is its own still. */

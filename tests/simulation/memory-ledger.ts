@@ -13,8 +13,8 @@ import type { Grant } from '../../plugins/billing/ledger/entry-rows.ts';
 import type { Store } from '../../plugins/billing/ledger/store.ts';
 import { type Money, money } from '../../plugins/common/domain/money.ts';
 import { MemoryEntryRows } from './memory-entries.ts';
+import { MemoryGrants } from './memory-grants.ts';
 import { MemoryLeases, type StoredCursor } from './memory-leases.ts';
-import { MemoryPots } from './memory-pots.ts';
 import {
   attemptsIn,
   chargeOf,
@@ -75,7 +75,7 @@ export class MemoryLedger implements Store {
   /** By reference, and by id. */
   readonly grants = new Map<string, StoredGrant>();
   readonly grantsById = new Map<string, StoredGrant>();
-  readonly pots = new MemoryPots();
+  readonly grantBalances = new MemoryGrants();
   readonly terms = new MemoryTerms();
   /** By request. */
   readonly refunds = new Map<string, readonly StoredRefund[]>();
@@ -105,9 +105,9 @@ export class MemoryLedger implements Store {
   /** `now`: the database's clock, in milliseconds. */
   constructor(now: () => number = () => 0) {
     this.#now = now;
-    const { accounts, cursors, pots, terms } = this;
+    const { accounts, cursors, grantBalances, terms } = this;
     const onMoved = (account: string) => this.onCommit(account);
-    this.leases = new MemoryLeases({ accounts, cursors, pots, terms, now, onMoved });
+    this.leases = new MemoryLeases({ accounts, cursors, grantBalances, terms, now, onMoved });
   }
 
   async cursorOf(journal: string): Promise<{ applied: number; epoch: number } | undefined> {
@@ -190,7 +190,7 @@ export class MemoryLedger implements Store {
       rows.push(inserted);
       undo.push(() => this.unpost(inserted));
     }
-    const charged = rows.filter(({ account }) => this.pots.isOpen(account));
+    const charged = rows.filter(({ account }) => this.grantBalances.isOpen(account));
     if (charged.length > 0) undo.push(this.#draw(charged, locked));
     return {
       rows,
@@ -204,7 +204,7 @@ export class MemoryLedger implements Store {
     return new Map(
       accountIds.map((id): [string, Funds] => {
         const balance = money(this.accounts.get(id)?.balance ?? 0n);
-        return [id, { balance, pool: this.pots.pools([id], [at]).get(id), term: this.terms.newestOf(id) }];
+        return [id, { balance, pool: this.grantBalances.pools([id], [at]).get(id), term: this.terms.newestOf(id) }];
       }),
     );
   }
@@ -308,7 +308,7 @@ export class MemoryLedger implements Store {
     const ids = [...new Set(charges.map(({ accountId }) => accountId))];
     const times = [...new Set(charges.map(({ heldAt }) => heldAt))];
     const uncharged = new Map(Array.from(locked, ([id, { balance, held }]) => [id, balance + held]));
-    return this.pots.draw(placeAllocations(charges, this.pots.pools(ids, times), uncharged));
+    return this.grantBalances.draw(placeAllocations(charges, this.grantBalances.pools(ids, times), uncharged));
   }
 
   #insert(draft: Row): Row {

@@ -166,9 +166,9 @@ export class TaskTable {
     putIn(this.tasks, row.id, row, undo);
     this.#list(row);
     undo.push(() => (before === undefined ? this.open.delete(row.id) : this.#list(before)));
-    const tell = () => this.onWrite(before, row);
-    if (transaction === undefined) tell();
-    else atCommit(transaction, tell);
+    const report = () => this.onWrite(before, row);
+    if (transaction === undefined) report();
+    else atCommit(transaction, report);
   }
 
   #list(row: TaskRow): void {
@@ -184,9 +184,9 @@ export class TaskTable {
       dueAt: _due,
       lease: _lease,
       leaseUntil: _until,
-      ...told
+      ...reported
     } = row;
-    return { ...told, leftMs: deadlineAt - this.now() };
+    return { ...reported, leftMs: deadlineAt - this.now() };
   }
 }
 

@@ -67,7 +67,7 @@ export class Mishaps {
   #missed(cutOff: ReturnType<Arrivals['runningAt']>): void {
     const { schedule, chance, arrivals } = this.#options;
     for (const call of cutOff) {
-      schedule.after(chance.delay(100), undefined, 'asked elsewhere', () => arrivals.askAgain(call));
+      schedule.after(chance.delay(100), undefined, 'asked elsewhere', () => arrivals.sendAgain(call));
     }
   }
 
@@ -86,7 +86,7 @@ export class Mishaps {
     const back = nodes.map(({ index }) => oracle.callers.away(index));
     schedule.after(chance.delay(800), undefined, 'database back', () => {
       faults.down = false;
-      for (const tell of back) tell();
+      for (const report of back) report();
     });
   }
 

@@ -14,8 +14,8 @@ export const callerMutants: Readonly<Record<string, Mutant>> = {
   },
   'end-of-key-forgotten': {
     summary: 'an API key that is known goes on past its end',
-    callers: ({ store, admin: desk }) => ({
-      admin: desk,
+    callers: ({ store, admin }) => ({
+      admin: admin,
       store: {
         ...store,
         findValidKey: async (hash) => {

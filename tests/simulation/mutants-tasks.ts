@@ -17,7 +17,7 @@ const posting = (edit: (record: EndRecord) => EndRecord) =>
   });
 
 /** What a worker is told of the tasks that it takes. */
-const told =
+const report =
   (edit: (task: StoredTask) => StoredTask) =>
   (rows: TaskRows): TaskRows => ({
     ...rows,
@@ -42,7 +42,7 @@ export const taskMutants: Readonly<Record<string, Mutant>> = {
   },
   'task-sent-again': {
     summary: 'an order whose worker was lost is sent again',
-    taskRows: told((task) => ({ ...task, attempts: task.attempts.map(asUnsent) })),
+    taskRows: report((task) => ({ ...task, attempts: task.attempts.map(asUnsent) })),
   },
   'task-sent-unwritten': {
     summary: 'an order leaves before its departure is in the row',
@@ -63,7 +63,7 @@ export const taskMutants: Readonly<Record<string, Mutant>> = {
       table.end = (_transaction, ...given) => {
         const alone = { undo: [], commits: [] as (() => void)[] };
         const ended = end(alone, ...given);
-        for (const tell of alone.commits) tell();
+        for (const report of alone.commits) report();
         return ended;
       };
     },

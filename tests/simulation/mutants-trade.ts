@@ -27,7 +27,7 @@ export const tradeMutants: Readonly<Record<string, Mutant>> = {
       tables.addUse = (_transaction, use) => {
         const alone = { undo: [], commits: [] as (() => void)[] };
         add(alone, use);
-        for (const tell of alone.commits) tell();
+        for (const report of alone.commits) report();
       };
     },
   },

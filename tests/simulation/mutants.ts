@@ -23,8 +23,8 @@ import { callerMutants } from './mutants-callers.ts';
 import { hedgeMutants } from './mutants-hedge.ts';
 import { journalMutants } from './mutants-journal.ts';
 import { namedMutants } from './mutants-named.ts';
+import { reportMutants } from './mutants-reported.ts';
 import { taskMutants } from './mutants-tasks.ts';
-import { toldMutants } from './mutants-told.ts';
 import { editing, opened, rewritten } from './mutants-tools.ts';
 import { tradeMutants } from './mutants-trade.ts';
 import { forward } from './visit.ts';
@@ -247,7 +247,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       leases: {
         ...store.leases,
         take: (node, round) => {
-          const requests = round.requests.map((ask) => ({ ...ask, pending: money(0n) }));
+          const requests = round.requests.map((call) => ({ ...call, pending: money(0n) }));
           return store.leases.take(node, { ...round, requests });
         },
       },
@@ -304,6 +304,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...hedgeMutants,
   ...callerMutants,
   ...tradeMutants,
-  ...toldMutants,
+  ...reportMutants,
   ...taskMutants,
 };

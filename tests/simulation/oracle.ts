@@ -11,9 +11,9 @@ import { KeysOracle } from './keys-oracle.ts';
 import type { LimitsOracle } from './limits-oracle.ts';
 import type { Entry, StoredGrant } from './memory-ledger.ts';
 import type { Life, Schedule } from './schedule.ts';
-import type { Story, Try } from './story.ts';
 import { costOf, coverOf, type PriceList } from './tariff.ts';
 import { TasksOracle } from './tasks-oracle.ts';
+import type { Trace, Try } from './trace.ts';
 import { TradeOracle } from './trade-oracle.ts';
 import type { Violations } from './violations.ts';
 
@@ -30,7 +30,7 @@ export interface AccountView {
   covered: bigint;
   /** What finished calls cost beyond what was covered: the balance could not know before their end. */
   excess: bigint;
-  readonly open: Set<Story>;
+  readonly open: Set<Trace>;
   mostOpen: number;
   /** The most that one of its calls can cost. */
   dearestCall: bigint;
@@ -44,7 +44,7 @@ export interface SharedAccounts {
 }
 
 export class Oracle {
-  readonly stories = new Map<string, Story>();
+  readonly traces = new Map<string, Trace>();
   readonly accounts = new Map<string, AccountView>();
   readonly limits: LimitsOracle;
   readonly hedges: HedgeOracle;
@@ -68,11 +68,11 @@ export class Oracle {
   /** Payments of which somebody was told that they are in. */
   readonly acknowledged = new Set<string>();
   /** Stories of processes that live, those that have ended included until they are beyond a crash. */
-  readonly #byLife = new Map<Life, Set<Story>>();
+  readonly #byLife = new Map<Life, Set<Trace>>();
   /** Stories that a crash cut off and that no recovery has told of yet. */
-  readonly uncertain = new Set<Story>();
+  readonly uncertain = new Set<Trace>();
   /** Calls that ended before their process was killed, with an end that only the machine's memory has: power may take it. */
-  readonly #unsynced = new Set<Story>();
+  readonly #unsynced = new Set<Trace>();
 
   constructor(schedule: Schedule, violations: Violations, limits: LimitsOracle) {
     this.#schedule = schedule;
@@ -115,10 +115,10 @@ export class Oracle {
 
   /** Progress that is noted from here on outlives a crash as soon as the journal has another line. */
   noting(life: Life, line: number): void {
-    for (const story of this.#byLife.get(life)!) {
-      if (story.ended) continue;
-      if (story.noting !== undefined && story.noting.line < line) story.noted = story.noting.seen;
-      story.noting = { seen: story.seen, line };
+    for (const trace of this.#byLife.get(life)!) {
+      if (trace.ended) continue;
+      if (trace.noting !== undefined && trace.noting.line < line) trace.noted = trace.noting.seen;
+      trace.noting = { seen: trace.seen, line };
     }
   }
 
@@ -126,17 +126,17 @@ export class Oracle {
   died(life: Life, node: number, kind: CrashKind, disk: Disk): void {
     const safeLine = kind === 'process' ? disk.writes : disk.safeWrites;
     if (kind === 'power') this.#lostSince(node, safeLine);
-    for (const story of this.#byLife.get(life) ?? []) {
-      if (story.ended && story.endedLine < safeLine) {
-        if (story.endedLine >= disk.safeWrites) this.#unsynced.add(story);
+    for (const trace of this.#byLife.get(life) ?? []) {
+      if (trace.ended && trace.endedLine < safeLine) {
+        if (trace.endedLine >= disk.safeWrites) this.#unsynced.add(trace);
         continue;
       }
-      if (story.noting !== undefined && story.noting.line < safeLine) story.noted = story.noting.seen;
-      const view = this.view(story.account);
-      if (story.ended) view.settled -= story.expected!;
-      else this.#close(view, story);
-      story.crash = { kind, safeLine };
-      this.uncertain.add(story);
+      if (trace.noting !== undefined && trace.noting.line < safeLine) trace.noted = trace.noting.seen;
+      const view = this.view(trace.account);
+      if (trace.ended) view.settled -= trace.expected!;
+      else this.#close(view, trace);
+      trace.crash = { kind, safeLine };
+      this.uncertain.add(trace);
     }
     this.#byLife.delete(life);
     this.limits.died(life);
@@ -146,27 +146,27 @@ export class Oracle {
 
   /** What a killed process had written is lost if the power goes before the next one has made it safe. */
   #lostSince(node: number, safeLine: number): void {
-    for (const story of this.uncertain) {
-      if (story.node !== node || story.crash!.safeLine <= safeLine) continue;
-      story.crash = { kind: 'power', safeLine };
-      story.noted = 0;
+    for (const trace of this.uncertain) {
+      if (trace.node !== node || trace.crash!.safeLine <= safeLine) continue;
+      trace.crash = { kind: 'power', safeLine };
+      trace.noted = 0;
     }
-    for (const story of this.#unsynced) {
-      if (story.node !== node) continue;
-      this.#unsynced.delete(story);
+    for (const trace of this.#unsynced) {
+      if (trace.node !== node) continue;
+      this.#unsynced.delete(trace);
       // Its end is in the ledger already, or its line was made safe by a later one.
-      if (story.settled || story.endedLine < safeLine) continue;
-      this.view(story.account).settled -= story.expected!;
-      story.crash = { kind: 'power', safeLine };
-      story.noted = 0;
-      this.uncertain.add(story);
+      if (trace.settled || trace.endedLine < safeLine) continue;
+      this.view(trace.account).settled -= trace.expected!;
+      trace.crash = { kind: 'power', safeLine };
+      trace.noted = 0;
+      this.uncertain.add(trace);
     }
   }
 
   /** Calls that run. */
   get running(): number {
     let running = 0;
-    for (const stories of this.#byLife.values()) for (const { ended } of stories) if (!ended) running += 1;
+    for (const traces of this.#byLife.values()) for (const { ended } of traces) if (!ended) running += 1;
     return running;
   }
 
@@ -214,118 +214,118 @@ export class Oracle {
   // ------------------------------------------------------------------------------------------------------------ calls
 
   /** `lists`: of the models that may serve it. */
-  arrived(story: Story, longestOutput: number, lists: readonly PriceList[]): void {
-    this.stories.set(story.id, story);
-    this.#byLife.get(story.life)!.add(story);
-    this.hedges.arrived(story);
-    const view = this.view(story.account);
+  arrived(trace: Trace, longestOutput: number, lists: readonly PriceList[]): void {
+    this.traces.set(trace.id, trace);
+    this.#byLife.get(trace.life)!.add(trace);
+    this.hedges.arrived(trace);
+    const view = this.view(trace.account);
     for (const list of lists) {
-      const most = coverOf(story.inputTokens, longestOutput, list, story.ratio);
+      const most = coverOf(trace.inputTokens, longestOutput, list, trace.ratio);
       if (most > view.dearestCall) view.dearestCall = most;
     }
   }
 
   /** A try begins: whoever comes here has passed the limiter and has money set aside. */
-  aimed(story: Story, attempt: Try, model: string): void {
-    this.limits.passed(story);
-    this.limits.aimed(story, attempt.credential, model);
-    this.hedges.aimed(story, attempt);
-    this.keys.aimed(story);
-    if (story.admitted) {
-      this.#coverOther(story);
+  aimed(trace: Trace, attempt: Try, model: string): void {
+    this.limits.passed(trace);
+    this.limits.aimed(trace, attempt.credential, model);
+    this.hedges.aimed(trace, attempt);
+    this.keys.aimed(trace);
+    if (trace.admitted) {
+      this.#coverOther(trace);
       return;
     }
-    story.admitted = true;
-    this.callers.held(story);
-    const view = this.view(story.account);
+    trace.admitted = true;
+    this.callers.held(trace);
+    const view = this.view(trace.account);
     if (this.shared?.isAtRest(view) === true) view.excess = 0n;
-    view.open.add(story);
+    view.open.add(trace);
     view.mostOpen = Math.max(view.mostOpen, view.open.size + this.uncertain.size);
-    const amount = coverOf(story.inputTokens, story.heldOutput, story.list, story.ratio);
+    const amount = coverOf(trace.inputTokens, trace.heldOutput, trace.list, trace.ratio);
     // That another node's call has turned out dearer than its hold is not known here before it is in the ledger.
-    this.#cover(view, story, amount, { rule: 'M6', excused: this.shared === undefined ? 0n : view.excess });
+    this.#cover(view, trace, amount, { rule: 'M6', excused: this.shared === undefined ? 0n : view.excess });
   }
 
   /** Another model's price may be dearer: its money was set aside when the call came. */
-  #coverOther(story: Story): void {
-    const view = this.view(story.account);
-    if (!view.open.has(story)) return;
-    const amount = coverOf(story.inputTokens, story.heldOutput, story.list, story.ratio);
-    this.#cover(view, story, amount, { rule: 'M7', excused: view.excess });
+  #coverOther(trace: Trace): void {
+    const view = this.view(trace.account);
+    if (!view.open.has(trace)) return;
+    const amount = coverOf(trace.inputTokens, trace.heldOutput, trace.list, trace.ratio);
+    this.#cover(view, trace, amount, { rule: 'M7', excused: view.excess });
   }
 
-  received(story: Story, attempt: Try): void {
+  received(trace: Trace, attempt: Try): void {
     this.#schedule.trace(attempt.billed ? 2 : 1);
-    this.hedges.received(story, attempt);
-    if (story.departed === 0) this.violations.add('M16', story.id, 'sent before the hold was in the journal');
+    this.hedges.received(trace, attempt);
+    if (trace.departed === 0) this.violations.add('M16', trace.id, 'sent before the hold was in the journal');
   }
 
-  turnedAway(story: Story, credential: string, model: string, status: number, retryAfterMs: number | undefined): void {
-    this.limits.turnedAway(story, credential, model, status, retryAfterMs);
+  turnedAway(trace: Trace, credential: string, model: string, status: number, retryAfterMs: number | undefined): void {
+    this.limits.turnedAway(trace, credential, model, status, retryAfterMs);
   }
 
   /** The client got an error instead of an answer. */
-  refused(story: Story, error: GatewayError): void {
+  refused(trace: Trace, error: GatewayError): void {
     this.#schedule.trace(error.status);
-    const byLimiter = error.kind === 'rate_limited' && error.code !== 'upstream' && story.tries.length === 0;
-    if (byLimiter) this.limits.stopped(story, error.code);
-    else this.limits.passed(story);
-    if (byLimiter || error.kind === 'insufficient_balance') this.hedges.turnedAway(story);
-    this.absorb.refused(story);
-    const { names } = story;
+    const byLimiter = error.kind === 'rate_limited' && error.code !== 'upstream' && trace.tries.length === 0;
+    if (byLimiter) this.limits.stopped(trace, error.code);
+    else this.limits.passed(trace);
+    if (byLimiter || error.kind === 'insufficient_balance') this.hedges.turnedAway(trace);
+    this.absorb.refused(trace);
+    const { names } = trace;
     if (error.code === 'other_model' && error.field !== names?.field)
-      this.violations.add('route', story.id, `refused for ${error.field}, and it names ${names?.field ?? 'nothing'}`);
-    if (error.kind === 'internal') this.violations.add('start', story.id, `an internal error: ${String(error.cause)}`);
+      this.violations.add('route', trace.id, `refused for ${error.field}, and it names ${names?.field ?? 'nothing'}`);
+    if (error.kind === 'internal') this.violations.add('start', trace.id, `an internal error: ${String(error.cause)}`);
   }
 
   /** Tokens were shown to the meter. true: they are paid for. */
-  observed(story: Story, goesOn: boolean): void {
+  observed(trace: Trace, goesOn: boolean): void {
     if (!goesOn) return;
-    const view = this.view(story.account);
+    const view = this.view(trace.account);
     // It may have been set aside before other calls turned out dearer than what was covered.
-    const amount = coverOf(story.inputTokens, story.seen, story.list, story.ratio);
-    this.#cover(view, story, amount, { rule: 'M7', excused: view.excess });
+    const amount = coverOf(trace.inputTokens, trace.seen, trace.list, trace.ratio);
+    this.#cover(view, trace, amount, { rule: 'M7', excused: view.excess });
   }
 
-  #cover(view: AccountView, story: Story, amount: bigint, { rule, excused }: { rule: string; excused: bigint }): void {
-    if (amount <= story.cover) return;
-    view.covered += amount - story.cover;
-    story.cover = amount;
+  #cover(view: AccountView, trace: Trace, amount: bigint, { rule, excused }: { rule: string; excused: bigint }): void {
+    if (amount <= trace.cover) return;
+    view.covered += amount - trace.cover;
+    trace.cover = amount;
     const left = view.credited - view.settled - view.covered;
     if (left + excused < 0n) this.violations.add(rule, view.id, `let in ${-left} nano-USD more than the account has`);
   }
 
-  #close(view: AccountView, story: Story): void {
-    if (!view.open.delete(story)) return;
-    view.covered -= story.cover;
-    story.cover = 0n;
+  #close(view: AccountView, trace: Trace): void {
+    if (!view.open.delete(trace)) return;
+    view.covered -= trace.cover;
+    trace.cover = 0n;
   }
 
   /** Its charge is known now: of two tries that may run at once this is before both are over. */
-  settled(story: Story, atMs: number): void {
-    const payer = story.ended ? story.payer : (story.winner ?? story.payer);
-    const told = story.told ?? payer?.told;
+  settled(trace: Trace, atMs: number): void {
+    const payer = trace.ended ? trace.payer : (trace.winner ?? trace.payer);
+    const reported = trace.reported ?? payer?.reported;
     if (payer === undefined) return;
-    if (!story.ended) story.charged = this.estimates.usageOf({ ...story, told }, payer, atMs);
-    this.estimates.learn({ ...story, told }, payer, atMs);
+    if (!trace.ended) trace.charged = this.estimates.usageOf({ ...trace, reported }, payer, atMs);
+    this.estimates.learn({ ...trace, reported }, payer, atMs);
   }
 
-  ended(story: Story, outcome: Outcome['kind'], atMs: number): void {
-    const view = this.view(story.account);
-    const { cover } = story;
-    this.#close(view, story);
-    this.limits.ended(story);
-    this.hedges.ended(story);
-    story.payer = payerOf(story, outcome);
+  ended(trace: Trace, outcome: Outcome['kind'], atMs: number): void {
+    const view = this.view(trace.account);
+    const { cover } = trace;
+    this.#close(view, trace);
+    this.limits.ended(trace);
+    this.hedges.ended(trace);
+    trace.payer = payerOf(trace, outcome);
     // A client that left while the vendor was at work pays for the prompt that it had us send.
-    const usage = story.payer && (story.charged ?? this.estimates.usageOf(story, story.payer, atMs));
-    story.expected = story.payer === undefined ? 0n : costOf(usage!, story.payer.list, story.ratio);
-    this.#schedule.trace(Number(story.expected & 0xffffffn));
-    this.charge(view, story.expected);
-    this.callers.ended(story);
-    if (story.expected > cover) {
+    const usage = trace.payer && (trace.charged ?? this.estimates.usageOf(trace, trace.payer, atMs));
+    trace.expected = trace.payer === undefined ? 0n : costOf(usage!, trace.payer.list, trace.ratio);
+    this.#schedule.trace(Number(trace.expected & 0xffffffn));
+    this.charge(view, trace.expected);
+    this.callers.ended(trace);
+    if (trace.expected > cover) {
       // Money that is on its way out was set aside before this was known.
-      view.excess += story.expected - cover;
+      view.excess += trace.expected - cover;
       return;
     }
     if (this.shared === undefined && view.open.size === 0 && view.credited >= view.settled) view.excess = 0n;
@@ -342,9 +342,9 @@ export class Oracle {
 }
 
 /** The outcome table, from what truly happened: the try that the client pays for, if any. */
-function payerOf(story: Story, outcome: Outcome['kind']): Try | undefined {
-  if (story.hedgeAfterMs !== undefined) return story.winner ?? story.payer;
-  const last = story.tries.at(-1);
+function payerOf(trace: Trace, outcome: Outcome['kind']): Try | undefined {
+  if (trace.hedgeAfterMs !== undefined) return trace.winner ?? trace.payer;
+  const last = trace.tries.at(-1);
   const hasLeft = last?.state === 'flying' && outcome === 'client_left' && last.received;
   return last?.state === 'answered' || hasLeft ? last : undefined;
 }

@@ -16,7 +16,7 @@ import type { Oracle } from './oracle.ts';
 import type { Process } from './process.ts';
 import { type AccountProfile, drawMedia, type PricedModel, type Profile } from './profile.ts';
 import type { Schedule } from './schedule.ts';
-import type { TaskStory } from './tasks-oracle.ts';
+import type { TaskTrace } from './tasks-oracle.ts';
 
 const mediaIds = ['painter', 'filmer'] as const;
 const one = { numerator: 1n, denominator: 1n };
@@ -38,7 +38,7 @@ export interface OrdersOptions {
 
 interface Taken {
   readonly id: string;
-  readonly story: TaskStory;
+  readonly trace: TaskTrace;
 }
 
 export class Orders {
@@ -77,7 +77,7 @@ export class Orders {
     const id = chance.pick(mediaIds);
     const { model: entry, price } = this.#models.get(id)!;
     const exchange = exchangeOf(process);
-    const story: TaskStory = {
+    const trace: TaskTrace = {
       id: exchange.id,
       name: `order-${this.#count}`,
       account: account.id,
@@ -90,45 +90,45 @@ export class Orders {
       count: id === 'painter' && chance.oneIn(3) ? chance.between(2, 4) : 1,
       wantsWord: chance.oneIn(2),
       receipts: [],
-      told: undefined,
+      reported: undefined,
       isCancelled: false,
       holds: 0,
       ends: 0,
     };
-    oracle.tasks.arrived(story);
-    oracle.limits.entered(story);
+    oracle.tasks.arrived(trace);
+    oracle.limits.entered(trace);
     const terms = this.#options.planOf(account, node);
     exchange.set(caller, { accountId: account.id, keyId: `${account.id}-key`, plan: terms.name, models: undefined });
     exchange.set(plan, terms);
     exchange.set(model, entry);
     if (account.ratio !== undefined) exchange.set(priceRatio, account.ratio);
-    const callbackUrl = story.wantsWord ? `http://127.0.0.1:9/${story.name}` : undefined;
-    const order = orderOf(story, id, chance.oneIn(4));
+    const callbackUrl = trace.wantsWord ? `http://127.0.0.1:9/${trace.name}` : undefined;
+    const order = orderOf(trace, id, chance.oneIn(4));
     exchange.set(submission, { order, waits: false, form: 'url', callbackUrl });
     process.order(exchange).then(
-      ({ body }) => this.#told(process, exchange, story, (JSON.parse(body as string) as { id: string }).id),
-      (error: unknown) => this.#failed(process, exchange, story, toGatewayError(error)),
+      ({ body }) => this.#report(process, exchange, trace, (JSON.parse(body as string) as { id: string }).id),
+      (error: unknown) => this.#failed(process, exchange, trace, toGatewayError(error)),
     );
   }
 
-  #told(process: Process, exchange: LiveExchange, story: TaskStory, id: string): void {
-    story.told = 'taken';
-    this.#options.oracle.limits.passed(story);
-    this.#taken = [...this.#taken.slice(-remembered), { id, story }];
-    this.#end(process, exchange, story, 200);
+  #report(process: Process, exchange: LiveExchange, trace: TaskTrace, id: string): void {
+    trace.reported = 'taken';
+    this.#options.oracle.limits.passed(trace);
+    this.#taken = [...this.#taken.slice(-remembered), { id, trace }];
+    this.#end(process, exchange, trace, 200);
   }
 
-  #failed(process: Process, exchange: LiveExchange, story: TaskStory, error: GatewayError): void {
+  #failed(process: Process, exchange: LiveExchange, trace: TaskTrace, error: GatewayError): void {
     const { limits } = this.#options.oracle;
-    if (error.kind !== 'internal') story.told = 'refused';
-    if (error.kind === 'rate_limited') limits.stopped(story, error.code);
-    else limits.passed(story);
-    this.#end(process, exchange, story, error.status);
+    if (error.kind !== 'internal') trace.reported = 'refused';
+    if (error.kind === 'rate_limited') limits.stopped(trace, error.code);
+    else limits.passed(trace);
+    this.#end(process, exchange, trace, error.status);
   }
 
-  #end(process: Process, exchange: LiveExchange, story: TaskStory, status: number): void {
+  #end(process: Process, exchange: LiveExchange, trace: TaskTrace, status: number): void {
     this.#options.schedule.trace(status);
-    this.#options.oracle.limits.ended(story);
+    this.#options.oracle.limits.ended(trace);
     void exchange.end({ kind: 'complete', status, bytesOut: 0, totalMs: 0 }, process.log);
   }
 
@@ -136,15 +136,15 @@ export class Orders {
   #takeBack(): void {
     const { chance, errands, oracle } = this.#options;
     if (this.#taken.length === 0) return;
-    const { id, story } = chance.pick(this.#taken);
+    const { id, trace } = chance.pick(this.#taken);
     errands.run({
       label: 'cancel',
-      work: ({ tasks }) => tasks!.desk.cancel(id, story.account, new AbortController().signal),
-      told: () => {
-        story.isCancelled = true;
+      work: ({ tasks }) => tasks!.admin.cancel(id, trace.account, new AbortController().signal),
+      reported: () => {
+        trace.isCancelled = true;
       },
       refused: ({ kind }: GatewayError) => {
-        if (kind === 'not_found') oracle.violations.add('M13', story.id, 'a task that was taken is not found');
+        if (kind === 'not_found') oracle.violations.add('M13', trace.id, 'a task that was taken is not found');
       },
     });
   }
@@ -158,7 +158,7 @@ function exchangeOf(process: Process): LiveExchange {
 }
 
 /** `waited`: its client would rather be told of busy vendors at once. */
-function orderOf({ name, input, output, count }: TaskStory, model: string, waited: boolean): Order {
+function orderOf({ name, input, output, count }: TaskTrace, model: string, waited: boolean): Order {
   const kind = model === 'painter' ? 'image' : 'video';
   const extra = { input, output };
   return { kind, model, prompt: name, count, references: [], extra, ...(waited ? { waited } : {}) };

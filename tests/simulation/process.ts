@@ -100,7 +100,7 @@ export class Process {
     // Whose switches then live in memory: no world turns one.
     await setUp(providersPlugin, this.host, sections.providers);
     this.host.provide(database, this.#databaseService());
-    const seats = await this.#seatsForCallers();
+    const installedPlugins = await this.#pluginsForCallers();
     this.host.provide(accounts, this.#options.accounts);
     this.host.provide(plans, this.#options.plans);
     const parts: PluginInstance[] = [await setUp(rateLimit, this.host, {})];
@@ -111,8 +111,8 @@ export class Process {
     await setUpShop(this.host, () => this.#options.codes);
     const plugins = [rateLimit, idempotency, billing, route] as unknown as Plugin[];
     const shared = plugins.map((plugin, index): InstalledPlugin => ({ plugin, instance: parts[index]! }));
-    seats.push(...shared);
-    this.#run = compileChain(endpoint, seats, async () => {}, forward);
+    installedPlugins.push(...shared);
+    this.#run = compileChain(endpoint, installedPlugins, async () => {}, forward);
     this.#tasks = tasks && openTaskRoom(this.host, tasks);
     if (this.#tasks !== undefined) this.#orderRun = compileChain(this.#tasks.endpoint, shared, async () => {}, forward);
     for (const part of parts) await part.start?.();
@@ -121,7 +121,7 @@ export class Process {
   }
 
   /** Who calls, asked before all others, and whoever looks on at who is let in. */
-  async #seatsForCallers(): Promise<InstalledPlugin[]> {
+  async #pluginsForCallers(): Promise<InstalledPlugin[]> {
     const { callers, onAdmitted } = this.#options;
     if (callers === undefined) return [];
     const settings = sectionOf(auth, { secret: 'of simulated keys', failures: { per_minute: 1_000_000 } });
@@ -165,7 +165,7 @@ export class Process {
     return this.host.get(shop);
   }
 
-  get shopDesk(): ShopAdmin {
+  get shopAdmin(): ShopAdmin {
     return this.host.get(shopAdmin);
   }
 

@@ -324,6 +324,6 @@ function drawPrice(chance: Chance): PriceList {
 }
 
 function modelOf(id: string, price: PriceList, version: number) {
-  const told = { id, ownedBy: 'simulation', created: 0, displayName: id, contextTokens: undefined };
-  return { ...told, prices: flatBook(price, `v${version}`) };
+  const reported = { id, ownedBy: 'simulation', created: 0, displayName: id, contextTokens: undefined };
+  return { ...reported, prices: flatBook(price, `v${version}`) };
 }

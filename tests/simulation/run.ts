@@ -43,7 +43,7 @@ for (let seed = first; seed < first + Number(values.seeds); seed += 1) {
   if (isEnded || (values.seconds !== undefined && secondsOf() > Number(values.seconds))) break;
   const result = await simulate(seed, operationsEach, mutant);
   add(result);
-  if (result.violations.length > 0) tell(result);
+  if (result.violations.length > 0) print(result);
 }
 summarize();
 process.exitCode = total.bad > 0 ? 1 : 0;
@@ -58,7 +58,7 @@ function add(result: Result): void {
   for (const [kind, count] of result.counts) counts.set(kind, (counts.get(kind) ?? 0) + count);
 }
 
-function tell({ seed, violations }: Result): void {
+function print({ seed, violations }: Result): void {
   total.bad += 1;
   for (const { rule, subject, what, atMs } of violations) {
     console.log(`seed ${seed}, ${atMs} ms: ${rule}: ${subject}: ${what}`);

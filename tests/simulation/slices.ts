@@ -42,8 +42,8 @@ async function live(count: number, holds: bigint): Promise<Outcome> {
       begun.push(begin(nodes[Math.floor(random() * count)]!, at));
     }
     for (const node of nodes) {
-      node.lessor.turn();
-      if (at % 1_000 === 0) node.lessor.look();
+      node.leases.turn();
+      if (at % 1_000 === 0) node.leases.look();
       void node.flush();
     }
     await setImmediate();
@@ -52,7 +52,7 @@ async function live(count: number, holds: bigint): Promise<Outcome> {
     looks += 1;
   }
   town.host.advance(10_000);
-  for (const node of nodes) node.lessor.turn();
+  for (const node of nodes) node.leases.turn();
   await Promise.all(begun);
   return { statements: town.statements, calls, refused, leased: leased / looks };
 }

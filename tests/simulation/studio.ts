@@ -111,7 +111,7 @@ export class Studio {
     const isBad = roll < troublePercent;
     if (wanted.method === 'POST') return this.#order(wanted, isBad);
     const id = wanted.path.slice(1);
-    const word = wanted.method === 'GET' ? this.#tell(id) : this.#takeBack(id);
+    const word = wanted.method === 'GET' ? this.#report(id) : this.#takeBack(id);
     if (!isBad) return { afterMs: chance.delay(20), answer: word };
     // It was heard, and its answer is lost.
     return { afterMs: chance.delay(60), answer: this.#broken() };
@@ -157,7 +157,7 @@ export class Studio {
   }
 
   /** As often as it is asked; what was done once stays so. */
-  #tell(id: string): VendorAnswer {
+  #report(id: string): VendorAnswer {
     const { now } = this.#options.schedule;
     const job = this.#jobs.get(id)!;
     if (job.isForgotten) return answerOf(404, { error: { message: 'no such task' } });

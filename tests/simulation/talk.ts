@@ -1,6 +1,6 @@
 /** The conversation of a simulated call, as the gateway may ask about it, and the report of an answer's usage. */
 import type { Conversation, UsageReport } from '../../plugins/common/domain/calls.ts';
-import type { Story, Told } from './story.ts';
+import type { ReportedUsage, Trace } from './trace.ts';
 
 /** The same for the same request, without a draw. */
 function hashOf(id: string): number {
@@ -13,7 +13,7 @@ function hashOf(id: string): number {
 export const bytesOf = (id: string, tokens: number): number => tokens * (2 + (hashOf(id) % 4));
 
 /** The prompt by a public vocabulary, which may count more than the gateway's estimate; undefined: it cannot be read. */
-export function countedOf({ id, inputTokens }: Pick<Story, 'id' | 'inputTokens'>): number | undefined {
+export function countedOf({ id, inputTokens }: Pick<Trace, 'id' | 'inputTokens'>): number | undefined {
   const hash = hashOf(id);
   return hash % 7 === 0 ? undefined : Math.floor((inputTokens * (20 + (hash % 100))) / 100);
 }
@@ -21,8 +21,8 @@ export function countedOf({ id, inputTokens }: Pick<Story, 'id' | 'inputTokens'>
 const nameless = { name: undefined, opening: () => undefined };
 
 /** `settled`: called when the charge is known and the request is needed no more. undefined: nothing is known of it. */
-export function talkOf(story: Story, leavesTraces: boolean | undefined, settled: () => void): Conversation | undefined {
-  const { mark } = story;
+export function talkOf(trace: Trace, leavesTraces: boolean | undefined, settled: () => void): Conversation | undefined {
+  const { mark } = trace;
   if (mark === undefined && leavesTraces === undefined) return undefined;
   const effects = leavesTraces === undefined ? {} : { hasSideEffects: () => leavesTraces };
   if (mark === undefined) return { ...nameless, ...effects };
@@ -38,12 +38,16 @@ export function talkOf(story: Story, leavesTraces: boolean | undefined, settled:
       isKept = false;
       settled();
     },
-    countPrompt: async () => (isKept ? countedOf(story) : undefined),
+    countPrompt: async () => (isKept ? countedOf(trace) : undefined),
   };
 }
 
 /** `usage`: as the gateway's meter has read it. */
-export function reportOf(id: string, { usage: told, isGuess, isWhole, seen }: Told, usage = told): UsageReport {
+export function reportOf(
+  id: string,
+  { usage: reported, isGuess, isWhole, seen }: ReportedUsage,
+  usage = reported,
+): UsageReport {
   const text = { bytes: bytesOf(id, seen), tokens: seen };
   const unreported = isGuess ? { prompt: true, ...text } : undefined;
   const shown = { upstreamId: undefined, finish: 'stop', seen: text };

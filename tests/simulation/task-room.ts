@@ -33,7 +33,7 @@ export interface TaskGround {
 
 export interface TaskRoom {
   readonly endpoint: Endpoint;
-  readonly desk: TaskAdmin;
+  readonly admin: TaskAdmin;
   start(): void;
   stop(): Promise<void>;
 }
@@ -87,7 +87,7 @@ export function openTaskRoom(host: Host, ground: TaskGround): TaskRoom {
       open: (exchange) => exchange.set(call, callOf(exchange.get(submission), tools)),
       handle: (exchange) => takeOrder(exchange, taking),
     },
-    desk: openTaskAdmin(tools),
+    admin: openTaskAdmin(tools),
     start: () => host.every(turnIntervalMs, 'take due tasks', () => engine.turn()),
     stop: () => engine.stop(drainMs),
   };
@@ -95,7 +95,7 @@ export function openTaskRoom(host: Host, ground: TaskGround): TaskRoom {
 
 /** Where results are kept: slow, now and then full for a moment, rarely unable to keep one at all. */
 export function filesOf(schedule: Schedule, chance: Chance, trouble: { readonly oneIn: number }): Files {
-  const nobodyAsks = async () => {
+  const isUnread = async () => {
     throw new Error('nobody asks for files here');
   };
   return {
@@ -112,11 +112,11 @@ export function filesOf(schedule: Schedule, chance: Chance, trouble: { readonly 
         });
       });
     },
-    find: nobodyAsks,
-    read: nobodyAsks,
-    answer: nobodyAsks,
+    find: isUnread,
+    read: isUnread,
+    answer: isUnread,
     address: (fileId) => `http://127.0.0.1:9/${fileId}`,
     removeFilesOfTask: async () => {},
-    removeOfAccount: nobodyAsks,
+    removeOfAccount: isUnread,
   };
 }

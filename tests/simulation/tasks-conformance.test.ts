@@ -51,9 +51,9 @@ function realSide(database: TestDatabase): Side {
 /** Of what differs by how fast each side is, only what it means; and nothing that JSON would leave out. */
 function plain(task: StoredTask | undefined): unknown {
   if (task === undefined) return undefined;
-  const { createdAtMs: _, updatedAtMs, completedAtMs, leftMs, ...told } = task;
+  const { createdAtMs: _, updatedAtMs, completedAtMs, leftMs, ...reported } = task;
   const times = { isLate: leftMs <= 0, isWritten: updatedAtMs > 0, hasEnded: completedAtMs !== undefined };
-  return JSON.parse(JSON.stringify({ ...told, ...times }));
+  return JSON.parse(JSON.stringify({ ...reported, ...times }));
 }
 
 const refused = async (work: Promise<unknown>) => work.catch(() => 'refused');

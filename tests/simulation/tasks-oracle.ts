@@ -8,7 +8,7 @@ import { type Counts, costOf, coverOf, type Fraction, type PriceList } from './t
 import type { Violations } from './violations.ts';
 
 /** An order, as its client and the vendors saw it. */
-export interface TaskStory {
+export interface TaskTrace {
   /** Of the request, and as the vendors are told. */
   readonly id: string;
   readonly name: string;
@@ -24,7 +24,7 @@ export interface TaskStory {
   /** Calls that vendors have had: whether they may have made something of them. */
   readonly receipts: boolean[];
   /** `taken`: its client has an id; `refused`: it was told no; undefined: it does not know. */
-  told: 'taken' | 'refused' | undefined;
+  reported: 'taken' | 'refused' | undefined;
   /** Its client was told that it is cancelled. */
   isCancelled: boolean;
   /** How often its money was set aside, and how often that ended. */
@@ -48,9 +48,9 @@ const unknownCodes = new Set(['outcome_unknown', 'generation_failed', 'expired']
 
 export class TasksOracle {
   /** By request. */
-  readonly stories = new Map<string, TaskStory>();
+  readonly traces = new Map<string, TaskTrace>();
   readonly #violations: Violations;
-  readonly #byName = new Map<string, TaskStory>();
+  readonly #byName = new Map<string, TaskTrace>();
   /** A task whose final state is being committed: its money must be next. */
   #ending: string | undefined;
 
@@ -58,9 +58,9 @@ export class TasksOracle {
     this.#violations = violations;
   }
 
-  arrived(story: TaskStory): void {
-    this.stories.set(story.id, story);
-    this.#byName.set(story.name, story);
+  arrived(trace: TaskTrace): void {
+    this.traces.set(trace.id, trace);
+    this.#byName.set(trace.name, trace);
   }
 
   /** A vendor has got an order. */
@@ -86,18 +86,18 @@ export class TasksOracle {
 
   /** An account's money has changed without a call. true: for a task. */
   entry({ kind, request, amount }: Entry): boolean {
-    const story = request === undefined ? undefined : this.stories.get(request);
-    if (story === undefined) return false;
+    const trace = request === undefined ? undefined : this.traces.get(request);
+    if (trace === undefined) return false;
     if (kind === 'HOLD') {
-      story.holds += 1;
-      const { input, output } = wholeOf(story);
-      const right = coverOf(input, output, story.list, story.ratio);
-      if (amount !== -right) this.#fault('M13', story.id, `${-amount} nano-USD were set aside, ${right} are right`);
+      trace.holds += 1;
+      const { input, output } = wholeOf(trace);
+      const right = coverOf(input, output, trace.list, trace.ratio);
+      if (amount !== -right) this.#fault('M13', trace.id, `${-amount} nano-USD were set aside, ${right} are right`);
       return true;
     }
-    story.ends += 1;
-    if (this.#ending === story.id) this.#ending = undefined;
-    else this.#fault('M13', story.id, `a ${kind} without the task's end`);
+    trace.ends += 1;
+    if (this.#ending === trace.id) this.#ending = undefined;
+    else this.#fault('M13', trace.id, `a ${kind} without the task's end`);
     return true;
   }
 
@@ -112,34 +112,34 @@ export class TasksOracle {
     const tasks = new Map(Array.from(table.tasks.values(), (task) => [task.requestId, task]));
     const rows = new Map<string, Row[]>();
     for (const row of ledger.rows) {
-      if (row.request === undefined || !this.stories.has(row.request)) continue;
+      if (row.request === undefined || !this.traces.has(row.request)) continue;
       const known = rows.get(row.request);
       if (known === undefined) rows.set(row.request, [row]);
       else known.push(row);
     }
-    for (const story of this.stories.values()) {
-      const task = tasks.get(story.id);
-      const own = rows.get(story.id) ?? [];
-      if (task === undefined) this.#checkNothing(story, own);
+    for (const trace of this.traces.values()) {
+      const task = tasks.get(trace.id);
+      const own = rows.get(trace.id) ?? [];
+      if (task === undefined) this.#checkNothing(trace, own);
       else {
-        this.#checkEnd(story, task, table);
-        this.#checkMoney(story, task, own, { vendors, end: ledger.calls.get(story.id) });
-        this.#checkAttempts(story, task, ledger);
+        this.#checkEnd(trace, task, table);
+        this.#checkMoney(trace, task, own, { vendors, end: ledger.calls.get(trace.id) });
+        this.#checkAttempts(trace, task, ledger);
       }
     }
     for (const id of ledger.deposits.keys()) this.#fault('M13', id, 'its deposit is still there');
   }
 
   /** Nobody has it: then there is no money of it, and no vendor has heard of it. */
-  #checkNothing({ id, told, receipts }: TaskStory, rows: readonly Row[]): void {
-    if (told === 'taken') this.#fault('M13', id, 'a task that was taken is not there');
+  #checkNothing({ id, reported, receipts }: TaskTrace, rows: readonly Row[]): void {
+    if (reported === 'taken') this.#fault('M13', id, 'a task that was taken is not there');
     if (rows.length > 0) this.#fault('M13', id, 'money of a task that is not there');
     if (receipts.length > 0) this.#fault('M13', id, 'sent, and nobody knows of it');
   }
 
-  #checkEnd({ id, told, wantsWord, isCancelled, holds, ends }: TaskStory, task: TaskRow, table: TaskTable) {
+  #checkEnd({ id, reported, wantsWord, isCancelled, holds, ends }: TaskTrace, task: TaskRow, table: TaskTable) {
     if (holds !== 1 || ends !== 1) this.#fault('M3', id, `${holds} holds and ${ends} ends of a task`);
-    if (told === 'refused') this.#fault('M13', id, 'its client was told no, and it is there');
+    if (reported === 'refused') this.#fault('M13', id, 'its client was told no, and it is there');
     if (task.dueAt !== undefined) this.#fault('M13', id, `has no end: it is ${task.state}`);
     if (isCancelled && task.state !== 'cancelled') this.#fault('M13', id, 'was said to be cancelled, and went on');
     if (wantsWord !== table.callbacks.has(task.id)) this.#fault('M13', id, 'the word of its end is not as ordered');
@@ -151,22 +151,22 @@ export class TasksOracle {
    * that broke off, is the operator's.
    */
   #checkMoney(
-    story: TaskStory,
+    trace: TaskTrace,
     task: TaskRow,
     rows: readonly Row[],
     { vendors, end }: { vendors: Pick<Studio, 'billOf' | 'brokenOf'>; end: EndRecord | undefined },
   ): void {
-    const { id, name, list, ratio, count } = story;
+    const { id, name, list, ratio, count } = trace;
     const [bill, broken] = [vendors.billOf(name), vendors.brokenOf(name)];
     const absorbed = BigInt(end?.absorbed ?? 0);
     let charged = 0n;
     for (const row of rows) {
       charged -= row.amount;
-      if (row.account !== story.account) this.#fault('M3', id, 'a row of another account');
+      if (row.account !== trace.account) this.#fault('M3', id, 'a row of another account');
     }
     const heard = bill.filter(({ isHeard }) => isHeard).map(({ counts }) => counts);
     const billed = bill.reduce((sum, { counts }) => sum + costOf(counts, list, official), 0n);
-    const beside = BigInt(broken) * costOf(story, list, official);
+    const beside = BigInt(broken) * costOf(trace, list, official);
     const isPaid = end?.kind === 'SETTLE';
     if (isPaid !== (task.state === 'completed')) this.#fault('M13', id, `${task.state}, and paid: ${isPaid}`);
     if (bill.length > count) this.#fault('M10', id, `made ${bill.length} times, ${count} were ordered`);
@@ -181,7 +181,7 @@ export class TasksOracle {
     if (charged !== 0n) this.#fault('M13', id, `${task.state}, and charged ${charged}`);
     const isUnknown = task.attempts.at(-1)?.result === 'unknown';
     const borne = isUnknown
-      ? costOf(wholeOf(story), list, official)
+      ? costOf(wholeOf(trace), list, official)
       : bill.length === 0
         ? 0n
         : costOf(sumOf(heard), list, official) + beside;
@@ -194,7 +194,7 @@ export class TasksOracle {
   }
 
   /** Of an order that is several calls what was made is one attempt; what became of the others the money shows. */
-  #checkAttempts({ id, receipts, count }: TaskStory, { departure }: TaskRow, ledger: MemoryLedger): void {
+  #checkAttempts({ id, receipts, count }: TaskTrace, { departure }: TaskRow, ledger: MemoryLedger): void {
     let known = 0;
     for (let number = 1; number <= departure; number += 1) if (ledger.attempts.has(`${id} ${number}`)) known += 1;
     const least = count === 1 ? receipts.length : Math.min(receipts.length, 1);
@@ -207,7 +207,7 @@ export class TasksOracle {
 }
 
 /** What all calls of an order can come to. */
-function wholeOf({ input, output, count }: TaskStory): { input: number; output: number } {
+function wholeOf({ input, output, count }: TaskTrace): { input: number; output: number } {
   return { input: count * input, output: count * output };
 }
 

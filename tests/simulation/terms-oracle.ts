@@ -80,12 +80,16 @@ export class TermsOracle {
     for (const [account, { offer, startsAt, endsAt }] of this.#terms) {
       const newest = ledger.terms.newestOf(account);
       const kept = ledger.terms.byAccount.get(account)?.find(({ id }) => id === newest);
-      const told = `${kept?.plan} from ${kept?.startsAt} to ${kept?.endsAt}`;
+      const reported = `${kept?.plan} from ${kept?.startsAt} to ${kept?.endsAt}`;
       if (kept?.plan !== offer.name || kept.startsAt !== startsAt || kept.endsAt !== endsAt)
-        this.#violations.add('M12', account, `is on ${told}, right is ${offer.name} from ${startsAt} to ${endsAt}`);
+        this.#violations.add('M12', account, `is on ${reported}, right is ${offer.name} from ${startsAt} to ${endsAt}`);
       const plan = tables.plans.get(account);
       if (plan?.plan !== offer.name || plan.endsAt !== endsAt)
-        this.#violations.add('M12', account, `calls are on ${plan?.plan} until ${plan?.endsAt}, bought was ${told}`);
+        this.#violations.add(
+          'M12',
+          account,
+          `calls are on ${plan?.plan} until ${plan?.endsAt}, bought was ${reported}`,
+        );
     }
   }
 }

@@ -26,7 +26,7 @@ export interface CodeView {
   uses: number;
   readonly users: Set<string>;
   /** Redemptions of which somebody was told yes, and such that may have worked. */
-  told: number;
+  reported: number;
   unknown: number;
 }
 
@@ -141,10 +141,10 @@ export class TradeOracle {
     this.terms.finish(ledger, tables);
   }
 
-  #finishCode({ id, gift, uses, told, unknown }: CodeView, tables: ShopTables): void {
+  #finishCode({ id, gift, uses, reported, unknown }: CodeView, tables: ShopTables): void {
     if (uses !== tables.usesOf(id)) this.#violations.add('M12', id, `${tables.usesOf(id)} uses are kept, not ${uses}`);
-    if (uses < told || uses > told + unknown)
-      this.#violations.add('M12', id, `used ${uses} times, ${told} were told and ${unknown} may have been`);
+    if (uses < reported || uses > reported + unknown)
+      this.#violations.add('M12', id, `used ${uses} times, ${reported} were told and ${unknown} may have been`);
     const given = this.#gifts.get(id) ?? 0;
     if (gift.kind === 'balance' && given !== uses) this.#violations.add('M12', id, `${given} gifts for ${uses} uses`);
   }

@@ -53,7 +53,7 @@ export class Trade {
     errands.run({
       label: 'pay',
       work: ({ ledger }) => ledger.credit(account, amount, { kind: 'top-up', reason: 'simulation', reference }),
-      told: () => void oracle.acknowledged.add(reference),
+      reported: () => void oracle.acknowledged.add(reference),
     });
   }
 
@@ -97,7 +97,7 @@ export class Trade {
     const ended = endedOf(account);
     if (ended.length === 0) return;
     const of = chance.pick(ended);
-    const cost = oracle.stories.get(of)!.expected ?? 0n;
+    const cost = oracle.traces.get(of)!.expected ?? 0n;
     const most = Number(cost < 1_000_000_000n ? cost : 1_000_000_000n);
     const amount = money(chance.oneIn(2) && cost > 0n ? cost : BigInt(chance.between(1, most + 1)));
     const entry = { reason: 'simulation', reference: this.#reference('refund') };
@@ -108,8 +108,8 @@ export class Trade {
   #insist(reference: string, intent: Intent, work: Parameters<Errands['run']>[0]['work']): void {
     const { trade } = this.#options.oracle;
     trade.intents.set(reference, intent);
-    const told = () => void trade.acknowledged.add(reference);
-    this.#options.errands.run({ label: intent.kind, work, told, refused: () => {} });
+    const reported = () => void trade.acknowledged.add(reference);
+    this.#options.errands.run({ label: intent.kind, work, reported, refused: () => {} });
   }
 
   // ---------------------------------------------------------------------------------------------------------- codes
@@ -127,11 +127,11 @@ export class Trade {
     const lifeMs = chance.oneIn(3) ? chance.between(1, 10) * dayMs : undefined;
     errands.run({
       label: 'make codes',
-      work: async ({ shopDesk, host }) => {
+      work: async ({ shopAdmin, host }) => {
         const expiresAt = lifeMs === undefined ? undefined : host.clock.now() + lifeMs;
-        return { made: await shopDesk.createCodes({ ...wanted, expiresAt }), expiresAt };
+        return { made: await shopAdmin.createCodes({ ...wanted, expiresAt }), expiresAt };
       },
-      told: ({ made, expiresAt }) => {
+      reported: ({ made, expiresAt }) => {
         for (const text of made.codes)
           this.#codeMade(text, { gift, maxUses, expiresAt, oncePerAccount: wanted.oncePerAccount });
       },
@@ -154,7 +154,7 @@ export class Trade {
       revoked: false,
       uses: 0,
       users: new Set(),
-      told: 0,
+      reported: 0,
       unknown: 0,
     };
     oracle.trade.codes.set(id, view);
@@ -187,8 +187,8 @@ export class Trade {
     errands.run({
       label: 'redeem',
       work: ({ shop }) => shop.redeem(account, text.toLowerCase()),
-      told: () => {
-        view.told += 1;
+      reported: () => {
+        view.reported += 1;
       },
       refused: (error: GatewayError) => oracle.trade.refused(view, error.code),
       unknown: () => {
@@ -202,8 +202,8 @@ export class Trade {
     const { text, view } = this.#options.chance.pick(this.#codes);
     this.#options.errands.run({
       label: 'revoke',
-      work: ({ shopDesk }) => shopDesk.revokeCodes(text),
-      told: () => {
+      work: ({ shopAdmin }) => shopAdmin.revokeCodes(text),
+      reported: () => {
         view.revoked = true;
       },
     });

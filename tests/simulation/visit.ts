@@ -11,12 +11,12 @@ import { instead, model } from '../../plugins/common/domain/models.ts';
 import { plan } from '../../plugins/common/domain/plans.ts';
 import { priceRatio } from '../../plugins/common/domain/price-ratio.ts';
 import { insteadOf } from '../../plugins/models/instead.ts';
-import type { Ask, Setting } from './ask.ts';
+import type { ClientCall, Setting } from './client-call.ts';
+import { reportedOf } from './metered-answer.ts';
 import { endpoint, type Process } from './process.ts';
-import type { Story, Told, Try } from './story.ts';
+import { heard } from './reported.ts';
 import { reportOf, talkOf } from './talk.ts';
-import { toldOf } from './tap.ts';
-import { heard } from './told.ts';
+import type { ReportedUsage, Trace, Try } from './trace.ts';
 import { tryHeader, Wire } from './wire.ts';
 
 const visit = defineContextKey<Visit>('simulated visit');
@@ -30,11 +30,11 @@ export const admitted = (exchange: LiveExchange): undefined | Promise<void> => e
 export const forward = (exchange: LiveExchange): Promise<Answer> => exchange.get(visit).forward(exchange);
 
 export class Visit {
-  readonly story: Story;
+  readonly trace: Trace;
   readonly #setting: Setting;
   readonly #process: Process;
   readonly #exchange: LiveExchange;
-  readonly #ask: Ask;
+  readonly #call: ClientCall;
   /** The event in which it came. */
   #begunIn = 0;
   readonly #wire: Wire;
@@ -47,16 +47,16 @@ export class Visit {
   #body: AsyncIterator<Uint8Array> | undefined;
   #text = '';
 
-  constructor(setting: Setting, process: Process, story: Story, exchange: LiveExchange, ask: Ask) {
+  constructor(setting: Setting, process: Process, trace: Trace, exchange: LiveExchange, call: ClientCall) {
     this.#setting = setting;
     this.#process = process;
     this.#exchange = exchange;
-    this.#ask = ask;
-    this.story = story;
-    this.#wire = new Wire({ setting, life: process.life, story, ask, isOver: () => this.#isOver });
+    this.#call = call;
+    this.trace = trace;
+    this.#wire = new Wire({ setting, life: process.life, trace, call, isOver: () => this.#isOver });
   }
 
-  static exchangeOf(process: Process, { key, apiKey, body }: Ask): LiveExchange {
+  static exchangeOf(process: Process, { key, apiKey, body }: ClientCall): LiveExchange {
     const headers = {
       ...(key === undefined ? {} : { 'idempotency-key': key }),
       ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
@@ -71,26 +71,26 @@ export class Visit {
   begin(): void {
     const { schedule } = this.#setting;
     const exchange = this.#exchange;
-    const { leavesAfterMs, lastsMs, ratio, leavesTraces } = this.#ask;
+    const { leavesAfterMs, lastsMs, ratio, leavesTraces } = this.#call;
     exchange.set(visit, this);
     this.#begunIn = schedule.operations;
-    exchange.set(call, this.#ask.call);
-    exchange.set(plan, this.#ask.plan);
-    exchange.set(model, this.#ask.model);
+    exchange.set(call, this.#call.call);
+    exchange.set(plan, this.#call.plan);
+    exchange.set(model, this.#call.model);
     this.#offerOther();
     if (ratio !== undefined) exchange.set(priceRatio, ratio);
-    const settled = () => this.#setting.oracle.settled(this.story, this.#process.host.clock.now());
-    const talk = talkOf(this.story, leavesTraces, settled);
+    const settled = () => this.#setting.oracle.settled(this.trace, this.#process.host.clock.now());
+    const talk = talkOf(this.trace, leavesTraces, settled);
     if (talk !== undefined) exchange.set(conversation, talk);
     // Deferred before all others, and so the last that is done.
-    if (this.story.hedgeAfterMs !== undefined) exchange.defer(({ kind }) => this.#ended(kind));
+    if (this.trace.hedgeAfterMs !== undefined) exchange.defer(({ kind }) => this.#ended(kind));
     if (leavesAfterMs !== undefined)
       schedule.after(leavesAfterMs, this.#process.life, 'client leaves', () => this.#leave());
     if (lastsMs !== undefined)
       schedule.after(lastsMs, this.#process.life, 'deadline', () => this.#isOver || exchange.abort(deadlinePassed()));
-    if (this.#ask.apiKey === undefined) {
-      exchange.set(caller, this.#ask.caller);
-      this.#setting.oracle.limits.entered(this.story);
+    if (this.#call.apiKey === undefined) {
+      exchange.set(caller, this.#call.caller);
+      this.#setting.oracle.limits.entered(this.trace);
     }
     this.#process.handle(exchange).then(
       (answer) => this.#begun(answer),
@@ -100,7 +100,7 @@ export class Visit {
 
   /** As the models plugin does it for a caller that may call both. */
   #offerOther(): void {
-    const { other, model: own } = this.#ask;
+    const { other, model: own } = this.#call;
     if (other === undefined) return;
     const named = { ...own, instead: { context_length: [other.model.id], unavailable: [other.model.id] } };
     const offered = insteadOf(
@@ -117,8 +117,8 @@ export class Visit {
   admitted(): undefined | Promise<void> {
     const { schedule, oracle } = this.#setting;
     const { keyId } = this.#exchange.get(caller);
-    oracle.callers.admitted(this.story, keyId, this.#process.host.clock.now());
-    const enter = () => oracle.limits.entered(this.story);
+    oracle.callers.admitted(this.trace, keyId, this.#process.host.clock.now());
+    const enter = () => oracle.limits.entered(this.trace);
     if (schedule.operations === this.#begunIn) {
       enter();
       return undefined;
@@ -137,26 +137,26 @@ export class Visit {
 
   #refused(error: GatewayError): void {
     const left = this.#exchange.aborted?.kind === 'client_left';
-    this.story.status = left ? 499 : error.status;
+    this.trace.status = left ? 499 : error.status;
     // Of what was done in vain the client pays what the vendor itself has told, of the try that came last.
-    if (!left && this.story.lastFailed?.isExact === true) this.story.payer = this.story.lastFailed;
-    this.#setting.oracle.refused(this.story, error);
+    if (!left && this.trace.lastFailed?.isExact === true) this.trace.payer = this.trace.lastFailed;
+    this.#setting.oracle.refused(this.trace, error);
     this.#end(left ? 'client_left' : 'complete');
   }
 
   /** A head has come: of an answer that is on its way, or of one that was given before. */
   #begun({ status, headers, body }: Answer): void {
-    this.story.status = status;
+    this.trace.status = status;
     if (headers['idempotent-replayed'] === 'true') {
-      this.#setting.oracle.limits.passed(this.story);
-      this.#setting.oracle.keys.repeated(this.story, Buffer.from(body as Uint8Array).toString());
+      this.#setting.oracle.limits.passed(this.trace);
+      this.#setting.oracle.keys.repeated(this.trace, Buffer.from(body as Uint8Array).toString());
       this.#end('complete');
       return;
     }
     this.#isReading = true;
     const number = headers[tryHeader];
     if (number !== undefined) {
-      this.#raced(this.story.tries[Number(number) - 1], body as Uint8Array | AsyncIterable<Uint8Array>);
+      this.#raced(this.trace.tries[Number(number) - 1], body as Uint8Array | AsyncIterable<Uint8Array>);
       return;
     }
     if (typeof body !== 'string') this.#body = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
@@ -164,10 +164,10 @@ export class Visit {
   }
 
   #raced(winner: Try | undefined, body: Uint8Array | AsyncIterable<Uint8Array>): void {
-    const { story } = this;
-    this.#setting.oracle.hedges.decided(story, winner);
+    const { trace } = this;
+    this.#setting.oracle.hedges.decided(trace, winner);
     // What was shown of it so far counts from now on.
-    if (story.stream) story.seen = winner?.seen ?? 0;
+    if (trace.stream) trace.seen = winner?.seen ?? 0;
     if (body instanceof Uint8Array) {
       this.#text = Buffer.from(body).toString();
       this.#readAll();
@@ -189,7 +189,7 @@ export class Visit {
           this.#readAll();
           return;
         }
-        this.story.firstByte = true;
+        this.trace.firstByte = true;
         this.#text += Buffer.from(value).toString();
         this.#read(body);
       },
@@ -201,8 +201,8 @@ export class Visit {
   }
 
   #readAll(): void {
-    this.story.firstByte = true;
-    this.#setting.oracle.keys.answered(this.story, this.#text);
+    this.trace.firstByte = true;
+    this.#setting.oracle.keys.answered(this.trace, this.#text);
     this.#end('complete');
   }
 
@@ -228,15 +228,15 @@ export class Visit {
 
   /** A chunk goes to the client, past the meter if it is a stream. false: it must end. */
   #show(tokens: number): boolean {
-    const { story } = this;
-    story.firstByte = true;
+    const { trace } = this;
+    trace.firstByte = true;
     void this.#body?.next().then(({ value }) => {
       this.#text += Buffer.from(value ?? '').toString();
     });
-    if (!this.#ask.call.stream) return true;
-    story.seen += tokens;
-    const goesOn = this.#exchange.get(spendGuard).observe(story.seen);
-    this.#setting.oracle.observed(story, goesOn);
+    if (!this.#call.call.stream) return true;
+    trace.seen += tokens;
+    const goesOn = this.#exchange.get(spendGuard).observe(trace.seen);
+    this.#setting.oracle.observed(trace, goesOn);
     return goesOn;
   }
 
@@ -248,22 +248,22 @@ export class Visit {
     }
     void this.#body.next().then(() => {
       if (this.#isOver) return;
-      this.#setting.oracle.keys.answered(this.story, this.#text);
+      this.#setting.oracle.keys.answered(this.trace, this.#text);
       this.#finish();
     });
   }
 
   /** The protocol's terminal event has come. */
   #finish(): void {
-    this.story.firstByte = true;
-    const told = toldOf(this.#ask.call.inputTokens, this.#wire.answer!);
-    this.#report(told, told.isGuess ? told.usage : heard(told.usage, this.story.id));
+    this.trace.firstByte = true;
+    const reported = reportedOf(this.#call.call.inputTokens, this.#wire.answer!);
+    this.#report(reported, reported.isGuess ? reported.usage : heard(reported.usage, this.trace.id));
     this.#end('complete');
   }
 
   #break(error: GatewayError): void {
     const { chance } = this.#setting;
-    const { seen, inputTokens } = this.story;
+    const { seen, inputTokens } = this.trace;
     this.#exchange.fail(error);
     const usage = { input: inputTokens, output: seen };
     if (chance.oneIn(2)) this.#report({ usage, isGuess: chance.oneIn(2), isWhole: false, seen });
@@ -271,44 +271,44 @@ export class Visit {
   }
 
   #leave(): void {
-    const { story } = this;
+    const { trace } = this;
     if (this.#isOver) return;
-    story.clientLeft = true;
+    trace.clientLeft = true;
     const isStopped = this.#exchange.aborted !== undefined;
     // Of several tries the first that runs is the one that it pays for, and by whose vendor it is read on or not.
-    const running = story.winner ?? story.tries.find(({ over }) => !over);
+    const running = trace.winner ?? trace.tries.find(({ over }) => !over);
     this.#exchange.disconnect(this.#process.host.clock.monotonic());
-    if (this.#ask.key === undefined && !isStopped)
-      this.#setting.oracle.hedges.left(story, running, this.#exchange.aborted === undefined);
+    if (this.#call.key === undefined && !isStopped)
+      this.#setting.oracle.hedges.left(trace, running, this.#exchange.aborted === undefined);
     // What it asked for may be finished all the same, for whoever asks again under its key.
     if (this.#exchange.aborted === undefined) return;
-    if (running?.received === true) story.payer = running;
+    if (running?.received === true) trace.payer = running;
     // Before the head the rejected attempt ends it; a body's reader learns of it at once.
     if (this.#isReading) this.#end('client_left');
   }
 
   /** `usage`: what the meter has read of it. */
-  #report(told: Told, usage = told.usage): void {
-    this.story.told = told;
-    this.#exchange.set(usageReport, reportOf(this.story.id, told, usage));
+  #report(reported: ReportedUsage, usage = reported.usage): void {
+    this.trace.reported = reported;
+    this.#exchange.set(usageReport, reportOf(this.trace.id, reported, usage));
   }
 
   #end(kind: Outcome['kind']): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    if (this.story.hedgeAfterMs === undefined) this.#ended(kind);
+    if (this.trace.hedgeAfterMs === undefined) this.#ended(kind);
     // The answer's last bytes go out in the same event: nothing comes between what is recorded before them and the end.
     if (kind !== 'client_left') void this.#exchange.readyToEnd();
-    void this.#exchange.end({ kind, status: this.story.status, bytesOut: 0, totalMs: 0 }, this.#process.log);
+    void this.#exchange.end({ kind, status: this.trace.status, bytesOut: 0, totalMs: 0 }, this.#process.log);
   }
 
   /** Where two tries may have run, the one that lost has come to its end too. */
   #ended(kind: Outcome['kind']): void {
-    const { story } = this;
+    const { trace } = this;
     const { oracle, line } = this.#setting;
-    story.told ??= (story.winner ?? story.payer)?.told;
-    story.ended = true;
-    story.endedLine = line();
-    oracle.ended(story, kind, this.#process.host.clock.now());
+    trace.reported ??= (trace.winner ?? trace.payer)?.reported;
+    trace.ended = true;
+    trace.endedLine = line();
+    oracle.ended(trace, kind, this.#process.host.clock.now());
   }
 }

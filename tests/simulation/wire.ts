@@ -8,12 +8,12 @@ import { usageReport } from '../../plugins/common/domain/calls.ts';
 import { model } from '../../plugins/common/domain/models.ts';
 import { target } from '../../plugins/common/domain/upstreams.ts';
 import { refuseUnmetered } from '../../plugins/common/wire/named.ts';
-import type { Ask, Setting } from './ask.ts';
+import type { ClientCall, Setting } from './client-call.ts';
+import { MeteredAnswer, textOf } from './metered-answer.ts';
 import type { Life } from './schedule.ts';
-import { newTry, type Story, type Try } from './story.ts';
 import { reportOf } from './talk.ts';
-import { Tap, textOf } from './tap.ts';
 import { isCheapToRead } from './tariff.ts';
+import { newTry, type Trace, type Try } from './trace.ts';
 import { drawFate, type Fate, type VendorAnswer } from './vendors.ts';
 
 /** Names the try whose answer it is, counted from 1. */
@@ -22,8 +22,8 @@ export const tryHeader = 'x-try';
 export interface WireOptions {
   readonly setting: Setting;
   readonly life: Life;
-  readonly story: Story;
-  readonly ask: Ask;
+  readonly trace: Trace;
+  readonly call: ClientCall;
   /** Whether its client has its answer, or an error. */
   readonly isOver: () => boolean;
 }
@@ -39,7 +39,7 @@ export class Wire {
 
   /** As core/http/forward.ts does it: a connection first, then hold and departure, then the request's bytes. */
   async send(exchange: LiveExchange): Promise<Answer> {
-    const { story, setting, ask } = this.#options;
+    const { trace, setting, call } = this.#options;
     const { oracle, schedule, line } = setting;
     const { provider, credential, model: name, upstream } = exchange.get(target);
     const { drain } = upstream;
@@ -47,36 +47,36 @@ export class Wire {
     const isRacing = exchange instanceof LiveBranch;
     exchange.attemptSent = false;
     this.#readNames(exchange);
-    const list = exchange.get(model).id === ask.other?.model.id ? ask.other.price : ask.price;
-    const isDrained = drain !== undefined || isCheapToRead(ask.call, list, story.ratio);
+    const list = exchange.get(model).id === call.other?.model.id ? call.other.price : call.price;
+    const isDrained = drain !== undefined || isCheapToRead(call.call, list, trace.ratio);
     const about = { provider, credential, target: name, list };
     const attempt = newTry({ ...about, at: schedule.now, isRacing, isDrained });
-    story.list = list;
-    story.tries.push(attempt);
-    oracle.aimed(story, attempt, name);
+    trace.list = list;
+    trace.tries.push(attempt);
+    oracle.aimed(trace, attempt, name);
     try {
       if (exchange.clientDisconnected !== undefined) throw exchange.clientDisconnected;
       const ready = exchange.readyToSend();
       if (ready !== undefined) await ready;
       if (setting.chance.oneIn(2)) await this.#connect(exchange);
-      story.departures += 1;
-      attempt.departure = story.departures;
-      oracle.estimates.sends(story, attempt);
+      trace.departures += 1;
+      attempt.departure = trace.departures;
+      oracle.estimates.sends(trace, attempt);
       const begun = exchange.readyForFirstByte();
       if (begun !== undefined) await begun;
-      if (story.departed === 0) story.departedLine = line();
-      story.departed += 1;
+      if (trace.departed === 0) trace.departedLine = line();
+      trace.departed += 1;
       const stopped = exchange.aborted ?? exchange.clientDisconnected;
       if (stopped !== undefined) throw new UpstreamError('connect', stopped.message, { cause: stopped });
     } catch (error) {
       attempt.over = true;
-      story.lastFailed = attempt;
+      trace.lastFailed = attempt;
       throw error;
     }
     exchange.hasSent = true;
     exchange.attemptSent = true;
     exchange.failure = undefined;
-    oracle.hedges.departs(story);
+    oracle.hedges.departs(trace);
     attempt.hasLeft = true;
     attempt.state = 'flying';
     return this.#dispatch(exchange, attempt, name);
@@ -84,22 +84,22 @@ export class Wire {
 
   /** As plugins/protocol-convert/relay/call.ts does it. */
   #readNames(exchange: LiveExchange): void {
-    const { ask, setting } = this.#options;
-    if (ask.beside === undefined) return;
+    const { call, setting } = this.#options;
+    if (call.beside === undefined) return;
     const served = exchange.get(model).id;
     const name = exchange.get(target).model;
-    const isOwn = (one: string) => one === ask.call.model || one === name || one === served;
-    refuseUnmetered(ask.beside.protocol, setting.reads(ask.beside.json), { has: isOwn });
+    const isOwn = (one: string) => one === call.call.model || one === name || one === served;
+    refuseUnmetered(call.beside.protocol, setting.reads(call.beside.json), { has: isOwn });
   }
 
   /** The vendor has a request that names another model: it is that one which runs. */
   #runsOther(attempt: Try): void {
-    const { ask, story, setting } = this.#options;
-    const other = ask.beside?.other;
+    const { call, trace, setting } = this.#options;
+    const other = call.beside?.other;
     if (other === undefined) return;
     attempt.list = other.price;
-    if (ask.caller.models?.has(other.model.id) === false)
-      setting.oracle.violations.add('M15', story.id, `runs ${other.model.id}, which its key may not call`);
+    if (call.caller.models?.has(other.model.id) === false)
+      setting.oracle.violations.add('M15', trace.id, `runs ${other.model.id}, which its key may not call`);
   }
 
   /** A connection of its own: it takes a while, or fails, and nothing has left by then. */
@@ -118,13 +118,13 @@ export class Wire {
 
   #dispatch(exchange: LiveExchange, attempt: Try, name: string): Promise<Answer> {
     const { isRacing } = attempt;
-    const { setting, story, ask, life } = this.#options;
+    const { setting, trace, call, life } = this.#options;
     const { schedule, chance, vendors, oracle } = setting;
-    const { inputTokens, maxOutputTokens } = ask.call;
+    const { inputTokens, maxOutputTokens } = call.call;
     return new Promise((resolve, reject) => {
       const fail = (error: Error) => {
         attempt.over = true;
-        story.lastFailed = attempt;
+        trace.lastFailed = attempt;
         exchange.attemptSent = false;
         exchange.onAbort(undefined);
         reject(error);
@@ -132,7 +132,7 @@ export class Wire {
       exchange.onAbort((reason) => {
         if (!attempt.received) attempt.state = 'unsent';
         const error = new UpstreamError(attempt.received ? 'sent' : 'connect', reason.message, { cause: reason });
-        const isHeardLate = isRacing && attempt.received && story.winner !== undefined && chance.oneIn(20);
+        const isHeardLate = isRacing && attempt.received && trace.winner !== undefined && chance.oneIn(20);
         attempt.over = true;
         if (isHeardLate) schedule.after(chance.pick([300, 2_000]), life, 'stop heard', () => fail(error));
         else fail(error);
@@ -145,7 +145,7 @@ export class Wire {
         if (attempt.received) this.#runsOther(attempt);
         attempt.billed = fate.kind === 'answer' || (fate.kind === 'broken' && fate.billed);
         if (attempt.billed) attempt.bill = { input: inputTokens };
-        oracle.received(story, attempt);
+        oracle.received(trace, attempt);
         schedule.after(fate.afterMs, life, fate.kind, () => {
           if (exchange.aborted !== undefined) return;
           if (fate.kind === 'answer') this.#answered(exchange, attempt, fate.answer, resolve, fail);
@@ -157,35 +157,35 @@ export class Wire {
 
   /** The vendor's word comes back, and is no answer. */
   #failed(exchange: LiveExchange, attempt: Try, name: string, fate: Exclude<Fate, { kind: 'answer' }>): Error {
-    const { setting, story, isOver } = this.#options;
+    const { setting, trace, isOver } = this.#options;
     if (fate.kind === 'unreachable') return new UpstreamError('connect', 'connection refused');
     const { status } = fate;
     if (fate.kind === 'broken') {
       attempt.state = 'broken';
       if (status === undefined) return new UpstreamError('sent', 'reset');
-      if (attempt.isRacing && attempt.billed && setting.chance.oneIn(2)) this.#tellBill(exchange, attempt);
+      if (attempt.isRacing && attempt.billed && setting.chance.oneIn(2)) this.#reportBill(exchange, attempt);
       return refusalOf(status, undefined, true);
     }
     attempt.state = 'refused';
-    if (comesBehindOpening(story)) {
+    if (comesBehindOpening(trace)) {
       if (exchange instanceof LiveBranch) exchange.headStatus = 200;
       exchange.set(usageReport, nothingUsed);
     }
     // Nobody listens to one that has lost.
-    if (story.winner === undefined && !isOver())
-      setting.oracle.turnedAway(story, attempt.credential, name, fate.status, fate.retryAfterMs);
-    if (fate.status === 400 && this.#options.ask.other !== undefined && isTooLong(story)) return tooLong();
+    if (trace.winner === undefined && !isOver())
+      setting.oracle.turnedAway(trace, attempt.credential, name, fate.status, fate.retryAfterMs);
+    if (fate.status === 400 && this.#options.call.other !== undefined && isTooLong(trace)) return tooLong();
     return refusalOf(fate.status, fate.retryAfterMs, false);
   }
 
   /** The vendor says what it has used in vain, or enough to guess. */
-  #tellBill(exchange: LiveExchange, attempt: Try): void {
-    const { setting, story } = this.#options;
-    const usage = { input: story.inputTokens, output: setting.chance.below(50) };
+  #reportBill(exchange: LiveExchange, attempt: Try): void {
+    const { setting, trace } = this.#options;
+    const usage = { input: trace.inputTokens, output: setting.chance.below(50) };
     attempt.bill = usage;
     attempt.isExact = setting.chance.oneIn(2);
-    attempt.told = { usage, isGuess: !attempt.isExact, isWhole: false, seen: 0 };
-    exchange.set(usageReport, reportOf(story.id, attempt.told));
+    attempt.reported = { usage, isGuess: !attempt.isExact, isWhole: false, seen: 0 };
+    exchange.set(usageReport, reportOf(trace.id, attempt.reported));
   }
 
   #answered(
@@ -201,9 +201,9 @@ export class Wire {
       return;
     }
     attempt.state = 'answered';
-    this.#options.story.winner = attempt;
+    this.#options.trace.winner = attempt;
     this.answer = answer;
-    resolve({ status: 200, headers: {}, body: this.#options.ask.key === undefined ? '' : this.#bodyOf(answer) });
+    resolve({ status: 200, headers: {}, body: this.#options.call.key === undefined ? '' : this.#bodyOf(answer) });
   }
 
   /** Of a stream the head says nothing, its first event does; a whole answer is one when all of it is there. */
@@ -214,26 +214,26 @@ export class Wire {
     resolve: (answer: Answer) => void,
     fail: (error: Error) => void,
   ): void {
-    const { setting, story, life, isOver } = this.#options;
+    const { setting, trace, life, isOver } = this.#options;
     const { schedule, chance } = setting;
     branch.headStatus = 200;
     const { chunks, chunkMeanMs, cutAfter } = answer;
     const wholeMs = () => chunks.reduce((sum) => sum + chance.delay(chunkMeanMs), 0);
-    const delayMs = story.stream ? chance.delay(10) : wholeMs();
-    schedule.after(delayMs, life, story.stream ? 'first event' : 'whole answer', () => {
+    const delayMs = trace.stream ? chance.delay(10) : wholeMs();
+    schedule.after(delayMs, life, trace.stream ? 'first event' : 'whole answer', () => {
       if (branch.aborted !== undefined) return;
-      if (cutAfter === 0 || (!story.stream && cutAfter !== undefined)) {
+      if (cutAfter === 0 || (!trace.stream && cutAfter !== undefined)) {
         attempt.state = 'broken';
         fail(new UpstreamError('sent', 'cut'));
         return;
       }
       attempt.state = 'answered';
-      if (!isOver()) story.winner ??= attempt;
-      const tap = new Tap({ setting, life, story, branch, attempt, answer });
+      if (!isOver()) trace.winner ??= attempt;
+      const tap = new MeteredAnswer({ setting, life, trace, branch, attempt, answer });
       branch.onAbort((reason) => tap.break(reason));
-      if (story.stream) tap.begin();
-      const headers = { [tryHeader]: String(story.tries.indexOf(attempt) + 1) };
-      resolve({ status: 200, headers, body: story.stream ? tap : tap.whole() });
+      if (trace.stream) tap.begin();
+      const headers = { [tryHeader]: String(trace.tries.indexOf(attempt) + 1) };
+      resolve({ status: 200, headers, body: trace.stream ? tap : tap.whole() });
     });
   }
 
@@ -243,16 +243,16 @@ export class Wire {
     const next = async (): Promise<IteratorResult<Uint8Array>> => {
       at += 1;
       if (at > chunks.length) return { done: true, value: undefined };
-      return { done: false, value: Buffer.from(textOf(this.#options.story, chunks, at - 1)) };
+      return { done: false, value: Buffer.from(textOf(this.#options.trace, chunks, at - 1)) };
     };
     return { [Symbol.asyncIterator]: () => ({ next }) };
   }
 }
 
 /** In one story of three a refusal comes in the stream of a 200, behind frames that say nothing yet. */
-const comesBehindOpening = ({ id }: Story) => Number.parseInt(id.slice(-1), 16) % 3 === 0;
+const comesBehindOpening = ({ id }: Trace) => Number.parseInt(id.slice(-1), 16) % 3 === 0;
 /** Where another model may serve, in two stories of three a 400 says that the prompt is too long. */
-const isTooLong = ({ id }: Story) => Number.parseInt(id.slice(-2, -1), 16) % 3 > 0;
+const isTooLong = ({ id }: Trace) => Number.parseInt(id.slice(-2, -1), 16) % 3 > 0;
 const tooLong = () =>
   new UpstreamRefusal(new GatewayError('invalid_request', 'too long'), {
     status: 400,

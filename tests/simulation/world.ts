@@ -167,7 +167,7 @@ class World {
     return {
       seed: this.#seed,
       operations: schedule.operations,
-      requests: this.#oracle.stories.size,
+      requests: this.#oracle.traces.size,
       tasks: this.#tasks?.placed ?? 0,
       crashes: this.#mishaps.crashes,
       rows: this.#ledger.rows.length,
@@ -256,14 +256,14 @@ class World {
   async #compareMemory({ serving }: Node): Promise<void> {
     let mayBeLess = true;
     for (const { id } of this.#profile.accounts) {
-      let told = await this.#balanceIn(serving!, id);
-      if (told < this.#storedOf(id) && mayBeLess) {
+      let reported = await this.#balanceIn(serving!, id);
+      if (reported < this.#storedOf(id) && mayBeLess) {
         await this.#pass(forgottenAfterMs);
         mayBeLess = false;
-        told = await this.#balanceIn(serving!, id);
+        reported = await this.#balanceIn(serving!, id);
       }
       const stored = this.#storedOf(id);
-      if (told !== stored) this.#violations.add('M1', id, `memory says ${told}, the database ${stored}`);
+      if (reported !== stored) this.#violations.add('M1', id, `memory says ${reported}, the database ${stored}`);
     }
   }
 
@@ -272,10 +272,10 @@ class World {
   }
 
   async #balanceIn({ ledger }: Process, account: string): Promise<bigint> {
-    const told: bigint[] = [];
-    void ledger.balance(account).then((balance) => told.push(balance));
-    await this.#schedule.run(() => told.length > 0);
-    return told[0]!;
+    const reported: bigint[] = [];
+    void ledger.balance(account).then((balance) => reported.push(balance));
+    await this.#schedule.run(() => reported.length > 0);
+    return reported[0]!;
   }
 
   // ------------------------------------------------------------------------------------------------------------ wiring

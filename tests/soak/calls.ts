@@ -1,7 +1,7 @@
 /** The calls of a soak: every client protocol on every upstream protocol, whole and streamed, tasks, faults, and clients that leave. */
 import { type DialectName, dialectNames, dialects } from '../end-to-end/dialects.ts';
 import { Chance } from '../simulation/chance.ts';
-import { type Ask, cancel, follow, orders } from './orders.ts';
+import { cancel, follow, orders, type Send } from './orders.ts';
 
 /** What one call came to. `wrong`: it must not have ended so. */
 export interface Result {
@@ -60,10 +60,10 @@ export class Calls {
         case 'image':
         case 'video':
         case 'shakyVideo':
-          return await follow(this.#asker(key), kind, orders[kind](this.#prompt('')));
+          return await follow(this.#senderOf(key), kind, orders[kind](this.#prompt('')));
         case 'cancel': {
           const order = orders[chance.pick(['image', 'video', 'shakyVideo', 'shakyVideo'] as const)];
-          return await cancel(this.#asker(key), chance, order(this.#prompt('')));
+          return await cancel(this.#senderOf(key), chance, order(this.#prompt('')));
         }
         default: {
           const { status } = await this.#fetch(key, '/v1/models', {});
@@ -79,7 +79,7 @@ export class Calls {
     return `soak ${this.#count++} ${'word '.repeat(this.#chance.below(120))}${directive}`;
   }
 
-  async #ask(
+  async #send(
     key: string,
     dialect: DialectName,
     model: string,
@@ -104,7 +104,7 @@ export class Calls {
     const model = modelOf(chance.pick(dialectNames), 'plain');
     const isStream = kind === 'stream';
     const directive = `[[sandbox: tokens=${chance.between(5, 300)}${isStream ? ` chunk_delay=${chance.between(1, 15)}ms` : ''}]]`;
-    const answer = await this.#ask(key, dialect, model, directive, isStream);
+    const answer = await this.#send(key, dialect, model, directive, isStream);
     const text = await answer.text();
     const name = `${dialect} on ${model}`;
     if (answer.status !== 200) return { kind, wrong: `${name}: status ${answer.status}: ${text.slice(0, 200)}` };
@@ -119,7 +119,7 @@ export class Calls {
     const model = modelOf(this.#chance.pick(dialectNames), 'left');
     const gone = new AbortController();
     const directive = '[[sandbox: tokens=200 chunk_delay=10ms]]';
-    const answer = await this.#ask(key, this.#chance.pick(dialectNames), model, directive, true, {
+    const answer = await this.#send(key, this.#chance.pick(dialectNames), model, directive, true, {
       signal: gone.signal,
     });
     const reader = answer.body!.getReader();
@@ -136,7 +136,7 @@ export class Calls {
     const fault = chance.pick(['status=400', 'cut_after=3', 'mid_error', 'no_terminal']);
     const isStream = fault !== 'status=400';
     const model = modelOf(chance.pick(dialectNames), 'faulty');
-    const answer = await this.#ask(key, dialect, model, `[[sandbox: tokens=60 ${fault}]]`, isStream);
+    const answer = await this.#send(key, dialect, model, `[[sandbox: tokens=60 ${fault}]]`, isStream);
     const text = await answer.text().catch(() => '');
     const isError = answer.status >= 400 && text.startsWith('{');
     const isBroken = answer.status === 200 && isStream;
@@ -149,7 +149,7 @@ export class Calls {
     const dialect = chance.pick(dialectNames);
     const isStream = chance.oneIn(2);
     const model = modelOf(chance.pick(dialectNames), 'shaky');
-    const answer = await this.#ask(key, dialect, model, `[[sandbox: tokens=${chance.between(5, 100)}]]`, isStream);
+    const answer = await this.#send(key, dialect, model, `[[sandbox: tokens=${chance.between(5, 100)}]]`, isStream);
     const text = await answer.text();
     if (answer.status >= 429 && text.startsWith('{')) return { kind: 'shaky, refused' };
     const isWhole = answer.status === 200 && (!isStream || dialects[dialect].terminal.test(text));
@@ -158,7 +158,7 @@ export class Calls {
     return { kind: 'shaky', requestId: answer.headers.get('x-request-id') ?? undefined };
   }
 
-  #asker(key: string): Ask {
+  #senderOf(key: string): Send {
     return (path, init) => this.#fetch(key, path, init);
   }
 
@@ -169,10 +169,10 @@ export class Calls {
       model: modelOf('chat', 'plain'),
       messages: [{ role: 'user', content: this.#prompt('') }],
     });
-    const ask = () =>
+    const send = () =>
       this.#fetch(key, '/v1/chat/completions', { body, headers: { 'idempotency-key': idempotencyKey } });
-    const first = await ask();
-    const second = await ask();
+    const first = await send();
+    const second = await send();
     const isSame = first.status === 200 && second.status === 200 && first.text === second.text;
     return {
       kind: 'repeat',

@@ -8,7 +8,7 @@ interface Seen {
   readonly text: string;
 }
 
-export type Ask = (path: string, init: { method?: string; body?: string }) => Promise<Seen>;
+export type Send = (path: string, init: { method?: string; body?: string }) => Promise<Seen>;
 
 interface Order {
   readonly path: string;
@@ -40,25 +40,25 @@ export const orders = {
 };
 
 /** Orders, and looks until it has ended. */
-export async function follow(ask: Ask, kind: string, order: Order): Promise<Result> {
-  const placed = await place(ask, order);
+export async function follow(request: Send, kind: string, order: Order): Promise<Result> {
+  const placed = await place(request, order);
   return typeof placed !== 'string'
     ? { kind: `${kind}, refused`, ...placed }
-    : await untilEnded(ask, kind, placed, order.shaky ?? false);
+    : await untilEnded(request, kind, placed, order.shaky ?? false);
 }
 
 /** Orders and cancels: what was cancelled stays so and is told so again, what was too late to cancel ends by itself. */
-export async function cancel(ask: Ask, chance: Chance, order: Order): Promise<Result> {
-  const placed = await place(ask, order);
+export async function cancel(send: Send, chance: Chance, order: Order): Promise<Result> {
+  const placed = await place(send, order);
   if (typeof placed !== 'string') return { kind: 'cancel, refused', ...placed };
   await pause(chance.below(order.shaky ? 400 : 60));
-  const first = await ask(placed, { method: 'DELETE' });
+  const first = await send(placed, { method: 'DELETE' });
   if (first.status !== 200) {
     const isTooLate = first.status === 409 || (order.shaky === true && first.status >= 429);
     if (!isTooLate) return { kind: 'cancel', wrong: `deletion: status ${first.status}: ${first.text.slice(0, 200)}` };
-    return await untilEnded(ask, 'cancel, too late', placed, order.shaky ?? false);
+    return await untilEnded(send, 'cancel, too late', placed, order.shaky ?? false);
   }
-  const second = await ask(placed, { method: 'DELETE' });
+  const second = await send(placed, { method: 'DELETE' });
   if (second.status === 404) return { kind: 'cancel, of a task that had ended' };
   const isSame = second.status === 200 && [first, second].every(isCancelled);
   return {
@@ -68,17 +68,17 @@ export async function cancel(ask: Ask, chance: Chance, order: Order): Promise<Re
 }
 
 /** Where the task is asked for; or that it was refused, which a shaky vendor's may be. */
-async function place(ask: Ask, { path, tasks, body, shaky }: Order): Promise<string | { wrong?: string }> {
-  const told = await ask(path, { body: JSON.stringify(body) });
-  if (told.status >= 300) return shaky ? {} : { wrong: `status ${told.status}: ${told.text.slice(0, 200)}` };
-  const { id, data } = JSON.parse(told.text) as { id?: string; data?: { id: string } };
+async function place(send: Send, { path, tasks, body, shaky }: Order): Promise<string | { wrong?: string }> {
+  const reply = await send(path, { body: JSON.stringify(body) });
+  if (reply.status >= 300) return shaky ? {} : { wrong: `status ${reply.status}: ${reply.text.slice(0, 200)}` };
+  const { id, data } = JSON.parse(reply.text) as { id?: string; data?: { id: string } };
   return `${tasks}/${id ?? data!.id}`;
 }
 
-async function untilEnded(ask: Ask, kind: string, task: string, mayFail: boolean): Promise<Result> {
+async function untilEnded(send: Send, kind: string, task: string, mayFail: boolean): Promise<Result> {
   const startedAt = performance.now();
   while (performance.now() - startedAt < maxTaskMs) {
-    const seen = await ask(task, {});
+    const seen = await send(task, {});
     const state = stateOf(seen);
     if (state === 'completed' || state === 'succeeded') return { kind };
     if (seen.status === 200 && state === 'failed' && mayFail) return { kind: `${kind}, failed` };

@@ -11,9 +11,9 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { BillReport } from '../../plugins/sandbox/bill.ts';
-import { compareBooks } from './books.ts';
 import { Calls } from './calls.ts';
 import { fileOf } from './file.ts';
+import { compareLedger } from './ledger.ts';
 import { Load } from './load.ts';
 import { inMegabytes, leaks, type Sample, trendOf } from './samples.ts';
 import { startShaky } from './shaky.ts';
@@ -80,11 +80,11 @@ gateway.send('stop');
 await once(gateway, 'exit');
 const bill = (await (await fetch(`${vendorOrigin}/bill`)).json()) as BillReport;
 const isExact = (model: string) => !/-(?:left|faulty)$/.test(model);
-const books = await compareBooks(file, bill, load.answered, isExact);
+const records = await compareLedger(file, bill, load.answered, isExact);
 const grown = leaks(samples, Number(values['max-delay-ms']));
 printTrends();
-for (const line of books.account) console.log(`  ${line}`);
-const violations = [...load.wrong, ...grown, ...books.violations];
+for (const line of records.account) console.log(`  ${line}`);
+const violations = [...load.wrong, ...grown, ...records.violations];
 for (const violation of violations) console.log(`  VIOLATION: ${violation}`);
 console.log(
   `${load.calls} calls in ${((performance.now() - startedAt) / 60_000).toFixed(1)} minutes: ${violations.length === 0 ? '0 violations' : `${violations.length} violations`}`,

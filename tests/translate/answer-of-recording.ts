@@ -7,7 +7,7 @@ import type { Family, Recording } from '../helpers/recordings.ts';
 import { requestFor } from '../helpers/replay.ts';
 import { cutAt, open, readBody, relay, Source } from '../plugins/protocol-convert/harness.ts';
 
-export interface Asking {
+export interface Recorded {
   readonly client: Family;
   /** The client wants a stream; the recording decides for the upstream. */
   readonly isStream: boolean;
@@ -16,8 +16,8 @@ export interface Asking {
 }
 
 /** What the client gets. Throws what the gateway would word as an error. */
-export async function answerTo(recording: Recording, { client, isStream, cuts = [] }: Asking): Promise<Answered> {
-  const { path, body } = ask(client, isStream, recording);
+export async function answerTo(recording: Recording, { client, isStream, cuts = [] }: Recorded): Promise<Answered> {
+  const { path, body } = send(client, isStream, recording);
   const streams = recording.isStream === isStream ? 'both' : recording.isStream ? 'only' : 'never';
   const { answer } = await relay(
     { path, body, target: { protocol: recording.family, traits: { streams } } },
@@ -29,9 +29,9 @@ export async function answerTo(recording: Recording, { client, isStream, cuts = 
 /** The error that the client gets in place of this recorded one. */
 export async function errorTo(
   recording: Recording,
-  { client, isStream }: Asking,
+  { client, isStream }: Recorded,
 ): Promise<{ status: number; body: string }> {
-  const asked = { ...ask(client, isStream, recording), target: { protocol: recording.family } };
+  const asked = { ...send(client, isStream, recording), target: { protocol: recording.family } };
   const { endpoint, exchange } = open(asked);
   const error = await relay(asked, answerOf({ ...recording, isStream: false }, [])).then(
     () => undefined,
@@ -52,7 +52,7 @@ function answerOf(recording: Recording, cuts: readonly number[]): Answer {
 }
 
 /** A request of this protocol that wants to see everything. */
-function ask(client: Family, isStream: boolean, recording: Recording): { path: string; body: unknown } {
+function send(client: Family, isStream: boolean, recording: Recording): { path: string; body: unknown } {
   // The same protocol is translated too where the forms differ; then the recorded request is the best one.
   if (client === recording.family && recording.isStream === isStream) return requestFor(recording);
   const model = 'model';

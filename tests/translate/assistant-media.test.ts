@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { Family } from '../helpers/recordings.ts';
-import { worded } from './wording.ts';
+import { translated } from './translated.ts';
 
 const data = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data } };
@@ -15,7 +15,7 @@ interface Message {
 }
 
 function sent(client: Family, json: JsonObject, stream: boolean): Message[] {
-  const { body } = worded(client, json, 'messages', { stream });
+  const { body } = translated(client, json, 'messages', { stream });
   const messages = body['messages'] as Message[];
   return messages.map(({ role, content }) => ({
     role,
@@ -25,20 +25,20 @@ function sent(client: Family, json: JsonObject, stream: boolean): Message[] {
 
 const drawn = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: data };
 const inline = { inlineData: { mimeType: 'image/png', data } };
-const ask = 'Draw it.';
-const goOn = 'Bigger.';
+const request = 'Draw it.';
+const proceed = 'Bigger.';
 const text = (words: string): JsonObject => ({ type: 'text', text: words });
 
 /** Each client's way to give a picture of the model back, between two texts of the user. */
 const histories: readonly (readonly [Family, JsonObject])[] = [
-  ['responses', { input: [{ role: 'user', content: ask }, drawn, { role: 'user', content: goOn }] }],
+  ['responses', { input: [{ role: 'user', content: request }, drawn, { role: 'user', content: proceed }] }],
   [
     'gemini',
     {
       contents: [
-        { role: 'user', parts: [{ text: ask }] },
+        { role: 'user', parts: [{ text: request }] },
         { role: 'model', parts: [inline] },
-        { role: 'user', parts: [{ text: goOn }] },
+        { role: 'user', parts: [{ text: proceed }] },
       ],
     },
   ],
@@ -47,9 +47,9 @@ const histories: readonly (readonly [Family, JsonObject])[] = [
     {
       max_tokens: 9,
       messages: [
-        { role: 'user', content: ask },
+        { role: 'user', content: request },
         { role: 'assistant', content: [image] },
-        { role: 'user', content: goOn },
+        { role: 'user', content: proceed },
       ],
     },
   ],
@@ -58,7 +58,9 @@ const histories: readonly (readonly [Family, JsonObject])[] = [
 for (const stream of [false, true]) {
   for (const [client, json] of histories) {
     test(`a picture alone, of a ${client} client${stream ? ', streamed' : ''}`, () => {
-      assert.deepEqual(sent(client, json, stream), [{ role: 'user', content: [text(ask), note, image, text(goOn)] }]);
+      assert.deepEqual(sent(client, json, stream), [
+        { role: 'user', content: [text(request), note, image, text(proceed)] },
+      ]);
     });
   }
 
@@ -66,28 +68,28 @@ for (const stream of [false, true]) {
     const parts = [{ text: 'Here:' }, inline, { text: 'Like it?' }];
     const json = {
       contents: [
-        { role: 'user', parts: [{ text: ask }] },
+        { role: 'user', parts: [{ text: request }] },
         { role: 'model', parts },
-        { role: 'user', parts: [{ text: goOn }] },
+        { role: 'user', parts: [{ text: proceed }] },
       ],
     };
     assert.deepEqual(sent('gemini', json, stream), [
-      { role: 'user', content: [text(ask)] },
+      { role: 'user', content: [text(request)] },
       { role: 'assistant', content: [text('Here:'), text('Like it?')] },
-      { role: 'user', content: [note, image, text(goOn)] },
+      { role: 'user', content: [note, image, text(proceed)] },
     ]);
   });
 
   test(`a picture beside a call: its result comes first${stream ? ', streamed' : ''}`, () => {
     const input = [
-      { role: 'user', content: ask },
+      { role: 'user', content: request },
       drawn,
       { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{}' },
       { type: 'function_call_output', call_id: 'c1', output: 'ok' },
     ];
     const [first, second, third, ...rest] = sent('responses', { input }, stream);
     assert.deepEqual(rest, []);
-    assert.deepEqual(first, { role: 'user', content: [text(ask)] });
+    assert.deepEqual(first, { role: 'user', content: [text(request)] });
     assert.deepEqual(
       second?.content.map(({ type }) => type),
       ['tool_use'],
@@ -102,7 +104,7 @@ for (const stream of [false, true]) {
 test('a picture that the model cannot see is left out and named', () => {
   const [, json] = histories[0]!;
   const traits = { inputs: ['document' as const] };
-  const { body, dropped } = worded('responses', json, 'messages', { traits });
+  const { body, dropped } = translated('responses', json, 'messages', { traits });
   assert.ok(!JSON.stringify(body['messages']).includes('"image"'));
   assert.deepEqual(dropped, ['input_image']);
 });

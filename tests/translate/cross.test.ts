@@ -79,9 +79,11 @@ async function check(recording: Recording, client: Family, isStream: boolean): P
   const translated = await answerTo(recording, { client, isStream });
   const original = await originalOf(recording);
   for (const oracle of oracles.filter(({ name }) => !isBeyond(recording, client, name))) {
-    const told = await oracle.understand(translated).catch((error: unknown) => assert.fail(`${oracle.name}: ${error}`));
-    if (original !== undefined) assertSame(told, original, oracle, differencesOf(recording, client, oracle.name));
-    assertCounted(told, recording, oracle.name, client);
+    const reported = await oracle
+      .understand(translated)
+      .catch((error: unknown) => assert.fail(`${oracle.name}: ${error}`));
+    if (original !== undefined) assertSame(reported, original, oracle, differencesOf(recording, client, oracle.name));
+    assertCounted(reported, recording, oracle.name, client);
   }
 }
 
@@ -110,14 +112,15 @@ async function readOriginal(recording: Recording): Promise<Understood | undefine
   return oracle.understand(answer);
 }
 
-function assertSame(told: Understood, original: Understood, oracle: Oracle, differs: ReadonlySet<Member>): void {
+function assertSame(reported: Understood, original: Understood, oracle: Oracle, differs: ReadonlySet<Member>): void {
   const isBlind = (member: Member) => oracle.blindTo?.includes(member) || differs.has(member);
-  if (!isBlind('text')) assert.equal(saidIn(told), saidIn(original), `${oracle.name}: text`);
+  if (!isBlind('text')) assert.equal(saidIn(reported), saidIn(original), `${oracle.name}: text`);
   if (!isBlind('reasoning'))
-    assert.equal(withoutSpace(told.reasoning), withoutSpace(original.reasoning), `${oracle.name}: reasoning`);
-  if (!isBlind('tools')) assert.deepEqual(told.tools.map(callOf), original.tools.map(callOf), `${oracle.name}: tools`);
+    assert.equal(withoutSpace(reported.reasoning), withoutSpace(original.reasoning), `${oracle.name}: reasoning`);
+  if (!isBlind('tools'))
+    assert.deepEqual(reported.tools.map(callOf), original.tools.map(callOf), `${oracle.name}: tools`);
   if (!isBlind('stop'))
-    assert.ok(stopsOf(original).includes(told.stop), `${oracle.name}: ${told.stop}, not ${original.stop}`);
+    assert.ok(stopsOf(original).includes(reported.stop), `${oracle.name}: ${reported.stop}, not ${original.stop}`);
 }
 
 /** Parts of a summary are a blank line apart where reasoning is one text. */

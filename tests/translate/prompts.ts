@@ -56,11 +56,11 @@ function stepOf(names: readonly string[], seed: number): fc.Arbitrary<Turn[]> {
           }),
         );
         const results = calls.map(
-          ([called, , told, isError], index): Part => ({
+          ([called, , reported, isError], index): Part => ({
             kind: 'tool-result',
             callId: `call_${seed}_${index}`,
             name: called,
-            parts: [{ kind: 'text', text: told }],
+            parts: [{ kind: 'text', text: reported }],
             ...(isError ? { isError } : {}),
           }),
         );

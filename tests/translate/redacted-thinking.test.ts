@@ -58,7 +58,7 @@ function piecesOf(block: Json): [start: Json, deltas: Json[]] {
   return [block, []];
 }
 
-async function ask(body: Json): Promise<Json> {
+async function send(body: Json): Promise<Json> {
   const answer = await fetch(`${stage.origin}/v1/responses`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -84,7 +84,7 @@ for (const [name, blocks] of Object.entries(orders)) {
         const { messages: vendor } = stage.vendors;
         const headers = { 'content-type': stream ? 'text/event-stream' : 'application/json' };
         vendor.play({ headers, body: stream ? streamedAnswer(blocks) : wholeAnswer(blocks) });
-        const first = await ask({ input: 'Go.', stream });
+        const first = await send({ input: 'Go.', stream });
         const items = first['output'] as Json[];
         assert.deepEqual(
           items.filter(({ type }) => type === 'reasoning').map(({ summary }) => (summary as unknown[]).length),
@@ -95,7 +95,7 @@ for (const [name, blocks] of Object.entries(orders)) {
         const next = blocks.includes(call)
           ? { type: 'function_call_output', call_id: 'toolu_1', output: 'Seen.' }
           : { role: 'user', content: 'Go on.' };
-        await ask(
+        await send(
           continued === 'input'
             ? { input: [{ role: 'user', content: 'Go.' }, ...items, next] }
             : { input: [next], previous_response_id: first['id'] },

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import { type Family, recordings } from '../helpers/recordings.ts';
-import { worded } from './wording.ts';
+import { translated } from './translated.ts';
 
 const id = z.string().min(1);
 const status = z.enum(['in_progress', 'completed', 'incomplete']);
@@ -156,7 +156,7 @@ const histories: Readonly<Record<Family, JsonObject>> = {
 for (const [client, json] of Object.entries(histories) as [Family, JsonObject][]) {
   for (const stream of [false, true]) {
     test(`a ${client} history${stream ? ', streamed' : ''}: answers have id and status, pictures a detail`, () => {
-      const input = check(worded(client, json, 'responses', { stream }).body);
+      const input = check(translated(client, json, 'responses', { stream }).body);
       const said = input.filter(({ role }) => role === 'assistant');
       assert.ok(said.length >= 2);
       assert.ok(said.every((message) => message['status'] === 'completed'));
@@ -169,7 +169,7 @@ for (const [client, json] of Object.entries(histories) as [Family, JsonObject][]
 test('an answer keeps its id in each later turn', () => {
   const turns = histories.chat['messages'] as JsonObject[];
   const idsOf = (messages: readonly JsonObject[]) =>
-    check(worded('chat', { messages }, 'responses').body).flatMap((given) =>
+    check(translated('chat', { messages }, 'responses').body).flatMap((given) =>
       given['id'] === undefined ? [] : [given['id']],
     );
   const early = idsOf(turns.slice(0, 3));
@@ -178,7 +178,7 @@ test('an answer keeps its id in each later turn', () => {
 
 test('a detail that the client asks for stays', () => {
   const content = [{ type: 'image_url', image_url: { url: `data:image/png;base64,${data}`, detail: 'low' } }];
-  const { body } = worded('chat', { messages: [{ role: 'user', content }] }, 'responses');
+  const { body } = translated('chat', { messages: [{ role: 'user', content }] }, 'responses');
   assert.ok(JSON.stringify(check(body)).includes('"detail":"low"'));
 });
 
@@ -189,7 +189,7 @@ for (const client of ['chat', 'messages', 'gemini'] as const) {
       if (recorded === undefined) continue;
       let body: JsonObject;
       try {
-        body = worded(client, JSON.parse(recorded.toString()) as JsonObject, 'responses').body;
+        body = translated(client, JSON.parse(recorded.toString()) as JsonObject, 'responses').body;
       } catch (error) {
         // What this upstream cannot be asked for is refused.
         assert.ok(error instanceof GatewayError, String(error));

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/json/json.ts';
 import { plainRoot } from '../../plugins/common/encoding/schemas.ts';
 import { fc } from '../helpers/properties.ts';
 import type { Family } from '../helpers/recordings.ts';
-import { worded } from './wording.ts';
+import { translated } from './translated.ts';
 
 const text = { type: 'string' };
 const number = { type: 'number' };
@@ -77,7 +77,7 @@ for (const client of ['chat', 'responses', 'messages', 'gemini'] as const) {
     for (const stream of [false, true]) {
       test(`${client} on ${upstream}${stream ? ', streamed' : ''}: the root of a tool's schema is a plain object`, () => {
         for (const [name, [schema, wanted]] of Object.entries(schemas)) {
-          const { body } = worded(client, requestOf(client, schema), upstream, { stream });
+          const { body } = translated(client, requestOf(client, schema), upstream, { stream });
           const [tool] = body['tools'] as JsonObject[];
           const sent = (tool!['input_schema'] ?? tool!['parameters']) as JsonObject;
           const { type, properties, required = [] } = sent;

@@ -27,13 +27,13 @@ const settings = [
 ];
 type Named = (typeof settings)[number];
 
-interface Worded extends EncodedRequest {
+interface TranslatedRequest extends EncodedRequest {
   readonly losses: DroppedParameters;
 }
 
 /** The request in this protocol; undefined when a promise cannot be kept. `asker`: in whose words losses are told. */
-function worded(prompt: Prompt, to: Protocol, asker: Protocol): Worded | GatewayError {
-  const losses = new DroppedParameters(asker.codec.spelling);
+function encoded(prompt: Prompt, to: Protocol, client: Protocol): TranslatedRequest | GatewayError {
+  const losses = new DroppedParameters(client.codec.spelling);
   const target = targetFor(to.name, 'model');
   try {
     const encoded = to.codec.encodeRequest(prompt, {
@@ -68,10 +68,10 @@ for (const client of protocols) {
       let arrivedCount = 0;
       fc.assert(
         fc.property(prompts, (made) => {
-          const first = worded(made, client, client);
+          const first = encoded(made, client, client);
           if (first instanceof GatewayError) return;
           const { prompt: asked } = reread(first, client);
-          const second = worded(asked, upstream, client);
+          const second = encoded(asked, upstream, client);
           if (second instanceof GatewayError) {
             assertPromise(second, asked, client);
             return;
@@ -79,7 +79,7 @@ for (const client of protocols) {
           const { prompt: arrived, losses } = reread(second, upstream);
           assert.deepEqual(losses.dropped, [], 'what the gateway words it also reads');
           assertSame(asked, arrived, second);
-          if (upstream.name !== 'chat') assertKeepsakes(asked, second);
+          if (upstream.name !== 'chat') assertOpaqueStates(asked, second);
           arrivedCount++;
         }),
         { numRuns: 200 },
@@ -96,7 +96,7 @@ function assertPromise(error: GatewayError, asked: Prompt, client: Protocol): vo
   assert.ok(names.includes(error.field), `${error.field} was asked for: ${error.message}`);
 }
 
-function assertSame(asked: Prompt, arrived: Prompt, { body, losses, responseMapping: way }: Worded): void {
+function assertSame(asked: Prompt, arrived: Prompt, { body, losses, responseMapping: way }: TranslatedRequest): void {
   const added = assertSystem(asked, arrived);
   assert.deepEqual(spokenIn(arrived.turns), spokenIn(asked.turns), 'the turns');
   assert.deepEqual(arrived.tools.map(toolOf), asked.tools.map(toolOf), 'the tools');
@@ -118,7 +118,7 @@ function assertSame(asked: Prompt, arrived: Prompt, { body, losses, responseMapp
 }
 
 /** The first prompt of a conversation without tools, in a protocol that marks what to keep. */
-function isFirst({ tools, turns }: Prompt, body: Worded['body']): boolean {
+function isFirst({ tools, turns }: Prompt, body: TranslatedRequest['body']): boolean {
   return 'max_tokens' in body && tools.length === 0 && turns.every(({ role }) => role !== 'assistant');
 }
 
@@ -168,7 +168,7 @@ function spokenIn(turns: readonly Turn[]): unknown[] {
 }
 
 /** What its maker wants back goes out as it came, in its order; one protocol signs calls, another reasoning. */
-function assertKeepsakes({ turns }: Prompt, { body }: Worded): void {
+function assertOpaqueStates({ turns }: Prompt, { body }: TranslatedRequest): void {
   const parts = turns.flatMap((turn) => turn.parts);
   const values = parts.flatMap((part) => ('opaqueState' in part ? [JSON.stringify(part.opaqueState?.value)] : []));
   const text = JSON.stringify(body);

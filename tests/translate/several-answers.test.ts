@@ -22,7 +22,7 @@ const frames = [delta(0, 'stop'), delta(1, 'stop'), { ...delta(0, null), choices
 const stream = `${frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`).join('')}data: [DONE]\n\n`;
 
 const contents = [{ role: 'user', parts: [{ text: 'Hi' }] }];
-const askings = [
+const requests = [
   ['/v1beta/models/m:generateContent', { contents, generationConfig: { candidateCount: 2 } }],
   ['/v1beta/models/m:generateContent', { contents, stream: false, candidate_count: 2 }],
   ['/v1beta/models/m:streamGenerateContent?alt=sse', { contents, generationConfig: { candidateCount: 2 } }],
@@ -40,19 +40,19 @@ test('a generate-content request for two answers goes to the chat of a vendor th
     }),
   );
   try {
-    for (const [path, body] of askings) {
+    for (const [path, body] of requests) {
       const isStream = path.includes('stream');
       vendor.play({
         headers: { 'content-type': isStream ? 'text/event-stream' : 'application/json' },
         body: isStream ? stream : JSON.stringify(answer),
       });
-      const told = await fetch(gateway.origin + path, {
+      const reply = await fetch(gateway.origin + path, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
       });
-      const text = await told.text();
-      assert.equal(told.status, 200, text);
+      const text = await reply.text();
+      assert.equal(reply.status, 200, text);
       assert.equal(vendor.requests.at(-1)!.url, '/v1/chat/completions');
       assert.equal(JSON.parse(vendor.requests.at(-1)!.body.toString()).n, 2);
       assert.ok(text.includes('Answer 0.') && text.includes('Answer 1.'), text);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { Family } from '../helpers/recordings.ts';
-import { type Worded, worded } from './wording.ts';
+import { type TranslatedRequest, translated } from './translated.ts';
 
 const text = { type: 'string' };
 const closed = { additionalProperties: false };
@@ -94,16 +94,16 @@ interface Sent {
   readonly schema: JsonObject;
 }
 
-function sentTool({ body }: Worded): Sent {
+function sentTool({ body }: TranslatedRequest): Sent {
   const [tool] = body['tools'] as JsonObject[];
   const declared = (tool!['function'] ?? tool!) as JsonObject;
   return { strict: declared['strict'], schema: declared['parameters'] as JsonObject };
 }
 
-function sentOutput({ body }: Worded): Sent {
+function sentOutput({ body }: TranslatedRequest): Sent {
   const format = (body['response_format'] ?? (body['text'] as JsonObject)['format']) as JsonObject;
-  const told = (format['json_schema'] ?? format) as JsonObject;
-  return { strict: told['strict'], schema: told['schema'] as JsonObject };
+  const reported = (format['json_schema'] ?? format) as JsonObject;
+  return { strict: reported['strict'], schema: reported['schema'] as JsonObject };
 }
 
 for (const [kind, requests, sentOf] of [
@@ -117,7 +117,7 @@ for (const [kind, requests, sentOf] of [
         test(`${way}: a schema that leaves something open is not strict, and that is noted`, () => {
           for (const [name, schema] of Object.entries(unfitting)) {
             assert.equal(isTaken(schema), false, name);
-            const sent = worded(client, request(schema), upstream, { stream });
+            const sent = translated(client, request(schema), upstream, { stream });
             const { strict, schema: given } = sentOf(sent);
             assert.notEqual(strict, true, name);
             assert.deepEqual(given, schema, name);
@@ -128,7 +128,7 @@ for (const [kind, requests, sentOf] of [
         test(`${way}: a schema that leaves nothing open is strict`, () => {
           for (const [name, schema] of Object.entries(fitting)) {
             assert.equal(isTaken(schema), true, name);
-            const sent = worded(client, request(schema), upstream, { stream });
+            const sent = translated(client, request(schema), upstream, { stream });
             assert.deepEqual(sentOf(sent), { strict: true, schema }, name);
             assert.deepEqual(sent.dropped, [], name);
           }
@@ -141,7 +141,7 @@ for (const [kind, requests, sentOf] of [
 test('a strict tool that takes nothing has a schema that strict mode takes', () => {
   for (const upstream of ['chat', 'responses'] as const) {
     for (const schema of [{ type: 'object', properties: {} }, { type: 'object' }]) {
-      const sent = worded('messages', toolRequests.messages!(schema), upstream);
+      const sent = translated('messages', toolRequests.messages!(schema), upstream);
       const { strict, schema: given } = sentTool(sent);
       assert.equal(strict, true);
       assert.deepEqual(given, { type: 'object', properties: {}, required: [], additionalProperties: false });

@@ -18,7 +18,7 @@ export class ClientSocket extends Duplex {
     server.emit('connection', this);
   }
 
-  ask(request: Buffer): void {
+  send(request: Buffer): void {
     this.push(request);
   }
 

@@ -78,10 +78,10 @@ class Clients {
   };
 
   /** Each client asks once; `done` is called when all have their answers. */
-  ask(done: () => void): void {
+  send(done: () => void): void {
     this.#missing = clients;
     this.#done = done;
-    for (const socket of this.#sockets) socket.ask(this.#request);
+    for (const socket of this.#sockets) socket.send(this.#request);
   }
 }
 
@@ -90,7 +90,7 @@ function rounds(all: Clients, count: number): Promise<void> {
   return new Promise((resolve) => {
     let left = count;
     const next = () => {
-      if (left-- > 0) all.ask(next);
+      if (left-- > 0) all.send(next);
       else resolve();
     };
     next();

@@ -19,7 +19,7 @@ const text = 'abcdefghij'.repeat(12);
 const chunks = 400;
 
 function whole(kind: Subject['kind']): Subject {
-  const { path } = wordsOf('chat').ask('');
+  const { path } = wordsOf('chat').request('');
   const answer = JSON.stringify({
     id: 'chatcmpl-1',
     object: 'chat.completion',
@@ -47,12 +47,12 @@ function translated(): Subject {
     stop_sequence: null,
     usage: { input_tokens: 100, output_tokens: 200 },
   });
-  const { path } = wordsOf('chat').ask('');
+  const { path } = wordsOf('chat').request('');
   return { kind: 'full', path, body: wholeBody('bench-messages'), script: wholeScript(answer), end: '}', units: 1 };
 }
 
 function stream(kind: Subject['kind'], client: ProtocolName, upstream: ProtocolName): Subject {
-  const { path, body } = wordsOf(client, upstream).ask(prompt);
+  const { path, body } = wordsOf(client, upstream).request(prompt);
   const { head, delta, tail } = wordsOf(upstream);
   const chunk = delta('text', text)!;
   const parts = [head('text') + chunk, ...Array<string>(chunks - 2).fill(chunk), tail(text.repeat(chunks))];

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import type { Browser as Client } from '../../plugins/console/browser.ts';
-import { firstToken, operator, startHouse, type TestConsole } from '../../plugins/console/house.ts';
+import { firstToken, operator, startFile, type TestConsole } from '../../plugins/console/start-console.ts';
 import { signIn } from '../chromium.ts';
 import { buildPages } from '../operator-stage.ts';
 import { isOfPages, launchFirefox, noFirefox, openFirefoxPage, type Scheme } from './launch.ts';
@@ -20,7 +20,7 @@ const wide = { width: 1280, height: 900 };
 const small = { width: 380, height: 780 };
 const shots = process.env['SHOTS'] ?? mkdtempSync(join(tmpdir(), 'firefox-shots-'));
 
-let house: TestConsole;
+let testbed: TestConsole;
 let boss: Client;
 let key: string;
 
@@ -30,25 +30,25 @@ before(async () => {
   buildPages();
   const directory = mkdtempSync(join(tmpdir(), 'console-firefox-'));
   cpSync('config', join(directory, 'config'), { recursive: true });
-  house = await startHouse(`# plugins: storage, and others\ninclude:\n  - ${directory}/config/demo.yaml\n`, directory);
-  await house.browser().ask('/first-operator', { body: { token: firstToken(house), ...operator } });
-  boss = house.browser();
-  await boss.ask('/auth/sign-in/email', { body: operator });
-  const ada = house.browser();
-  await ada.ask('/auth/sign-up/email', { body: client });
-  await ada.ask('/wallet/redeem', { body: { code: await makeCode('20') } });
-  key = (await ada.ask('/keys', { body: { name: 'laptop' } })).json.key;
+  testbed = await startFile(`# plugins: storage, and others\ninclude:\n  - ${directory}/config/demo.yaml\n`, directory);
+  await testbed.browser().send('/first-operator', { body: { token: firstToken(testbed), ...operator } });
+  boss = testbed.browser();
+  await boss.send('/auth/sign-in/email', { body: operator });
+  const ada = testbed.browser();
+  await ada.send('/auth/sign-up/email', { body: client });
+  await ada.send('/wallet/redeem', { body: { code: await makeCode('20') } });
+  key = (await ada.send('/keys', { body: { name: 'laptop' } })).json.key;
   for (const model of ['gpt-5.4-mini', 'claude-opus-5', 'gpt-5.4-mini']) assert.equal((await call(model)).status, 200);
 });
-after(() => house?.stop());
+after(() => testbed?.stop());
 
 async function makeCode(amount: string): Promise<string> {
   const body = { gift: { kind: 'balance', amount }, count: 1, maxUses: 1, reason: 'a test' };
-  return (await boss.ask('/admin/codes', { body })).json.codes[0];
+  return (await boss.send('/admin/codes', { body })).json.codes[0];
 }
 
 function call(model: string): Promise<Response> {
-  return fetch(`${house.origin}/v1/chat/completions`, {
+  return fetch(`${testbed.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
@@ -70,7 +70,7 @@ type Journey = Readonly<Record<string, Step>>;
 
 async function walk(browser: Browser, scheme: Scheme, who: typeof client, journey: Journey): Promise<void> {
   const complaints: string[] = [];
-  const page = await openFirefoxPage(browser, complaints, house.origin);
+  const page = await openFirefoxPage(browser, complaints, testbed.origin);
   await page.goto('/console/sign-in');
   await look(page, scheme, `sign-in-${who.name}`);
   await signIn(page, who);
@@ -166,9 +166,9 @@ const operatorPages: Journey = {
       .getByRole('button')
       .first()
       .click();
-    const story = page.getByRole('dialog', { name: 'Request' });
-    await story.getByText(/^Attempt 1/).waitFor();
-    await story.getByTestId('formula').waitFor();
+    const timeline = page.getByRole('dialog', { name: 'Request' });
+    await timeline.getByText(/^Attempt 1/).waitFor();
+    await timeline.getByTestId('formula').waitFor();
   },
   async configuration(page) {
     await page.goto('/console/admin/config?form=prices&entry=gpt-5.4');

@@ -37,14 +37,14 @@ export async function startOpenWebUi(connection: Connection): Promise<OpenWebUi>
     await rm(home, { recursive: true, force: true, maxRetries: 3 });
   };
   const origin = `http://127.0.0.1:${port}`;
-  const ask = (path: string, body: unknown, token: string) =>
+  const send = (path: string, body: unknown, token: string) =>
     fetch(`${origin}${path}`, {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
     });
   try {
     const isUp = () =>
-      ask('/health', undefined, '').then(
+      send('/health', undefined, '').then(
         ({ ok }) => ok,
         () => false,
       );
@@ -53,10 +53,10 @@ export async function startOpenWebUi(connection: Connection): Promise<OpenWebUi>
       assert.ok(child.exitCode === null && performance.now() < until, 'Open WebUI does not start');
       await pause(250);
     }
-    const { token } = (await (await ask('/api/v1/auths/signin', { email: '', password: '' }, '')).json()) as {
+    const { token } = (await (await send('/api/v1/auths/signin', { email: '', password: '' }, '')).json()) as {
       token: string;
     };
-    return { call: (path, body) => ask(path, body, token), stop };
+    return { call: (path, body) => send(path, body, token), stop };
   } catch (error) {
     await stop();
     throw error;

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { accountAdmin } from '../../../plugins/common/domain/admin/accounts.ts';
 import { beatMs } from '../../../plugins/request-log/queue.ts';
-import { type Customer, type House, modelAt, startHouse } from '../../end-to-end/house.ts';
+import { type Customer, modelAt, startTestbed, type Testbed } from '../../end-to-end/testbed.ts';
 import { reported } from '../agent.ts';
 import { type AgentVendor, protocols, startAgentVendor, upstreamModel } from '../vendor.ts';
 import { type OpenWebUi, startOpenWebUi } from './launch.ts';
@@ -20,13 +20,13 @@ interface RequestRow {
 /** Named so that Open WebUI asks for it as for the original: without a response format. */
 const imageModel = 'gpt-image-2';
 let vendors: AgentVendor[];
-let house: House;
+let testbed: Testbed;
 let customer: Customer;
 let program: OpenWebUi;
 
 before(async () => {
   vendors = await Promise.all(protocols.map((name) => startAgentVendor(name, () => 'note.txt')));
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ sandbox }) => ({
       ...Object.fromEntries(
         protocols.map((name, at) => [name, { keys: 'vendor-key', speaks: { [name]: vendors[at]!.base } }]),
@@ -38,20 +38,20 @@ before(async () => {
       [imageModel]: { owned_by: 'test', kind: 'image', targets: ['painter'], price: { image: 0.01 } },
     },
   });
-  customer = await house.customer();
+  customer = await testbed.customer();
   const waits = { name: 'waits', images: 'wait' as const };
-  const { key: imageKey } = await house.gateway.gateway.find(accountAdmin)!.createKey(customer.accountId, waits);
-  program = await startOpenWebUi({ base: `${house.origin}/v1`, key: customer.key, imageKey, imageModel });
+  const { key: imageKey } = await testbed.gateway.gateway.find(accountAdmin)!.createKey(customer.accountId, waits);
+  program = await startOpenWebUi({ base: `${testbed.origin}/v1`, key: customer.key, imageKey, imageModel });
 });
 after(async () => {
   await program?.stop();
-  await house?.stop();
+  await testbed?.stop();
   await Promise.all(vendors.map((vendor) => vendor.stop()));
 });
 
 async function rowsOf(model: string): Promise<RequestRow[]> {
   await pause(2 * beatMs);
-  return (await house.rows<RequestRow>('requests')).filter((row) => row.model === model);
+  return (await testbed.rows<RequestRow>('requests')).filter((row) => row.model === model);
 }
 
 test('the models of the gateway are those that Open WebUI offers', async () => {
@@ -82,15 +82,15 @@ for (const name of protocols)
   });
 
 test('a picture ordered with a key that waits is kept by Open WebUI, and billed once', async () => {
-  const before = await house.balance(customer);
+  const before = await testbed.balance(customer);
   const answer = await program.call('/api/v1/images/generations', { prompt: 'a cat', n: 1, size: '1024x1024' });
   const text = await answer.text();
   assert.equal(answer.status, 200, text);
   const [{ url }] = JSON.parse(text) as [{ url: string }];
   const picture = Buffer.from(await (await program.call(url)).arrayBuffer());
   assert.equal(picture.toString('latin1', 1, 4), 'PNG');
-  assert.equal(before - (await house.balance(customer)), 10_000_000n);
+  assert.equal(before - (await testbed.balance(customer)), 10_000_000n);
   assert.equal((await rowsOf(imageModel)).length, 1);
 });
 
-test('the money of all that is in order', () => house.audit());
+test('the money of all that is in order', () => testbed.audit());

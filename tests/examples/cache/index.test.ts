@@ -34,32 +34,32 @@ after(async () => {
   await vendor.stop();
 });
 
-const ask = (content: string, more = {}) =>
+const send = (content: string, more = {}) =>
   gateway.post('/v1/chat/completions', { model: 'm', messages: [{ role: 'user', content }], ...more });
 
 test('the second of two equal requests is answered without the vendor, until a minute has passed', async () => {
   vendor.play(chatAnswer('One'));
-  const first = await (await ask('a')).text();
-  const again = await ask('a');
+  const first = await (await send('a')).text();
+  const again = await send('a');
   assert.equal(again.headers.get('x-cache'), 'hit');
   assert.equal(await again.text(), first);
   assert.equal(vendor.requests.length, 1);
   clock.advance(60_001);
-  assert.equal((await ask('a')).headers.get('x-cache'), null);
+  assert.equal((await send('a')).headers.get('x-cache'), null);
   assert.equal(vendor.requests.length, 2);
 });
 
 test('a stream is answered again where it ended well, and not where it broke off', async () => {
   vendor.play(chatStream('Th', 'ree'));
-  const first = await (await ask('c', { stream: true })).text();
-  const again = await ask('c', { stream: true });
+  const first = await (await send('c', { stream: true })).text();
+  const again = await send('c', { stream: true });
   assert.equal(again.headers.get('x-cache'), 'hit');
   assert.equal(again.headers.get('content-type')?.startsWith('text/event-stream'), true);
   assert.equal(await again.text(), first);
   const whole = chatStream('Fo', 'ur');
   vendor.play({ ...whole, body: String(whole.body).replace('data: [DONE]\n\n', '').replace('"stop"', 'null') });
   for (let times = 0; times < 2; times++) {
-    const broken = await ask('cut', { stream: true });
+    const broken = await send('cut', { stream: true });
     assert.equal(broken.headers.get('x-cache'), null);
     assert.match(await broken.text(), /"error"/);
   }
@@ -67,16 +67,16 @@ test('a stream is answered again where it ended well, and not where it broke off
 
 test('another request and an error are not answered from it', async () => {
   vendor.play(chatAnswer('Two'));
-  assert.equal((await ask('b')).headers.get('x-cache'), null);
+  assert.equal((await send('b')).headers.get('x-cache'), null);
   vendor.play({ status: 400, body: '{"error":{"message":"no"}}' });
-  for (let times = 0; times < 2; times++) assert.equal((await ask('d')).status, 400);
+  for (let times = 0; times < 2; times++) assert.equal((await send('d')).status, 400);
 });
 
 test('the oldest answers are forgotten where their memory is used up', async () => {
   vendor.play(chatAnswer('x'.repeat(300)));
-  for (const content of ['e', 'f', 'g']) await ask(content);
-  assert.equal((await ask('g')).headers.get('x-cache'), 'hit');
-  assert.equal((await ask('e')).headers.get('x-cache'), null);
+  for (const content of ['e', 'f', 'g']) await send(content);
+  assert.equal((await send('g')).headers.get('x-cache'), 'hit');
+  assert.equal((await send('e')).headers.get('x-cache'), null);
 });
 
 /** Its row is written a moment after the answer. */

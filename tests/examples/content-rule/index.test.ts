@@ -25,7 +25,7 @@ after(async () => {
   await vendor.stop();
 });
 
-const asking = {
+const request = {
   chat: (text: string) => ['/v1/chat/completions', { model: 'm', messages: [{ role: 'user', content: text }] }],
   responses: (text: string) => ['/v1/responses', { model: 'm', input: text }],
   messages: (text: string) => [
@@ -38,9 +38,9 @@ const asking = {
 const post = (path: string, body: string) =>
   fetch(gateway.origin + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
 
-for (const [client, ask] of Object.entries(asking)) {
+for (const [client, send] of Object.entries(request)) {
   test(`${client}: a word is found however the client writes it, and nothing is sent`, async () => {
-    const [path, body] = ask('One Banana, please.');
+    const [path, body] = send('One Banana, please.');
     const sent = vendor.requests.length;
     const answer = await post(path, JSON.stringify(body).replace('Banana', 'B\\u0061nana'));
     assert.equal(answer.status, 403);
@@ -50,7 +50,7 @@ for (const [client, ask] of Object.entries(asking)) {
   });
 
   test(`${client}: an address is masked, and the rest is as it was`, async () => {
-    const [path, body] = ask('Write to ada@example.com today.');
+    const [path, body] = send('Write to ada@example.com today.');
     const answer = await post(path, JSON.stringify(body));
     assert.equal(answer.status, 200, await answer.clone().text());
     assert.match(await answer.text(), /Noted\./);

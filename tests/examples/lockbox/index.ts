@@ -10,12 +10,12 @@ export default definePlugin({
   }),
   extends: [secretSources],
   setup(host, { address, token, every }) {
-    const ask = (path: string, signal?: AbortSignal) =>
+    const send = (path: string, signal?: AbortSignal) =>
       fetch(new URL(path, address), { headers: { authorization: `Bearer ${token}` }, ...(signal && { signal }) });
     let version: string | null = null;
     let changed = () => {};
     host.every(every, 'ask whether secrets have changed', async () => {
-      const latest = (await ask('/version')).headers.get('etag');
+      const latest = (await send('/version')).headers.get('etag');
       if (version !== null && latest !== version) changed();
       version = latest;
     });
@@ -23,7 +23,7 @@ export default definePlugin({
       name: 'lockbox',
       async read(reference, signal) {
         const [path, member = 'value'] = reference.split('#');
-        const answer = await ask(`/secrets/${path}`, signal);
+        const answer = await send(`/secrets/${path}`, signal);
         if (answer.status === 404) return undefined;
         if (!answer.ok) throw new Error(`the lockbox answers ${answer.status}`);
         return ((await answer.json()) as Record<string, string>)[member];

@@ -31,7 +31,7 @@ after(async () => {
 });
 
 const text = 'x';
-const asking = {
+const request = {
   chat: (stream: boolean) => [
     '/v1/chat/completions',
     { model: 'm', messages: [{ role: 'user', content: text }], stream },
@@ -50,12 +50,12 @@ const asking = {
 const letters = (body: string) =>
   [...body.matchAll(/"(?:content|text|delta)":"([^"]*)"/g)].map(([, piece]) => piece).join('');
 
-for (const [client, ask] of Object.entries(asking))
+for (const [client, send] of Object.entries(request))
   for (const stream of [false, true])
     test(`${client}, ${stream ? 'streamed in single characters' : 'whole'}: a secret is replaced, wherever it is cut`, async () => {
       const said = `Use ${secret} for it.`;
       vendor.play(stream ? chatStream(...said) : chatAnswer(said));
-      const [path, body] = ask(stream);
+      const [path, body] = send(stream);
       const answer = await gateway.post(path, body);
       assert.equal(answer.status, 200);
       const got = await answer.text();
@@ -67,13 +67,13 @@ test('a relayed answer without a secret keeps every byte, escapes and unknown me
   const body =
     '{ "id":"c", "object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"caf\\u00e9"},"finish_reason":"stop"}], "new_member": 1.0 }';
   vendor.play({ status: 200, headers: { 'content-type': 'application/json' }, body });
-  assert.equal(await (await gateway.post('/v1/chat/completions', asking.chat(false)[1])).text(), body);
+  assert.equal(await (await gateway.post('/v1/chat/completions', request.chat(false)[1])).text(), body);
 });
 
 test('a secret that the vendor writes in escapes is found', async () => {
   const body = `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"${secret.replace('s', '\\u0073')}"},"finish_reason":"stop"}]}`;
   vendor.play({ status: 200, headers: { 'content-type': 'application/json' }, body });
-  assert.match(await (await gateway.post('/v1/chat/completions', asking.chat(false)[1])).text(), /"\[secret\]"/);
+  assert.match(await (await gateway.post('/v1/chat/completions', request.chat(false)[1])).text(), /"\[secret\]"/);
 });
 
 test('the strings of a tool call are searched as the client will read them', async () => {
@@ -92,7 +92,7 @@ test('the strings of a tool call are searched as the client will read them', asy
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ id: 'c', choices: [choice] }),
   });
-  const answer = (await (await gateway.post('/v1/chat/completions', asking.chat(false)[1])).json()) as {
+  const answer = (await (await gateway.post('/v1/chat/completions', request.chat(false)[1])).json()) as {
     choices: [{ message: { tool_calls: [{ function: { arguments: string } }] } }];
   };
   const [{ function: called }] = answer.choices[0].message.tool_calls;

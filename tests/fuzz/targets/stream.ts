@@ -139,8 +139,9 @@ function play(upstream: Protocol, client: Protocol, chunks: readonly Buffer[]): 
     out += encoder.finish();
     rules.end();
   } catch (error) {
-    const isTold = error instanceof GatewayError || error instanceof UpstreamError || error instanceof UpstreamRefusal;
-    if (!isTold) throw error;
+    const isReported =
+      error instanceof GatewayError || error instanceof UpstreamError || error instanceof UpstreamRefusal;
+    if (!isReported) throw error;
     how = error.message;
     out += encoder.fail(new GatewayError('upstream_failed', 'The upstream failed.'));
   }
@@ -169,7 +170,7 @@ function contextFor(client: Protocol, report: LiveReport): ReplyContext {
     query: new URLSearchParams('alt=sse'),
     createdAt: 1_700_000_000,
     now: () => 1_700_000_000,
-    seal: (keepsake) => `gw1.maker.${Buffer.from(keepsake).toString('base64url')}`,
+    seal: (opaqueState) => `gw1.maker.${Buffer.from(opaqueState).toString('base64url')}`,
     usage: () => ({ usage: report.usage, estimated: report.estimated }),
   };
 }

@@ -46,7 +46,7 @@ const strict: Readonly<Record<Family, string>> = {
 const openai = ['openai accumulated'];
 const anthropic = ['anthropic accumulated'];
 const sdk = ['ai-sdk'];
-const nobody: readonly string[] = [];
+const none: readonly string[] = [];
 
 /** What is broken, how, and who notices beside the strict judge. */
 const crimes: readonly [Family, string, Spoil, readonly string[]][] = [
@@ -56,7 +56,7 @@ const crimes: readonly [Family, string, Spoil, readonly string[]][] = [
     changed(/"finish_reason":"tool_calls"/, '"finish_reason":null'),
     [...openai, ...sdk],
   ],
-  ['chat', 'without [DONE]', without(/\[DONE\]/), nobody],
+  ['chat', 'without [DONE]', without(/\[DONE\]/), none],
   [
     'chat',
     'with a call whose index skips one',
@@ -64,35 +64,30 @@ const crimes: readonly [Family, string, Spoil, readonly string[]][] = [
     openai,
   ],
   ['chat', 'with two calls of one index', changed(/"tool_calls":\[\{"index":1/, '"tool_calls":[{"index":0'), openai],
-  ['chat', 'with a call that never gets its id', changed(/"id":"call_[^"]*",/, ''), nobody],
+  ['chat', 'with a call that never gets its id', changed(/"id":"call_[^"]*",/, ''), none],
   ['chat', 'whose arguments break off', changed(/\\"b\\":3\}"/, '\\"b\\":"'), openai],
-  ['chat', 'that goes on behind finish_reason', twice(/finish_reason":"tool_calls/), nobody],
+  ['chat', 'that goes on behind finish_reason', twice(/finish_reason":"tool_calls/), none],
   ['responses', 'without terminal event', without(/^event: response\.completed/), [...openai, ...sdk]],
-  ['responses', 'without output_item.done', without(/^event: response\.output_item\.done/), nobody],
+  ['responses', 'without output_item.done', without(/^event: response\.output_item\.done/), none],
   ['responses', 'with one output index for two items', changed(/"output_index":1/, '"output_index":0'), openai],
   ['responses', 'with an index nobody added', changed(/("delta":.*)"output_index":1/, '$1"output_index":7'), openai],
   ['responses', 'that begins in the middle', without(/^event: response\.created/), openai],
-  ['responses', 'whose numbers skip one', changed(/"sequence_number":5\b/, '"sequence_number":6'), nobody],
-  ['responses', 'without event names', changed(/^event: .*\n/, ''), nobody],
+  ['responses', 'whose numbers skip one', changed(/"sequence_number":5\b/, '"sequence_number":6'), none],
+  ['responses', 'without event names', changed(/^event: .*\n/, ''), none],
   [
     'responses',
     'without details of usage',
     changed(/"output_tokens_details":\{[^}]*\}/, '"output_tokens_details":{}'),
-    nobody,
+    none,
   ],
   ['messages', 'without message_stop', without(/^event: message_stop/), [...anthropic, ...sdk]],
   ['messages', 'without message_delta', without(/^event: message_delta/), sdk],
   ['messages', 'without event names', changed(/^event: .*\n/, ''), anthropic],
-  [
-    'messages',
-    'with blocks that overlap',
-    late(/^event: content_block_stop/, /content_block_start.*"index":1/s),
-    nobody,
-  ],
-  ['messages', 'with a block of the wrong index', changed(/"index":2/, '"index":3'), nobody],
-  ['messages', 'with a block that nobody started', without(/content_block_start.*"index":1/s), nobody],
+  ['messages', 'with blocks that overlap', late(/^event: content_block_stop/, /content_block_start.*"index":1/s), none],
+  ['messages', 'with a block of the wrong index', changed(/"index":2/, '"index":3'), none],
+  ['messages', 'with a block that nobody started', without(/content_block_start.*"index":1/s), none],
   ['messages', 'that starts twice', twice(/^event: message_start/), anthropic],
-  ['messages', 'whose input breaks off', changed(/" 3\}"/, '" 3"'), nobody],
+  ['messages', 'whose input breaks off', changed(/" 3\}"/, '" 3"'), none],
   [
     'messages',
     'whose start tells no usage',
@@ -101,7 +96,7 @@ const crimes: readonly [Family, string, Spoil, readonly string[]][] = [
   ],
   ['gemini', 'without finishReason', changed(/"finishReason": "STOP",/, ''), sdk],
   ['gemini', 'whose last frame has no blank line', (frames) => [frames.join('').trimEnd()], sdk],
-  ['gemini', 'with arguments as text', changed(/"args": \{"a": 2,"b": 3\}/, '"args": "{}"'), nobody],
+  ['gemini', 'with arguments as text', changed(/"args": \{"a": 2,"b": 3\}/, '"args": "{}"'), none],
   ['gemini', 'with a frame that is no JSON', changed(/"finishReason": "STOP"/, '"finishReason" "STOP"'), sdk],
 ];
 

@@ -97,9 +97,9 @@ export class ResponsesGrammar {
     const open = this.#open(index, 'response.output_item.done');
     rule(item.id === open.id, `the id of item ${index} changes`);
     open.done = true;
-    const told = 'arguments' in item ? item.arguments : 'input' in item ? item.input : undefined;
+    const reported = 'arguments' in item ? item.arguments : 'input' in item ? item.input : undefined;
     const grown = open.grown.get('item 0');
-    if (grown !== undefined) rule(told === grown, `item ${index} ends with other arguments than were streamed`);
+    if (grown !== undefined) rule(reported === grown, `item ${index} ends with other arguments than were streamed`);
   }
 
   #open(index: number, type: string): OpenItem {

@@ -24,7 +24,7 @@ for (const family of families) {
           continue;
         }
         const one = await oracle.understand(answer).catch((error: unknown) => assert.fail(`${where}: ${error}`));
-        assertTells(recording, one, where);
+        assertReports(recording, one, where);
         understood.push([oracle, one]);
         understoodCount++;
       }
@@ -48,7 +48,7 @@ function contentTypeOf({ contentType, isStream }: Recording): string {
 }
 
 /** It is not empty, and counts what the vendor counted. */
-function assertTells(recording: Recording, understood: Understood, where: string): void {
+function assertReports(recording: Recording, understood: Understood, where: string): void {
   const { text, reasoning, refusal, tools, images, stop, usage } = understood;
   assert.ok(stop !== undefined, `${where}: no reason to end`);
   const holdsSomething = text + reasoning + refusal !== '' || tools.length + images.length > 0;

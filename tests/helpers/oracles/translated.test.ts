@@ -6,7 +6,7 @@ import type { ReplyContext } from '../../../plugins/common/canonical/codec.ts';
 import { ReplyEvents } from '../../../plugins/common/canonical/events.ts';
 import { FrameReader, parseFrame } from '../../../plugins/common/kit/sse.ts';
 import { protocols } from '../../../plugins/protocol-convert/protocols/index.ts';
-import { type Oracle, streamOracles, type Telling, type Understood } from '../oracles.ts';
+import { type AnswerPart, type Oracle, streamOracles, type Understood } from '../oracles.ts';
 import { type Family, families, type Recording, recordings } from '../recordings.ts';
 
 /** Requests whose answers show all that there is. */
@@ -18,7 +18,7 @@ const requests: Readonly<Record<Family, JsonObject>> = {
 };
 
 /** By recording: what the AI SDK tells otherwise than the others. */
-const toldOtherwise: Readonly<Record<string, Telling>> = {
+const differentParts: Readonly<Record<string, AnswerPart>> = {
   'openai-gpt-4o-2024-08-06-n-choices-stream-7bef': 'text',
   'openai-gpt-4o-refusal-json-schema-stream-81a5': 'text',
 };
@@ -87,7 +87,7 @@ function contextOf({ name }: Recording, to: Family): ReplyContext {
     query: new URLSearchParams('alt=sse'),
     createdAt: 1_700_000_000,
     now: () => 1_700_000_009,
-    seal: (keepsake) => `gw1.${Buffer.from(keepsake).toString('base64url')}`,
+    seal: (opaqueState) => `gw1.${Buffer.from(opaqueState).toString('base64url')}`,
     usage: () => ({ usage: { input: 1_000, cache_read: 200, output: 40, reasoning: 10 }, estimated: false }),
   };
 }
@@ -101,7 +101,7 @@ function assertSame({ name }: Recording, understood: readonly [Oracle, Understoo
     assert.equal(other.stop, first.stop, where);
     assert.deepEqual(other.tools, first.tools, where);
     for (const member of ['text', 'reasoning'] as const)
-      if (!oracle.blindTo?.includes(member) && !(oracle.name === 'ai-sdk' && toldOtherwise[name] === member))
+      if (!oracle.blindTo?.includes(member) && !(oracle.name === 'ai-sdk' && differentParts[name] === member))
         assert.equal(other[member], first[member], `${where}: ${member}`);
   }
 }

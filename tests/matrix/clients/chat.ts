@@ -1,6 +1,16 @@
 /** A client of chat completions, as the official SDK words requests and reads answers. */
 import assert from 'node:assert/strict';
-import type { Ask, AskPart, AskTurn, Client, Meaning, PlayCall, PlayUsage, Seen, SeenError } from '../scenario.ts';
+import type {
+  Client,
+  ClientRequest,
+  Meaning,
+  PlayCall,
+  PlayUsage,
+  RequestPart,
+  RequestTurn,
+  Seen,
+  SeenError,
+} from '../scenario.ts';
 import { dataFrames } from './frames.ts';
 
 const meanings: Readonly<Record<string, readonly Meaning[]>> = {
@@ -52,14 +62,14 @@ export const chatClient: Client = {
   protocol: 'chat',
   lacks: new Set(['result-image', 'result-error', 'stop-sequence']),
 
-  word(ask, { model, isStream }) {
+  word(request, { model, isStream }) {
     const body = {
       model,
       messages: [
-        ...(ask.system === undefined ? [] : [{ role: 'system', content: ask.system }]),
-        ...ask.turns.flatMap(messagesOf),
+        ...(request.system === undefined ? [] : [{ role: 'system', content: request.system }]),
+        ...request.turns.flatMap(messagesOf),
       ],
-      ...optionsOf(ask),
+      ...optionsOf(request),
       ...(isStream ? { stream: true, stream_options: { include_usage: true } } : {}),
     };
     return { path: '/v1/chat/completions', headers: {}, body: JSON.stringify(body) };
@@ -110,30 +120,33 @@ const hints = {
   metadata: { team: 'blue' },
 };
 
-function optionsOf(ask: Ask): object {
+function optionsOf(request: ClientRequest): object {
   return {
-    ...(ask.maxOutputTokens === undefined ? {} : { max_completion_tokens: ask.maxOutputTokens }),
-    ...(ask.stop === undefined ? {} : { stop: ask.stop }),
-    ...(ask.reasons ? { reasoning_effort: 'high' } : {}),
-    ...(ask.twice ? { n: 2 } : {}),
-    ...(ask.hints ? hints : {}),
-    ...(ask.tools === undefined
+    ...(request.maxOutputTokens === undefined ? {} : { max_completion_tokens: request.maxOutputTokens }),
+    ...(request.stop === undefined ? {} : { stop: request.stop }),
+    ...(request.reasons ? { reasoning_effort: 'high' } : {}),
+    ...(request.twice ? { n: 2 } : {}),
+    ...(request.hints ? hints : {}),
+    ...(request.tools === undefined
       ? {}
       : {
-          tools: ask.tools.map(({ name, description, schema }) => ({
+          tools: request.tools.map(({ name, description, schema }) => ({
             type: 'function',
             function: { name, description, parameters: schema },
           })),
         }),
-    ...(ask.schema === undefined
+    ...(request.schema === undefined
       ? {}
       : {
-          response_format: { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema: ask.schema } },
+          response_format: {
+            type: 'json_schema',
+            json_schema: { name: 'answer', strict: true, schema: request.schema },
+          },
         }),
   };
 }
 
-function messagesOf(turn: AskTurn): readonly unknown[] {
+function messagesOf(turn: RequestTurn): readonly unknown[] {
   switch (turn.by) {
     case 'user':
       return [{ role: 'user', content: contentOf(turn.parts) }];
@@ -150,18 +163,18 @@ function messagesOf(turn: AskTurn): readonly unknown[] {
     case 'tools': {
       // A tool message holds text alone; clients show images in a message behind the results.
       const results = turn.results.map(({ callId, text }) => ({ role: 'tool', tool_call_id: callId, content: text }));
-      const images = turn.results.flatMap(({ image }): AskPart[] => (image ? [{ kind: 'image', ...image }] : []));
+      const images = turn.results.flatMap(({ image }): RequestPart[] => (image ? [{ kind: 'image', ...image }] : []));
       return images.length === 0 ? results : [...results, { role: 'user', content: images.map(partOf) }];
     }
   }
 }
 
-function contentOf(parts: readonly AskPart[]): unknown {
+function contentOf(parts: readonly RequestPart[]): unknown {
   const [only] = parts;
   return parts.length === 1 && only?.kind === 'text' ? only.text : parts.map(partOf);
 }
 
-function partOf(part: AskPart): unknown {
+function partOf(part: RequestPart): unknown {
   if (part.kind === 'text') return { type: 'text', text: part.text };
   const url = `data:${part.mediaType};base64,${part.base64}`;
   if (part.kind === 'image') return { type: 'image_url', image_url: { url } };

@@ -1,6 +1,16 @@
 /** A client of generate-content, as the official SDK words requests and reads answers. */
 import assert from 'node:assert/strict';
-import type { Ask, AskPart, AskResult, AskTurn, Client, Meaning, PlayUsage, Seen, SeenError } from '../scenario.ts';
+import type {
+  Client,
+  ClientRequest,
+  Meaning,
+  PlayUsage,
+  RequestPart,
+  RequestResult,
+  RequestTurn,
+  Seen,
+  SeenError,
+} from '../scenario.ts';
 import { dataFrames } from './frames.ts';
 
 const meanings: Readonly<Record<string, readonly Meaning[]>> = {
@@ -39,12 +49,12 @@ export const geminiClient: Client = {
   protocol: 'gemini',
   lacks: new Set(['cache-write', 'stop-sequence']),
 
-  word(ask, { model, isStream }) {
-    const config = configOf(ask);
+  word(request, { model, isStream }) {
+    const config = configOf(request);
     const body = {
-      ...(ask.system === undefined ? {} : { systemInstruction: { parts: [{ text: ask.system }] } }),
-      contents: ask.turns.map(contentOf),
-      ...(ask.tools === undefined ? {} : { tools: [{ functionDeclarations: ask.tools.map(declarationOf) }] }),
+      ...(request.system === undefined ? {} : { systemInstruction: { parts: [{ text: request.system }] } }),
+      contents: request.turns.map(contentOf),
+      ...(request.tools === undefined ? {} : { tools: [{ functionDeclarations: request.tools.map(declarationOf) }] }),
       ...(Object.keys(config).length === 0 ? {} : { generationConfig: config }),
     };
     const method = isStream ? 'streamGenerateContent?alt=sse' : 'generateContent';
@@ -75,22 +85,24 @@ export const geminiClient: Client = {
 
 const hints = { temperature: 0.5, topP: 0.9, topK: 5, seed: 7, frequencyPenalty: 0.1, presencePenalty: 0.2 };
 
-function configOf(ask: Ask): object {
+function configOf(request: ClientRequest): object {
   return {
-    ...(ask.maxOutputTokens === undefined ? {} : { maxOutputTokens: ask.maxOutputTokens }),
-    ...(ask.stop === undefined ? {} : { stopSequences: ask.stop }),
-    ...(ask.twice ? { candidateCount: 2 } : {}),
-    ...(ask.hints ? hints : {}),
-    ...(ask.reasons ? { thinkingConfig: { includeThoughts: true, thinkingLevel: 'HIGH' } } : {}),
-    ...(ask.schema === undefined ? {} : { responseMimeType: 'application/json', responseJsonSchema: ask.schema }),
+    ...(request.maxOutputTokens === undefined ? {} : { maxOutputTokens: request.maxOutputTokens }),
+    ...(request.stop === undefined ? {} : { stopSequences: request.stop }),
+    ...(request.twice ? { candidateCount: 2 } : {}),
+    ...(request.hints ? hints : {}),
+    ...(request.reasons ? { thinkingConfig: { includeThoughts: true, thinkingLevel: 'HIGH' } } : {}),
+    ...(request.schema === undefined
+      ? {}
+      : { responseMimeType: 'application/json', responseJsonSchema: request.schema }),
   };
 }
 
-function declarationOf({ name, description, schema }: NonNullable<Ask['tools']>[number]): unknown {
+function declarationOf({ name, description, schema }: NonNullable<ClientRequest['tools']>[number]): unknown {
   return { name, description, parametersJsonSchema: schema };
 }
 
-function contentOf(turn: AskTurn): unknown {
+function contentOf(turn: RequestTurn): unknown {
   switch (turn.by) {
     case 'user':
       return { role: 'user', parts: turn.parts.map(partOf) };
@@ -113,13 +125,13 @@ function contentOf(turn: AskTurn): unknown {
   }
 }
 
-function partOf(part: AskPart): unknown {
+function partOf(part: RequestPart): unknown {
   if (part.kind === 'text') return { text: part.text };
   const name = part.kind === 'file' ? { displayName: part.name } : {};
   return { inlineData: { mimeType: part.mediaType, data: part.base64, ...name } };
 }
 
-function responseOf({ callId, name, text, image, isError }: AskResult): unknown {
+function responseOf({ callId, name, text, image, isError }: RequestResult): unknown {
   return {
     functionResponse: {
       id: callId,
@@ -152,10 +164,10 @@ function seen(bodies: readonly Body[]): Seen {
   const read = soFar(partsOf(bodies));
   const usage = bodies.at(-1)!.usageMetadata;
   assert.ok(usage, 'the last body tells the usage');
-  const told = meanings[finishes[0]!] ?? [];
+  const reply = meanings[finishes[0]!] ?? [];
   // There is no word for calls: they end with STOP.
   const second = soFar(partsOf(bodies, 1)).text;
-  return { ...read, second, meanings: read.calls.length > 0 ? ['tool-calls'] : told, usage: usageOf(usage) };
+  return { ...read, second, meanings: read.calls.length > 0 ? ['tool-calls'] : reply, usage: usageOf(usage) };
 }
 
 function soFar(parts: readonly Part[]): Seen {

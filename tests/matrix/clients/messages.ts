@@ -1,6 +1,16 @@
 /** A client of the messages protocol, as the official SDK words requests and reads answers. */
 import assert from 'node:assert/strict';
-import type { Ask, AskPart, AskResult, AskTurn, Client, Meaning, PlayUsage, Seen, SeenError } from '../scenario.ts';
+import type {
+  Client,
+  ClientRequest,
+  Meaning,
+  PlayUsage,
+  RequestPart,
+  RequestResult,
+  RequestTurn,
+  Seen,
+  SeenError,
+} from '../scenario.ts';
 import { dataFrames } from './frames.ts';
 
 const meanings: Readonly<Record<string, readonly Meaning[]>> = {
@@ -56,13 +66,13 @@ export const messagesClient: Client = {
   protocol: 'messages',
   lacks: new Set(['audio', 'choices']),
 
-  word(ask, { model, isStream }) {
+  word(request, { model, isStream }) {
     const body = {
       model,
-      max_tokens: ask.maxOutputTokens ?? 4096,
-      messages: ask.turns.map(messageOf),
-      ...(ask.system === undefined ? {} : { system: ask.system }),
-      ...optionsOf(ask),
+      max_tokens: request.maxOutputTokens ?? 4096,
+      messages: request.turns.map(messageOf),
+      ...(request.system === undefined ? {} : { system: request.system }),
+      ...optionsOf(request),
       ...(isStream ? { stream: true } : {}),
     };
     const headers = { 'anthropic-version': '2023-06-01', 'x-api-key': 'client-key' };
@@ -99,23 +109,23 @@ export const messagesClient: Client = {
   },
 };
 
-function optionsOf(ask: Ask): object {
+function optionsOf(request: ClientRequest): object {
   const output = {
-    ...(ask.reasons ? { effort: 'high' } : {}),
-    ...(ask.schema === undefined ? {} : { format: { type: 'json_schema', schema: ask.schema } }),
+    ...(request.reasons ? { effort: 'high' } : {}),
+    ...(request.schema === undefined ? {} : { format: { type: 'json_schema', schema: request.schema } }),
   };
   return {
-    ...(ask.hints ? { temperature: 0.5, top_k: 5, metadata: { user_id: 'user-1' } } : {}),
-    ...(ask.stop === undefined ? {} : { stop_sequences: ask.stop }),
-    ...(ask.reasons ? { thinking: { type: 'adaptive', display: 'summarized' } } : {}),
+    ...(request.hints ? { temperature: 0.5, top_k: 5, metadata: { user_id: 'user-1' } } : {}),
+    ...(request.stop === undefined ? {} : { stop_sequences: request.stop }),
+    ...(request.reasons ? { thinking: { type: 'adaptive', display: 'summarized' } } : {}),
     ...(Object.keys(output).length === 0 ? {} : { output_config: output }),
-    ...(ask.tools === undefined
+    ...(request.tools === undefined
       ? {}
-      : { tools: ask.tools.map(({ name, description, schema }) => ({ name, description, input_schema: schema })) }),
+      : { tools: request.tools.map(({ name, description, schema }) => ({ name, description, input_schema: schema })) }),
   };
 }
 
-function messageOf(turn: AskTurn): unknown {
+function messageOf(turn: RequestTurn): unknown {
   switch (turn.by) {
     case 'user':
       return { role: 'user', content: turn.parts.map(partOf) };
@@ -134,14 +144,14 @@ function messageOf(turn: AskTurn): unknown {
   }
 }
 
-function partOf(part: AskPart): unknown {
+function partOf(part: RequestPart): unknown {
   if (part.kind === 'audio') throw new Error('there is no word for a sound');
   if (part.kind === 'text') return { type: 'text', text: part.text };
   const source = { type: 'base64', media_type: part.mediaType, data: part.base64 };
   return part.kind === 'image' ? { type: 'image', source } : { type: 'document', source, title: part.name };
 }
 
-function resultOf({ callId, text, image, isError }: AskResult): unknown {
+function resultOf({ callId, text, image, isError }: RequestResult): unknown {
   return {
     type: 'tool_result',
     tool_use_id: callId,
@@ -210,8 +220,8 @@ function take(folding: Folding, payload: Payload): void {
 
 /** Only counters that are told replace those of the start, as in the official SDK. */
 function merged(before: MessagesUsage, after: MessagesUsage): MessagesUsage {
-  const told = Object.entries(after).filter(([, value]) => value !== null && value !== undefined);
-  return { ...before, ...Object.fromEntries(told) };
+  const reply = Object.entries(after).filter(([, value]) => value !== null && value !== undefined);
+  return { ...before, ...Object.fromEntries(reply) };
 }
 
 function takeDelta(folding: Folding, block: Block, delta: NonNullable<Payload['delta']>): void {

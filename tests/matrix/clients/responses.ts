@@ -1,6 +1,15 @@
 /** A client of the responses protocol, as the official SDK words requests and reads answers. */
 import assert from 'node:assert/strict';
-import type { Ask, AskPart, AskTurn, Client, Meaning, PlayUsage, Seen, SeenError } from '../scenario.ts';
+import type {
+  Client,
+  ClientRequest,
+  Meaning,
+  PlayUsage,
+  RequestPart,
+  RequestTurn,
+  Seen,
+  SeenError,
+} from '../scenario.ts';
 import { dataFrames } from './frames.ts';
 
 interface Part {
@@ -58,13 +67,13 @@ export const responsesClient: Client = {
   protocol: 'responses',
   lacks: new Set(['audio', 'choices', 'stop', 'stop-sequence', 'result-error']),
 
-  word(ask, { model, isStream }) {
+  word(request, { model, isStream }) {
     const body = {
       model,
-      ...(ask.system === undefined ? {} : { instructions: ask.system }),
-      input: ask.turns.flatMap(itemsOf),
+      ...(request.system === undefined ? {} : { instructions: request.system }),
+      input: request.turns.flatMap(itemsOf),
       store: false,
-      ...optionsOf(ask),
+      ...optionsOf(request),
       ...(isStream ? { stream: true } : {}),
     };
     return { path: '/v1/responses', headers: {}, body: JSON.stringify(body) };
@@ -112,17 +121,17 @@ const hints = {
   truncation: 'auto',
 };
 
-function optionsOf(ask: Ask): object {
+function optionsOf(request: ClientRequest): object {
   return {
-    ...(ask.maxOutputTokens === undefined ? {} : { max_output_tokens: ask.maxOutputTokens }),
-    ...(ask.reasons
+    ...(request.maxOutputTokens === undefined ? {} : { max_output_tokens: request.maxOutputTokens }),
+    ...(request.reasons
       ? { reasoning: { effort: 'high', summary: 'auto' }, include: ['reasoning.encrypted_content'] }
       : {}),
-    ...(ask.hints ? hints : {}),
-    ...(ask.tools === undefined
+    ...(request.hints ? hints : {}),
+    ...(request.tools === undefined
       ? {}
       : {
-          tools: ask.tools.map(({ name, description, schema }) => ({
+          tools: request.tools.map(({ name, description, schema }) => ({
             type: 'function',
             name,
             description,
@@ -130,13 +139,13 @@ function optionsOf(ask: Ask): object {
             strict: false,
           })),
         }),
-    ...(ask.schema === undefined
+    ...(request.schema === undefined
       ? {}
-      : { text: { format: { type: 'json_schema', name: 'answer', strict: true, schema: ask.schema } } }),
+      : { text: { format: { type: 'json_schema', name: 'answer', strict: true, schema: request.schema } } }),
   };
 }
 
-function itemsOf(turn: AskTurn): readonly unknown[] {
+function itemsOf(turn: RequestTurn): readonly unknown[] {
   switch (turn.by) {
     case 'user':
       return [{ role: 'user', content: turn.parts.map(partOf) }];
@@ -163,7 +172,7 @@ function itemsOf(turn: AskTurn): readonly unknown[] {
   }
 }
 
-function partOf(part: AskPart): unknown {
+function partOf(part: RequestPart): unknown {
   if (part.kind === 'audio') throw new Error('there is no word for a sound');
   if (part.kind === 'text') return { type: 'input_text', text: part.text };
   const url = `data:${part.mediaType};base64,${part.base64}`;

@@ -183,8 +183,8 @@ function textsOf(content: unknown): string {
 function resultOf(message: Json, open: Set<string>): ArrivedPart {
   const callId = text(message['tool_call_id'], 'tool_call_id');
   assert.ok(open.delete(callId), 'a tool message answers a call of the message before');
-  const told = textsOf(message['content']);
-  return { kind: 'result', callId, text: told, images: [], isError: /^Error\b/.test(told) };
+  const reported = textsOf(message['content']);
+  return { kind: 'result', callId, text: reported, images: [], isError: /^Error\b/.test(reported) };
 }
 
 function userParts(message: Json): ArrivedPart[] {

@@ -174,13 +174,13 @@ function inlineOf(part: Json): { mediaType: string; base64: string } {
 }
 
 function resultOf({ id, name, response, parts }: Json): ArrivedPart {
-  const told = object(response, 'response');
-  const isError = 'error' in told;
-  const [only] = Object.values(told);
+  const reported = object(response, 'response');
+  const isError = 'error' in reported;
+  const [only] = Object.values(reported);
   return {
     kind: 'result',
     callId: (id ?? text(name, 'name')) as string,
-    text: typeof only === 'string' ? only : JSON.stringify(told),
+    text: typeof only === 'string' ? only : JSON.stringify(reported),
     images: parts === undefined ? [] : list(parts, 'parts').map(inlineOf),
     isError,
   };

@@ -282,13 +282,13 @@ function resultOf(item: Json): ArrivedPart {
   const { output } = item;
   const parts = typeof output === 'string' ? [{ type: 'input_text', text: output }] : list(output, 'output');
   const read = parts.map((part) => partOf(part, 'user'));
-  const told = read.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n');
+  const reported = read.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n');
   return {
     kind: 'result',
     callId: text(item['call_id'], 'call_id'),
-    text: told,
+    text: reported,
     images: read.flatMap((part) => (part.kind === 'image' ? [part] : [])),
-    isError: /^Error\b/.test(told),
+    isError: /^Error\b/.test(reported),
   };
 }
 

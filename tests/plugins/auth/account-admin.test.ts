@@ -13,17 +13,17 @@ import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
 import { type FakeHost, fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
 
-interface Desk {
+interface Setup {
   readonly host: FakeHost;
   readonly store: TestDatabase;
   readonly part: PluginInstance;
-  readonly desk: AccountAdmin;
+  readonly admin: AccountAdmin;
   account(name: string, plan?: string): Promise<string>;
   send(key: string, remoteAddress?: string): Promise<Caller>;
   refusal(key: string, remoteAddress?: string): Promise<GatewayError>;
 }
 
-async function openDesk(shared?: TestDatabase): Promise<Desk> {
+async function openSetup(shared?: TestDatabase): Promise<Setup> {
   const store = shared ?? (await openDatabase({ plugins: ['auth'] }));
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
@@ -37,7 +37,7 @@ async function openDesk(shared?: TestDatabase): Promise<Desk> {
     host,
     store,
     part,
-    desk: host.get(accountAdmin),
+    admin: host.get(accountAdmin),
     account: async (name, plan = 'free') => (await host.get(accounts).create(name, plan)).id,
     send,
     refusal: (key, remoteAddress) =>
@@ -59,14 +59,14 @@ const everything: KeyTerms = {
 };
 
 test('accounts are searched by part of a name, id, plan and state, page by page in the order of names', async () => {
-  const { desk, account, store } = await openDesk();
+  const { admin, account, store } = await openSetup();
   const ids = new Map<string, string>();
   for (const name of ['delta', 'Alpha', 'beta', 'al%pha', 'gamma'])
     ids.set(name, await account(name, name === 'beta' ? 'pro' : 'free'));
-  await desk.setDisabled(ids.get('gamma')!, true);
+  await admin.setDisabled(ids.get('gamma')!, true);
   const all: string[] = [];
   for (let after: string | undefined, pages = 0; pages < 10; pages++) {
-    const page = await desk.search({}, { limit: 2, after });
+    const page = await admin.search({}, { limit: 2, after });
     all.push(...page.rows.map(({ name }) => name));
     after = page.next;
     if (after === undefined) break;
@@ -74,7 +74,7 @@ test('accounts are searched by part of a name, id, plan and state, page by page 
   assert.deepEqual(all.toSorted(), ['Alpha', 'al%pha', 'beta', 'delta', 'gamma']);
   assert.equal(new Set(all).size, 5);
   const names = async (filter: Parameters<AccountAdmin['search']>[0]) =>
-    (await desk.search(filter, { limit: 10 })).rows.map(({ name }) => name).toSorted();
+    (await admin.search(filter, { limit: 10 })).rows.map(({ name }) => name).toSorted();
   assert.deepEqual(await names({ text: 'ALPHA' }), ['Alpha']);
   assert.deepEqual(await names({ text: '%' }), ['al%pha'], 'no pattern');
   assert.deepEqual(await names({ text: ids.get('beta')! }), ['beta']);
@@ -87,87 +87,87 @@ test('accounts are searched by part of a name, id, plan and state, page by page 
 });
 
 test('a page that begins nowhere and one of the wrong length are refused by name', async () => {
-  const { desk, store } = await openDesk();
+  const { admin, store } = await openSetup();
   for (const after of ['x', Buffer.from('["a","b"]').toString('base64url'), Buffer.from('[1]').toString('base64url')])
-    await assert.rejects(desk.search({}, { limit: 10, after }), { kind: 'invalid_request', field: 'after' });
+    await assert.rejects(admin.search({}, { limit: 10, after }), { kind: 'invalid_request', field: 'after' });
   const foreign = Buffer.from('["yesterday","1"]').toString('base64url');
-  await assert.rejects(desk.keys(undefined, { limit: 10, after: foreign }), { field: 'after' });
+  await assert.rejects(admin.keys(undefined, { limit: 10, after: foreign }), { field: 'after' });
   for (const limit of [0, 501, 1.5, Number.NaN])
-    await assert.rejects(desk.keys(undefined, { limit }), { kind: 'invalid_request', field: 'limit' });
+    await assert.rejects(admin.keys(undefined, { limit }), { kind: 'invalid_request', field: 'limit' });
   await store.close();
 });
 
 test('an account is renamed, disabled and given a ratio; what is not there is not found', async () => {
-  const { desk, account, store, host } = await openDesk();
+  const { admin, account, store, host } = await openSetup();
   const [id, other] = [await account('acme'), await account('other')];
-  await desk.rename(id, ' Acme Ltd ');
-  assert.equal((await desk.find(id))!.name, 'Acme Ltd');
-  await desk.rename(id, 'Acme Ltd');
-  await assert.rejects(desk.rename(id, 'other'), { kind: 'conflict', field: 'name' });
-  await assert.rejects(desk.rename(id, other), { kind: 'invalid_request' });
-  await desk.setMultiplier(id, '0.9');
-  assert.equal((await desk.find(id))!.multiplier, '0.9');
-  await desk.setMultiplier(id, '1.0');
-  assert.equal((await desk.find(id))!.multiplier, undefined);
-  await assert.rejects(desk.setMultiplier(id, '-1'), { kind: 'invalid_request', field: 'multiplier' });
+  await admin.rename(id, ' Acme Ltd ');
+  assert.equal((await admin.find(id))!.name, 'Acme Ltd');
+  await admin.rename(id, 'Acme Ltd');
+  await assert.rejects(admin.rename(id, 'other'), { kind: 'conflict', field: 'name' });
+  await assert.rejects(admin.rename(id, other), { kind: 'invalid_request' });
+  await admin.setMultiplier(id, '0.9');
+  assert.equal((await admin.find(id))!.multiplier, '0.9');
+  await admin.setMultiplier(id, '1.0');
+  assert.equal((await admin.find(id))!.multiplier, undefined);
+  await assert.rejects(admin.setMultiplier(id, '-1'), { kind: 'invalid_request', field: 'multiplier' });
   host.provide(priceFloor, { losses: ({ numerator }) => (numerator < 5n ? ['m: is sold below its cost'] : []) });
-  await assert.rejects(desk.setMultiplier(id, '0.4'), /m: is sold below its cost/);
-  await desk.setMultiplier(id, '0.6');
+  await assert.rejects(admin.setMultiplier(id, '0.4'), /m: is sold below its cost/);
+  await admin.setMultiplier(id, '0.6');
   for (const missing of ['3f0c3b7e-0000-4000-8000-000000000000', 'nobody']) {
-    assert.equal(await desk.find(missing), undefined);
-    await assert.rejects(desk.rename(missing, 'x'), { kind: 'not_found' });
-    await assert.rejects(desk.setDisabled(missing, true), { kind: 'not_found' });
-    await assert.rejects(desk.createKey(missing, { name: 'x' }), { kind: 'not_found' });
-    assert.deepEqual(await desk.keys(missing, { limit: 10 }), { rows: [], next: undefined });
+    assert.equal(await admin.find(missing), undefined);
+    await assert.rejects(admin.rename(missing, 'x'), { kind: 'not_found' });
+    await assert.rejects(admin.setDisabled(missing, true), { kind: 'not_found' });
+    await assert.rejects(admin.createKey(missing, { name: 'x' }), { kind: 'not_found' });
+    assert.deepEqual(await admin.keys(missing, { limit: 10 }), { rows: [], next: undefined });
   }
   await store.close();
 });
 
 test('of two accounts that take the same name at the same moment one gets it, and the other is told of a conflict', async () => {
-  const { desk, account, store } = await openDesk();
+  const { admin, account, store } = await openSetup();
   const [first, second] = [await account('first'), await account('second')];
   const accountRows = sql`${sql.identifier(store.schema)}.${sql.identifier('accounts')}`;
   let late: Promise<void> | undefined;
   await store.orm.transaction(async (transaction) => {
     await transaction.execute(sql`update ${accountRows} set name = 'wanted' where id = ${first}`);
-    late = desk.rename(second, 'wanted');
+    late = admin.rename(second, 'wanted');
     late.catch(() => undefined);
     // On a server it has found the name free by now, and waits for this transaction.
     await new Promise((resolve) => setTimeout(resolve, 100));
   });
   await assert.rejects(late!, { kind: 'conflict', field: 'name' });
-  assert.deepEqual([(await desk.find(first))!.name, (await desk.find(second))!.name], ['wanted', 'second']);
+  assert.deepEqual([(await admin.find(first))!.name, (await admin.find(second))!.name], ['wanted', 'second']);
   for (let round = 0; round < 10; round++) {
     const name = `round ${round}`;
-    const told = await Promise.allSettled([first, second].map((id) => desk.rename(id, name)));
-    const lost = told.filter((one) => one.status === 'rejected').map(({ reason }) => (reason as GatewayError).kind);
+    const reply = await Promise.allSettled([first, second].map((id) => admin.rename(id, name)));
+    const lost = reply.filter((one) => one.status === 'rejected').map(({ reason }) => (reason as GatewayError).kind);
     assert.deepEqual(lost, ['conflict'], name);
   }
   await store.close();
 });
 
 test('of two changes of one key at the same moment the later holds, whole, and a revoked key stays revoked', async () => {
-  const { desk, account, store } = await openDesk();
+  const { admin, account, store } = await openSetup();
   const id = await account('acme');
-  const made = await desk.createKey(id, everything);
+  const made = await admin.createKey(id, everything);
   const wanted: KeyTerms[] = [
     { name: 'one', limits: { rpm: 1 } },
     { name: 'two', limits: { rpm: 2 } },
   ];
-  await Promise.all(wanted.map((terms) => desk.updateKey(id, made.id, terms)));
-  const [row] = (await desk.keys(id, { limit: 1 })).rows;
+  await Promise.all(wanted.map((terms) => admin.updateKey(id, made.id, terms)));
+  const [row] = (await admin.keys(id, { limit: 1 })).rows;
   assert.ok(wanted.some(({ name, limits }) => row!.name === name && row!.limits!.rpm === limits!.rpm));
-  await Promise.allSettled([desk.revokeKey(id, made.id), desk.updateKey(id, made.id, wanted[0]!)]);
-  assert.notEqual((await desk.keys(id, { limit: 1 })).rows[0]!.revokedAt, undefined);
+  await Promise.allSettled([admin.revokeKey(id, made.id), admin.updateKey(id, made.id, wanted[0]!)]);
+  assert.notEqual((await admin.keys(id, { limit: 1 })).rows[0]!.revokedAt, undefined);
   await store.close();
 });
 
 test('a key is made with all of its terms, told once, and listed without itself or its hash', async () => {
-  const { desk, account, store, send } = await openDesk();
+  const { admin, account, store, send } = await openSetup();
   const id = await account('acme');
-  const made = await desk.createKey(id, everything);
+  const made = await admin.createKey(id, everything);
   assert.ok(made.key.startsWith(made.prefix));
-  const { rows } = await desk.keys(id, { limit: 10 });
+  const { rows } = await admin.keys(id, { limit: 10 });
   const { createdAt, ...view } = rows[0]!;
   assert.equal(createdAt, 1_800_000_000_000);
   const unused = { lastUsedAt: undefined, revokedAt: undefined };
@@ -178,24 +178,24 @@ test('a key is made with all of its terms, told once, and listed without itself 
   assert.deepEqual(who.keyLimits, everything.limits);
   assert.deepEqual(who.cap, everything.cap);
   assert.equal(who.waitsForImages, true);
-  const plain = await send((await desk.createKey(id, { name: 'plain' })).key);
+  const plain = await send((await admin.createKey(id, { name: 'plain' })).key);
   assert.deepEqual([plain.models, plain.keyLimits, plain.cap, plain.waitsForImages], Array(4).fill(undefined));
   await store.close();
 });
 
 test('keys are listed newest first, of one account or of all, page by page, also when made in the same moment', async () => {
-  const { desk, account, store, host } = await openDesk();
+  const { admin, account, store, host } = await openSetup();
   const [one, two] = [await account('one'), await account('two')];
   const made: string[] = [];
   for (let index = 0; index < 7; index++) {
     if (index % 3 === 0) host.advance(5);
-    made.push((await desk.createKey(index < 5 ? one : two, { name: `key ${index}` })).id);
+    made.push((await admin.createKey(index < 5 ? one : two, { name: `key ${index}` })).id);
   }
   const walk = async (accountId: string | undefined) => {
     const found: string[] = [];
     let last = Number.POSITIVE_INFINITY;
     for (let after: string | undefined; ; ) {
-      const page = await desk.keys(accountId, { limit: 2, after });
+      const page = await admin.keys(accountId, { limit: 2, after });
       for (const { id, createdAt } of page.rows) {
         found.push(id);
         assert.ok(createdAt <= last);
@@ -211,10 +211,10 @@ test('keys are listed newest first, of one account or of all, page by page, also
 });
 
 test('keys with one name are a project, of one account or of all, also once they are revoked', async () => {
-  const { desk, account, part, store } = await openDesk();
+  const { admin, account, part, store } = await openSetup();
   const [acme, other] = [await account('acme'), await account('other')];
   const made = async (accountId: string, project?: string) =>
-    (await desk.createKey(accountId, { name: 'a key', project })).id;
+    (await admin.createKey(accountId, { name: 'a key', project })).id;
   const [web, also, none, theirs] = [
     await made(acme, ' web '),
     await made(acme, 'web'),
@@ -222,23 +222,23 @@ test('keys with one name are a project, of one account or of all, also once they
     await made(other, 'web'),
   ];
   const projects = async (accountId?: string) =>
-    (await desk.projects(accountId)).map(({ project, keyIds }) => [project, keyIds.toSorted()]);
+    (await admin.projects(accountId)).map(({ project, keyIds }) => [project, keyIds.toSorted()]);
   assert.deepEqual(await projects(acme), [['web', [web, also].toSorted()]]);
   assert.deepEqual(await projects(), [['web', [web, also, theirs].toSorted()]]);
-  await desk.revokeKey(acme, also);
-  assert.equal((await desk.setProject(acme, also, 'old')).project, 'old');
-  assert.equal((await desk.setProject(acme, web, undefined)).project, undefined);
+  await admin.revokeKey(acme, also);
+  assert.equal((await admin.setProject(acme, also, 'old')).project, 'old');
+  assert.equal((await admin.setProject(acme, web, undefined)).project, undefined);
   assert.deepEqual(await projects(acme), [['old', [also]]]);
   assert.deepEqual(
-    [...(await desk.projectsOf([web, also, none, theirs, 'nonsense']))].toSorted(),
+    [...(await admin.projectsOf([web, also, none, theirs, 'nonsense']))].toSorted(),
     [
       [also, 'old'],
       [theirs, 'web'],
     ].toSorted(),
   );
-  await assert.rejects(desk.setProject(acme, theirs, 'mine'), { kind: 'not_found' });
+  await assert.rejects(admin.setProject(acme, theirs, 'mine'), { kind: 'not_found' });
   for (const project of ['-', '', 'a\u0007', 'x'.repeat(101)])
-    await assert.rejects(desk.setProject(acme, web, project), { kind: 'invalid_request', field: 'project' }, project);
+    await assert.rejects(admin.setProject(acme, web, project), { kind: 'invalid_request', field: 'project' }, project);
   const command = part.commands!.find(({ name }) => name === 'keys project')!;
   assert.match((await command.run({ key: web, project: 'shop' })).text ?? '', /is in project "shop"/);
   assert.match((await command.run({ key: web })).text ?? '', /is in no project/);
@@ -246,7 +246,7 @@ test('keys with one name are a project, of one account or of all, also once they
 });
 
 test('terms that cannot be are refused by field, and nothing is made', async () => {
-  const { desk, account, store } = await openDesk();
+  const { admin, account, store } = await openSetup();
   const id = await account('acme');
   const cap = (amount: string, every: string) => ({ cap: { amount: parseUsd(amount), every: every as 'day' } });
   const wrong: [Partial<KeyTerms>, string][] = [
@@ -271,15 +271,15 @@ test('terms that cannot be are refused by field, and nothing is made', async () 
     [cap('1', 'year'), 'cap.every'],
   ];
   for (const [terms, field] of wrong)
-    await assert.rejects(desk.createKey(id, { name: 'x', ...terms }), { kind: 'invalid_request', field });
-  assert.deepEqual((await desk.keys(id, { limit: 10 })).rows, []);
+    await assert.rejects(admin.createKey(id, { name: 'x', ...terms }), { kind: 'invalid_request', field });
+  assert.deepEqual((await admin.keys(id, { limit: 10 })).rows, []);
   await store.close();
 });
 
 test('a key is used from its addresses alone; the refusal names none of them', async () => {
-  const { desk, account, store, send, refusal } = await openDesk();
+  const { admin, account, store, send, refusal } = await openSetup();
   const id = await account('acme');
-  const { key } = await desk.createKey(id, {
+  const { key } = await admin.createKey(id, {
     name: 'office',
     addresses: ['192.0.2.7', '198.51.100.9/24', '2001:db8:1::/48', '::ffff:203.0.113.5'],
   });
@@ -301,62 +301,62 @@ test('a key is used from its addresses alone; the refusal names none of them', a
 });
 
 test("a key's changed terms are in force in every process, and its revocation", async () => {
-  const first = await openDesk();
-  const second = await openDesk(await openDatabase({ schema: first.store.schema }));
+  const first = await openSetup();
+  const second = await openSetup(await openDatabase({ schema: first.store.schema }));
   const id = await first.account('acme');
-  const { id: keyId, key } = await first.desk.createKey(id, everything);
+  const { id: keyId, key } = await first.admin.createKey(id, everything);
   assert.deepEqual((await second.send(key)).keyLimits, everything.limits);
-  const view = await first.desk.updateKey(id, keyId, {
+  const view = await first.admin.updateKey(id, keyId, {
     name: 'renamed',
     limits: { rpm: 5 },
     addresses: ['10.0.0.0/8'],
   });
   assert.deepEqual([view.name, view.models, view.cap, view.expiresAt], ['renamed', undefined, undefined, undefined]);
-  assert.deepEqual((await first.desk.keys(id, { limit: 1 })).rows, [view]);
+  assert.deepEqual((await first.admin.keys(id, { limit: 1 })).rows, [view]);
   await second.store.poll();
   assert.equal((await second.refusal(key)).status, 403);
   assert.deepEqual((await second.send(key, '10.1.2.3')).keyLimits, { rpm: 5 });
-  const revoked = await first.desk.revokeKey(id, keyId);
+  const revoked = await first.admin.revokeKey(id, keyId);
   assert.equal(revoked.revokedAt, first.host.clock.now());
   await second.store.poll();
   assert.equal((await second.refusal(key, '10.1.2.3')).status, 401);
-  await assert.rejects(first.desk.updateKey(id, keyId, { name: 'again' }), { kind: 'conflict' });
+  await assert.rejects(first.admin.updateKey(id, keyId, { name: 'again' }), { kind: 'conflict' });
   await second.store.close();
   await first.store.close();
 });
 
 test("another account's key is not found, whatever is asked of it", async () => {
-  const { desk, account, store, send } = await openDesk();
+  const { admin, account, store, send } = await openSetup();
   const [mine, theirs] = [await account('mine'), await account('theirs')];
-  const { id, key } = await desk.createKey(theirs, { name: 'x' });
-  await assert.rejects(desk.updateKey(mine, id, { name: 'mine now' }), { kind: 'not_found' });
-  await assert.rejects(desk.revokeKey(mine, id), { kind: 'not_found' });
-  await assert.rejects(desk.revokeKey(theirs, 'nonsense'), { kind: 'not_found' });
+  const { id, key } = await admin.createKey(theirs, { name: 'x' });
+  await assert.rejects(admin.updateKey(mine, id, { name: 'mine now' }), { kind: 'not_found' });
+  await assert.rejects(admin.revokeKey(mine, id), { kind: 'not_found' });
+  await assert.rejects(admin.revokeKey(theirs, 'nonsense'), { kind: 'not_found' });
   await send(key);
   await store.close();
 });
 
 test('an expired key is renamed without living again, and lives again by a new end', async () => {
-  const { desk, account, store, host, send, refusal } = await openDesk();
+  const { admin, account, store, host, send, refusal } = await openSetup();
   const id = await account('acme');
   const expiresAt = host.clock.now() + 1_000;
-  const made = await desk.createKey(id, { name: 'x', expiresAt });
+  const made = await admin.createKey(id, { name: 'x', expiresAt });
   host.advance(2_000);
-  await desk.updateKey(id, made.id, { name: 'y', expiresAt });
+  await admin.updateKey(id, made.id, { name: 'y', expiresAt });
   assert.equal((await refusal(made.key)).status, 401);
-  await assert.rejects(desk.updateKey(id, made.id, { name: 'y', expiresAt: expiresAt + 1 }), { field: 'expiresAt' });
-  await desk.updateKey(id, made.id, { name: 'y', expiresAt: host.clock.now() + 1_000 });
+  await assert.rejects(admin.updateKey(id, made.id, { name: 'y', expiresAt: expiresAt + 1 }), { field: 'expiresAt' });
+  await admin.updateKey(id, made.id, { name: 'y', expiresAt: host.clock.now() + 1_000 });
   await send(made.key);
   await store.close();
 });
 
 test('the command line makes keys with addresses, limits and a cap', async () => {
-  const { part, account, store, desk } = await openDesk();
+  const { part, account, store, admin } = await openSetup();
   const id = await account('acme');
   const create = (values: Record<string, string>) =>
     part.commands!.find(({ name }) => name === 'keys create')!.run({ account: 'acme', ...values });
   await create({ addresses: '192.0.2.1, 2001:db8::/32', rpm: '60', tpm: '40k', cap: '5/day' });
-  const { rows } = await desk.keys(id, { limit: 10 });
+  const { rows } = await admin.keys(id, { limit: 10 });
   assert.deepEqual(rows[0]!.addresses, ['192.0.2.1', '2001:db8::/32']);
   assert.deepEqual(rows[0]!.limits, { rpm: 60, tpm: 40_000 });
   assert.deepEqual(rows[0]!.cap, { amount: parseUsd('5'), every: 'day' });
@@ -368,28 +368,28 @@ test('the command line makes keys with addresses, limits and a cap', async () =>
 });
 
 test('what cannot be in a database is not found there, and is no error', async () => {
-  const { desk, account, store } = await openDesk();
+  const { admin, account, store } = await openSetup();
   const id = await account('acme');
-  await desk.createKey(id, { name: 'x' });
+  await admin.createKey(id, { name: 'x' });
   for (const filter of [{ text: 'a\0' }, { plan: '\0' }])
-    assert.deepEqual((await desk.search(filter, { limit: 5 })).rows, []);
+    assert.deepEqual((await admin.search(filter, { limit: 5 })).rows, []);
   const cursor = (...values: string[]) => Buffer.from(JSON.stringify(values)).toString('base64url');
-  assert.deepEqual((await desk.search({}, { limit: 5, after: cursor('\0') })).rows, []);
+  assert.deepEqual((await admin.search({}, { limit: 5, after: cursor('\0') })).rows, []);
   const far = cursor('+033658-09-27T01:46:39.999Z', '3f0c3b7e-0000-4000-8000-000000000000');
-  assert.equal((await desk.keys(id, { limit: 5, after: far })).rows.length, 1);
+  assert.equal((await admin.keys(id, { limit: 5, after: far })).rows.length, 1);
   await store.close();
 });
 
 test('an account has so many keys at once and no more; a revoked one makes room', async () => {
-  const { desk, account, store } = await openDesk();
+  const { admin, account, store } = await openSetup();
   const [id, other] = [await account('acme'), await account('other')];
-  const first = await desk.createKey(id, { name: 'first' });
+  const first = await admin.createKey(id, { name: 'first' });
   const keys = sql`${sql.identifier(store.schema)}.keys`;
   await store.orm.execute(sql`insert into ${keys} (account_id, name, prefix, hash, created_at)
     select ${id}::uuid, 'made', 'made', 'hash ' || number, now() from generate_series(1, 999) as number`);
-  await assert.rejects(desk.createKey(id, { name: 'one more' }), { kind: 'conflict', message: /at most 1000 keys/ });
-  await desk.createKey(other, { name: 'of another' });
-  await desk.revokeKey(id, first.id);
-  await desk.createKey(id, { name: 'one more' });
+  await assert.rejects(admin.createKey(id, { name: 'one more' }), { kind: 'conflict', message: /at most 1000 keys/ });
+  await admin.createKey(other, { name: 'of another' });
+  await admin.revokeKey(id, first.id);
+  await admin.createKey(id, { name: 'one more' });
   await store.close();
 });

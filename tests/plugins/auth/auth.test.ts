@@ -54,14 +54,14 @@ test('a carrier that is not configured does not count, neither as a key nor as a
 });
 
 test('who has sent no key is told where it is looked for, and of addresses only where there is no header', async () => {
-  const told = async (carriers: string[]) =>
+  const report = async (carriers: string[]) =>
     (await (await openGate({ carriers })).refusal({ headers: { 'x-other': 'key' } })).message.split('Send it ')[1];
   assert.equal(
-    await told(['bearer', 'x-api-key', 'query']),
+    await report(['bearer', 'x-api-key', 'query']),
     'in the header "Authorization: Bearer <API_KEY>" or "x-api-key: <API_KEY>".',
   );
-  assert.equal(await told(['x-goog-api-key']), 'in the header "x-goog-api-key: <API_KEY>".');
-  assert.equal(await told(['query']), 'in the address: "?key=<API_KEY>".');
+  assert.equal(await report(['x-goog-api-key']), 'in the header "x-goog-api-key: <API_KEY>".');
+  assert.equal(await report(['query']), 'in the address: "?key=<API_KEY>".');
 });
 
 test('two carriers that disagree are refused, even if one of them is right', async () => {

@@ -326,8 +326,8 @@ test('overdraft by race: of calls that wait for one reading of the balance, as m
   const command = await newWorld({ schema: world.host.schema, directory: world.directory, idle: true });
   await command.credit('0.029');
   world.host.advance(1_000);
-  const told = await Promise.allSettled(Array.from({ length: 40 }, () => enter(world, newCall())));
-  assert.equal(told.filter(({ status }) => status === 'fulfilled').length, 10);
+  const reply = await Promise.allSettled(Array.from({ length: 40 }, () => enter(world, newCall())));
+  assert.equal(reply.filter(({ status }) => status === 'fulfilled').length, 10);
   assert.equal(await world.balance(), 0n);
   await world.stop();
 });

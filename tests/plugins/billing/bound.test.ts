@@ -145,7 +145,7 @@ test('the bound of a file counts a limit only where rate-limit covers every char
     const file = join(directory, 'gateway.yaml');
     await writeFile(file, text);
     const gateway = await boot(file, { mode: 'check', log: createLog('silent'), environment: {} });
-    const notices = gateway.notices().filter(({ text: told }) => /below zero|not enforced/.test(told));
+    const notices = gateway.notices().filter(({ text: reported }) => /below zero|not enforced/.test(reported));
     await gateway.stop(0);
     return notices;
   };

@@ -87,8 +87,8 @@ test('several whole answers at once put an account no further below zero than on
         const each = Math.min(call.maxOutputTokens ?? longest, longest);
         const worst = chargeFor(terms, { input: call.inputTokens, reasoning: each * call.choices }, {}, []).cost;
         // What `check` prints for one call.
-        const told = boundOf({ ...terms, inputTokens: 0 }, Math.max(0, longest - stepTokens));
-        assert.ok(worst - boundOf(terms, terms.outputTokens) <= told);
+        const reported = boundOf({ ...terms, inputTokens: 0 }, Math.max(0, longest - stepTokens));
+        assert.ok(worst - boundOf(terms, terms.outputTokens) <= reported);
       },
     ),
     { numRuns: 2_000 },

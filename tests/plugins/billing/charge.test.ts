@@ -78,9 +78,9 @@ test('the tier is the estimated prompt’s at the hold and the true prompt’s a
 test('a client pays for the service that it asked for and was given, for the standard one where it was given that', async () => {
   const world = await newWorld();
   await world.credit('1');
-  const asking = { inputTokens: 500, toolCalls: 0, services: { tier: 'fast' } };
+  const request = { inputTokens: 500, toolCalls: 0, services: { tier: 'fast' } };
   for (const services of [{ tier: 'fast' }, { tier: 'default' }, {}, { tier: 'flex' }]) {
-    const exchange = newCall({ model: tiered, call: asking });
+    const exchange = newCall({ model: tiered, call: request });
     const before = await world.balance();
     await enter(world, exchange);
     assert.equal(before - (await world.balance()), usd('0.004'), 'held as fast');
@@ -253,11 +253,11 @@ test('M7: what is held covers what is charged for any usage within the estimate'
     reasoning: counts,
     web_search: fc.nat(5),
   });
-  const told = fc.option(fc.record({ tier: fc.constantFrom('fast', 'flex', 'default') }), { nil: undefined });
+  const reported = fc.option(fc.record({ tier: fc.constantFrom('fast', 'flex', 'default') }), { nil: undefined });
   const asked = fc.option(fc.record({ tier: fc.constantFrom('fast', 'flex') }), { nil: undefined });
   const ratios = fc.constantFrom(one, parseRatio('1.6'), parseRatio('0.000001'));
   fc.assert(
-    fc.property(usages, fc.nat(500), told, asked, ratios, (usage, slack, services, wanted, ratio) => {
+    fc.property(usages, fc.nat(500), reported, asked, ratios, (usage, slack, services, wanted, ratio) => {
       const terms: Terms = {
         ...{ id: 'x', accountId: 'a', keyId: 'k', model: 'm', entry: undefined, at: 0, prices: version, ratio },
         context: wanted === undefined ? {} : { services: wanted },

@@ -22,13 +22,13 @@ function newFlusher() {
     duringBatch: async () => {},
   };
   const fundsOf = async () => ({ balance: money(state.balance) });
-  const purses = new BalanceCache({ clock, limit: 10, idleMs: 1_000, fundsOf });
+  const balances = new BalanceCache({ clock, limit: 10, idleMs: 1_000, fundsOf });
   const slab = Buffer.alloc(1_000);
   const freed: Buffer[] = [];
   const backlog = new Backlog((free) => freed.push(free));
   const flusher = new Flusher({
     backlog,
-    balances: purses,
+    balances: balances,
     clock,
     log,
     applied: 0,
@@ -65,12 +65,12 @@ function newFlusher() {
     backlog.endRecovered('carol', last);
     write(word, last);
   };
-  return { flusher, backlog, freed, slab, write, writeEnd, hold, end, purses, state, advance, lines };
+  return { flusher, backlog, freed, slab, write, writeEnd, hold, end, balances, state, advance, lines };
 }
 
 test('lines go in order, many at once, and those that come meanwhile go next; the slab is free when all are there', async () => {
-  const { flusher, backlog, freed, slab, write, hold, end, purses, state } = newFlusher();
-  const [alice, bob] = [await purses.acquire('alice'), await purses.acquire('bob')];
+  const { flusher, backlog, freed, slab, write, hold, end, balances, state } = newFlusher();
+  const [alice, bob] = [await balances.acquire('alice'), await balances.acquire('bob')];
   hold(alice, 3n);
   hold(alice, 2n);
   end(alice, 3n, 1n, 1);
@@ -117,8 +117,8 @@ test('after a quiet time a line is written at once, under load one batch goes ea
 });
 
 test('a hold moves no money: nothing is sent before the end of a call, or until there is as much as one batch takes', async () => {
-  const { flusher, backlog, write, writeEnd, hold, purses, state, advance } = newFlusher();
-  const alice = await purses.acquire('alice');
+  const { flusher, backlog, write, writeEnd, hold, balances, state, advance } = newFlusher();
+  const alice = await balances.acquire('alice');
   let last = 0;
   for (let at = 0; at < 5_000; at += lookMs) {
     if (at % 1_000 === 0) {
@@ -194,8 +194,8 @@ test('a batch that failed is tried again without waiting for its beat', async ()
 });
 
 test('what is appended but not written waits, and counts', async () => {
-  const { flusher, backlog, purses, state, write, hold, end } = newFlusher();
-  const alice = await purses.acquire('alice');
+  const { flusher, backlog, balances, state, write, hold, end } = newFlusher();
+  const alice = await balances.acquire('alice');
   hold(alice, 3n);
   end(alice, 3n, 3n, 1);
   assert.equal(await flusher.drain(), true);
@@ -206,8 +206,8 @@ test('what is appended but not written waits, and counts', async () => {
 });
 
 test('charges that the database lacks are taken off the balance it returns, and what running calls hold', async () => {
-  const { flusher, write, hold, end, purses, state } = newFlusher();
-  const alice = await purses.acquire('alice');
+  const { flusher, write, hold, end, balances, state } = newFlusher();
+  const alice = await balances.acquire('alice');
   hold(alice, 5n);
   end(alice, 5n, 3n, 1);
   write('one', 2);
@@ -239,9 +239,9 @@ test('charges that the database lacks are taken off the balance it returns, and 
     state.applied.map(({ held }) => held),
     [{ alice: 0n }, { alice: 0n }, { alice: 7n }, { alice: 0n }],
   );
-  purses.release(alice);
-  purses.sweep(0);
-  assert.equal(purses.find('alice'), undefined);
+  balances.release(alice);
+  balances.sweep(0);
+  assert.equal(balances.find('alice'), undefined);
 });
 
 test('a batch that failed is repeated as it was, whatever was written since', async () => {
@@ -288,8 +288,8 @@ test('after a failure it pauses, twice as long each time up to five seconds, and
 });
 
 test('an account’s balance is read anew once for all who ask, and again for news that come while it is read', async () => {
-  const { flusher, purses, state } = newFlusher();
-  const purse = await purses.acquire('alice');
+  const { flusher, balances, state } = newFlusher();
+  const balance = await balances.acquire('alice');
   state.balance = 5n;
   let late: Promise<boolean> | undefined;
   state.duringReading = async () => {
@@ -299,12 +299,12 @@ test('an account’s balance is read anew once for all who ask, and again for ne
   };
   assert.deepEqual(await Promise.all([flusher.refresh('alice'), flusher.refresh('alice')]), [true, true]);
   assert.equal(await late, true);
-  assert.deepEqual([availableIn(purse), state.readings], [9n, 2]);
+  assert.deepEqual([availableIn(balance), state.readings], [9n, 2]);
 });
 
 test('news of an account outlast a failing database', async () => {
-  const { flusher, purses, state, advance } = newFlusher();
-  const purse = await purses.acquire('alice');
+  const { flusher, balances, state, advance } = newFlusher();
+  const balance = await balances.acquire('alice');
   state.balance = 5n;
   state.fails = true;
   assert.equal(await flusher.refresh('alice'), false);
@@ -312,17 +312,17 @@ test('news of an account outlast a failing database', async () => {
   state.fails = false;
   advance(5_000);
   await flusher.drain();
-  assert.equal(availableIn(purse), 5n);
+  assert.equal(availableIn(balance), 5n);
 });
 
 test('for refused calls the database is asked at most once a second', async () => {
-  const { flusher, purses, state, advance } = newFlusher();
-  const purse = await purses.acquire('alice');
+  const { flusher, balances, state, advance } = newFlusher();
+  const balance = await balances.acquire('alice');
   let late: Promise<boolean> | undefined;
   state.duringReading = async () => {
-    late ??= flusher.freshen(purse);
+    late ??= flusher.freshen(balance);
   };
-  const asked = async () => Promise.all([flusher.freshen(purse), flusher.freshen(purse)]);
+  const asked = async () => Promise.all([flusher.freshen(balance), flusher.freshen(balance)]);
   assert.deepEqual(await asked(), [true, true]);
   assert.equal(await late, true);
   assert.deepEqual(await asked(), [false, false]);

@@ -19,13 +19,13 @@ const limits = fc.record(
   { '5h': amount.map(money), day: amount.map(money), week: amount.map(money), month: amount.map(money) },
   { requiredKeys: [] },
 );
-const potShape = fc.record({
+const grantShape = fc.record({
   remaining: amount.map(money),
   expiresAfterHours: fc.nat(60),
   source: fc.option(fc.constantFrom('one', 'two'), { nil: undefined }),
 });
 const history = fc.record({
-  grants: fc.uniqueArray(potShape, { maxLength: 4, selector: ({ expiresAfterHours }) => expiresAfterHours }),
+  grants: fc.uniqueArray(grantShape, { maxLength: 4, selector: ({ expiresAfterHours }) => expiresAfterHours }),
   limits: fc.tuple(limits, limits),
   charges: fc.array(fc.tuple(amount, fc.nat(50)), { maxLength: 12 }),
   wallet: fc.bigInt(-5n, 60n),
@@ -34,7 +34,7 @@ const history = fc.record({
 test('charges are allocated as in a naive account, and the locked amount is what that account could not spend', () => {
   fc.assert(
     fc.property(history, ({ grants: shapes, limits: bounds, charges, wallet: start }) => {
-      const pots: GrantBalance[] = shapes.map(({ remaining, expiresAfterHours, source }, index) => ({
+      const grants: GrantBalance[] = shapes.map(({ remaining, expiresAfterHours, source }, index) => ({
         grantId: `grant ${index}`,
         remaining,
         expiresAt: expiresAfterHours * hourMs,
@@ -42,27 +42,27 @@ test('charges are allocated as in a naive account, and the locked amount is what
       }));
       const naive = new NaiveAccount();
       naive.wallet = start;
-      naive.lots = pots.map((pot) => ({
-        reference: pot.grantId,
-        left: pot.remaining,
-        expiresAt: pot.expiresAt,
-        source: pot.windows?.source,
+      naive.lots = grants.map((grant) => ({
+        reference: grant.grantId,
+        left: grant.remaining,
+        expiresAt: grant.expiresAt,
+        source: grant.windows?.source,
         anchor: 0,
-        limits: pot.windows?.limits,
+        limits: grant.windows?.limits,
       }));
       const spent: Spent = new Map();
       let wallet: bigint = start;
       for (const [cost, hours] of charges) {
         const at = hours * hourMs;
-        const drawn = allocate(pots, spent, wallet, cost, at).reduce((sum, each) => sum + each.amount, 0n);
+        const drawn = allocate(grants, spent, wallet, cost, at).reduce((sum, each) => sum + each.amount, 0n);
         wallet -= cost - drawn;
         naive.spend(cost, at);
         assert.equal(wallet, naive.wallet);
         assert.deepEqual(
-          pots.map(({ remaining }) => remaining),
+          grants.map(({ remaining }) => remaining),
           naive.lots.map(({ left }) => left),
         );
-        const { locked } = lockedAt(pots, spent, at);
+        const { locked } = lockedAt(grants, spent, at);
         assert.equal(naive.balance - locked, naive.spendable(at));
       }
     }),
@@ -77,23 +77,23 @@ test('the locked amount stays so until the returned time', () => {
       fc.nat(50),
       fc.double({ min: 0, max: 1, noNaN: true }),
       ({ grants: shapes, limits: bounds }, hours, part) => {
-        const pots: GrantBalance[] = shapes.map(({ remaining, expiresAfterHours, source }, index) => ({
+        const grants: GrantBalance[] = shapes.map(({ remaining, expiresAfterHours, source }, index) => ({
           grantId: `grant ${index}`,
           remaining,
           expiresAt: expiresAfterHours * hourMs,
           windows: source === undefined ? undefined : { source, anchor: 0, limits: bounds[0] },
         }));
-        const { locked, start, end } = lockedAt(pots, new Map(), hours * hourMs);
+        const { locked, start, end } = lockedAt(grants, new Map(), hours * hourMs);
         const [from, to] = [Math.max(start, 0), Math.min(end, 10 ** 12)];
         const other = Math.min(to - 1, Math.floor(from + part * (to - from)));
-        assert.equal(lockedAt(pots, new Map(), other).locked, locked);
+        assert.equal(lockedAt(grants, new Map(), other).locked, locked);
       },
     ),
   );
 });
 
 test('the first charge beyond a window goes to other money, and beyond all money back to the grant before anybody owes', () => {
-  const pot: GrantBalance = {
+  const grant: GrantBalance = {
     grantId: 'plan',
     remaining: money(100n),
     expiresAt: 48 * hourMs,
@@ -101,19 +101,19 @@ test('the first charge beyond a window goes to other money, and beyond all money
   };
   const spent: Spent = new Map();
   assert.deepEqual(
-    allocate([pot], spent, 50n, 30n, 0).map((each) => each.amount),
+    allocate([grant], spent, 50n, 30n, 0).map((each) => each.amount),
     [10n],
   );
-  assert.equal(pot.remaining, 90n);
-  assert.deepEqual(lockedAt([pot], spent, hourMs), { locked: 90n, start: 0, end: 5 * hourMs });
-  assert.equal(bindingWindow([pot], spent, hourMs)!.name, '5h');
+  assert.equal(grant.remaining, 90n);
+  assert.deepEqual(lockedAt([grant], spent, hourMs), { locked: 90n, start: 0, end: 5 * hourMs });
+  assert.equal(bindingWindow([grant], spent, hourMs)!.name, '5h');
   assert.deepEqual(
-    allocate([pot], spent, 5n, 40n, 6 * hourMs).map((each) => each.amount),
+    allocate([grant], spent, 5n, 40n, 6 * hourMs).map((each) => each.amount),
     [35n],
   );
-  assert.deepEqual([pot.remaining, bindingWindow([pot], spent, 11 * hourMs)!.name], [55n, 'day']);
+  assert.deepEqual([grant.remaining, bindingWindow([grant], spent, 11 * hourMs)!.name], [55n, 'day']);
   assert.deepEqual(
-    allocate([pot], spent, 0n, 60n, 30 * hourMs).map((each) => each.amount),
+    allocate([grant], spent, 0n, 60n, 30 * hourMs).map((each) => each.amount),
     [55n],
   );
 });

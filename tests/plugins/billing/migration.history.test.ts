@@ -127,7 +127,7 @@ async function statementIn({ orm, schema }: TestDatabase, accountId: string): Pr
 
 const newNames: Record<string, string> = { SETTLE: 'CHARGE', LAPSE: 'EXPIRE' };
 
-const told = ({ kind, requestId, change, balanceAfter, at }: OldLine) => {
+const reported = ({ kind, requestId, change, balanceAfter, at }: OldLine) => {
   return { kind: newNames[kind] ?? kind, requestId, change, balanceAfter, at };
 };
 
@@ -182,7 +182,7 @@ async function checkKeys(database: TestDatabase, old: OldLedger): Promise<void> 
 }
 
 /** Calls that ran meanwhile are charged by the journal, and what was ordered by whoever made it. */
-async function goOn(database: TestDatabase, old: OldLedger): Promise<Map<string, bigint>> {
+async function proceed(database: TestDatabase, old: OldLedger): Promise<Map<string, bigint>> {
   const { orm, schema } = database;
   const changes = new Map<string, bigint>();
   const charge = ({ account }: OldHold, cost: bigint) => changes.set(account, (changes.get(account) ?? 0n) - cost);
@@ -244,9 +244,9 @@ test('any history of the earlier ledger: money, statements, calls, draws, refund
         assert.deepEqual(
           shown
             .filter(({ change }) => change !== 0n)
-            .map(told)
+            .map(reported)
             .toReversed(),
-          lines.map(told),
+          lines.map(reported),
         );
         for (const { kind } of lines) seen.add(kind);
       }
@@ -267,7 +267,7 @@ test('any history of the earlier ledger: money, statements, calls, draws, refund
         assert.equal(await store.endOf(id), settled ? 'charged' : free);
       }
       assert.equal(await store.endOf(randomUUID()), undefined);
-      const changes = await goOn(database, old);
+      const changes = await proceed(database, old);
       assert.deepEqual((await audit(database.orm, database.schema)).violations, []);
       await checkBalances(database, old, changes);
       await database.close();

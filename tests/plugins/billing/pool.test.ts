@@ -22,7 +22,7 @@ const pro: PlanTerms = {
 /** 0.003 USD of input and output, of which each call here uses all. */
 const onPlan = () => newCall({ facts: [[plan, pro]] });
 const usage = { input: 1_000, output: 100 };
-const till = (world: World): Pool => world.host.get(pool);
+const poolService = (world: World): Pool => world.host.get(pool);
 
 async function refusalOf(world: World, exchange = onPlan()): Promise<GatewayError> {
   return enter(world, exchange).then(
@@ -81,8 +81,8 @@ test('a rich account costs no round trip to the database, with grants and window
 test('parallel calls never get more out of a window than it has', async () => {
   const world = await newWorld();
   await call(world);
-  const told = await Promise.allSettled(Array.from({ length: 50 }, () => enter(world, onPlan())));
-  assert.equal(told.filter(({ status }) => status === 'fulfilled').length, 2);
+  const reply = await Promise.allSettled(Array.from({ length: 50 }, () => enter(world, onPlan())));
+  assert.equal(reply.filter(({ status }) => status === 'fulfilled').length, 2);
   await world.stop();
 });
 
@@ -98,7 +98,7 @@ test('an answer that outgrows its window is ended, and paid in full', async () =
   await answer(exchange, { input: 1_000, output: 801 });
   await world.tick('write the ledger');
   assert.equal(await world.balance(), usd('0.98999'));
-  const { windows, spendable } = await till(world).view('alice');
+  const { windows, spendable } = await poolService(world).view('alice');
   assert.deepEqual([windows.map(({ spent }) => spent), spendable], [[usd('0.01001'), usd('0.01001')], 0n]);
   await world.stop();
   assert.deepEqual((await world.audit()).violations, []);
@@ -114,12 +114,12 @@ test('what expires first is spent first; a call that began before pays with it, 
   await enter(world, early);
   await world.tick('write the ledger');
   world.host.advance(hourMs);
-  const { spendable, balance } = await till(world).view('alice');
+  const { spendable, balance } = await poolService(world).view('alice');
   assert.deepEqual([balance, spendable], [usd('1.007'), usd('0.997')]);
   await answer(early, usage);
   await world.tick('write the ledger');
   world.host.advance(hourMs / 4);
-  await Promise.all(Array.from({ length: 5 }, () => till(world).view('alice')));
+  await Promise.all(Array.from({ length: 5 }, () => poolService(world).view('alice')));
   const rows = await world.rows<{ kind: string; amount: string }>(
     sql`select kind, amount::text as amount from ${world.table('ledger')} where kind = 'EXPIRE'`,
   );
@@ -135,7 +135,7 @@ test('a grant pays for calls made before its expiry, even if the database has th
   await world.host
     .get(ledger)
     .credit('alice', usd('0.01'), { kind: 'promotion', reason: 'test', reference: 'spring', expiresAt });
-  assert.equal((await till(world).view('alice')).balance, usd('0.01'));
+  assert.equal((await poolService(world).view('alice')).balance, usd('0.01'));
   const first = newCall();
   await enter(world, first);
   world.faults.down = true;
@@ -148,11 +148,11 @@ test('a grant pays for calls made before its expiry, even if the database has th
   await world.tick('write the ledger');
   world.host.advance(72 * hourMs);
   world.faults.down = false;
-  const { balance, spendable } = await till(world).view('alice');
+  const { balance, spendable } = await poolService(world).view('alice');
   await world.tick('write the ledger');
   assert.ok(spendable <= 0n && balance >= 0n);
   world.host.advance(hourMs);
-  assert.equal((await till(world).view('alice')).balance, 0n);
+  assert.equal((await poolService(world).view('alice')).balance, 0n);
   const rows = await world.rows<{ amount: string }>(
     sql`select amount::text as amount from ${world.table('ledger')} where kind = 'EXPIRE'`,
   );
@@ -176,12 +176,12 @@ test('what is set aside for days is paid by the grant that it counted on, and by
   await world.tick('write the ledger');
   world.host.advance(9 * 24 * hourMs);
   // Of 0.005 USD that are free the first grant may go, and not the second, of which the call has 0.003.
-  const held = await till(world).view('alice');
+  const held = await poolService(world).view('alice');
   assert.deepEqual([held.balance, held.spendable], [usd('0.001'), usd('-0.003')]);
   assert.deepEqual(await lapses(), [{ amount: '-4000000' }]);
   await answer(long, usage);
   await world.tick('write the ledger');
-  const left = await till(world).view('alice');
+  const left = await poolService(world).view('alice');
   assert.deepEqual([left.balance, left.held], [0n, 0n]);
   assert.deepEqual(await lapses(), [{ amount: '-4000000' }, { amount: '-1000000' }]);
   await world.stop();
@@ -192,8 +192,8 @@ test('a debit includes the grant that is due, even without a call since', async 
   const world = await newWorld();
   const daily: PlanTerms = { ...pro, grant: { amount: usd('1'), every: 'day' }, windows: undefined };
   const endsAt = world.host.clock.now() + 9 * 24 * hourMs;
-  await till(world).transact('alice', usd('0'), (posting) => posting.beginTerm(daily, endsAt));
-  const take = (reference: string) => till(world).debit('alice', usd('0.8'), { reason: 'test', reference });
+  await poolService(world).transact('alice', usd('0'), (posting) => posting.beginTerm(daily, endsAt));
+  const take = (reference: string) => poolService(world).debit('alice', usd('0.8'), { reason: 'test', reference });
   await take('today');
   // The account stays in memory, where nothing of the next day's grant is known.
   const running = newCall();
@@ -211,7 +211,7 @@ test('a debit includes the grant that is due, even without a call since', async 
 async function soldAgain(world: World, price: string): Promise<() => number> {
   const lasting: PlanTerms = { ...pro, grant: undefined, windows: undefined };
   let sold = 0;
-  till(world).onTermEnded(async (posting, { id }) => {
+  poolService(world).onTermEnded(async (posting, { id }) => {
     try {
       if (!(await posting.purchase(usd(price), { reason: 'pro renewed', reference: `renewal:${id}` }))) return;
     } catch (error) {
@@ -223,7 +223,7 @@ async function soldAgain(world: World, price: string): Promise<() => number> {
   });
   await world.credit('1');
   const endsAt = world.host.clock.now() + hourMs;
-  await till(world).transact('alice', usd('0'), (posting) => posting.beginTerm(lasting, endsAt));
+  await poolService(world).transact('alice', usd('0'), (posting) => posting.beginTerm(lasting, endsAt));
   return () => sold;
 }
 
@@ -234,11 +234,11 @@ test('a plan that is due is not paid with what a running call has, though the da
   await enter(world, running);
   world.host.advance(hourMs);
   // Of 1 USD the call has 0.003.
-  await till(world).view('alice');
+  await poolService(world).view('alice');
   assert.equal(sold(), 0);
   await answer(running, { input: 500, output: 100 });
   await world.tick('write the ledger');
-  await till(world).view('alice');
+  await poolService(world).view('alice');
   assert.equal(sold(), 1);
   assert.equal(await world.balance(), 0n);
   await world.stop();
@@ -250,12 +250,12 @@ test('nothing is sold for money that a running call needs where its grant’s wi
   await world.credit('0.01');
   const limited: PlanTerms = { ...pro, grant: { amount: usd('0.01'), every: 'day' }, windows: { day: usd('0.002') } };
   const endsAt = world.host.clock.now() + 9 * 24 * hourMs;
-  await till(world).transact('alice', usd('0'), (posting) => posting.beginTerm(limited, endsAt));
+  await poolService(world).transact('alice', usd('0'), (posting) => posting.beginTerm(limited, endsAt));
   const running = newCall({ call: { inputTokens: 3_500 } });
   await enter(world, running);
   // Of 0.02 USD the call has 0.008: the window lets 0.002 of them be the grant's, and the rest is not for sale.
   const buy = (price: string) =>
-    till(world).transact('alice', usd(price), (posting) =>
+    poolService(world).transact('alice', usd(price), (posting) =>
       posting.purchase(usd(price), { reason: 'test', reference: `sale ${price}` }),
     );
   await assert.rejects(buy('0.005'), { code: 'insufficient_balance' });
@@ -272,7 +272,7 @@ test('a plan that is due and calls at once spend a balance once, and several who
   const sold = await soldAgain(world, '0.991');
   await call(world);
   world.host.advance(hourMs);
-  const views = Array.from({ length: 3 }, () => till(world).view('alice'));
+  const views = Array.from({ length: 3 }, () => poolService(world).view('alice'));
   const calls = await Promise.allSettled(Array.from({ length: 10 }, () => enter(world, newCall())));
   await Promise.all(views);
   await world.tick('write the ledger');
@@ -292,16 +292,16 @@ test('debits and calls at once spend a balance once', async () => {
   await world.credit('0.03', 'alice');
   const calls = Array.from({ length: 10 }, () => enter(world, newCall()));
   const debits = Array.from({ length: 10 }, (_, index) =>
-    till(world).debit('alice', usd('0.003'), { reason: 'test', reference: `debit-${index}` }),
+    poolService(world).debit('alice', usd('0.003'), { reason: 'test', reference: `debit-${index}` }),
   );
-  const told = await Promise.allSettled([...calls, ...debits]);
-  assert.equal(told.filter(({ status }) => status === 'fulfilled').length, 10);
+  const reply = await Promise.allSettled([...calls, ...debits]);
+  assert.equal(reply.filter(({ status }) => status === 'fulfilled').length, 10);
   assert.equal(await world.balance(), 0n);
   await world.tick('write the ledger');
   const [row] = await world.rows<{ balance: string }>(
     sql`select balance::text as balance from ${world.table('balances')}`,
   );
-  const held = usd('0.003') * BigInt(told.slice(0, 10).filter(({ status }) => status === 'fulfilled').length);
+  const held = usd('0.003') * BigInt(reply.slice(0, 10).filter(({ status }) => status === 'fulfilled').length);
   assert.equal(row!.balance, held.toString(), 'in the database is what running calls hold');
   await world.stop();
 });
@@ -314,20 +314,20 @@ test('double refund: a charge is given back once for each reference, and never m
   await answer(exchange, usage);
   await world.tick('write the ledger');
   const refund = (part: string, reference: string) =>
-    till(world).refundRequest('alice', exchange.id, usd(part), { reason: 'bad answer', reference });
-  const told = await Promise.allSettled(Array.from({ length: 8 }, () => refund('0.001', 'ticket-1')));
-  assert.ok(told.every(({ status }) => status === 'fulfilled'));
+    poolService(world).refundRequest('alice', exchange.id, usd(part), { reason: 'bad answer', reference });
+  const reply = await Promise.allSettled(Array.from({ length: 8 }, () => refund('0.001', 'ticket-1')));
+  assert.ok(reply.every(({ status }) => status === 'fulfilled'));
   assert.equal(await world.balance(), usd('0.998'));
   await assert.rejects(refund('0.0021', 'ticket-2'), /0\.002 USD can still be given back/);
   const raced = await Promise.allSettled(Array.from({ length: 5 }, (_, index) => refund('0.0015', `race-${index}`)));
   assert.equal(raced.filter(({ status }) => status === 'fulfilled').length, 1);
   await assert.rejects(refund('0.002', 'ticket-1'), { code: 'reference_used' });
   await assert.rejects(
-    till(world).refundRequest('bob', exchange.id, usd('0.001'), { reason: 'x', reference: 'y' }),
+    poolService(world).refundRequest('bob', exchange.id, usd('0.001'), { reason: 'x', reference: 'y' }),
     /no settled request/,
   );
   await assert.rejects(
-    till(world).refundRequest('alice', 'not an id', usd('0.001'), { reason: 'x', reference: 'y' }),
+    poolService(world).refundRequest('alice', 'not an id', usd('0.001'), { reason: 'x', reference: 'y' }),
     /no settled request/,
   );
   assert.equal(await world.balance(), usd('0.9995'));
@@ -411,7 +411,7 @@ test('the audit finds a grant whose rest is wrong, a row that another grant paid
     await call(world);
     await call(world);
     const [row] = await world.rows<{ id: string }>(sql`select id::text as id from ${world.table('calls')} limit 1`);
-    await till(world).refundRequest('alice', row!.id, usd('0.001'), { reason: 'test', reference: 'back' });
+    await poolService(world).refundRequest('alice', row!.id, usd('0.001'), { reason: 'test', reference: 'back' });
     assert.deepEqual((await world.audit()).violations, []);
     await plant(world);
     const { violations } = await world.audit();

@@ -60,7 +60,7 @@ for (const [title, usage, change, bytes = 25] of kept)
 const anyUsage = fc
   .dictionary(fc.constantFrom(...usageClasses), fc.oneof(fc.nat(5_000), fc.nat(10 ** 9)), { noNullPrototype: true })
   .map((counts): Usage => ({ ...counts }));
-const anyAsked = fc.record({
+const anyRequested = fc.record({
   inputTokens: fc.nat(300_000),
   maxOutputTokens: fc.option(fc.nat(200_000), { nil: undefined }),
   choices: fc.integer({ min: 1, max: 8 }),
@@ -69,7 +69,7 @@ const anyAsked = fc.record({
 test('whatever is reported, the charged tokens are bounded by request, model and bytes', () => {
   const seen = fc.record({ bytes: fc.nat(100_000), tokens: fc.nat(30_000) });
   fc.assert(
-    fc.property(anyUsage, anyAsked, fc.constantFrom(size, unknownSize), seen, (usage, request, model, text) => {
+    fc.property(anyUsage, anyRequested, fc.constantFrom(size, unknownSize), seen, (usage, request, model, text) => {
       const possible = possibleUsage(usage, request, model, text);
       const { contextTokens = 2_000_000, maxOutputTokens = contextTokens } = model;
       const output = Math.max(text.bytes, text.tokens, request.choices * maxOutputTokens * 2.5 + 514);

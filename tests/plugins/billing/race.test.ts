@@ -49,10 +49,10 @@ test('while debits are made, 402 is told only of money that is not there: to deb
       await announce(topic, subject);
     },
   });
-  const till = world.host.get(pool);
+  const poolService = world.host.get(pool);
   const debits = Array.from({ length: 7 }, async (_, index) => {
     await pause(index * 15);
-    await till.debit('alice', usd('0.003'), { reason: 'test', reference: `debit-${index}` });
+    await poolService.debit('alice', usd('0.003'), { reason: 'test', reference: `debit-${index}` });
   });
   const calls = [40, 80, 120].map(async (ms) => {
     await pause(ms);
@@ -60,7 +60,9 @@ test('while debits are made, 402 is told only of money that is not there: to deb
   });
   const [, ...held] = await Promise.all([Promise.all(debits), ...calls]);
   assert.equal(await world.balance(), 0n);
-  await assert.rejects(till.debit('alice', usd('0.003'), { reason: 'test', reference: 'one more' }), { status: 402 });
+  await assert.rejects(poolService.debit('alice', usd('0.003'), { reason: 'test', reference: 'one more' }), {
+    status: 402,
+  });
   await assert.rejects(entered(world), { status: 402 });
   for (const call of held) await call.end();
   await world.stop();

@@ -9,16 +9,16 @@ import { fakeHost } from '../../helpers/fakes.ts';
 test('a debit does not count on a grant that has expired, which may have been taken off already', async () => {
   const host = fakeHost();
   const expiresAt = host.clock.now() + 1_000;
-  const pot = { grantId: 'grant', remaining: money(70n), expiresAt };
-  const fundsOf = async () => ({ balance: money(100n), pool: { grants: [pot], spent: new Map() } });
-  const purses = new BalanceCache({ clock: host.clock, limit: 10, idleMs: 60_000, fundsOf });
-  const purse = await purses.acquire('alice', money(0n));
-  const release = purses.reserve(purse, money(31n));
+  const grant = { grantId: 'grant', remaining: money(70n), expiresAt };
+  const fundsOf = async () => ({ balance: money(100n), pool: { grants: [grant], spent: new Map() } });
+  const balances = new BalanceCache({ clock: host.clock, limit: 10, idleMs: 60_000, fundsOf });
+  const balance = await balances.acquire('alice', money(0n));
+  const release = balances.reserve(balance, money(31n));
   assert.notEqual(release, undefined);
   release!();
   host.advance(1_000);
-  assert.equal(purses.reserve(purse, money(31n)), undefined);
-  assert.notEqual(purses.reserve(purse, money(30n)), undefined);
+  assert.equal(balances.reserve(balance, money(31n)), undefined);
+  assert.notEqual(balances.reserve(balance, money(30n)), undefined);
 });
 
 test('a balance that is read too slowly is 503 for the calls that wait, is read once, and is there for a later call', async (context) => {
@@ -30,12 +30,14 @@ test('a balance that is read too slowly is 503 for the calls that wait, is read 
     reads += 1;
     return read.promise;
   };
-  const purses = new BalanceCache({ clock, limit: 10, idleMs: 60_000, fundsOf });
-  const waiting = [1, 2].map(() => assert.rejects(purses.acquire('alice', money(1n), 5_000), /balance cannot be read/));
+  const balances = new BalanceCache({ clock, limit: 10, idleMs: 60_000, fundsOf });
+  const waiting = [1, 2].map(() =>
+    assert.rejects(balances.acquire('alice', money(1n), 5_000), /balance cannot be read/),
+  );
   context.mock.timers.tick(5_000);
   await Promise.all(waiting);
-  const last = purses.acquire('alice', money(1n), 5_000);
+  const last = balances.acquire('alice', money(1n), 5_000);
   read.resolve({ balance: money(100n), pool: undefined, term: undefined });
-  const purse = await last;
-  assert.deepEqual([purse.base, purse.users, reads], [100n, 1, 1]);
+  const balance = await last;
+  assert.deepEqual([balance.base, balance.users, reads], [100n, 1, 1]);
 });

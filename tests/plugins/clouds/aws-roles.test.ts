@@ -58,7 +58,7 @@ after(async () => {
   for (const name of variables) delete process.env[name];
 });
 
-async function ask(model: string) {
+async function send(model: string) {
   const answer = await fetch(`${gateway.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -71,16 +71,16 @@ const keyOf = (index: number) =>
 
 test('requests that come together wait for one set of keys, which is replaced ahead of its end', async () => {
   minutes = 4;
-  const all = await Promise.all(Array.from({ length: 8 }, () => ask('m')));
+  const all = await Promise.all(Array.from({ length: 8 }, () => send('m')));
   assert.deepEqual(new Set(all.map(({ status }) => status)), new Set([200]), JSON.stringify(all[0]));
   assert.equal(given, 1);
   assert.deepEqual(new Set(vendor.requests.map((_, index) => keyOf(index))), new Set(['ASIAROLE1']));
   minutes = 60;
   // The keys that end soon are used while the next ones are fetched.
-  assert.equal((await ask('m')).status, 200);
+  assert.equal((await send('m')).status, 200);
   assert.equal(keyOf(-1), 'ASIAROLE1');
   await until('the next keys are used', async () => {
-    await ask('m');
+    await send('m');
     return keyOf(-1) !== 'ASIAROLE1';
   });
   assert.equal(keyOf(-1), 'ASIAROLE2');
@@ -91,7 +91,7 @@ test('without keys the credential rests with a notice, and nothing is sent or sh
   minutes = undefined;
   const sent = vendor.requests.length;
   for (let times = 0; times < 2; times++) {
-    const { status, text } = await ask('rests');
+    const { status, text } = await send('rests');
     assert.ok(status === 502 || status === 503, text);
     assert.doesNotMatch(text, /role|aws|secret|127\.0\.0\.1/i);
   }

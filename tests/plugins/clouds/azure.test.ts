@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { dialectNames } from '../../end-to-end/dialects.ts';
-import { type House, modelAt, startHouse } from '../../end-to-end/house.ts';
+import { modelAt, startTestbed, type Testbed } from '../../end-to-end/testbed.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { clients } from '../../matrix/clients/index.ts';
 import {
@@ -16,10 +16,10 @@ import {
   resourceKey,
   startAzure,
 } from './azure-stand-in.ts';
-import { ask, assertAnswered, cases } from './questions.ts';
+import { assertAnswered, cases, send } from './questions.ts';
 
 let azure: AzureStandIn;
-let house: House;
+let testbed: Testbed;
 
 const plugins = [
   ...[
@@ -52,7 +52,7 @@ before(async () => {
     scheme: 'azure',
     managed_identity: { metadata: azure.origin, ...more },
   });
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: () => ({
       classic: { preset: 'azure', keys: resourceKey, speaks: classic },
       newer: {
@@ -64,7 +64,7 @@ before(async () => {
       workload: { speaks: classic, auth: entra({ token_file: file }) },
       system: { speaks: classic, auth: machine() },
       assigned: { speaks: classic, auth: machine({ client_id: azure.authority.client_id }) },
-      nobody: { speaks: classic, auth: machine({ client_id: 'another-identity' }) },
+      none: { speaks: classic, auth: machine({ client_id: 'another-identity' }) },
       refused: { keys: 'secret-that-was-refused', speaks: classic, auth: entra() },
       revoked: { keys: clientSecret, speaks: classic, auth: entra() },
       ...Object.fromEntries(
@@ -89,7 +89,7 @@ before(async () => {
   });
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   azure.close();
 });
 beforeEach(() => {
@@ -106,28 +106,33 @@ for (const one of cases)
   ] as const)
     test(`${one.name} is answered by ${model} addresses, and charged to the token`, async () => {
       azure.play = one.play;
-      await assertAnswered(house, one, model);
+      await assertAnswered(testbed, one, model);
       assert.deepEqual(azure.problems, []);
       assert.equal(azure.paths.at(-1), path);
       assert.equal(azure.authorizedBy.at(-1), 'key');
       const { tools, system, maxOutputTokens } = azure.arrived.at(-1)!;
       assert.deepEqual(
         [tools, system, maxOutputTokens],
-        [one.ask.tools ?? [], one.ask.system ?? '', one.ask.maxOutputTokens],
+        [one.request.tools ?? [], one.request.system ?? '', one.request.maxOutputTokens],
       );
     });
 
 for (const isStream of [false, true])
   test(`the results of the content filter are relayed byte for byte, ${isStream ? 'streamed' : 'whole'}`, async () => {
-    const [{ ask: asked, play }] = cases as [(typeof cases)[0]];
+    const [{ request: asked, play }] = cases as [(typeof cases)[0]];
     azure.play = play;
-    const told = await ask(house, await house.customer(), { client: 'chat', isStream, ask: asked }, 'classic');
-    assert.equal(told.text, isStream ? filteredStream(play) : filteredWhole(play));
-    assert.match(told.text, /prompt_filter_results/);
+    const reply = await send(
+      testbed,
+      await testbed.customer(),
+      { client: 'chat', isStream, request: asked },
+      'classic',
+    );
+    assert.equal(reply.text, isStream ? filteredStream(play) : filteredWhole(play));
+    assert.match(reply.text, /prompt_filter_results/);
   });
 
 const hello = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
-const once = (client: (typeof dialectNames)[number]) => ({ client, isStream: false, ask: hello });
+const once = (client: (typeof dialectNames)[number]) => ({ client, isStream: false, request: hello });
 
 const filtered = {
   message: 'The response was filtered due to the prompt triggering the content management policy.',
@@ -143,15 +148,15 @@ for (const client of dialectNames)
     ['responses', 'responses'],
   ] as const)
     test(`errors at ${model} addresses are told to ${client}: a filtered prompt, a missing deployment, a limit; nothing is charged`, async () => {
-      const customer = await house.customer();
+      const customer = await testbed.customer();
       azure.fault = { status: 400, body: { error: filtered } };
-      const blocked = await ask(house, customer, once(client), model);
+      const blocked = await send(testbed, customer, once(client), model);
       assert.equal(blocked.status, 400);
       if (client === speaks)
         assert.equal(blocked.text, JSON.stringify({ error: filtered }), 'with what the filter found');
       else assert.equal(clients[client].readError(blocked.text).message, filtered.message);
       azure.fault = undefined;
-      const missing = await ask(house, customer, once(client), 'missing');
+      const missing = await send(testbed, customer, once(client), 'missing');
       assert.equal(missing.status, 404, missing.text);
       assert.match(missing.text, /The API deployment for this resource/);
       azure.fault = {
@@ -159,16 +164,16 @@ for (const client of dialectNames)
         headers: { 'retry-after': '7' },
         body: { error: { code: '429', message: 'Requests have exceeded the token rate limit.' } },
       };
-      const limited = await ask(house, customer, once(client), `for-${speaks}-${client}`);
+      const limited = await send(testbed, customer, once(client), `for-${speaks}-${client}`);
       assert.equal(limited.status, 429, limited.text);
       assert.equal(limited.headers.get('retry-after'), '7');
       assert.doesNotMatch(blocked.text + missing.text + limited.text, /127\.0\.0\.1|key-of|azure/i);
-      assert.equal((await house.books(customer, 3)).charges.length, 0);
+      assert.equal((await testbed.records(customer, 3)).charges.length, 0);
     });
 
 test('where a deployment is missing the next target answers', async () => {
   azure.play = cases[0]!.play;
-  await assertAnswered(house, cases[0]!, 'elsewhere');
+  await assertAnswered(testbed, cases[0]!, 'elsewhere');
   assert.match(azure.paths.at(-2)!, /no-such-deployment/);
 });
 
@@ -176,12 +181,12 @@ test('a token of Entra is fetched once for all, by secret, by federated token or
   azure.play = cases[0]!.play;
   for (const model of ['entra', 'workload', 'system', 'assigned']) {
     const { issued } = azure.tokens;
-    const customer = await house.customer();
-    const told = await Promise.all(Array.from({ length: 5 }, () => ask(house, customer, once('chat'), model)));
+    const customer = await testbed.customer();
+    const reply = await Promise.all(Array.from({ length: 5 }, () => send(testbed, customer, once('chat'), model)));
     assert.deepEqual(
-      told.map(({ status }) => status),
+      reply.map(({ status }) => status),
       Array(5).fill(200),
-      told[0]!.text,
+      reply[0]!.text,
     );
     assert.equal(azure.tokens.issued - issued, 1, model);
     assert.equal(azure.authorizedBy.at(-1), 'token');
@@ -191,37 +196,37 @@ test('a token of Entra is fetched once for all, by secret, by federated token or
 
 for (const client of dialectNames)
   test(`without a token ${client} is told that the model is away; the credential rests with a notice without secrets`, async () => {
-    const customer = await house.customer();
+    const customer = await testbed.customer();
     const asked = azure.paths.length;
-    const told = await ask(house, customer, once(client), 'refused');
-    assert.ok(told.status === 502 || told.status === 503, told.text);
+    const reply = await send(testbed, customer, once(client), 'refused');
+    assert.ok(reply.status === 502 || reply.status === 503, reply.text);
     assert.equal(azure.paths.length, asked, 'nothing is sent without a token');
-    assert.equal((await house.books(customer)).charges.length, 0);
-    const lines = house.gateway.lines.filter((line) => line.includes('"refused#1"'));
+    assert.equal((await testbed.records(customer)).charges.length, 0);
+    const lines = testbed.gateway.lines.filter((line) => line.includes('"refused#1"'));
     assert.match(lines.join('\n'), /gave no token, status 401: invalid_client \(7000215\)/);
-    assert.doesNotMatch(house.gateway.lines.join('\n') + told.text, /secret-that|token-of-entra|Trace ID/);
+    assert.doesNotMatch(testbed.gateway.lines.join('\n') + reply.text, /secret-that|token-of-entra|Trace ID/);
   });
 
 test('an identity that the machine does not have rests with a notice', async () => {
-  const customer = await house.customer();
-  const refused = await ask(house, customer, once('chat'), 'nobody');
+  const customer = await testbed.customer();
+  const refused = await send(testbed, customer, once('chat'), 'nobody');
   assert.ok(refused.status === 502 || refused.status === 503, refused.text);
-  const lines = house.gateway.lines.filter((line) => line.includes('"nobody#1"'));
+  const lines = testbed.gateway.lines.filter((line) => line.includes('"nobody#1"'));
   assert.match(lines.join('\n'), /the metadata service gave no token, status 400: invalid_request/);
-  assert.equal((await house.books(customer)).charges.length, 0);
+  assert.equal((await testbed.records(customer)).charges.length, 0);
 });
 
 for (const model of ['wrong', 'revoked'])
   test(`a ${model} credential is refused by the vendor: it rests, and nothing is charged`, async () => {
     azure.tokens.revoked = true;
-    const customer = await house.customer();
-    const told = await ask(house, customer, once('messages'), model);
-    assert.ok(told.status === 502 || told.status === 503, told.text);
+    const customer = await testbed.customer();
+    const reply = await send(testbed, customer, once('messages'), model);
+    assert.ok(reply.status === 502 || reply.status === 503, reply.text);
     const asked = azure.paths.length;
-    await ask(house, customer, once('chat'), model);
+    await send(testbed, customer, once('chat'), model);
     assert.equal(azure.paths.length, asked, 'the key rests');
-    assert.equal((await house.books(customer, 2)).charges.length, 0);
-    const lines = house.gateway.lines.filter((line) => line.includes(`"${model}#1"`) && line.includes('"warn"'));
+    assert.equal((await testbed.records(customer, 2)).charges.length, 0);
+    const lines = testbed.gateway.lines.filter((line) => line.includes(`"${model}#1"`) && line.includes('"warn"'));
     assert.match(lines.join(), /an upstream key cools down for all models/);
-    assert.doesNotMatch(house.gateway.lines.join('\n') + told.text, /key-that|token-of-entra|secret-of/);
+    assert.doesNotMatch(testbed.gateway.lines.join('\n') + reply.text, /key-that|token-of-entra|secret-of/);
   });

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { dialectNames, dialects } from '../../end-to-end/dialects.ts';
-import { type House, modelAt, startHouse, told } from '../../end-to-end/house.ts';
+import { modelAt, readReply, startTestbed, type Testbed } from '../../end-to-end/testbed.ts';
 import { clients } from '../../matrix/clients/index.ts';
-import type { Ask } from '../../matrix/scenario.ts';
+import type { ClientRequest } from '../../matrix/scenario.ts';
 import { messagesVendor } from '../../matrix/vendors/messages.ts';
 import { type BedrockStandIn, identity, plugins, region, startBedrock } from './bedrock-stand-in.ts';
 import { models } from './invoke-formats.ts';
-import { ask, assertAnswered, type CloudCase, cases } from './questions.ts';
+import { assertAnswered, type CloudCase, cases, send } from './questions.ts';
 
 let bedrock: BedrockStandIn;
-let house: House;
+let testbed: Testbed;
 const families = Object.keys(models) as (keyof typeof models)[];
 /** One text, without a place for tools. */
 const texts: readonly string[] = ['llama', 'llama4', 'mistral-text'];
@@ -29,7 +29,7 @@ before(async () => {
       ...dialectNames.map((client) => `${family}-broken-${client}`),
     ].map((name) => ({ family, name })),
   );
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: () =>
       Object.fromEntries(
         places.map(({ family, name }) => [name, { keys, auth, speaks: { [`bedrock-${family}`]: bedrock.origin } }]),
@@ -46,7 +46,7 @@ before(async () => {
   });
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   bedrock.close();
 });
 beforeEach(() => {
@@ -55,12 +55,12 @@ beforeEach(() => {
 });
 
 for (const family of families)
-  for (const one of cases.filter(({ ask }) => ask.tools === undefined || !texts.includes(family)))
+  for (const one of cases.filter(({ request }) => request.tools === undefined || !texts.includes(family)))
     test(`${one.name} is answered by ${family} to a signed request, and charged to the token`, async () => {
       const { usage } = one.play;
       const play = cached.includes(family) ? one.play : { ...one.play, usage: { ...usage, cacheRead: 0 } };
       bedrock.play = play;
-      await assertAnswered(house, { ...one, play }, family);
+      await assertAnswered(testbed, { ...one, play }, family);
       assert.deepEqual(bedrock.problems, []);
       const verb = one.isStream ? 'invoke-with-response-stream' : 'invoke';
       assert.equal(bedrock.paths.at(-1), `/model/${encodeURIComponent(models[family])}/${verb}`);
@@ -85,14 +85,14 @@ const own = {
 };
 
 async function post(body: object, headers: Record<string, string> = {}) {
-  const { key } = await house.customer();
+  const { key } = await testbed.customer();
   const sent = { 'content-type': 'application/json; charset=utf-8', ...dialects['messages'].key(key), ...headers };
-  const answer = await fetch(`${house.origin}/v1/messages?beta=true`, {
+  const answer = await fetch(`${testbed.origin}/v1/messages?beta=true`, {
     method: 'POST',
     headers: sent,
     body: JSON.stringify(body),
   });
-  return { ...(await told(answer)), dropped: answer.headers.get('x-gateway-dropped') };
+  return { ...(await readReply(answer)), dropped: answer.headers.get('x-gateway-dropped') };
 }
 
 for (const stream of [false, true])
@@ -122,11 +122,11 @@ test('beta features travel in the body; those that the vendor would refuse are l
   bedrock.play = cases[0]!.play;
   const interleaved = 'interleaved-thinking-2025-05-14';
   const betas = { 'anthropic-beta': `claude-code-20250219, ${interleaved},context-1m-2025-08-07` };
-  const told = await post({ ...own, anthropic_beta: [interleaved, 'context-management-2025-06-27'] }, betas);
-  assert.equal(told.status, 200, told.text);
+  const reply = await post({ ...own, anthropic_beta: [interleaved, 'context-management-2025-06-27'] }, betas);
+  assert.equal(reply.status, 200, reply.text);
   const taken = [interleaved, 'context-1m-2025-08-07', 'context-management-2025-06-27'];
   assert.deepEqual(bedrock.bodies.at(-1)!['anthropic_beta'], taken);
-  assert.equal(told.dropped, 'anthropic-beta');
+  assert.equal(reply.dropped, 'anthropic-beta');
   const few = await post({ ...own, model: 'claude-of-few-betas' }, betas);
   assert.deepEqual([few.status, bedrock.bodies.at(-1)!['anthropic_beta']], [200, [interleaved]]);
   const none = await post({ ...own, anthropic_beta: ['unknown-2030-01-01'] });
@@ -136,14 +136,19 @@ test('beta features travel in the body; those that the vendor would refuse are l
 
 test('Nova reasons where its traits say so, and a schema becomes an instruction', async () => {
   bedrock.play = { ...cases[0]!.play, text: '{"sky":"blue"}' };
-  const turns: Ask['turns'] = [{ by: 'user', parts: [{ kind: 'text', text: 'Why?' }] }];
-  const asked: Ask = { turns, maxOutputTokens: 300, reasons: true, schema: { type: 'object', properties: {} } };
-  const customer = await house.customer();
+  const turns: ClientRequest['turns'] = [{ by: 'user', parts: [{ kind: 'text', text: 'Why?' }] }];
+  const asked: ClientRequest = {
+    turns,
+    maxOutputTokens: 300,
+    reasons: true,
+    schema: { type: 'object', properties: {} },
+  };
+  const customer = await testbed.customer();
   for (const [model, reasons] of [
     ['nova-that-reasons', true],
     ['nova', false],
   ] as const) {
-    const answer = await ask(house, customer, { client: 'chat', isStream: false, ask: asked }, model);
+    const answer = await send(testbed, customer, { client: 'chat', isStream: false, request: asked }, model);
     assert.equal(answer.status, 200, answer.text);
     const { inferenceConfig, system } = bedrock.bodies.at(-1)!;
     const reasoningConfig = { type: 'enabled', maxReasoningEffort: 'medium' };
@@ -153,14 +158,14 @@ test('Nova reasons where its traits say so, and a schema becomes an instruction'
   assert.deepEqual(bedrock.problems, []);
 });
 
-const hello: Ask = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] };
-const plain = (client: CloudCase['client'], isStream = false) => ({ client, isStream, ask: hello });
+const hello: ClientRequest = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] };
+const plain = (client: CloudCase['client'], isStream = false) => ({ client, isStream, request: hello });
 const secrets = /arn:|amazon|123456789012|127\.0\.0\.1|bedrock|InvokeModel/i;
 
 for (const family of families)
   for (const client of dialectNames) {
     test(`errors of ${family} before an answer are told to ${client} without the account, and cost nothing`, async () => {
-      const customer = await house.customer();
+      const customer = await testbed.customer();
       const arn = 'User arn:aws:sts::123456789012:role is not allowed to call InvokeModel.';
       const rows = [
         [400, 'ValidationException', 'The model returned the following errors: max_tokens: too large', 400],
@@ -172,35 +177,38 @@ for (const family of families)
       ] as const;
       for (const [index, [status, type, message, expected]] of rows.entries()) {
         bedrock.fault = { status, type, message };
-        const told = await ask(house, customer, plain(client, index % 2 === 1), `${family}-for-${client}`);
-        assert.equal(told.status, expected, told.text);
-        const error = clients[client].readError(told.text);
+        const reply = await send(testbed, customer, plain(client, index % 2 === 1), `${family}-for-${client}`);
+        assert.equal(reply.status, expected, reply.text);
+        const error = clients[client].readError(reply.text);
         if (index === 0) assert.equal(error.message, 'max_tokens: too large');
         if (index === 1) assert.equal(error.message, 'The model refused the request.');
-        assert.doesNotMatch(told.text, secrets);
+        assert.doesNotMatch(reply.text, secrets);
       }
-      assert.equal((await house.books(customer, rows.length)).charges.length, 0);
+      assert.equal((await testbed.records(customer, rows.length)).charges.length, 0);
     });
 
     for (const breaksBy of ['modelStreamErrorException', 'damage'])
       test(`a stream of ${family} that breaks by ${breaksBy} ends in the protocol of ${client}`, async () => {
         bedrock.play = { ...cases[0]!.play, text: 'Once upon a time.' };
         bedrock.breaksBy = breaksBy;
-        const customer = await house.customer();
-        const told = await ask(house, customer, plain(client, true), family);
-        assert.equal(told.status, 200, told.text);
-        const seen = clients[client].readStream(told.text);
-        assert.ok(seen.error !== undefined && seen.text !== '' && 'Once upon a time.'.startsWith(seen.text), told.text);
-        assert.doesNotMatch(told.text, /It broke|stream is damaged/);
-        assert.equal((await house.books(customer)).charges.length, 1);
+        const customer = await testbed.customer();
+        const reply = await send(testbed, customer, plain(client, true), family);
+        assert.equal(reply.status, 200, reply.text);
+        const seen = clients[client].readStream(reply.text);
+        assert.ok(
+          seen.error !== undefined && seen.text !== '' && 'Once upon a time.'.startsWith(seen.text),
+          reply.text,
+        );
+        assert.doesNotMatch(reply.text, /It broke|stream is damaged/);
+        assert.equal((await testbed.records(customer)).charges.length, 1);
       });
 
     test(`an exception in place of the first chunk of ${family} is an answer with its status for ${client}`, async () => {
       bedrock.breaksBy = 'first serviceUnavailableException';
-      const customer = await house.customer();
-      const told = await ask(house, customer, plain(client, true), `${family}-broken-${client}`);
-      assert.equal(told.status, 503, told.text);
+      const customer = await testbed.customer();
+      const reply = await send(testbed, customer, plain(client, true), `${family}-broken-${client}`);
+      assert.equal(reply.status, 503, reply.text);
       assert.match(bedrock.paths.at(-1)!, /invoke-with-response-stream$/);
-      assert.equal((await house.books(customer)).charges.length, 0);
+      assert.equal((await testbed.records(customer)).charges.length, 0);
     });
   }

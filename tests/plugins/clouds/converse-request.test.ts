@@ -104,8 +104,8 @@ test('settings have their places and bounds; others are named', () => {
 test('a schema is a setting of models that take it, and an instruction to others', () => {
   const output = { form: 'schema', name: 'town', schema: { type: 'object' } } as const;
   const native = { jsonSchema: { name: 'town', schema: '{"type":"object"}' } };
-  const told = encode({ output }, { structured: 'native' }).body['outputConfig'];
-  assert.deepEqual(told, { textFormat: { type: 'json_schema', structure: native } });
+  const reported = encode({ output }, { structured: 'native' }).body['outputConfig'];
+  assert.deepEqual(reported, { textFormat: { type: 'json_schema', structure: native } });
   assert.match(JSON.stringify(encode({ output }).body['system']), /must follow this JSON schema/);
 });
 

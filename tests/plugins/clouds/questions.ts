@@ -1,20 +1,20 @@
 /** The questions that every client puts to every cloud, whole and streamed, with and without tools, and what it must be told. */
 import assert from 'node:assert/strict';
 import { dialects } from '../../end-to-end/dialects.ts';
-import { type Customer, type House, type Told, told } from '../../end-to-end/house.ts';
+import { type Customer, type Reply, readReply, type Testbed } from '../../end-to-end/testbed.ts';
 import { clients } from '../../matrix/clients/index.ts';
 import {
-  type Ask,
-  type AskTool,
+  type ClientRequest,
   type Play,
   type ProtocolName,
   protocolNames,
+  type RequestTool,
   type Seen,
 } from '../../matrix/scenario.ts';
 
 export const usage = { input: 5_210, cacheRead: 4_096, cacheWrite: 0, output: 230, reasoning: 0 };
 
-const weather: AskTool = {
+const weather: RequestTool = {
   name: 'get_weather',
   description: 'Tells the weather of a city.',
   schema: {
@@ -25,8 +25,8 @@ const weather: AskTool = {
   },
 };
 
-const text: { ask: Ask; play: Play } = {
-  ask: {
+const text: { request: ClientRequest; play: Play } = {
+  request: {
     system: 'You are terse.',
     turns: [
       { by: 'user', parts: [{ kind: 'text', text: 'I am Ada.' }] },
@@ -40,8 +40,8 @@ const text: { ask: Ask; play: Play } = {
 
 const call = { id: 'call_of_the_history', name: 'get_weather', input: { city: 'Bern' } };
 
-const tools: { ask: Ask; play: Play } = {
-  ask: {
+const tools: { request: ClientRequest; play: Play } = {
+  request: {
     turns: [
       { by: 'user', parts: [{ kind: 'text', text: 'What is the weather?' }] },
       { by: 'assistant', text: 'I look it up.', calls: [call] },
@@ -63,35 +63,35 @@ export interface CloudCase {
   readonly name: string;
   readonly client: ProtocolName;
   readonly isStream: boolean;
-  readonly ask: Ask;
+  readonly request: ClientRequest;
   readonly play: Play;
 }
 
 export const cases: readonly CloudCase[] = protocolNames.flatMap((client) =>
   [false, true].flatMap((isStream) =>
-    Object.entries({ text, tools }).map(([what, { ask, play }]) => ({
-      ...{ client, isStream, ask, play },
+    Object.entries({ text, tools }).map(([what, { request, play }]) => ({
+      ...{ client, isStream, request, play },
       name: `${client}, ${isStream ? 'streamed' : 'whole'}, ${what}`,
     })),
   ),
 );
 
-export async function ask(
-  house: House,
+export async function send(
+  testbed: Testbed,
   customer: Customer,
-  { client, isStream, ask: asked }: Pick<CloudCase, 'client' | 'isStream' | 'ask'>,
+  { client, isStream, request: asked }: Pick<CloudCase, 'client' | 'isStream' | 'request'>,
   model: string,
-): Promise<Told> {
+): Promise<Reply> {
   const { path, headers, body } = clients[client].word(asked, { model, isStream });
   const sent = { 'content-type': 'application/json', ...headers, ...dialects[client].key(customer.key) };
-  return told(await fetch(house.origin + path, { method: 'POST', headers: sent, body }));
+  return readReply(await fetch(testbed.origin + path, { method: 'POST', headers: sent, body }));
 }
 
 /** The client is told the play, and pays for exactly its usage. */
-export async function assertAnswered(house: House, one: CloudCase, model: string): Promise<Seen> {
-  const customer = await house.customer();
+export async function assertAnswered(testbed: Testbed, one: CloudCase, model: string): Promise<Seen> {
+  const customer = await testbed.customer();
   const { client, isStream, play } = one;
-  const answer = await ask(house, customer, one, model);
+  const answer = await send(testbed, customer, one, model);
   assert.equal(answer.status, 200, answer.text);
   // A relayed stream may begin with a frame of the vendor's own, of which the tests' clients know nothing.
   const frames = answer.text.replace(/^data: \{"id":"","object":""[^\n]*\n\n/, '');
@@ -101,7 +101,7 @@ export async function assertAnswered(house: House, one: CloudCase, model: string
   const calls = (some: Play['calls'] = []) => some.map(({ name, input }) => ({ name, input }));
   assert.deepEqual(calls(seen.calls), calls(play.calls));
   assert.ok(seen.meanings.includes(play.meaning), seen.meanings.join());
-  const { charges } = await house.books(customer);
+  const { charges } = await testbed.records(customer);
   assert.equal(charges.length, 1);
   assert.equal(charges[0]!.estimated, false);
   assert.equal(charges[0]!.cost, costOf(play));

@@ -4,16 +4,16 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { dialectNames, dialects } from '../../end-to-end/dialects.ts';
-import { type House, modelAt, startHouse, told } from '../../end-to-end/house.ts';
+import { modelAt, readReply, startTestbed, type Testbed } from '../../end-to-end/testbed.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { clients } from '../../matrix/clients/index.ts';
 import { geminiVendor } from '../../matrix/vendors/gemini.ts';
 import { messagesVendor } from '../../matrix/vendors/messages.ts';
 import { type GoogleStandIn, project, refreshToken, startGoogle, subjectToken } from './google-stand-in.ts';
-import { ask, assertAnswered, cases } from './questions.ts';
+import { assertAnswered, cases, send } from './questions.ts';
 
 let google: GoogleStandIn;
-let house: House;
+let testbed: Testbed;
 
 const gemini = 'their-gemini';
 const claude = 'their-claude@20260101';
@@ -35,7 +35,7 @@ before(async () => {
   const inClaude = { speaks: { 'vertex-claude': google.base }, auth };
   const { private_key: _, ...keyless } = google.serviceAccount();
   const fresh = ['locked', 'revoked', 'absent', ...dialectNames.map((name) => `locked-${name}`)];
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: () => ({
       publishers: { keys: file, auth, speaks: { ...inGemini.speaks, ...inClaude.speaks } },
       file: { keys: file, ...inClaude },
@@ -68,7 +68,7 @@ before(async () => {
   });
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   google.close();
 });
 beforeEach(() => {
@@ -92,23 +92,23 @@ for (const one of cases)
   ] as const)
     test(`${one.name} is answered by ${model}, and charged to the token`, async () => {
       google.play = one.play;
-      await assertAnswered(house, one, model);
+      await assertAnswered(testbed, one, model);
       assert.deepEqual(google.problems, []);
       assert.equal(google.requests.at(-1)!.path, `/v1/${project}/publishers/${path(one.isStream)}`);
       const { tools, system } = google.arrived.at(-1)!;
-      assert.deepEqual([tools, system], [one.ask.tools ?? [], one.ask.system ?? '']);
+      assert.deepEqual([tools, system], [one.request.tools ?? [], one.request.system ?? '']);
     });
 
 for (const isStream of [false, true])
   test(`clients of the publisher's own protocol are relayed byte for byte, ${isStream ? 'streamed' : 'whole'}`, async () => {
-    const customer = await house.customer();
+    const customer = await testbed.customer();
     for (const [client, model, vendor, name] of [
       ['gemini', 'gemini', geminiVendor, gemini],
       ['messages', 'claude', messagesVendor, claude],
     ] as const) {
-      const { ask: asked, play } = cases[0]!;
+      const { request: asked, play } = cases[0]!;
       google.play = play;
-      const answer = await ask(house, customer, { client, isStream, ask: asked }, model);
+      const answer = await send(testbed, customer, { client, isStream, request: asked }, model);
       assert.equal(answer.text, isStream ? vendor.stream(play, name).join('') : vendor.whole(play, name));
       const { body } = clients[client].word(asked, { model, isStream });
       const sent = google.requests.at(-1)!.body;
@@ -146,20 +146,20 @@ test('tokens are counted at the addresses of both publishers', async () => {
 });
 
 async function post(path: string, body: object, client: (typeof dialectNames)[number]) {
-  const { key } = await house.customer();
+  const { key } = await testbed.customer();
   const headers = { 'content-type': 'application/json', ...dialects[client].key(key) };
-  return told(await fetch(house.origin + path, { method: 'POST', headers, body: JSON.stringify(body) }));
+  return readReply(await fetch(testbed.origin + path, { method: 'POST', headers, body: JSON.stringify(body) }));
 }
 
 const hello = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
-const once = (client: (typeof dialectNames)[number]) => ({ client, isStream: false, ask: hello });
+const once = (client: (typeof dialectNames)[number]) => ({ client, isStream: false, request: hello });
 
 for (const source of sources)
   test(`a token by ${source} is fetched once for all that wait`, async () => {
     google.play = cases[0]!.play;
     const issued = google.tokens.issued.length;
-    const customer = await house.customer();
-    const answers = await Promise.all(Array.from({ length: 5 }, () => ask(house, customer, once('chat'), source)));
+    const customer = await testbed.customer();
+    const answers = await Promise.all(Array.from({ length: 5 }, () => send(testbed, customer, once('chat'), source)));
     assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]), answers[0]!.text);
     assert.equal(google.tokens.issued.length - issued, source === 'impersonated' ? 2 : 1);
     assert.deepEqual(google.problems, []);
@@ -168,31 +168,31 @@ for (const source of sources)
 test('a token that ends soon is used while the next one is fetched', async () => {
   google.play = cases[0]!.play;
   google.tokens.livesSeconds = 200;
-  const customer = await house.customer();
+  const customer = await testbed.customer();
   const issued = google.tokens.issued.length;
-  await ask(house, customer, once('chat'), 'short');
+  await send(testbed, customer, once('chat'), 'short');
   google.tokens.livesSeconds = 3_599;
   for (let calls = 0; calls < 3; calls++) {
-    assert.equal((await ask(house, customer, once('chat'), 'short')).status, 200);
+    assert.equal((await send(testbed, customer, once('chat'), 'short')).status, 200);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   assert.equal(google.tokens.issued.length - issued, 2);
 });
 
 const secrets = new RegExp(`${refreshToken}|ya29|secret-of-the-client|PRIVATE KEY|${subjectToken}`);
-const noticesOf = (model: string) => house.gateway.lines.filter((line) => line.includes(`"${model}#1"`)).join('\n');
+const noticesOf = (model: string) => testbed.gateway.lines.filter((line) => line.includes(`"${model}#1"`)).join('\n');
 
 for (const client of dialectNames)
   test(`without a token ${client} is told that the model is away; the credential rests with a notice without secrets`, async () => {
     google.tokens.refuses = true;
-    const customer = await house.customer();
+    const customer = await testbed.customer();
     const asked = google.requests.length;
-    const answer = await ask(house, customer, once(client), `locked-${client}`);
+    const answer = await send(testbed, customer, once(client), `locked-${client}`);
     assert.ok(answer.status === 502 || answer.status === 503, answer.text);
     assert.equal(google.requests.length, asked, 'nothing is sent without a token');
-    assert.equal((await house.books(customer)).charges.length, 0);
+    assert.equal((await testbed.records(customer)).charges.length, 0);
     assert.match(noticesOf(`locked-${client}`), /the token server gave no token: status 400, invalid_grant/);
-    assert.doesNotMatch(house.gateway.lines.join('\n') + answer.text, secrets);
+    assert.doesNotMatch(testbed.gateway.lines.join('\n') + answer.text, secrets);
     assert.doesNotMatch(answer.text, /127\.0\.0\.1|google|vertex/i);
   });
 
@@ -201,22 +201,22 @@ for (const [model, notice] of [
   ['absent', /the credential file cannot be read: ENOENT/],
 ] as const)
   test(`a credential file that is ${model} is named in the notice`, async () => {
-    const answer = await ask(house, await house.customer(), once('chat'), model);
+    const answer = await send(testbed, await testbed.customer(), once('chat'), model);
     assert.ok(answer.status === 502 || answer.status === 503, answer.text);
     assert.match(noticesOf(model), notice);
   });
 
 test('a revoked token is refused by the vendor: the credential rests, and nothing is charged', async () => {
   google.tokens.revoked = true;
-  const customer = await house.customer();
-  const answer = await ask(house, customer, once('messages'), 'revoked');
+  const customer = await testbed.customer();
+  const answer = await send(testbed, customer, once('messages'), 'revoked');
   assert.ok(answer.status === 502 || answer.status === 503, answer.text);
   const asked = google.requests.length;
-  await ask(house, customer, once('chat'), 'revoked');
+  await send(testbed, customer, once('chat'), 'revoked');
   assert.equal(google.requests.length, asked, 'the key rests');
-  assert.equal((await house.books(customer, 2)).charges.length, 0);
+  assert.equal((await testbed.records(customer, 2)).charges.length, 0);
   assert.match(noticesOf('revoked'), /an upstream key cools down for all models/);
-  assert.doesNotMatch(house.gateway.lines.join('\n') + answer.text, secrets);
+  assert.doesNotMatch(testbed.gateway.lines.join('\n') + answer.text, secrets);
 });
 
 for (const client of dialectNames)
@@ -224,34 +224,34 @@ for (const client of dialectNames)
     const message = 'Project `1234` is not allowed to use Publisher Model.';
     google.fault = { status: 200, body: { error: { code: 400, message, status: 'FAILED_PRECONDITION' } } };
     const streamed = cases.find((one) => one.client === client && one.isStream)!;
-    const answer = await ask(house, await house.customer(), streamed, 'gemini');
+    const answer = await send(testbed, await testbed.customer(), streamed, 'gemini');
     assert.equal(answer.status, 400, answer.text);
     assert.equal(clients[client].readError(answer.text).message, 'The model refused the request.');
   });
 
 for (const client of dialectNames)
   test(`Google's errors are told to ${client} in its words, without the project; nothing is charged`, async () => {
-    const customer = await house.customer();
-    const missing = await ask(house, customer, once(client), 'missing');
+    const customer = await testbed.customer();
+    const missing = await send(testbed, customer, once(client), 'missing');
     assert.ok([404, 502].includes(missing.status), missing.text);
     const word = (status: number, name: string, message: string) => ({
       status,
       body: { error: { code: status, message, status: name } },
     });
     google.fault = word(400, 'INVALID_ARGUMENT', 'Unable to submit request because the tool is odd.');
-    const odd = await ask(house, customer, once(client), 'claude');
+    const odd = await send(testbed, customer, once(client), 'claude');
     assert.equal(odd.status, 400);
     assert.equal(clients[client].readError(odd.text).message, 'Unable to submit request because the tool is odd.');
     google.fault = word(400, 'FAILED_PRECONDITION', 'Project `1234` is not allowed to use Publisher Model.');
-    const closed = await ask(house, customer, once(client), 'gemini');
+    const closed = await send(testbed, customer, once(client), 'gemini');
     assert.equal(clients[client].readError(closed.text).message, 'The model refused the request.');
     google.fault = word(429, 'RESOURCE_EXHAUSTED', 'Quota exceeded for aiplatform.googleapis.com/requests.');
-    const limited = await ask(house, customer, once(client), `busy-${client}`);
+    const limited = await send(testbed, customer, once(client), `busy-${client}`);
     assert.equal(limited.status, 429, limited.text);
     google.fault = word(403, 'PERMISSION_DENIED', 'Permission aiplatform.endpoints.predict denied on project-1.');
-    const denied = await ask(house, customer, once(client), `locked-${client}`);
+    const denied = await send(testbed, customer, once(client), `locked-${client}`);
     assert.ok(denied.status === 502 || denied.status === 503, denied.text);
     const all = [missing, odd, closed, limited, denied].map(({ text }) => text).join('\n');
     assert.doesNotMatch(all, /127\.0\.0\.1|project|aiplatform|ya29/i);
-    assert.equal((await house.books(customer, 5)).charges.length, 0);
+    assert.equal((await testbed.records(customer, 5)).charges.length, 0);
   });

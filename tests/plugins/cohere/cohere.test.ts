@@ -229,10 +229,10 @@ test('a schema becomes the format; beside tools it is an instruction, as the ven
     required: ['a'],
     additionalProperties: false,
   };
-  await stage().ask({ turns: [hello], schema }, from);
+  await stage().send({ turns: [hello], schema }, from);
   assert.deepEqual(stage().vendor.bodies.at(-1)!['response_format'], { type: 'json_object', json_schema: schema });
   const { name, description, parameters } = tool.function;
-  await stage().ask({ turns: [hello], schema, tools: [{ name, description, schema: parameters }] }, from);
+  await stage().send({ turns: [hello], schema, tools: [{ name, description, schema: parameters }] }, from);
   const body = stage().vendor.bodies.at(-1)!;
   assert.equal(body['response_format'], undefined);
   assert.match(JSON.stringify(body['messages']), /must follow this JSON schema/);
@@ -240,7 +240,7 @@ test('a schema becomes the format; beside tools it is an instruction, as the ven
 
 test('reasoning is asked for with a budget, settings are kept within bounds, and what has no place is named', async () => {
   stage().vendor.says = { text: 'Hello.', meaning: 'stop', usage };
-  const { dropped } = await stage().ask({ turns: [hello], reasons: true, maxOutputTokens: 4_000, hints: true }, from);
+  const { dropped } = await stage().send({ turns: [hello], reasons: true, maxOutputTokens: 4_000, hints: true }, from);
   const body = stage().vendor.bodies.at(-1)!;
   assert.deepEqual(body['thinking'], { type: 'enabled', token_budget: 2_400 });
   assert.match(dropped ?? '', /logit_bias/);
@@ -248,17 +248,20 @@ test('reasoning is asked for with a budget, settings are kept within bounds, and
 
 test('of more stop texts than the vendor takes, the gateway watches the rest', async () => {
   stage().vendor.says = { text: 'one two END three', meaning: 'stop', usage };
-  const { seen } = await stage().ask({ turns: [hello], stop: ['a1', 'b2', 'c3', 'd4', 'e5', 'END'] }, from);
+  const { seen } = await stage().send({ turns: [hello], stop: ['a1', 'b2', 'c3', 'd4', 'e5', 'END'] }, from);
   assert.deepEqual(stage().vendor.bodies.at(-1)!['stop_sequences'], ['a1', 'b2', 'c3', 'd4', 'e5']);
   assert.equal(seen.text, 'one two ');
 });
 
 test('tokens are charged where nothing is said of the bill, and cached ones at their own price', async () => {
   const body = words.whole({ text: 'Hello.', meaning: 'stop', usage }, 'm');
-  const told = { ...JSON.parse(body), usage: { tokens: { input_tokens: 100, output_tokens: 5 }, cached_tokens: 60 } };
-  stage().vendor.says = { status: 200, body: JSON.stringify(told) };
-  const { customer } = await stage().ask({ turns: [hello] }, from);
-  const { charges } = await stage().house.books(customer);
+  const reported = {
+    ...JSON.parse(body),
+    usage: { tokens: { input_tokens: 100, output_tokens: 5 }, cached_tokens: 60 },
+  };
+  stage().vendor.says = { status: 200, body: JSON.stringify(reported) };
+  const { customer } = await stage().send({ turns: [hello] }, from);
+  const { charges } = await stage().testbed.records(customer);
   assert.deepEqual(charges[0]!.classes, { input: 40, cache_read: 60, output: 5 });
   assert.equal(charges[0]!.cost, 40_000n + 6_000n + 10_000n);
 });
@@ -270,6 +273,6 @@ test('a whole answer that failed is an error, and costs nothing where the vendor
   };
   const { status, customer } = await stage().refused({ turns: [hello] }, from);
   assert.equal(status, 502);
-  const { charges } = await stage().house.books(customer);
+  const { charges } = await stage().testbed.records(customer);
   assert.equal(charges.length, 0);
 });

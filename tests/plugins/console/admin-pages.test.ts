@@ -47,9 +47,9 @@ test('routes are for the roles that they name', async () => {
   const shown = consoleWith(page());
   const [reads, acts] = [[] as number[], [] as number[]];
   for (const who of everybody) {
-    const ask = caller(shown, who);
-    reads.push((await ask('GET /admin/shelves')).status);
-    acts.push((await ask('POST /admin/shelves/rows/7', { size: 1, reason: 'why' })).status);
+    const send = caller(shown, who);
+    reads.push((await send('GET /admin/shelves')).status);
+    acts.push((await send('POST /admin/shelves/rows/7', { size: 1, reason: 'why' })).status);
   }
   assert.deepEqual(everybody, ['nobody', 'client', 'auditor', 'operator', 'token']);
   assert.deepEqual(reads, [401, 403, 200, 200, 200]);
@@ -58,13 +58,13 @@ test('routes are for the roles that they name', async () => {
 
 test('a change is validated, audited with its reason and outcome, and refused in the one shape of errors', async () => {
   const shown = consoleWith(page());
-  const ask = caller(shown, 'operator');
-  const done = await ask('POST /admin/shelves/rows/a%2Fb', { size: 3, reason: 'room' });
+  const send = caller(shown, 'operator');
+  const done = await send('POST /admin/shelves/rows/a%2Fb', { size: 3, reason: 'room' });
   assert.equal(done.json.id, 'a/b');
   assert.equal(done.json.size, 3);
-  const wrong = await ask('POST /admin/shelves/rows/7', { size: 'x', reason: 'r' });
+  const wrong = await send('POST /admin/shelves/rows/7', { size: 'x', reason: 'r' });
   assert.deepEqual([wrong.status, wrong.json.error.field], [400, 'size']);
-  const refused = await ask('POST /admin/shelves/rows/7', { size: 10, reason: 'more' });
+  const refused = await send('POST /admin/shelves/rows/7', { size: 10, reason: 'more' });
   assert.deepEqual(refused.json, { error: { code: 'invalid_request', message: 'Too large.', field: 'size' } });
   const { rows } = await shown.audit.list({ action: 'shelves.post' }, { limit: 10 });
   assert.deepEqual(
@@ -77,10 +77,10 @@ test('a change is validated, audited with its reason and outcome, and refused in
 });
 
 test('a query is validated by its schema, and the description has the routes', async () => {
-  const ask = caller(consoleWith(page()), 'auditor');
-  assert.equal((await ask('GET /admin/shelves/found?text=abc')).json.text, 'abc');
-  assert.equal((await ask('GET /admin/shelves/found?text=a')).json.error.field, 'text');
-  const { paths } = (await ask('GET /openapi.json')).json;
+  const send = caller(consoleWith(page()), 'auditor');
+  assert.equal((await send('GET /admin/shelves/found?text=abc')).json.text, 'abc');
+  assert.equal((await send('GET /admin/shelves/found?text=a')).json.error.field, 'text');
+  const { paths } = (await send('GET /openapi.json')).json;
   assert.equal(paths['/admin/shelves/rows/{id}'].post.description, 'For operators.');
 });
 

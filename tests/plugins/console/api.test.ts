@@ -5,7 +5,7 @@ import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import type { Role } from '../../../plugins/console/actor.ts';
 import { createApi } from '../../../plugins/console/api/index.ts';
 import { access, mayAsk } from '../../../plugins/console/api/routing/access.ts';
-import { caller, everybody, type Told, type Who } from './caller.ts';
+import { caller, everybody, type Reply, type Who } from './caller.ts';
 import { type FakeConsole, fakeConsole } from './fake-console.ts';
 import { clientAccount } from './fakes/world.ts';
 
@@ -20,8 +20,8 @@ const expected: Readonly<Record<string, readonly Who[]>> = {
 };
 
 /** Routes that the app really has. */
-function routesOf(hall: FakeConsole): string[] {
-  return createApi(hall)
+function routesOf(services: FakeConsole): string[] {
+  return createApi(services)
     .routes.filter(({ method }) => method !== 'ALL')
     .map(({ method, path }) => `${method} ${path}`)
     .filter((route, index, all) => all.indexOf(route) === index);
@@ -45,16 +45,16 @@ test('only intended routes are public, and routes that act on others are for ope
 for (const who of everybody) {
   test(`each route lets ${who} in or keeps them out, as the table says`, async () => {
     for (const route of routesOf(fakeConsole())) {
-      const ask = caller(fakeConsole(), who);
+      const send = caller(fakeConsole(), who);
       const path = route.replace(/:\w+/g, 'nothing');
-      const told = await ask(path, path.startsWith('GET ') ? undefined : {});
+      const reply = await send(path, path.startsWith('GET ') ? undefined : {});
       const admitted = expected[access[route]!]!.includes(who);
       const refusal = who === 'nobody' ? 401 : 403;
-      if (admitted) assert.ok(![401, 405].includes(told.status), `${route} as ${who}: ${told.status} ${told.text}`);
-      else assert.equal(told.status, refusal, `${route} as ${who}: ${told.text}`);
-      if (told.status >= 400) assert.equal(typeof told.json.error.message, 'string', route);
+      if (admitted) assert.ok(![401, 405].includes(reply.status), `${route} as ${who}: ${reply.status} ${reply.text}`);
+      else assert.equal(reply.status, refusal, `${route} as ${who}: ${reply.text}`);
+      if (reply.status >= 400) assert.equal(typeof reply.json.error.message, 'string', route);
       const shared = /^GET \/public\//.test(route) ? 'public, max-age=60' : 'no-store';
-      assert.equal(told.headers.get('cache-control'), shared, route);
+      assert.equal(reply.headers.get('cache-control'), shared, route);
     }
   });
 }
@@ -65,17 +65,17 @@ test('an actor with an unknown role has no access', () => {
 });
 
 test('a route outside the table is a 404 for operators too', async () => {
-  const ask = caller(fakeConsole(), 'operator');
+  const send = caller(fakeConsole(), 'operator');
   for (const route of ['GET /admin', 'GET /admin/secrets', 'PUT /me', 'DELETE /keys', 'POST /usage'])
-    assert.equal((await ask(route)).status, 404, route);
+    assert.equal((await send(route)).status, 404, route);
 });
 
 test('another account’s key, request and task get the same 404 as unknown ids', async () => {
-  const hall = fakeConsole();
-  const ask = caller(hall, 'client');
+  const services = fakeConsole();
+  const send = caller(services, 'client');
   const theirs = {
-    key: hall.world.keys.find(({ accountId }) => accountId !== clientAccount)!.id,
-    request: hall.world.requests.find(({ accountId }) => accountId !== clientAccount)!.id,
+    key: services.world.keys.find(({ accountId }) => accountId !== clientAccount)!.id,
+    request: services.world.requests.find(({ accountId }) => accountId !== clientAccount)!.id,
     task: 'task_5',
   };
   const terms = { name: 'mine now' };
@@ -87,32 +87,32 @@ test('another account’s key, request and task get the same 404 as unknown ids'
     [`DELETE /tasks/${theirs.task}`, 'DELETE /tasks/unknown'],
   ] as const) {
     const body = of.startsWith('PATCH') ? terms : undefined;
-    const [one, other] = [await ask(of, body), await ask(unknown, body)];
+    const [one, other] = [await send(of, body), await send(unknown, body)];
     assert.deepEqual([one.status, one.text], [404, other.text], of);
   }
-  assert.equal(hall.world.keys.find(({ id }) => id === theirs.key)!.revokedAt, undefined);
+  assert.equal(services.world.keys.find(({ id }) => id === theirs.key)!.revokedAt, undefined);
 });
 
 test('a client’s lists have only their own rows, whatever the query says', async () => {
-  const hall = fakeConsole();
-  const ask = caller(hall, 'client');
-  const other = hall.world.accounts[1]!.id;
-  const mine = new Set(hall.world.requests.filter((row) => row.accountId === clientAccount).map(({ id }) => id));
+  const services = fakeConsole();
+  const send = caller(services, 'client');
+  const other = services.world.accounts[1]!.id;
+  const mine = new Set(services.world.requests.filter((row) => row.accountId === clientAccount).map(({ id }) => id));
   for (const route of ['GET /usage?limit=500', `GET /usage?limit=500&accountId=${other}`]) {
-    const { rows } = (await ask(route)).json;
+    const { rows } = (await send(route)).json;
     assert.ok(rows.length > 20);
     for (const { id } of rows) assert.ok(mine.has(id));
   }
-  const ledger = (await ask(`GET /wallet/ledger?limit=500&accountId=${other}`)).json.rows;
+  const ledger = (await send(`GET /wallet/ledger?limit=500&accountId=${other}`)).json.rows;
   for (const { accountId } of ledger) assert.equal(accountId, clientAccount);
-  for (const { prompt } of (await ask('GET /tasks')).json.rows) assert.notEqual(prompt, 'A fox in a library');
+  for (const { prompt } of (await send('GET /tasks')).json.rows) assert.notEqual(prompt, 'A fox in a library');
 });
 
 test('a client sees neither provider, address, key nor own cost of a request', async () => {
-  const hall = fakeConsole();
-  const ask = caller(hall, 'client');
-  const charged = hall.world.charges.find(({ accountId }) => accountId === clientAccount)!.requestId;
-  const told = await Promise.all(
+  const services = fakeConsole();
+  const send = caller(services, 'client');
+  const charged = services.world.charges.find(({ accountId }) => accountId === clientAccount)!.requestId;
+  const reply = await Promise.all(
     [
       '/home',
       '/usage?limit=500',
@@ -123,34 +123,34 @@ test('a client sees neither provider, address, key nor own cost of a request', a
       '/usage/activity?by=key',
       '/wallet',
       '/tasks',
-    ].map((path) => ask(`GET ${path}`)),
+    ].map((path) => send(`GET ${path}`)),
   );
-  for (const { status, text } of told) {
+  for (const { status, text } of reply) {
     assert.equal(status, 200);
     for (const word of ['provider"', 'upstreamModel', 'upstreamId', 'credential', 'ownCost', 'absorbed', 'openai#'])
       assert.equal(text.includes(`"${word}`), false, `${word} in ${text.slice(0, 300)}`);
   }
-  const story = (await ask(`GET /usage/${charged}`)).json;
-  assert.match(story.charge.formula, /input|image|second/);
-  assert.deepEqual(Object.keys(story.attempts[0]).toSorted(), [
+  const timeline = (await send(`GET /usage/${charged}`)).json;
+  assert.match(timeline.charge.formula, /input|image|second/);
+  assert.deepEqual(Object.keys(timeline.attempts[0]).toSorted(), [
     'durationMs',
     'number',
     'result',
     'startedAt',
     'status',
   ]);
-  const forOperator = (await caller(hall, 'operator')(`GET /admin/requests/${charged}`)).json;
+  const forOperator = (await caller(services, 'operator')(`GET /admin/requests/${charged}`)).json;
   assert.ok(forOperator.attempts[0].credential.includes('#'));
 });
 
 test('a key is returned once, and by no other route', async () => {
-  const hall = fakeConsole();
-  const ask = caller(hall, 'client');
-  const made = (await ask('POST /keys', { name: 'laptop' })).json;
-  const boss = caller(hall, 'operator');
+  const services = fakeConsole();
+  const send = caller(services, 'client');
+  const made = (await send('POST /keys', { name: 'laptop' })).json;
+  const boss = caller(services, 'operator');
   const everything = await Promise.all([
-    ask('GET /keys'),
-    ask('GET /me'),
+    send('GET /keys'),
+    send('GET /me'),
     boss(`GET /admin/accounts/${clientAccount}/keys`),
     boss('GET /admin/audit'),
   ]);
@@ -159,7 +159,7 @@ test('a key is returned once, and by no other route', async () => {
 });
 
 test('terms of a key come back as they were given, and wrong ones name their field', async () => {
-  const ask = caller(fakeConsole(), 'client');
+  const send = caller(fakeConsole(), 'client');
   const terms = {
     name: 'build',
     models: ['gpt-5.4-mini'],
@@ -168,8 +168,8 @@ test('terms of a key come back as they were given, and wrong ones name their fie
     cap: { amount: '5.000000001', every: 'day' },
     expiresAt: '2030-01-01T00:00:00Z',
   };
-  const { id } = (await ask('POST /keys', terms)).json;
-  const row = (await ask('GET /keys')).json.rows.find((key: { id: string }) => key.id === id);
+  const { id } = (await send('POST /keys', terms)).json;
+  const row = (await send('GET /keys')).json.rows.find((key: { id: string }) => key.id === id);
   assert.deepEqual(row.limits, { rpm: 60 });
   assert.deepEqual([row.cap, row.expiresAt], [{ amount: '5.000000001', every: 'day' }, '2030-01-01T00:00:00.000Z']);
   for (const [field, wrong] of [
@@ -178,67 +178,70 @@ test('terms of a key come back as they were given, and wrong ones name their fie
     ['limits.rpm', { name: 'x', limits: { rpm: 0 } }],
     ['json', { name: 'x', accountId: 'another' }],
   ] as const) {
-    const told = await ask('POST /keys', wrong);
-    assert.equal(told.status, 400);
-    assert.equal(told.json.error.field, field, told.text);
+    const reply = await send('POST /keys', wrong);
+    assert.equal(reply.status, 400);
+    assert.equal(reply.json.error.field, field, reply.text);
   }
 });
 
 test('money moves once for each Idempotency-Key, and not without one', async () => {
-  const hall = fakeConsole();
-  const ask = caller(hall, 'operator');
+  const services = fakeConsole();
+  const send = caller(services, 'operator');
   const path = `POST /admin/accounts/${clientAccount}/credit`;
   const body = { amount: '12.50', reason: 'a bank transfer' };
-  assert.equal((await ask(path, body)).status, 400);
+  assert.equal((await send(path, body)).status, 400);
   const once = { 'idempotency-key': 'transfer-0001' };
-  const before = (await ask(`GET /admin/accounts/${clientAccount}`)).json.pool.balance;
-  const [first, second] = [await ask(path, body, once), await ask(path, body, once)];
+  const before = (await send(`GET /admin/accounts/${clientAccount}`)).json.pool.balance;
+  const [first, second] = [await send(path, body, once), await send(path, body, once)];
   assert.equal(first.json.balance, second.json.balance);
   assert.equal(parseUsd(first.json.balance) - parseUsd(before), parseUsd('12.50'));
-  const noReason = await ask(path, { amount: '1' }, once);
+  const noReason = await send(path, { amount: '1' }, once);
   assert.equal(noReason.json.error.field, 'reason');
   for (const amount of ['0', '-5', '1e9', '0.0000000001', 'NaN'])
-    assert.equal((await ask(path, { ...body, amount }, once)).status, 400, amount);
+    assert.equal((await send(path, { ...body, amount }, once)).status, 400, amount);
 });
 
 test('each change of an operator is in the audit log with its reason and its end, also what was refused', async () => {
-  const hall = fakeConsole();
-  const ask = caller(hall, 'operator');
+  const services = fakeConsole();
+  const send = caller(services, 'operator');
   const once = { 'idempotency-key': 'debit-00001' };
-  await ask('POST /admin/upstreams/openai/disable', { reason: 'an outage' });
+  await send('POST /admin/upstreams/openai/disable', { reason: 'an outage' });
   const path = `POST /admin/accounts/${clientAccount}/debit`;
-  assert.equal((await ask(path, { amount: '999999', reason: 'too much' }, once)).status, 402);
-  const { rows } = (await ask('GET /admin/audit')).json;
+  assert.equal((await send(path, { amount: '999999', reason: 'too much' }, once)).status, 402);
+  const { rows } = (await send('GET /admin/audit')).json;
   const [debit, disable] = rows;
   assert.deepEqual(
     [disable.action, disable.subject, disable.reason, disable.result, disable.address, disable.actor],
     ['upstream.disable', 'openai', 'an outage', 'done', '203.0.113.7', 'operator@example.test'],
   );
   assert.deepEqual([debit.action, debit.result], ['account.debit', 'insufficient_balance']);
-  assert.equal((await caller(hall, 'auditor')('GET /admin/audit.csv')).text.split('\r\n')[1]?.includes('debit'), true);
+  assert.equal(
+    (await caller(services, 'auditor')('GET /admin/audit.csv')).text.split('\r\n')[1]?.includes('debit'),
+    true,
+  );
 });
 
 test('cells that a spreadsheet would execute are quoted', async () => {
-  const hall = fakeConsole();
-  const ask = caller(hall, 'operator');
+  const services = fakeConsole();
+  const send = caller(services, 'operator');
   for (const reason of ['=HYPERLINK("http://evil.example")', '+1+2', '-2+3', '@SUM(A1)'])
-    await ask('POST /admin/upstreams/openai/wake', { reason });
-  const csv = (await ask('GET /admin/audit.csv')).text;
+    await send('POST /admin/upstreams/openai/wake', { reason });
+  const csv = (await send('GET /admin/audit.csv')).text;
   assert.ok(csv.includes(`"'=HYPERLINK(""http://evil.example"")"`));
   for (const cell of [",'+1+2,", ",'-2+3,", ",'@SUM(A1),"]) assert.ok(csv.includes(cell), cell);
   assert.equal(/(^|,)"?[=+@]/m.test(csv), false);
-  const ledger = (await ask('GET /admin/ledger.csv')).text;
+  const ledger = (await send('GET /admin/ledger.csv')).text;
   assert.match(ledger, /,-\d+\.\d+,/);
 });
 
 test('a list is paged to its end without a row twice', async () => {
-  const ask = caller(fakeConsole(), 'operator');
+  const send = caller(fakeConsole(), 'operator');
   const seen = new Set<string>();
   let after: string | null = '';
   let pages = 0;
   while (after !== null) {
     const { rows, next }: { rows: { id: string }[]; next: string | null } = (
-      await ask(`GET /admin/requests?limit=40&from=2000-01-01T00:00:00Z${after === '' ? '' : `&after=${after}`}`)
+      await send(`GET /admin/requests?limit=40&from=2000-01-01T00:00:00Z${after === '' ? '' : `&after=${after}`}`)
     ).json;
     for (const { id } of rows) assert.equal(seen.has(id), false);
     for (const { id } of rows) seen.add(id);
@@ -247,9 +250,9 @@ test('a list is paged to its end without a row twice', async () => {
   }
   assert.ok(pages > 5);
   for (const limit of ['0', '501', 'x', '-1'])
-    assert.equal((await ask(`GET /admin/requests?limit=${limit}`)).json.error.field, 'limit', limit);
-  assert.equal((await ask('GET /admin/requests?after=nonsense')).status, 400);
-  assert.equal((await ask('GET /admin/requests?from=yesterday')).json.error.field, 'from');
+    assert.equal((await send(`GET /admin/requests?limit=${limit}`)).json.error.field, 'limit', limit);
+  assert.equal((await send('GET /admin/requests?after=nonsense')).status, 400);
+  assert.equal((await send('GET /admin/requests?from=yesterday')).json.error.field, 'from');
 });
 
 test('operators see capacity, circuits and times of upstreams, and null for unknown figures', async () => {
@@ -273,9 +276,9 @@ test('operators see capacity, circuits and times of upstreams, and null for unkn
 });
 
 test('a missing service is a 404 not_available, and missing in the features of /me', async () => {
-  const hall = fakeConsole({ bare: true });
-  const ask = caller(hall, 'operator');
-  const { features } = (await ask('GET /me')).json;
+  const services = fakeConsole({ bare: true });
+  const send = caller(services, 'operator');
+  const { features } = (await send('GET /me')).json;
   assert.deepEqual(new Set(Object.values(features)), new Set([false]));
   for (const path of [
     '/admin/requests',
@@ -285,16 +288,16 @@ test('a missing service is a 404 not_available, and missing in the features of /
     '/admin/prices',
     '/payments',
   ]) {
-    const told = await ask(`GET ${path}`);
-    assert.deepEqual([told.status, told.json.error.code], [404, 'not_available'], path);
+    const reply = await send(`GET ${path}`);
+    assert.deepEqual([reply.status, reply.json.error.code], [404, 'not_available'], path);
   }
-  assert.equal((await ask('GET /home')).status, 200);
+  assert.equal((await send('GET /home')).status, 200);
 });
 
 test('an auditor reads the configuration without secrets', async () => {
-  const hall = fakeConsole();
-  const operatorSees = (await caller(hall, 'operator')('GET /admin/config')).json.files[1];
-  const auditorSees = (await caller(hall, 'auditor')('GET /admin/config')).json.files[1];
+  const services = fakeConsole();
+  const operatorSees = (await caller(services, 'operator')('GET /admin/config')).json.files[1];
+  const auditorSees = (await caller(services, 'auditor')('GET /admin/config')).json.files[1];
   assert.ok(operatorSees.text.includes('sk-ant-written-out-in-the-file'));
   assert.equal(auditorSees.text.includes('sk-ant-written-out'), false);
   assert.ok(auditorSees.text.includes('${OPENAI_API_KEY:-}'));
@@ -302,99 +305,99 @@ test('an auditor reads the configuration without secrets', async () => {
 });
 
 test('names that contain scripts come back unchanged, as JSON', async () => {
-  const ask = caller(fakeConsole(), 'client');
+  const send = caller(fakeConsole(), 'client');
   const name = '<img src=x onerror=alert(1)>';
-  await ask('POST /keys', { name });
-  const told = await ask('GET /keys');
-  assert.equal(told.json.rows[0].name, name);
-  assert.match(told.headers.get('content-type')!, /^application\/json/);
+  await send('POST /keys', { name });
+  const reply = await send('GET /keys');
+  assert.equal(reply.json.rows[0].name, name);
+  assert.match(reply.headers.get('content-type')!, /^application\/json/);
 });
 
 test('bodies that are no JSON, or another shape, are refused in the one shape of errors', async () => {
-  const ask = caller(fakeConsole(), 'client');
+  const send = caller(fakeConsole(), 'client');
   for (const body of ['{', '[]', 'null', '"text"', '{"name":"a","__proto__":{"x":1},"more":1}']) {
-    const told = await ask('POST /keys', body);
-    assert.equal(told.status, 400, body);
-    assert.deepEqual(Object.keys(told.json), ['error'], body);
+    const reply = await send('POST /keys', body);
+    assert.equal(reply.status, 400, body);
+    assert.deepEqual(Object.keys(reply.json), ['error'], body);
   }
 });
 
 test('changes need our header and origin, except with a token that no browser sends by itself', async () => {
-  const hall = fakeConsole();
-  const ask = caller(hall, 'operator');
+  const services = fakeConsole();
+  const send = caller(services, 'operator');
   const body = { reason: 'test' };
   for (const headers of [
     { 'x-console': '0' },
     { origin: 'https://evil.example' },
     { 'sec-fetch-site': 'same-site' },
   ] as Record<string, string>[]) {
-    const told = await ask('POST /admin/upstreams/openai/wake', body, headers);
-    assert.deepEqual([told.status, told.json.error.code], [403, 'csrf']);
+    const reply = await send('POST /admin/upstreams/openai/wake', body, headers);
+    assert.deepEqual([reply.status, reply.json.error.code], [403, 'csrf']);
   }
-  assert.equal((await caller(hall, 'token')('POST /admin/upstreams/openai/wake', body)).status, 200);
+  assert.equal((await caller(services, 'token')('POST /admin/upstreams/openai/wake', body)).status, 200);
 });
 
 test('too many requests of one caller get 429, and no other caller does', async () => {
-  const hall = fakeConsole();
-  const ask = caller(hall, 'client');
-  let refused: Told | undefined;
+  const services = fakeConsole();
+  const send = caller(services, 'client');
+  let refused: Reply | undefined;
   for (let question = 0; question <= 900; question++) {
-    const told = await ask('GET /info');
-    if (told.status === 429) refused = told;
+    const reply = await send('GET /info');
+    if (reply.status === 429) refused = reply;
   }
   assert.equal(refused?.json.error.code, 'rate_limited');
   assert.ok(Number(refused?.headers.get('retry-after')) > 0);
-  assert.equal((await caller(hall, 'operator')('GET /info')).status, 200);
-  hall.host.advance(60_000);
-  assert.equal((await ask('GET /info')).status, 200);
+  assert.equal((await caller(services, 'operator')('GET /info')).status, 200);
+  services.host.advance(60_000);
+  assert.equal((await send('GET /info')).status, 200);
 });
 
 test('the API description has every route, its access and the shape of errors', async () => {
-  const hall = fakeConsole();
-  const document = (await caller(hall, 'token')('GET /openapi.json')).json;
+  const services = fakeConsole();
+  const document = (await caller(services, 'token')('GET /openapi.json')).json;
   const described = Object.entries(document.paths as Record<string, object>).flatMap(([path, item]) =>
     Object.keys(item).map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`),
   );
-  const missing = routesOf(hall).filter((route) => !described.includes(route) && route !== 'GET /openapi.json');
+  const missing = routesOf(services).filter((route) => !described.includes(route) && route !== 'GET /openapi.json');
   assert.deepEqual(missing, []);
   assert.equal(document.paths['/admin/tokens'].post.description, 'For operators.');
   assert.ok(document.paths['/keys'].post.responses.default);
 });
 
 test('a plan is bought once per idempotency key, and a code gives its value', async () => {
-  const hall = fakeConsole();
-  const ask = caller(hall, 'client');
+  const services = fakeConsole();
+  const send = caller(services, 'client');
   const once = { 'idempotency-key': 'buy-pro-once' };
   const [first, second] = [
-    await ask('POST /wallet/plans/pro', undefined, once),
-    await ask('POST /wallet/plans/pro', undefined, once),
+    await send('POST /wallet/plans/pro', undefined, once),
+    await send('POST /wallet/plans/pro', undefined, once),
   ];
   assert.deepEqual([first.status, first.json.price], [200, '20.00']);
   assert.equal(first.json.balance, second.json.balance);
-  const boss = caller(hall, 'operator');
+  const boss = caller(services, 'operator');
   const made = await boss('POST /admin/codes', { gift: { kind: 'balance', amount: '7' }, count: 2 });
   assert.equal(made.json.codes.length, 2);
-  const redeemed = await ask('POST /wallet/redeem', { code: made.json.codes[0] });
+  const redeemed = await send('POST /wallet/redeem', { code: made.json.codes[0] });
   assert.equal(redeemed.json.amount, '7.00');
-  assert.equal((await ask('POST /wallet/redeem', { code: made.json.codes[0] })).status, 409);
-  assert.equal((await ask('POST /wallet/redeem', { code: 'unknown' })).status, 404);
+  assert.equal((await send('POST /wallet/redeem', { code: made.json.codes[0] })).status, 409);
+  assert.equal((await send('POST /wallet/redeem', { code: 'unknown' })).status, 404);
   assert.equal((await boss('GET /admin/audit')).text.includes(made.json.codes[0]), false);
 });
 
 test('a quote is the formula’s text', async () => {
-  const ask = caller(fakeConsole(), 'auditor');
+  const send = caller(fakeConsole(), 'auditor');
   const usage = { input: 1_000, output: 100 };
-  const told = (await ask('POST /admin/prices/quote', { model: 'gpt-5.4-mini', usage, ratio: '2' })).json;
-  assert.deepEqual([told.cost, told.ownCost, told.ratio], ['0.0024', '0.00084', '2']);
-  assert.match(told.formula, /1000 input × 0\.75/);
-  assert.equal((await ask('POST /admin/prices/quote', { model: 'nothing', usage })).status, 404);
+  const reply = (await send('POST /admin/prices/quote', { model: 'gpt-5.4-mini', usage, ratio: '2' })).json;
+  assert.deepEqual([reply.cost, reply.ownCost, reply.ratio], ['0.0024', '0.00084', '2']);
+  assert.match(reply.formula, /1000 input × 0\.75/);
+  assert.equal((await send('POST /admin/prices/quote', { model: 'nothing', usage })).status, 404);
 });
 
 test('an example is charged by the prices that are sent, with the ratio of the default plan and of the model', async () => {
-  const ask = caller(fakeConsole(), 'auditor');
+  const send = caller(fakeConsole(), 'auditor');
   const price = { input: '2.50', output: '10', above: { '200k': { input: '5' } }, service: { flex: '0.5' } };
   const body = { price, cost: { input: '1' }, multiplier: '2', usage: { input: 300_000 } };
-  const answer = (await ask('POST /admin/prices/example', { ...body, service: 'flex' })).json;
+  const answer = (await send('POST /admin/prices/example', { ...body, service: 'flex' })).json;
   // 300,000 × (5 × 0.5) / 1M × 2
   assert.deepEqual([answer.cost, answer.ownCost, answer.ratio, answer.tier], ['1.50', '0.30', '2', '>200k + flex']);
   for (const [change, field] of [
@@ -403,7 +406,7 @@ test('an example is charged by the prices that are sent, with the ratio of the d
     [{ service: 'priority' }, 'service'],
     [{ multiplier: '-2' }, 'multiplier'],
   ] as const) {
-    const refused = await ask('POST /admin/prices/example', { ...body, ...change });
+    const refused = await send('POST /admin/prices/example', { ...body, ...change });
     assert.deepEqual([refused.status, refused.json.error.field], [400, field], refused.text);
   }
 });

@@ -1,5 +1,5 @@
 /** A browser's part in tests: cookies by name, the Origin of its page, the header that the pages send. */
-export interface Told {
+export interface Reply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -27,7 +27,7 @@ export class Browser {
   }
 
   /** `path` begins with a slash, below `/console/api` unless it names all of it. */
-  async ask(path: string, { method, body, headers = {} }: Wanted = {}): Promise<Told> {
+  async send(path: string, { method, body, headers = {} }: Wanted = {}): Promise<Reply> {
     const url = path.startsWith('/console') ? this.origin + path : `${this.origin}/console/api${path}`;
     const changes = body !== undefined || (method !== undefined && method !== 'GET');
     const response = await fetch(url, {

@@ -10,7 +10,7 @@ const environment = { origin: 'http://gateway.test', address: '203.0.113.7', exc
 export type Who = 'nobody' | 'token' | Role;
 export const everybody: readonly Who[] = ['nobody', 'client', 'auditor', 'operator', 'token'];
 
-export interface Told {
+export interface Reply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -19,9 +19,9 @@ export interface Told {
 }
 
 /** One caller of one console. */
-export function caller(hall: FakeConsole, who: Who) {
-  const api = createApi(hall);
-  return async (route: string, body?: unknown, headers: Record<string, string> = {}): Promise<Told> => {
+export function caller(services: FakeConsole, who: Who) {
+  const api = createApi(services);
+  return async (route: string, body?: unknown, headers: Record<string, string> = {}): Promise<Reply> => {
     const [method, path] = route.split(' ') as [string, string];
     const request = new Request(`http://gateway.test${path}`, {
       method,

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { base32 } from '@better-auth/utils/base32';
 import { createOTP } from '@better-auth/utils/otp';
-import { clientOf, signIn, startConsole, type TestConsole } from './house.ts';
+import { clientOf, signIn, startConsole, type TestConsole } from './start-console.ts';
 
-let house: TestConsole;
+let testbed: TestConsole;
 before(async () => {
-  house = await startConsole('sign_up: open\nsession: 12h');
+  testbed = await startConsole('sign_up: open\nsession: 12h');
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -19,19 +19,19 @@ test('a session lasts until its end by the clock, and nobody is locked out, wher
   const start = Date.now();
   context.mock.timers.enable({ apis: ['Date'], now: start });
   const who = { email: 'clock@example.test', password: 'another long password' };
-  const first = await clientOf(house, who.email);
+  const first = await clientOf(testbed, who.email);
   for (const by of jumps) {
     context.mock.timers.setTime(start + by);
     const isOver = by > 12 * hour;
-    assert.equal((await first.ask('/me')).status, isOver ? 401 : 200, String(by));
-    const again = house.browser();
+    assert.equal((await first.send('/me')).status, isOver ? 401 : 200, String(by));
+    const again = testbed.browser();
     assert.equal((await signIn(again, who)).status, 200, String(by));
-    assert.equal((await again.ask('/me')).status, 200, String(by));
+    assert.equal((await again.send('/me')).status, 200, String(by));
     context.mock.timers.setTime(start);
     // A session that was made ahead of time is one; one from long ago is over.
-    assert.equal((await again.ask('/me')).status, by < -12 * hour ? 401 : 200, `back from ${by}`);
+    assert.equal((await again.send('/me')).status, by < -12 * hour ? 401 : 200, `back from ${by}`);
   }
-  assert.equal((await first.ask('/me')).status, 200, 'it is the right time again');
+  assert.equal((await first.send('/me')).status, 200, 'it is the right time again');
 });
 
 test('a code of a second factor is good once, also when the clock comes back to its time', async (context) => {
@@ -39,17 +39,17 @@ test('a code of a second factor is good once, also when the clock comes back to 
   const start = Math.floor(Date.now() / 30_000) * 30_000 + 15_000;
   context.mock.timers.enable({ apis: ['Date'], now: start });
   const who = { email: 'code@example.test', password: 'another long password' };
-  const browser = await clientOf(house, who.email);
-  const begun = await browser.ask('/auth/two-factor/enable', { body: { password: who.password } });
+  const browser = await clientOf(testbed, who.email);
+  const begun = await browser.send('/auth/two-factor/enable', { body: { password: who.password } });
   const secret = Buffer.from(base32.decode(new URL(begun.json.totpURI).searchParams.get('secret')!)).toString();
   const codeNow = () => createOTP(secret).hotp(Math.floor(Date.now() / 30_000));
   const verify = async (code: string) => {
-    const one = house.browser();
+    const one = testbed.browser();
     assert.equal((await signIn(one, who)).json.twoFactorRedirect, true);
-    return (await one.ask('/auth/two-factor/verify-totp', { body: { code } })).status;
+    return (await one.send('/auth/two-factor/verify-totp', { body: { code } })).status;
   };
   const used = await codeNow();
-  assert.equal((await browser.ask('/auth/two-factor/verify-totp', { body: { code: used } })).status, 200);
+  assert.equal((await browser.send('/auth/two-factor/verify-totp', { body: { code: used } })).status, 200);
   for (const by of jumps) {
     context.mock.timers.setTime(start + by);
     const code = await codeNow();

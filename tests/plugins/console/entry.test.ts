@@ -5,9 +5,9 @@ import { after, before, test } from 'node:test';
 import { type FakeProvider, startProvider } from '../../helpers/fake-oidc.ts';
 import { smtpSink } from '../../helpers/smtp-sink.ts';
 import type { Browser } from './browser.ts';
-import { operator, operatorOf, startConsole, type TestConsole } from './house.ts';
+import { operator, operatorOf, startConsole, type TestConsole } from './start-console.ts';
 
-let house: TestConsole;
+let testbed: TestConsole;
 let boss: Browser;
 let mails: string[];
 let smtp: TcpServer;
@@ -18,62 +18,62 @@ before(async () => {
   smtp = smtpSink(mails);
   const smtpPort = await listen(smtp);
   provider = await startProvider();
-  house = await startConsole(
+  testbed = await startConsole(
     `origin: http://gateway.test
 sign_up: invite
 smtp: { host: 127.0.0.1, port: ${smtpPort}, encryption: none, from: 'House <house@example.test>' }
 oidc:
   - { id: acme, name: Acme, issuer: "${provider.issuer}", client_id: house, client_secret: shared }`,
   );
-  boss = await operatorOf(house);
+  boss = await operatorOf(testbed);
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   smtp.close();
   provider.close();
 });
 
 test('sign-up needs an invitation, which is for one address, once', async () => {
-  const visitor = house.browser();
+  const visitor = testbed.browser();
   const who = { email: 'ivy@example.test', password: 'the password of ivy', name: 'Ivy' };
-  const refused = await visitor.ask('/auth/sign-up/email', { body: who });
+  const refused = await visitor.send('/auth/sign-up/email', { body: who });
   assert.deepEqual([refused.status, refused.json.error.code], [400, 'sign_up_not_allowed'], refused.text);
 
-  const told = await boss.ask('/admin/invitations', { body: { email: 'Ivy@example.test' } });
-  assert.deepEqual([told.json.mailed, told.json.link], [true, null]);
+  const reply = await boss.send('/admin/invitations', { body: { email: 'Ivy@example.test' } });
+  assert.deepEqual([reply.json.mailed, reply.json.link], [true, null]);
   const link = new URL(await linkIn('ivy@example.test'));
   assert.equal(link.origin, 'http://gateway.test');
   const invite = link.searchParams.get('invite')!;
   const stranger = { ...who, email: 'other@example.test', invite };
-  assert.equal((await visitor.ask('/auth/sign-up/email', { body: stranger })).status, 400);
-  assert.equal((await visitor.ask('/auth/sign-up/email', { body: { ...who, invite } })).status, 200);
-  const again = await house
+  assert.equal((await visitor.send('/auth/sign-up/email', { body: stranger })).status, 400);
+  assert.equal((await visitor.send('/auth/sign-up/email', { body: { ...who, invite } })).status, 200);
+  const again = await testbed
     .browser()
-    .ask('/auth/sign-up/email', { body: { ...who, email: 'ivy@example.test', invite } });
-  assert.equal((await house.browser().ask('/me')).status, 401);
+    .send('/auth/sign-up/email', { body: { ...who, email: 'ivy@example.test', invite } });
+  assert.equal((await testbed.browser().send('/me')).status, 401);
   assert.equal(again.json?.token ?? null, null);
 });
 
 test('with mail, an address is confirmed before its first sign-in', async () => {
-  await boss.ask('/admin/invitations', { body: { email: 'vera@example.test' } });
+  await boss.send('/admin/invitations', { body: { email: 'vera@example.test' } });
   const invite = new URL(await linkIn('vera@example.test')).searchParams.get('invite')!;
   const who = { email: 'vera@example.test', password: 'the password of vera', name: 'Vera', invite };
   mails.length = 0;
-  const browser = house.browser();
-  assert.equal((await browser.ask('/auth/sign-up/email', { body: who })).json.token, null);
-  assert.equal((await browser.ask('/auth/sign-in/email', { body: who })).status, 403);
+  const browser = testbed.browser();
+  assert.equal((await browser.send('/auth/sign-up/email', { body: who })).json.token, null);
+  assert.equal((await browser.send('/auth/sign-in/email', { body: who })).status, 403);
   const link = new URL(await linkIn('vera@example.test'));
   assert.equal(link.pathname, '/console/verify');
-  const confirmed = await browser.ask(`/auth/verify-email?token=${link.searchParams.get('token')}`);
+  const confirmed = await browser.send(`/auth/verify-email?token=${link.searchParams.get('token')}`);
   assert.equal(confirmed.status, 200, confirmed.text);
-  assert.equal((await browser.ask('/me')).json.person.emailVerified, true);
+  assert.equal((await browser.send('/me')).json.person.emailVerified, true);
 });
 
 test('asking for a new password says the same for known and unknown addresses, and mails the known one', async () => {
   mails.length = 0;
-  const visitor = house.browser();
-  const ask = (email: string) => visitor.ask('/auth/request-password-reset', { body: { email } });
-  const [known, unknown] = [await ask(operator.email), await ask('nobody@example.test')];
+  const visitor = testbed.browser();
+  const requestOf = (email: string) => visitor.send('/auth/request-password-reset', { body: { email } });
+  const [known, unknown] = [await requestOf(operator.email), await requestOf('nobody@example.test')];
   assert.deepEqual([known.status, known.text], [unknown.status, unknown.text]);
   const link = new URL(await linkIn(operator.email));
   assert.equal(link.href.startsWith('http://gateway.test/console/reset-password?token='), true);
@@ -84,7 +84,7 @@ test('asking for a new password says the same for known and unknown addresses, a
 });
 
 test('a provider that vouches for an invited person lets them in, without a password', async () => {
-  await boss.ask('/admin/invitations', { body: { email: 'pat@example.test' } });
+  await boss.send('/admin/invitations', { body: { email: 'pat@example.test' } });
   await linkIn('pat@example.test');
   const stranger = await throughProvider({
     sub: '1',
@@ -92,7 +92,7 @@ test('a provider that vouches for an invited person lets them in, without a pass
     email_verified: true,
     name: 'Strange',
   });
-  assert.equal((await stranger.ask('/me')).status, 401);
+  assert.equal((await stranger.send('/me')).status, 401);
   const pat = await throughProvider({
     sub: '2',
     email: 'pat@example.test',
@@ -100,13 +100,13 @@ test('a provider that vouches for an invited person lets them in, without a pass
     name: 'Pat',
     role: 'operator',
   });
-  const me = await pat.ask('/me');
+  const me = await pat.send('/me');
   assert.deepEqual([me.status, me.json?.person?.email, me.json?.role], [200, 'pat@example.test', 'client']);
 });
 
 test('an address that the provider has not verified does not sign in its person', async () => {
   const browser = await throughProvider({ sub: '3', email: operator.email, email_verified: false, name: 'Mallory' });
-  assert.equal((await browser.ask('/me')).status, 401);
+  assert.equal((await browser.send('/me')).status, 401);
 });
 
 test('a provider that was down at first is found once it is up', async () => {
@@ -118,23 +118,23 @@ oidc:
   );
   try {
     provider.isDown = true;
-    const ask = () =>
-      late.browser().ask('/auth/sign-in/social', { body: { provider: 'acme', callbackURL: '/console/' } });
-    assert.equal((await ask()).status, 404);
+    const send = () =>
+      late.browser().send('/auth/sign-in/social', { body: { provider: 'acme', callbackURL: '/console/' } });
+    assert.equal((await send()).status, 404);
     await operatorOf(late);
     provider.isDown = false;
     // The gateway looks again ten seconds later; its clock is the machine's here, so the throttle is what is waited for.
-    const told = await eventually(ask, ({ status }) => status === 200);
-    assert.equal(new URL(told.json.url).origin, provider.issuer);
+    const reply = await eventually(send, ({ status }) => status === 200);
+    assert.equal(new URL(reply.json.url).origin, provider.issuer);
   } finally {
     provider.isDown = false;
     await late.stop();
   }
 });
 
-async function eventually<T>(ask: () => Promise<T>, isRight: (value: T) => boolean): Promise<T> {
+async function eventually<T>(send: () => Promise<T>, isRight: (value: T) => boolean): Promise<T> {
   for (let attempt = 0; attempt < 80; attempt++) {
-    const value = await ask();
+    const value = await send();
     if (isRight(value)) return value;
     await new Promise((resolve) => setTimeout(resolve, 250));
   }
@@ -161,8 +161,8 @@ function listen(server: TcpServer): Promise<number> {
 
 /** Follows the redirects to the provider and back as the person that it vouches for. */
 async function throughProvider(claims: Record<string, unknown>): Promise<Browser> {
-  const browser = house.browser();
-  const begun = await browser.ask('/auth/sign-in/social', {
+  const browser = testbed.browser();
+  const begun = await browser.send('/auth/sign-in/social', {
     body: { provider: 'acme', callbackURL: '/console/' },
   });
   assert.equal(begun.status, 200, begun.text);
@@ -174,7 +174,7 @@ async function throughProvider(claims: Record<string, unknown>): Promise<Browser
   const back = new URL(leave.searchParams.get('redirect_uri')!);
   assert.equal(back.origin, 'http://gateway.test');
   const state = encodeURIComponent(leave.searchParams.get('state')!);
-  const landed = await browser.ask(`${back.pathname}?code=one&state=${state}`, {
+  const landed = await browser.send(`${back.pathname}?code=one&state=${state}`, {
     headers: { 'sec-fetch-site': 'cross-site' },
   });
   assert.equal(landed.status, 302);

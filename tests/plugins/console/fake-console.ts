@@ -51,7 +51,7 @@ export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): Fake
   const host = fakeHost();
   const clock = now === undefined ? host.clock : { ...host.clock, now };
   const world = makeWorld(clock.now);
-  if (!bare) provideDesks(host, world);
+  if (!bare) provideServices(host, world);
   return {
     host,
     world,
@@ -73,7 +73,7 @@ export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): Fake
 }
 
 /** Every service that a console looks at. */
-function provideDesks(host: FakeHost, world: World): void {
+function provideServices(host: FakeHost, world: World): void {
   const money = fakePool(world);
   const trade = fakeShop(world, money.post);
   const book = fakeAccounts(world);
@@ -86,7 +86,7 @@ function provideDesks(host: FakeHost, world: World): void {
   host.provide(ledger, money.ledger);
   host.provide(plans, fakePlans);
   host.provide(shop, trade.shop);
-  host.provide(shopAdmin, trade.desk);
+  host.provide(shopAdmin, trade.admin);
   host.provide(taskAdmin, fakeTasks(world, clientAccount));
   const uploads = fakeFiles(world, clientAccount);
   host.provide(uploadedFiles, uploads.files);
@@ -101,7 +101,7 @@ function provideDesks(host: FakeHost, world: World): void {
 }
 
 function accountsOf(world: World, book: ReturnType<typeof fakeAccounts>): Accounts {
-  const told = ({ id, name, plan, multiplier, createdAt }: World['accounts'][number]) => ({
+  const report = ({ id, name, plan, multiplier, createdAt }: World['accounts'][number]) => ({
     id,
     name,
     plan,
@@ -120,13 +120,13 @@ function accountsOf(world: World, book: ReturnType<typeof fakeAccounts>): Accoun
         createdAt: world.now(),
       };
       world.accounts.push(row);
-      return told(row);
+      return report(row);
     },
     async find(nameOrId) {
       const row = world.accounts.find(({ id, name }) => id === nameOrId || name === nameOrId);
-      return row === undefined ? undefined : told(row);
+      return row === undefined ? undefined : report(row);
     },
-    list: async () => world.accounts.map(told),
+    list: async () => world.accounts.map(report),
     async setPlan(_orm, accountId, plan, planEndsAt) {
       const index = world.accounts.findIndex(({ id }) => id === accountId);
       world.accounts[index] = { ...world.accounts[index]!, plan, planEndsAt };

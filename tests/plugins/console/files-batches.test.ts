@@ -6,26 +6,26 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { until } from '../../helpers/until.ts';
 import type { Browser } from './browser.ts';
-import { clientOf, operatorOf, startDemo, type TestConsole } from './house.ts';
+import { clientOf, operatorOf, startDemo, type TestConsole } from './start-console.ts';
 
-let house: TestConsole;
+let testbed: TestConsole;
 let boss: Browser;
 let ada: Browser;
 let eve: Browser;
 let accountId: string;
 let key: string;
 before(async () => {
-  house = await startDemo('demo');
-  boss = await operatorOf(house);
-  ada = await clientOf(house, 'ada@example.test');
-  eve = await clientOf(house, 'eve@example.test');
-  accountId = (await ada.ask('/me')).json.account.id;
+  testbed = await startDemo('demo');
+  boss = await operatorOf(testbed);
+  ada = await clientOf(testbed, 'ada@example.test');
+  eve = await clientOf(testbed, 'eve@example.test');
+  accountId = (await ada.send('/me')).json.account.id;
   const headers = { 'idempotency-key': 'credit-1' };
-  await boss.ask(`/admin/accounts/${accountId}/credit`, { body: { amount: '20', reason: 'a test' }, headers });
+  await boss.send(`/admin/accounts/${accountId}/credit`, { body: { amount: '20', reason: 'a test' }, headers });
   const terms = { name: 'batches', models: null, addresses: null, limits: null, cap: null, expiresAt: null };
-  key = (await ada.ask('/keys', { body: terms })).json.key;
+  key = (await ada.send('/keys', { body: terms })).json.key;
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const line = (customId: string, more: object = {}) =>
   JSON.stringify({
@@ -40,7 +40,7 @@ async function upload(text: string, name = 'in put.jsonl'): Promise<string> {
   const form = new FormData();
   form.set('purpose', 'batch');
   form.set('file', new Blob([text]), name);
-  const answer = await fetch(`${house.origin}/v1/files`, {
+  const answer = await fetch(`${testbed.origin}/v1/files`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}` },
     body: form,
@@ -51,7 +51,7 @@ async function upload(text: string, name = 'in put.jsonl'): Promise<string> {
 }
 
 async function order(file: string): Promise<string> {
-  const answer = await fetch(`${house.origin}/v1/batches`, {
+  const answer = await fetch(`${testbed.origin}/v1/batches`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ input_file_id: file, endpoint: '/v1/chat/completions', completion_window: '24h' }),
@@ -61,7 +61,7 @@ async function order(file: string): Promise<string> {
 
 async function ended(id: string) {
   return until('the batch has ended', async () => {
-    const { json } = await ada.ask(`/batches/${id}`);
+    const { json } = await ada.send(`/batches/${id}`);
     return json.state === 'ended' && json;
   });
 }
@@ -69,31 +69,31 @@ async function ended(id: string) {
 test('a file is listed, downloaded byte by byte, and deleted, by its own account alone', async () => {
   const text = `${line('one')}\n`.repeat(3_000);
   const id = await upload(text);
-  const { rows } = (await ada.ask('/files')).json;
+  const { rows } = (await ada.send('/files')).json;
   assert.deepEqual(
     [rows[0].id, rows[0].name, rows[0].purpose, rows[0].bytes],
     [id, 'in put.jsonl', 'batch', Buffer.byteLength(text)],
   );
   assert.ok(Date.parse(rows[0].expiresAt) > Date.now() + 3_600_000);
-  const content = await ada.ask(`/files/${id}/content`);
+  const content = await ada.send(`/files/${id}/content`);
   assert.equal(content.status, 200);
   assert.match(content.headers.get('content-disposition')!, /^attachment/);
   assert.equal(content.text, text);
   for (const path of [`/files/${id}/content`, '/files/file-00000000000000000000000000000000/content'])
-    assert.equal((await eve.ask(path)).status, 404, path);
-  assert.equal((await eve.ask(`/files/${id}`, { method: 'DELETE' })).status, 404);
-  assert.deepEqual((await eve.ask('/files')).json.rows, []);
-  assert.equal((await ada.ask(`/files/${id}`, { method: 'DELETE' })).status, 200);
-  assert.deepEqual((await ada.ask('/files')).json.rows, []);
-  assert.equal((await ada.ask(`/files/${id}/content`)).status, 404);
+    assert.equal((await eve.send(path)).status, 404, path);
+  assert.equal((await eve.send(`/files/${id}`, { method: 'DELETE' })).status, 404);
+  assert.deepEqual((await eve.send('/files')).json.rows, []);
+  assert.equal((await ada.send(`/files/${id}`, { method: 'DELETE' })).status, 200);
+  assert.deepEqual((await ada.send('/files')).json.rows, []);
+  assert.equal((await ada.send(`/files/${id}/content`)).status, 404);
 });
 
 test('lines are checked before anything starts', async () => {
   const good = await upload([line('a'), line('b')].join('\n'));
   const body = { file: good, endpoint: '/v1/chat/completions' };
-  assert.deepEqual((await ada.ask('/batches/check', { body })).json, { lines: 2, errors: [] });
+  assert.deepEqual((await ada.send('/batches/check', { body })).json, { lines: 2, errors: [] });
   const bad = await upload([line('a'), 'no json', line('a'), line('c', { url: '/v1/embeddings' })].join('\n'));
-  const { errors } = (await ada.ask('/batches/check', { body: { ...body, file: bad } })).json;
+  const { errors } = (await ada.send('/batches/check', { body: { ...body, file: bad } })).json;
   assert.deepEqual(
     errors.map(({ line, code }: { line: number; code: string }) => [line, code]),
     [
@@ -102,10 +102,10 @@ test('lines are checked before anything starts', async () => {
       [4, 'invalid_url'],
     ],
   );
-  assert.equal((await eve.ask('/batches/check', { body })).status, 404);
-  const wrong = await ada.ask('/batches/check', { body: { file: good, endpoint: '/v1/images' } });
+  assert.equal((await eve.send('/batches/check', { body })).status, 404);
+  const wrong = await ada.send('/batches/check', { body: { file: good, endpoint: '/v1/images' } });
   assert.deepEqual([wrong.status, wrong.json.error.field], [400, 'endpoint']);
-  assert.deepEqual((await ada.ask('/batches')).json.rows, []);
+  assert.deepEqual((await ada.send('/batches')).json.rows, []);
 });
 
 test('a batch shows its counts, its results and what the ledger says that it cost', async () => {
@@ -116,23 +116,23 @@ test('a batch shows its counts, its results and what the ledger says that it cos
     [batch.outcome, batch.total, batch.succeeded, batch.errored, batch.cancelled, batch.expired],
     ['completed', 4, 3, 1, 0, 0],
   );
-  const results = (await ada.ask(`/files/${batch.outputFile}/content`)).text.trimEnd().split('\n');
+  const results = (await ada.send(`/files/${batch.outputFile}/content`)).text.trimEnd().split('\n');
   assert.equal(results.length, 3);
   const requestIds = results.map((text: string) => JSON.parse(text).response.request_id);
   let sum = 0n;
   for (const requestId of requestIds) {
     const charge = await until('the charge is written', async () => {
-      const { charge: written } = (await ada.ask(`/usage/${requestId}`)).json;
+      const { charge: written } = (await ada.send(`/usage/${requestId}`)).json;
       return written ?? undefined;
     });
     sum += nano(charge.cost);
   }
   assert.ok(sum > 0n);
   assert.equal(nano(batch.cost), sum);
-  assert.equal((await ada.ask(`/files/${batch.errorFile}/content`)).text.trimEnd().split('\n').length, 1);
-  assert.equal((await ada.ask('/batches')).json.rows[0].id, id);
-  assert.deepEqual((await eve.ask('/batches')).json.rows, []);
-  assert.equal((await eve.ask(`/batches/${id}`)).status, 404);
+  assert.equal((await ada.send(`/files/${batch.errorFile}/content`)).text.trimEnd().split('\n').length, 1);
+  assert.equal((await ada.send('/batches')).json.rows[0].id, id);
+  assert.deepEqual((await eve.send('/batches')).json.rows, []);
+  assert.equal((await eve.send(`/batches/${id}`)).status, 404);
 });
 
 test('a batch whose input has faults names them, and costs nothing', async () => {
@@ -142,8 +142,8 @@ test('a batch whose input has faults names them, and costs nothing', async () =>
 
 test('a batch is cancelled once by its own account', async () => {
   const id = await order(await upload(Array.from({ length: 400 }, (_, index) => line(`${index}`)).join('\n')));
-  assert.equal((await eve.ask(`/batches/${id}/cancel`, { body: {} })).status, 404);
-  assert.equal((await ada.ask(`/batches/${id}/cancel`, { body: {} })).status, 200);
+  assert.equal((await eve.send(`/batches/${id}/cancel`, { body: {} })).status, 404);
+  assert.equal((await ada.send(`/batches/${id}/cancel`, { body: {} })).status, 200);
   const batch = await ended(id);
   assert.equal(batch.outcome, 'cancelled');
   assert.equal(batch.succeeded + batch.errored + batch.cancelled, batch.total);
@@ -152,7 +152,7 @@ test('a batch is cancelled once by its own account', async () => {
 
 test('operators see files of all accounts, and delete one with a reason that the audit log keeps', async () => {
   const [one, other] = [await upload('of ada'), await upload('of ada too')];
-  const { rows } = (await boss.ask('/admin/files?limit=2')).json;
+  const { rows } = (await boss.send('/admin/files?limit=2')).json;
   assert.deepEqual(
     rows.map((row: { id: string; accountId: string; bytes: number }) => [row.id, row.accountId, row.bytes]),
     [
@@ -160,21 +160,21 @@ test('operators see files of all accounts, and delete one with a reason that the
       [one, accountId, 6],
     ],
   );
-  const { next } = (await boss.ask('/admin/files?limit=1')).json;
-  assert.equal((await boss.ask(`/admin/files?limit=1&after=${next}`)).json.rows[0].id, one);
-  assert.deepEqual((await boss.ask('/admin/files?accountId=nothing')).json.rows, []);
-  assert.deepEqual((await boss.ask('/admin/files?purpose=vision')).json.rows, []);
-  const file = (await boss.ask(`/admin/files/${one}`)).json;
+  const { next } = (await boss.send('/admin/files?limit=1')).json;
+  assert.equal((await boss.send(`/admin/files?limit=1&after=${next}`)).json.rows[0].id, one);
+  assert.deepEqual((await boss.send('/admin/files?accountId=nothing')).json.rows, []);
+  assert.deepEqual((await boss.send('/admin/files?purpose=vision')).json.rows, []);
+  const file = (await boss.send(`/admin/files/${one}`)).json;
   assert.deepEqual([file.name, file.purpose], ['in put.jsonl', 'batch']);
   assert.ok(file.accountBytes >= 16);
   const body = { reason: 'personal data' };
-  assert.equal((await ada.ask(`/admin/files/${one}`, { method: 'DELETE', body })).status, 403);
-  assert.equal((await boss.ask(`/admin/files/${one}`, { method: 'DELETE', body: {} })).status, 400);
-  assert.equal((await boss.ask(`/admin/files/${one}`, { method: 'DELETE', body })).status, 200);
-  assert.equal((await boss.ask(`/admin/files/${one}`, { method: 'DELETE', body })).status, 404);
-  assert.equal((await boss.ask(`/admin/files/${one}`)).status, 404);
-  assert.equal((await ada.ask(`/files/${one}/content`)).status, 404);
-  const { rows: audit } = (await boss.ask(`/admin/audit?subject=${one}`)).json;
+  assert.equal((await ada.send(`/admin/files/${one}`, { method: 'DELETE', body })).status, 403);
+  assert.equal((await boss.send(`/admin/files/${one}`, { method: 'DELETE', body: {} })).status, 400);
+  assert.equal((await boss.send(`/admin/files/${one}`, { method: 'DELETE', body })).status, 200);
+  assert.equal((await boss.send(`/admin/files/${one}`, { method: 'DELETE', body })).status, 404);
+  assert.equal((await boss.send(`/admin/files/${one}`)).status, 404);
+  assert.equal((await ada.send(`/files/${one}/content`)).status, 404);
+  const { rows: audit } = (await boss.send(`/admin/audit?subject=${one}`)).json;
   assert.deepEqual(
     audit.map((row: Record<string, string>) => [row['action'], row['reason'], row['result']]),
     [
@@ -186,26 +186,26 @@ test('operators see files of all accounts, and delete one with a reason that the
 
 test('operators see batches of all accounts with what each is, and cancel one with a reason', async () => {
   const id = await order(await upload(Array.from({ length: 400 }, (_, index) => line(`${index}`)).join('\n')));
-  const open = (await boss.ask('/admin/batches?limit=1')).json.rows[0];
+  const open = (await boss.send('/admin/batches?limit=1')).json.rows[0];
   assert.deepEqual(
     [open.id, open.accountId, open.outcome, open.cost, open.succeeded],
     [id, accountId, null, null, null],
   );
-  assert.equal((await boss.ask('/admin/batches/unknown/cancel', { body: { reason: 'none' } })).status, 404);
-  assert.equal((await ada.ask(`/admin/batches/${id}/cancel`, { body: { reason: 'mine' } })).status, 403);
-  assert.equal((await boss.ask(`/admin/batches/${id}/cancel`, { body: {} })).status, 400);
-  assert.equal((await boss.ask(`/admin/batches/${id}/cancel`, { body: { reason: 'too costly' } })).status, 200);
+  assert.equal((await boss.send('/admin/batches/unknown/cancel', { body: { reason: 'none' } })).status, 404);
+  assert.equal((await ada.send(`/admin/batches/${id}/cancel`, { body: { reason: 'mine' } })).status, 403);
+  assert.equal((await boss.send(`/admin/batches/${id}/cancel`, { body: {} })).status, 400);
+  assert.equal((await boss.send(`/admin/batches/${id}/cancel`, { body: { reason: 'too costly' } })).status, 200);
   const batch = await ended(id);
-  const story = (await boss.ask(`/admin/batches/${id}`)).json;
-  assert.deepEqual(story, { ...batch, accountId, vendor: null });
-  const { rows } = (await boss.ask('/admin/batches?state=cancelled&endpoint=/v1/chat/completions')).json;
+  const timeline = (await boss.send(`/admin/batches/${id}`)).json;
+  assert.deepEqual(timeline, { ...batch, accountId, vendor: null });
+  const { rows } = (await boss.send('/admin/batches?state=cancelled&endpoint=/v1/chat/completions')).json;
   assert.deepEqual(
     [rows[0].id, rows[0].cost, rows[0].succeeded, rows[0].cancelled],
     [id, batch.cost, batch.succeeded, batch.cancelled],
   );
-  assert.equal((await boss.ask('/admin/batches?state=failed')).json.rows[0].outcome, 'failed');
-  assert.deepEqual((await boss.ask('/admin/batches?endpoint=/v1/embeddings')).json.rows, []);
-  const [audit] = (await boss.ask(`/admin/audit?subject=${id}`)).json.rows;
+  assert.equal((await boss.send('/admin/batches?state=failed')).json.rows[0].outcome, 'failed');
+  assert.deepEqual((await boss.send('/admin/batches?endpoint=/v1/embeddings')).json.rows, []);
+  const [audit] = (await boss.send(`/admin/audit?subject=${id}`)).json.rows;
   assert.deepEqual([audit.action, audit.reason, audit.result], ['batch.cancel', 'too costly', 'done']);
 });
 

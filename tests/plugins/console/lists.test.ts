@@ -10,9 +10,9 @@ import { clientAccount } from './fakes/world.ts';
 const linesOf = (csv: string) => csv.trimEnd().split('\r\n');
 
 test('a client’s tasks as CSV are their own alone, by the filters of the list, without accounts and addresses', async () => {
-  const hall = fakeConsole();
-  const ask = caller(hall, 'client');
-  const { status, headers, text } = await ask(`GET /tasks.csv?accountId=${hall.world.accounts[1]!.id}`);
+  const services = fakeConsole();
+  const send = caller(services, 'client');
+  const { status, headers, text } = await send(`GET /tasks.csv?accountId=${services.world.accounts[1]!.id}`);
   assert.equal(status, 200);
   assert.equal(headers.get('content-disposition'), 'attachment; filename="tasks.csv"');
   const [head, ...rows] = linesOf(text);
@@ -23,29 +23,32 @@ test('a client’s tasks as CSV are their own alone, by the filters of the list,
   );
   assert.match(rows[3]!, /,failed,100,"A lighthouse.*",content_policy,The vendor refused this prompt\.,0$/);
   assert.match(rows[2]!, /,1$/, 'what was made is counted, its address expires');
-  const failed = linesOf((await ask('GET /tasks.csv?state=failed&kind=image')).text);
+  const failed = linesOf((await send('GET /tasks.csv?state=failed&kind=image')).text);
   assert.equal(failed.length, 2);
 });
 
 test('operators get everybody’s tasks as CSV, or an account’s', async () => {
-  const hall = fakeConsole();
-  const ask = caller(hall, 'auditor');
-  const [head, ...rows] = linesOf((await ask('GET /admin/tasks.csv')).text);
+  const services = fakeConsole();
+  const send = caller(services, 'auditor');
+  const [head, ...rows] = linesOf((await send('GET /admin/tasks.csv')).text);
   assert.equal(head!.split(',')[4], 'accountId');
-  assert.deepEqual(new Set(rows.map((row) => row.split(',')[4])), new Set([clientAccount, hall.world.accounts[1]!.id]));
-  const other = linesOf((await ask(`GET /admin/tasks.csv?accountId=${hall.world.accounts[1]!.id}`)).text);
+  assert.deepEqual(
+    new Set(rows.map((row) => row.split(',')[4])),
+    new Set([clientAccount, services.world.accounts[1]!.id]),
+  );
+  const other = linesOf((await send(`GET /admin/tasks.csv?accountId=${services.world.accounts[1]!.id}`)).text);
   assert.equal(other.length, 2);
   assert.match(other[1]!, /,A fox in a library,/);
 });
 
 test('a prompt that a spreadsheet would run is quoted', async () => {
-  const hall = fakeConsole();
-  const desk = fakeTasks(hall.world, clientAccount);
+  const services = fakeConsole();
+  const admin = fakeTasks(services.world, clientAccount);
   const evil = ['=HYPERLINK("http://evil.example")', '+1+2', '-2+3', '@SUM(A1)', '\t=1'];
-  hall.host.provide(taskAdmin, {
-    ...desk,
+  services.host.provide(taskAdmin, {
+    ...admin,
     list: async (filter, page, host) => {
-      const { rows, next } = await desk.list(filter, page, host);
+      const { rows, next } = await admin.list(filter, page, host);
       return { rows: evil.map((prompt) => ({ ...rows[0]!, prompt })), next };
     },
   });
@@ -53,7 +56,7 @@ test('a prompt that a spreadsheet would run is quoted', async () => {
     ['client', '/tasks.csv'],
     ['operator', '/admin/tasks.csv'],
   ] as const) {
-    const { text } = await caller(hall, who)(`GET ${path}`);
+    const { text } = await caller(services, who)(`GET ${path}`);
     assert.ok(text.includes(`"'=HYPERLINK(""http://evil.example"")"`), text);
     for (const cell of [",'+1+2,", ",'-2+3,", ",'@SUM(A1),", ",'\t=1,"]) assert.ok(text.includes(cell), cell);
     assert.equal(/(^|,)"?[=+@\t]/m.test(text), false);
@@ -61,32 +64,32 @@ test('a prompt that a spreadsheet would run is quoted', async () => {
 });
 
 test('the ledger can be asked for of one account, as rows and as CSV', async () => {
-  const hall = fakeConsole();
-  const ask = caller(hall, 'operator');
-  const { rows } = (await ask(`GET /admin/ledger?limit=500&accountId=${clientAccount}`)).json;
+  const services = fakeConsole();
+  const send = caller(services, 'operator');
+  const { rows } = (await send(`GET /admin/ledger?limit=500&accountId=${clientAccount}`)).json;
   assert.ok(rows.length > 5);
   for (const { accountId } of rows) assert.equal(accountId, clientAccount);
-  const csv = linesOf((await ask(`GET /admin/ledger.csv?accountId=${clientAccount}`)).text);
-  const all = linesOf((await ask('GET /admin/ledger.csv')).text);
+  const csv = linesOf((await send(`GET /admin/ledger.csv?accountId=${clientAccount}`)).text);
+  const all = linesOf((await send('GET /admin/ledger.csv')).text);
   for (const line of csv.slice(1)) assert.equal(line.split(',')[2], clientAccount);
   assert.ok(csv.length > 6 && csv.length < all.length, `${csv.length} of ${all.length}`);
 });
 
 test('failures by cause and requests by duration are for operators; a cause narrows the list of requests', async () => {
-  const hall = fakeConsole();
-  const ask = caller(hall, 'auditor');
-  const { rows } = (await ask('GET /admin/monitor/causes?from=2020-01-01T00:00:00Z')).json;
+  const services = fakeConsole();
+  const send = caller(services, 'auditor');
+  const { rows } = (await send('GET /admin/monitor/causes?from=2020-01-01T00:00:00Z')).json;
   assert.ok(rows.length > 1);
   for (const { cause, result, requests } of rows) {
     const query = `from=2020-01-01T00:00:00Z&limit=500&result=${result}&cause=${encodeURIComponent(cause)}`;
-    assert.equal((await ask(`GET /admin/requests?${query}`)).json.rows.length, requests);
-    assert.equal(linesOf((await ask(`GET /admin/requests.csv?${query}`)).text).length, requests + 1);
+    assert.equal((await send(`GET /admin/requests?${query}`)).json.rows.length, requests);
+    assert.equal(linesOf((await send(`GET /admin/requests.csv?${query}`)).text).length, requests + 1);
   }
-  const durations = (await ask('GET /admin/monitor/durations?from=2020-01-01T00:00:00Z')).json.rows;
+  const durations = (await send('GET /admin/monitor/durations?from=2020-01-01T00:00:00Z')).json.rows;
   assert.equal(durations.at(-1).untilMs, null);
-  const sums = (await ask('GET /admin/monitor?from=2020-01-01T00:00:00Z')).json;
+  const sums = (await send('GET /admin/monitor?from=2020-01-01T00:00:00Z')).json;
   const counted = durations.reduce((sum: number, { total }: { total: number }) => sum + total, 0);
   assert.equal(counted, sums.requests);
   for (const path of ['causes', 'durations'])
-    assert.equal((await caller(hall, 'client')(`GET /admin/monitor/${path}`)).status, 403);
+    assert.equal((await caller(services, 'client')(`GET /admin/monitor/${path}`)).status, 403);
 });

@@ -12,12 +12,12 @@ import { addRequest, chance, clientAccount } from './fakes/world.ts';
 
 let server: Server;
 let origin: string;
-let hall: FakeConsole;
+let services: FakeConsole;
 let live: Live;
 
 before(async () => {
-  hall = fakeConsole();
-  live = new Live({ host: hall.host, clock: hall.clock, people: hall.people, origin: '' });
+  services = fakeConsole();
+  live = new Live({ host: services.host, clock: services.clock, people: services.people, origin: '' });
   live.start();
   server = createServer();
   server.on('upgrade', (request, socket, head) => live.endpoint.accept(request, socket, head, undefined as never));
@@ -30,24 +30,24 @@ after(() => {
   server.close();
 });
 
-const tick = () => hall.host.intervals.find(({ name }) => name === 'tell live pages')!.work();
-const check = () => hall.host.intervals.find(({ name }) => name === 'check live pages')!.work();
+const tick = () => services.host.intervals.find(({ name }) => name === 'tell live pages')!.work();
+const check = () => services.host.intervals.find(({ name }) => name === 'check live pages')!.work();
 
 interface Page {
   readonly socket: WebSocket;
-  readonly told: { topic: string; [member: string]: unknown }[];
+  readonly reported: { topic: string; [member: string]: unknown }[];
   topics(): string[];
 }
 
 async function open(headers: Record<string, string>): Promise<Page> {
   const socket = new WebSocket(origin.replace('http', 'ws') + livePath, { headers });
-  const told: Page['told'] = [];
-  socket.on('message', (data) => told.push(JSON.parse(String(data))));
+  const reply: Page['reported'] = [];
+  socket.on('message', (data) => reply.push(JSON.parse(String(data))));
   await new Promise((resolve, reject) => {
     socket.once('open', resolve);
     socket.once('error', reject);
   });
-  return { socket, told, topics: () => told.map(({ topic }) => topic) };
+  return { socket, reported: reply, topics: () => reply.map(({ topic }) => topic) };
 }
 
 /** Until what was sent has arrived. */
@@ -76,15 +76,17 @@ test('a client gets their own balance and tasks, once each until something chang
   await tick();
   await arrived(page);
   assert.deepEqual(page.topics().toSorted(), ['balance', 'tasks']);
-  const active = page.told.find(({ topic }) => topic === 'tasks')!['active'] as { id: string }[];
+  const active = page.reported.find(({ topic }) => topic === 'tasks')!['active'] as { id: string }[];
   assert.deepEqual(
     active.map(({ id }) => id),
     ['task_1', 'task_2'],
   );
-  await hall.find(pool)!.debit(clientAccount, parseUsd('1.5'), { reason: 'test', reference: 'live-test' });
+  await services.find(pool)!.debit(clientAccount, parseUsd('1.5'), { reason: 'test', reference: 'live-test' });
   await tick();
   await arrived(page);
-  const balances = page.told.flatMap(({ topic, balance }) => (topic === 'balance' ? [parseUsd(String(balance))] : []));
+  const balances = page.reported.flatMap(({ topic, balance }) =>
+    topic === 'balance' ? [parseUsd(String(balance))] : [],
+  );
   assert.equal(balances.length, 2);
   assert.equal(balances[0]! - balances[1]!, parseUsd('1.5'));
   assert.equal(page.topics().includes('monitor'), false);
@@ -94,14 +96,14 @@ test('a client gets their own balance and tasks, once each until something chang
 test('operators and tokens get the last minute of the whole gateway', async () => {
   const page = await open({ origin, cookie: 'fake=operator' });
   const script = await open({ authorization: 'Bearer fake-token' });
-  addRequest(hall.world, hall.clock.now() - 10, chance(3));
+  addRequest(services.world, services.clock.now() - 10, chance(3));
   await tick();
   await Promise.all([arrived(page), arrived(script)]);
-  for (const { told } of [page, script]) {
-    const monitor = told.find(({ topic }) => topic === 'monitor')!;
+  for (const { reported: reply } of [page, script]) {
+    const monitor = reply.find(({ topic }) => topic === 'monitor')!;
     assert.ok((monitor['lastMinute'] as { requests: number }).requests >= 1);
     assert.equal(
-      told.some(({ topic }) => topic === 'balance'),
+      reply.some(({ topic }) => topic === 'balance'),
       false,
     );
   }
@@ -112,19 +114,19 @@ test('operators and tokens get the last minute of the whole gateway', async () =
 test('after blocking or signing out the socket is closed at the next check', async () => {
   const page = await open({ origin, cookie: 'fake=auditor' });
   const closed = new Promise<number>((resolve) => page.socket.once('close', resolve));
-  await hall.people.setBlocked('person-auditor', true);
+  await services.people.setBlocked('person-auditor', true);
   await check();
   assert.equal(await closed, 4401);
-  await hall.people.setBlocked('person-auditor', false);
+  await services.people.setBlocked('person-auditor', false);
 });
 
 test('a page that was open with more rights is closed at the next check once they are taken away', async () => {
   const page = await open({ origin, cookie: 'fake=auditor' });
   const closed = new Promise<number>((resolve) => page.socket.once('close', resolve));
-  await hall.people.setRole('person-auditor', 'client');
+  await services.people.setRole('person-auditor', 'client');
   await check();
   assert.equal(await closed, 4401);
-  await hall.people.setRole('person-auditor', 'auditor');
+  await services.people.setRole('person-auditor', 'auditor');
 });
 
 test('one person opens twenty pages, not more, and what is too long ends the socket', async () => {

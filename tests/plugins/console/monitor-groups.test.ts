@@ -6,12 +6,12 @@ import { caller } from './caller.ts';
 import { fakeConsole } from './fake-console.ts';
 
 test('a group that is no large sum has its cost all the same, and one without a charge has cost nothing', async () => {
-  const hall = fakeConsole();
-  const { world } = hall;
-  const ask = caller(hall, 'operator');
+  const services = fakeConsole();
+  const { world } = services;
+  const send = caller(services, 'operator');
   const [request] = world.requests;
   const charge = world.charges.find(({ requestId }) => world.requests.some(({ id }) => id === requestId))!;
-  const at = hall.clock.now() - 60_000;
+  const at = services.clock.now() - 60_000;
   world.requests.length = 0;
   world.charges.length = 0;
   const add = (accountId: string, calls: number, cost: bigint | undefined) => {
@@ -26,7 +26,7 @@ test('a group that is no large sum has its cost all the same, and one without a 
   add('cheap', 3, 1_000_000n);
   add('free', 2, undefined);
   const groups = async (query: string) => {
-    const { json } = await ask(`GET /admin/monitor/groups?limit=2&${query}`);
+    const { json } = await send(`GET /admin/monitor/groups?limit=2&${query}`);
     return json.rows.map(({ group, requests, cost, margin }: Record<string, unknown>) => [
       group,
       requests,

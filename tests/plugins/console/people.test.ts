@@ -8,64 +8,64 @@ import { sql } from 'drizzle-orm';
 import { accounts } from '../../../plugins/common/domain/accounts.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
 import { access } from '../../../plugins/console/api/routing/access.ts';
-import { clientOf, firstToken, operator, signIn, startConsole, type TestConsole } from './house.ts';
+import { clientOf, firstToken, operator, signIn, startConsole, type TestConsole } from './start-console.ts';
 
-let house: TestConsole;
+let testbed: TestConsole;
 before(async () => {
-  house = await startConsole();
+  testbed = await startConsole();
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 test('the first start prints a link that makes one operator, once', async () => {
-  const token = firstToken(house);
+  const token = firstToken(testbed);
   // Where no terminal reads it, a line of the log.
-  const logged = house.lines.map((line) => JSON.parse(line)).filter(({ url }) => url !== undefined);
+  const logged = testbed.lines.map((line) => JSON.parse(line)).filter(({ url }) => url !== undefined);
   assert.deepEqual(
     logged.map(({ level, url, msg }) => [level, url, msg]),
     [
       [
         'info',
-        `${house.origin.replace('127.0.0.1', 'localhost')}/console/first?token=${token}`,
+        `${testbed.origin.replace('127.0.0.1', 'localhost')}/console/first?token=${token}`,
         'the console has no operator yet: this link makes one, once, within 24 hours',
       ],
     ],
   );
-  assert.equal((await house.browser().ask('/info')).json.firstOperatorMissing, true);
-  const wrong = await house.browser().ask('/first-operator', { body: { token: 'x'.repeat(43), ...operator } });
+  assert.equal((await testbed.browser().send('/info')).json.firstOperatorMissing, true);
+  const wrong = await testbed.browser().send('/first-operator', { body: { token: 'x'.repeat(43), ...operator } });
   assert.deepEqual([wrong.status, wrong.json.error.code], [403, 'link_is_over']);
   const both = await Promise.all([
-    house.browser().ask('/first-operator', { body: { token, ...operator } }),
-    house.browser().ask('/first-operator', { body: { token, ...operator, email: 'rival@example.test' } }),
+    testbed.browser().send('/first-operator', { body: { token, ...operator } }),
+    testbed.browser().send('/first-operator', { body: { token, ...operator, email: 'rival@example.test' } }),
   ]);
   assert.deepEqual(both.map(({ status }) => status).sort(), [200, 403]);
-  assert.equal((await house.browser().ask('/info')).json.firstOperatorMissing, false);
-  const late = await house.browser().ask('/first-operator', { body: { token, ...operator } });
+  assert.equal((await testbed.browser().send('/info')).json.firstOperatorMissing, false);
+  const late = await testbed.browser().send('/first-operator', { body: { token, ...operator } });
   assert.equal(late.status, 403);
   const winner = both[0].status === 200 ? operator : { ...operator, email: 'rival@example.test' };
-  const browser = house.browser();
+  const browser = testbed.browser();
   assert.equal((await signIn(browser, winner)).status, 200);
-  assert.equal((await browser.ask('/me')).json.role, 'operator');
+  assert.equal((await browser.send('/me')).json.role, 'operator');
 });
 
 test('the command makes another link for an operator', async () => {
-  const command = house.gateway.commands.find(({ name }) => name === 'console operator-link')!;
+  const command = testbed.gateway.commands.find(({ name }) => name === 'console operator-link')!;
   const { json, text } = await command.run({});
   const { path } = json as { path: string };
   assert.ok(text.includes(path));
-  const token = new URL(path, house.origin).searchParams.get('token')!;
+  const token = new URL(path, testbed.origin).searchParams.get('token')!;
   const second = { email: 'second@example.test', password: 'the second operator', name: 'Second' };
-  const taken = await house
+  const taken = await testbed
     .browser()
-    .ask('/first-operator', { body: { token, ...second, email: (await theOperator()).email } });
+    .send('/first-operator', { body: { token, ...second, email: (await theOperator()).email } });
   assert.deepEqual([taken.status, taken.json.error.field], [409, 'email']);
-  assert.equal((await house.browser().ask('/first-operator', { body: { token, ...second } })).status, 200);
-  const browser = house.browser();
+  assert.equal((await testbed.browser().send('/first-operator', { body: { token, ...second } })).status, 200);
+  const browser = testbed.browser();
   await signIn(browser, second);
-  assert.equal((await browser.ask('/me')).json.role, 'operator');
+  assert.equal((await browser.send('/me')).json.role, 'operator');
 });
 
 test('a sign-up makes a client, whatever role it names', async () => {
-  const browser = house.browser();
+  const browser = testbed.browser();
   const body = {
     email: 'eve@example.test',
     password: 'a password of eve',
@@ -73,52 +73,52 @@ test('a sign-up makes a client, whatever role it names', async () => {
     role: 'operator',
     blocked: false,
   };
-  assert.equal((await browser.ask('/auth/sign-up/email', { body })).status, 200);
+  assert.equal((await browser.send('/auth/sign-up/email', { body })).status, 200);
   for (const update of [{ role: 'operator' }, { gatewayAccountId: 'another' }, { emailVerified: true }])
-    assert.equal((await browser.ask('/auth/update-user', { body: update })).status, 400, JSON.stringify(update));
-  const changed = await browser.ask('/me', { method: 'PATCH', body: { name: 'Eve', role: 'operator' } });
+    assert.equal((await browser.send('/auth/update-user', { body: update })).status, 400, JSON.stringify(update));
+  const changed = await browser.send('/me', { method: 'PATCH', body: { name: 'Eve', role: 'operator' } });
   assert.deepEqual([changed.status, changed.json.error.code], [400, 'invalid_request']);
-  const me = await browser.ask('/me');
+  const me = await browser.send('/me');
   assert.equal(me.json.role, 'client');
-  assert.equal((await browser.ask('/admin/people')).status, 403);
+  assert.equal((await browser.send('/admin/people')).status, 403);
 });
 
 test('names and addresses have bounds, however they come', async () => {
-  const browser = house.browser();
+  const browser = testbed.browser();
   const who = { email: 'long@example.test', password: 'a password of long', name: 'L'.repeat(101) };
-  assert.equal((await browser.ask('/auth/sign-up/email', { body: who })).json.error.code, 'too_long');
+  assert.equal((await browser.send('/auth/sign-up/email', { body: who })).json.error.code, 'too_long');
   const far = { ...who, name: 'Long', email: `${'l'.repeat(200)}@example.test` };
-  assert.equal((await browser.ask('/auth/sign-up/email', { body: far })).status, 400);
-  assert.equal((await browser.ask('/auth/sign-up/email', { body: { ...who, name: 'Long' } })).status, 200);
-  assert.equal((await browser.ask('/auth/update-user', { body: { name: 'L'.repeat(101) } })).status, 400);
-  assert.equal((await browser.ask('/auth/sign-up/email', { body: { ...who, name: 'x'.repeat(70_000) } })).status, 413);
+  assert.equal((await browser.send('/auth/sign-up/email', { body: far })).status, 400);
+  assert.equal((await browser.send('/auth/sign-up/email', { body: { ...who, name: 'Long' } })).status, 200);
+  assert.equal((await browser.send('/auth/update-user', { body: { name: 'L'.repeat(101) } })).status, 400);
+  assert.equal((await browser.send('/auth/sign-up/email', { body: { ...who, name: 'x'.repeat(70_000) } })).status, 413);
 });
 
 test('a person gets one account on first use, however many ask at once', async () => {
-  const browser = await clientOf(house, 'twins@example.test');
-  const told = await Promise.all(Array.from({ length: 6 }, () => browser.ask('/me')));
-  const ids = new Set(told.map(({ json }) => json.account.id));
+  const browser = await clientOf(testbed, 'twins@example.test');
+  const reply = await Promise.all(Array.from({ length: 6 }, () => browser.send('/me')));
+  const ids = new Set(reply.map(({ json }) => json.account.id));
   assert.equal(ids.size, 1);
-  const all = await house.gateway.find(accounts)!.list();
+  const all = await testbed.gateway.find(accounts)!.list();
   assert.equal(all.filter(({ name }) => name.startsWith('twins@example.test')).length, 1);
-  assert.equal(told[0]!.json.account.plan, 'free');
+  assert.equal(reply[0]!.json.account.plan, 'free');
 });
 
 test('a crash between account and person leaves nothing behind', async () => {
-  const browser = await clientOf(house, 'crash@example.test');
-  const { id } = (await browser.ask('/auth/get-session')).json.user;
-  const made = await house.gateway.find(accounts)!.create(`crash@example.test ${id.slice(0, 13)}`, 'free');
-  assert.equal((await browser.ask('/me')).json.account.id, made.id);
+  const browser = await clientOf(testbed, 'crash@example.test');
+  const { id } = (await browser.send('/auth/get-session')).json.user;
+  const made = await testbed.gateway.find(accounts)!.create(`crash@example.test ${id.slice(0, 13)}`, 'free');
+  assert.equal((await browser.send('/me')).json.account.id, made.id);
 });
 
 test('an interrupted sign-up can be repeated, and removes no other person', async () => {
-  const store = house.gateway.find(database)!;
+  const store = testbed.gateway.find(database)!;
   const people = sql`${sql.identifier(store.schema)}.console_people`;
   const cut = (email: string, createdAt: Date) =>
     store.orm.execute(sql`insert into ${people} (id, name, email, created_at, updated_at)
       values (${email}, 'Cut', ${email}, ${createdAt}, ${createdAt})`);
   const signUp = (email: string) =>
-    house.browser().ask('/auth/sign-up/email', { body: { email, password: 'a password again', name: 'Again' } });
+    testbed.browser().send('/auth/sign-up/email', { body: { email, password: 'a password again', name: 'Again' } });
   const longAgo = new Date(Date.now() - 120_000);
   await cut('cut@example.test', longAgo);
   assert.equal((await signUp('cut@example.test')).status, 200);
@@ -129,109 +129,109 @@ test('an interrupted sign-up can be repeated, and removes no other person', asyn
 });
 
 test('an account named like a mail address does not belong to that address', async () => {
-  const owned = await house.gateway.find(accounts)!.create('owned@example.test', 'free');
-  const browser = await clientOf(house, 'owned@example.test');
-  assert.notEqual((await browser.ask('/me')).json.account.id, owned.id);
+  const owned = await testbed.gateway.find(accounts)!.create('owned@example.test', 'free');
+  const browser = await clientOf(testbed, 'owned@example.test');
+  assert.notEqual((await browser.send('/me')).json.account.id, owned.id);
 });
 
 test('the session cookie is for the server alone, is new at each sign-in, and ends with signing out', async () => {
-  const browser = await clientOf(house, 'cookie@example.test');
+  const browser = await clientOf(testbed, 'cookie@example.test');
   const [line] = browser.setCookies;
   assert.match(line!, /^console-\w+\.session_token=[^;]+; Max-Age=604800; Path=\/; HttpOnly; SameSite=Strict$/i);
   const planted = browser.cookieHeader();
-  const again = house.browser();
+  const again = testbed.browser();
   for (const [name, value] of browser.cookies) again.cookies.set(name, value);
   await signIn(again, { email: 'cookie@example.test', password: 'another long password' });
   assert.notEqual(again.cookieHeader(), planted);
   const old = again.cookieHeader();
-  assert.equal((await again.ask('/auth/sign-out', { body: {} })).status, 200);
+  assert.equal((await again.send('/auth/sign-out', { body: {} })).status, 200);
   // What is left says that this account was here, and opens nothing.
   assert.ok([...again.cookies.keys()].every((name) => name.includes('.device_')));
-  assert.equal((await house.browser().ask('/me', { headers: { cookie: old } })).status, 401);
+  assert.equal((await testbed.browser().send('/me', { headers: { cookie: old } })).status, 401);
 });
 
 test('changing or resetting a password ends all other sessions', async () => {
   const email = 'change@example.test';
-  const one = await clientOf(house, email);
-  const other = house.browser();
+  const one = await clientOf(testbed, email);
+  const other = testbed.browser();
   await signIn(other, { email, password: 'another long password' });
-  assert.equal((await other.ask('/me')).status, 200);
+  assert.equal((await other.send('/me')).status, 200);
   const short = { currentPassword: 'another long password', newPassword: 'too short' };
-  assert.equal((await one.ask('/auth/change-password', { body: short })).status, 400);
+  assert.equal((await one.send('/auth/change-password', { body: short })).status, 400);
   const body = { currentPassword: 'another long password', newPassword: 'a second password' };
-  assert.equal((await one.ask('/auth/change-password', { body })).status, 200);
-  assert.equal((await one.ask('/me')).status, 200);
-  assert.equal((await other.ask('/me')).status, 401);
+  assert.equal((await one.send('/auth/change-password', { body })).status, 200);
+  assert.equal((await one.send('/me')).status, 200);
+  assert.equal((await other.send('/me')).status, 401);
 
-  const boss = house.browser();
+  const boss = testbed.browser();
   await signIn(boss, await theOperator());
-  const { id } = (await boss.ask('/admin/people?text=change')).json.rows[0];
-  const told = await boss.ask(`/admin/people/${id}/reset`, { body: { reason: 'forgotten' } });
-  assert.equal(told.json.mailed, false);
-  assert.ok(told.json.link.startsWith(`${house.origin}/console/reset-password?token=`));
-  const token = new URL(told.json.link).searchParams.get('token');
+  const { id } = (await boss.send('/admin/people?text=change')).json.rows[0];
+  const reply = await boss.send(`/admin/people/${id}/reset`, { body: { reason: 'forgotten' } });
+  assert.equal(reply.json.mailed, false);
+  assert.ok(reply.json.link.startsWith(`${testbed.origin}/console/reset-password?token=`));
+  const token = new URL(reply.json.link).searchParams.get('token');
   const reset = { newPassword: 'a third password', token };
-  assert.equal((await house.browser().ask('/auth/reset-password', { body: reset })).status, 200);
-  assert.equal((await house.browser().ask('/auth/reset-password', { body: reset })).status, 400);
-  assert.equal((await one.ask('/me')).status, 401);
-  assert.equal((await signIn(house.browser(), { email, password: 'a third password' })).status, 200);
+  assert.equal((await testbed.browser().send('/auth/reset-password', { body: reset })).status, 200);
+  assert.equal((await testbed.browser().send('/auth/reset-password', { body: reset })).status, 400);
+  assert.equal((await one.send('/me')).status, 401);
+  assert.equal((await signIn(testbed.browser(), { email, password: 'a third password' })).status, 200);
 });
 
 test('sessions are listed and ended by values that open none', async () => {
   const email = 'sessions@example.test';
-  const one = await clientOf(house, email);
-  const other = house.browser();
+  const one = await clientOf(testbed, email);
+  const other = testbed.browser();
   await signIn(other, { email, password: 'another long password' });
-  const rows = (await one.ask('/auth/list-sessions')).json as { token: string; id: string }[];
+  const rows = (await one.send('/auth/list-sessions')).json as { token: string; id: string }[];
   assert.equal(rows.length, 2);
   for (const { token } of rows) assert.match(token, /^h\./);
-  const mine = (await one.ask('/auth/get-session')).json.session.id;
+  const mine = (await one.send('/auth/get-session')).json.session.id;
   const theirs = rows.find(({ id }) => id !== mine)!;
-  const stranger = await clientOf(house, 'stranger@example.test');
-  await stranger.ask('/auth/revoke-session', { body: { token: theirs.token } });
-  assert.equal((await other.ask('/me')).status, 200);
-  await one.ask('/auth/revoke-session', { body: { token: theirs.token } });
-  assert.equal((await other.ask('/me')).status, 401);
-  assert.equal((await one.ask('/me')).status, 200);
+  const stranger = await clientOf(testbed, 'stranger@example.test');
+  await stranger.send('/auth/revoke-session', { body: { token: theirs.token } });
+  assert.equal((await other.send('/me')).status, 200);
+  await one.send('/auth/revoke-session', { body: { token: theirs.token } });
+  assert.equal((await other.send('/me')).status, 401);
+  assert.equal((await one.send('/me')).status, 200);
 });
 
 test('guessing one account’s password is slowed down, and a right one is forgotten', async () => {
   const email = 'guessed@example.test';
-  await clientOf(house, email);
+  await clientOf(testbed, email);
   const wrong = { email, password: 'not this password' };
-  for (let attempt = 0; attempt < 9; attempt++) assert.equal((await signIn(house.browser(), wrong)).status, 401);
-  assert.equal((await signIn(house.browser(), { email, password: 'another long password' })).status, 200);
-  for (let attempt = 0; attempt < 10; attempt++) assert.equal((await signIn(house.browser(), wrong)).status, 401);
-  const refused = await signIn(house.browser(), { email, password: 'another long password' });
+  for (let attempt = 0; attempt < 9; attempt++) assert.equal((await signIn(testbed.browser(), wrong)).status, 401);
+  assert.equal((await signIn(testbed.browser(), { email, password: 'another long password' })).status, 200);
+  for (let attempt = 0; attempt < 10; attempt++) assert.equal((await signIn(testbed.browser(), wrong)).status, 401);
+  const refused = await signIn(testbed.browser(), { email, password: 'another long password' });
   assert.deepEqual([refused.status, refused.json.error.code], [429, 'too_many_attempts']);
   assert.ok(Number(refused.headers.get('retry-after')) > 0);
 });
 
 test('blocking ends sessions at once and prevents new ones', async () => {
   const email = 'blocked@example.test';
-  const browser = await clientOf(house, email);
-  const boss = house.browser();
+  const browser = await clientOf(testbed, email);
+  const boss = testbed.browser();
   await signIn(boss, await theOperator());
-  const { id } = (await boss.ask('/admin/people?text=blocked%40')).json.rows[0];
+  const { id } = (await boss.send('/admin/people?text=blocked%40')).json.rows[0];
   const body = { blocked: true, reason: 'abuse' };
-  assert.equal((await boss.ask(`/admin/people/${id}`, { method: 'PATCH', body })).json.blocked, true);
-  assert.equal((await browser.ask('/me')).status, 401);
+  assert.equal((await boss.send(`/admin/people/${id}`, { method: 'PATCH', body })).json.blocked, true);
+  assert.equal((await browser.send('/me')).status, 401);
   const refused = await signIn(browser, { email, password: 'another long password' });
   assert.deepEqual([refused.status, refused.json.error.code], [403, 'blocked']);
-  const own = (await boss.ask('/me')).json.person.id;
-  assert.equal((await boss.ask(`/admin/people/${own}`, { method: 'PATCH', body })).status, 409);
+  const own = (await boss.send('/me')).json.person.id;
+  assert.equal((await boss.send(`/admin/people/${own}`, { method: 'PATCH', body })).status, 409);
 });
 
 test('the database has no usable session, password or token', async () => {
-  const browser = await clientOf(house, 'reader@example.test');
-  const boss = house.browser();
+  const browser = await clientOf(testbed, 'reader@example.test');
+  const boss = testbed.browser();
   await signIn(boss, await theOperator());
-  const { token } = (await boss.ask('/admin/tokens', { body: { name: 'export' } })).json;
+  const { token } = (await boss.send('/admin/tokens', { body: { name: 'export' } })).json;
   assert.equal(
-    (await house.browser().ask('/me', { headers: { authorization: `Bearer ${token}` } })).json.role,
+    (await testbed.browser().send('/me', { headers: { authorization: `Bearer ${token}` } })).json.role,
     'operator',
   );
-  const store = house.gateway.find(database)!;
+  const store = testbed.gateway.find(database)!;
   const tables = ['people', 'sessions', 'identities', 'verifications', 'links', 'tokens', 'audit'];
   let dump = '';
   for (const name of tables) {
@@ -245,16 +245,16 @@ test('the database has no usable session, password or token', async () => {
   const [setting] = (await store.orm.execute(sql`select value from ${settings}`)) as unknown as { value: string }[];
   const forge = (name: string) => {
     const signature = createHmac('sha256', setting!.value).update(name).digest('base64');
-    const forged = house.browser();
+    const forged = testbed.browser();
     forged.cookies.set([...browser.cookies.keys()][0]!, encodeURIComponent(`${name}.${signature}`));
-    return forged.ask('/me');
+    return forged.send('/me');
   };
   assert.equal((await forge(session)).status, 200);
   assert.equal((await forge(/h\.[\w-]{43}/.exec(dump)![0])).status, 401);
 });
 
 test('the audit log takes no changes and no deletions', async () => {
-  const store = house.gateway.find(database)!;
+  const store = testbed.gateway.find(database)!;
   const audit = sql`${sql.identifier(store.schema)}.console_audit`;
   await assert.rejects(store.orm.execute(sql`delete from ${audit}`));
   await assert.rejects(store.orm.execute(sql`update ${audit} set actor = 'nobody'`));
@@ -263,8 +263,8 @@ test('the audit log takes no changes and no deletions', async () => {
 
 test('a second factor is asked for once it is set, and backup codes work once', async () => {
   const email = 'factor@example.test';
-  const browser = await clientOf(house, email);
-  const begun = await browser.ask('/auth/two-factor/enable', { body: { password: 'another long password' } });
+  const browser = await clientOf(testbed, email);
+  const begun = await browser.send('/auth/two-factor/enable', { body: { password: 'another long password' } });
   assert.equal(begun.status, 200);
   const secret = new URL(begun.json.totpURI).searchParams.get('secret')!;
   const code = () => createOTP(Buffer.from(base32.decode(secret)).toString()).totp();
@@ -273,40 +273,40 @@ test('a second factor is asked for once it is set, and backup codes work once', 
     return hotp(Math.floor(at / 30_000));
   };
   const first = await code();
-  assert.equal((await browser.ask('/auth/two-factor/verify-totp', { body: { code: first } })).status, 200);
-  assert.equal((await browser.ask('/me')).json.person.twoFactor, true);
+  assert.equal((await browser.send('/auth/two-factor/verify-totp', { body: { code: first } })).status, 200);
+  assert.equal((await browser.send('/me')).json.person.twoFactor, true);
 
-  const next = house.browser();
+  const next = testbed.browser();
   assert.equal((await signIn(next, { email, password: 'another long password' })).json.twoFactorRedirect, true);
-  assert.equal((await next.ask('/me')).status, 401);
-  assert.equal((await next.ask('/auth/two-factor/verify-totp', { body: { code: '000000' } })).status, 401);
+  assert.equal((await next.send('/me')).status, 401);
+  assert.equal((await next.send('/auth/two-factor/verify-totp', { body: { code: '000000' } })).status, 401);
   assert.equal(
-    (await next.ask('/auth/two-factor/verify-totp', { body: { code: first } })).status,
+    (await next.send('/auth/two-factor/verify-totp', { body: { code: first } })).status,
     401,
     'the code that has set it up was used',
   );
-  assert.equal((await next.ask('/me')).status, 401);
+  assert.equal((await next.send('/me')).status, 401);
   // A code is good for the period before and after its own too.
   const later = await codeAt(Date.now() + 30_000);
-  const signingIn = [house.browser(), house.browser()];
+  const signingIn = [testbed.browser(), testbed.browser()];
   for (const one of signingIn) await signIn(one, { email, password: 'another long password' });
   const answers = await Promise.all(
-    signingIn.map((one) => one.ask('/auth/two-factor/verify-totp', { body: { code: later } })),
+    signingIn.map((one) => one.send('/auth/two-factor/verify-totp', { body: { code: later } })),
   );
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 401], 'of two sign-ins at once one has the code');
 
   const backup = { code: begun.json.backupCodes[0] };
   for (const wanted of [200, 401]) {
-    const lost = house.browser();
+    const lost = testbed.browser();
     await signIn(lost, { email, password: 'another long password' });
-    assert.equal((await lost.ask('/auth/two-factor/verify-backup-code', { body: backup })).status, wanted);
+    assert.equal((await lost.send('/auth/two-factor/verify-backup-code', { body: backup })).status, wanted);
   }
 });
 
 test('the audit log has operators’ sign-ins, and changes of sign-in methods', async () => {
-  const boss = house.browser();
+  const boss = testbed.browser();
   await signIn(boss, await theOperator());
-  const { rows } = (await boss.ask('/admin/audit?limit=500')).json as {
+  const { rows } = (await boss.send('/admin/audit?limit=500')).json as {
     rows: { action: string; actor: string; role: string; result: string; address: string }[];
   };
   const first = rows.find(({ action }) => action === 'operator.first')!;
@@ -322,29 +322,29 @@ test('the audit log has operators’ sign-ins, and changes of sign-in methods', 
 });
 
 test('a passkey is asked for the host that the browser sees', async () => {
-  const browser = await clientOf(house, 'passkey@example.test');
-  const options = await browser.ask('/auth/passkey/generate-register-options');
+  const browser = await clientOf(testbed, 'passkey@example.test');
+  const options = await browser.send('/auth/passkey/generate-register-options');
   assert.equal(options.status, 200);
   assert.equal(options.json.rp.id, '127.0.0.1');
   assert.ok(options.json.challenge.length > 20);
-  assert.equal((await house.browser().ask('/auth/passkey/generate-register-options')).status, 401);
+  assert.equal((await testbed.browser().send('/auth/passkey/generate-register-options')).status, 401);
 });
 
 test('changes need our header and our origin, for signing in too', async () => {
   const body = { email: 'x@example.test', password: 'does not matter' };
-  const browser = house.browser();
+  const browser = testbed.browser();
   for (const headers of [
     { 'x-console': '' },
     { origin: 'https://evil.example' },
     { origin: 'null' },
     { 'sec-fetch-site': 'cross-site' },
   ] as Record<string, string>[]) {
-    const told = await browser.ask('/auth/sign-in/email', { body, headers });
-    assert.deepEqual([told.status, told.json.error.code], [403, 'csrf'], JSON.stringify(headers));
+    const reply = await browser.send('/auth/sign-in/email', { body, headers });
+    assert.deepEqual([reply.status, reply.json.error.code], [403, 'csrf'], JSON.stringify(headers));
   }
-  const tls = await browser.ask('/auth/sign-in/email', {
+  const tls = await browser.send('/auth/sign-in/email', {
     body,
-    headers: { origin: house.origin.replace('http:', 'https:') },
+    headers: { origin: testbed.origin.replace('http:', 'https:') },
   });
   assert.match(tls.json.error.message, /console\.origin/);
 });
@@ -353,17 +353,17 @@ test('changes need our header and our origin, for signing in too', async () => {
 async function theOperator() {
   for (const email of [operator.email, 'rival@example.test']) {
     const who = { ...operator, email };
-    if ((await signIn(house.browser(), who)).status === 200) return who;
+    if ((await signIn(testbed.browser(), who)).status === 200) return who;
   }
   throw new Error('there is no operator');
 }
 
 test('U+0000 is a 404 in ids and a 400 in queries and bodies, on each route that reads', async () => {
-  const boss = house.browser();
+  const boss = testbed.browser();
   await signIn(boss, await theOperator());
   const wrong: string[] = [];
   const note = async (wanted: readonly number[], path: string, options: object = {}, field?: string) => {
-    const { status, json } = await boss.ask(path, options);
+    const { status, json } = await boss.send(path, options);
     if (!wanted.includes(status)) wrong.push(`${path}: ${status}`);
     const { message = '', field: named } = json?.error ?? {};
     const isNamed = named === field && message.includes(`"${field}"`);

@@ -95,19 +95,19 @@ test('the next change is the moment at which another version comes into force, o
 
 test('at most one version of any price book is in force, and none changes before the announced time', () => {
   const moment = fc.integer({ min: 0, max: 50 });
-  const books = fc.uniqueArray(fc.record({ from: moment, lasts: fc.option(fc.integer({ min: 1, max: 20 })) }), {
+  const records = fc.uniqueArray(fc.record({ from: moment, lasts: fc.option(fc.integer({ min: 1, max: 20 })) }), {
     maxLength: 6,
     selector: ({ from }) => from,
   });
   fc.assert(
-    fc.property(books, moment, (written, at) => {
+    fc.property(records, moment, (written, at) => {
       const book = written.map(({ from, lasts }) =>
         version(`v${from}`, from, lasts === null ? undefined : from + lasts),
       );
       const inForce = versionAt(book, at);
-      const told = versionsOf(book, at, one);
+      const reply = versionsOf(book, at, one);
       assert.deepEqual(
-        told.filter(({ state }) => state === 'now').map(({ sheet }) => sheet.version),
+        reply.filter(({ state }) => state === 'now').map(({ sheet }) => sheet.version),
         inForce === undefined ? [] : [inForce.name],
       );
       const change = nextChange([book], at) ?? 100;
@@ -118,17 +118,17 @@ test('at most one version of any price book is in force, and none changes before
 });
 
 test('operators and auditors get every version with its lines, and the time of the next change', async () => {
-  const ask = caller(fakeConsole(), 'auditor');
-  const row = (await ask('GET /admin/prices')).json.rows[0];
+  const send = caller(fakeConsole(), 'auditor');
+  const row = (await send('GET /admin/prices')).json.rows[0];
   assert.equal(row.prices.version, '2026-09');
   assert.equal(row.changesAt, '2099-01-01T00:00:00.000Z');
-  const { status, json } = await ask(`GET /admin/prices/versions?model=${row.id}`);
+  const { status, json } = await send(`GET /admin/prices/versions?model=${row.id}`);
   assert.equal(status, 200);
-  const told = json.prices.map(({ state, sheet }: { state: string; sheet: { version: string } }) => [
+  const reply = json.prices.map(({ state, sheet }: { state: string; sheet: { version: string } }) => [
     sheet.version,
     state,
   ]);
-  assert.deepEqual(told, [
+  assert.deepEqual(reply, [
     ['2099-01', 'later'],
     ['2026-09', 'now'],
     ['2026-01', 'past'],
@@ -140,24 +140,24 @@ test('operators and auditors get every version with its lines, and the time of t
 });
 
 test("the list and each version include the model's own ratio", async () => {
-  const hall = fakeConsole();
-  const desk = hall.find(priceQueries)!;
-  const [model] = desk.list();
-  const dearer = { ...desk, list: () => [{ ...model!, multiplier: '1.7' }] };
-  const find = ((service) => (service === priceQueries ? dearer : hall.find(service))) as typeof hall.find;
-  const ask = caller({ ...hall, find }, 'operator');
-  const { prices } = (await ask('GET /admin/prices')).json.rows[0];
+  const services = fakeConsole();
+  const queries = services.find(priceQueries)!;
+  const [model] = queries.list();
+  const dearer = { ...queries, list: () => [{ ...model!, multiplier: '1.7' }] };
+  const find = ((service) => (service === priceQueries ? dearer : services.find(service))) as typeof services.find;
+  const send = caller({ ...services, find }, 'operator');
+  const { prices } = (await send('GET /admin/prices')).json.rows[0];
   assert.equal(prices.ratio, '1.7');
   for (const { official, yours } of prices.lines)
     assert.equal(parseUsd(yours), (parseUsd(official) * 17n + 5n) / 10n, official);
-  const { json } = await ask(`GET /admin/prices/versions?model=${model!.id}`);
+  const { json } = await send(`GET /admin/prices/versions?model=${model!.id}`);
   assert.deepEqual(json.prices[1].sheet, prices);
   assert.equal(json.cost[0].sheet.ratio, '1', 'the own cost is not multiplied');
 });
 
 test('an unknown model is named, and a client sees no own cost', async () => {
-  const hall = fakeConsole();
-  const missing = await caller(hall, 'operator')('GET /admin/prices/versions?model=nothing');
+  const services = fakeConsole();
+  const missing = await caller(services, 'operator')('GET /admin/prices/versions?model=nothing');
   assert.deepEqual([missing.status, missing.json.error.field], [404, 'model']);
-  assert.equal((await caller(hall, 'client')('GET /admin/prices/versions?model=gpt-5.4')).status, 403);
+  assert.equal((await caller(services, 'client')('GET /admin/prices/versions?model=gpt-5.4')).status, 403);
 });

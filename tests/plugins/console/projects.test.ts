@@ -16,8 +16,11 @@ const assignment = fc.record({
 });
 
 /** Puts each key into its project, and each request, with its charge, under one of the keys of its account. */
-function assign(hall: FakeConsole, { projects, keys }: typeof assignment extends fc.Arbitrary<infer T> ? T : never) {
-  const { world } = hall;
+function assign(
+  services: FakeConsole,
+  { projects, keys }: typeof assignment extends fc.Arbitrary<infer T> ? T : never,
+) {
+  const { world } = services;
   for (const [index, key] of world.keys.entries())
     world.keys[index] = { ...key, project: projects[index % projects.length] };
   for (const [index, row] of world.requests.entries()) {
@@ -47,19 +50,19 @@ const totalOf = (series: readonly Bucket[]) => ({
 test('sums by project are those of the rows of its keys, whatever keys are in it, and nothing is in two', async () => {
   await fc.assert(
     fc.asyncProperty(assignment, async (given) => {
-      const hall = fakeConsole();
-      assign(hall, given);
+      const services = fakeConsole();
+      assign(services, given);
       const { ofClient } = given;
-      const ask = caller(hall, ofClient ? 'client' : 'operator');
-      const from = new Date(hall.clock.now() - 5 * 86_400_000).toISOString();
+      const send = caller(services, ofClient ? 'client' : 'operator');
+      const from = new Date(services.clock.now() - 5 * 86_400_000).toISOString();
       const span = `from=${from}&traffic=all`;
       const [base, sums] = ofClient ? ['/usage', '/usage/sums'] : ['/admin/monitor', '/admin/monitor'];
-      const projectOf = new Map(hall.world.keys.map(({ id, project }) => [id, project ?? '-']));
-      const rows = hall.world.requests.filter(
+      const projectOf = new Map(services.world.keys.map(({ id, project }) => [id, project ?? '-']));
+      const rows = services.world.requests.filter(
         ({ receivedAt, accountId }) => receivedAt >= Date.parse(from) && (!ofClient || accountId === clientAccount),
       );
       const ids = Map.groupBy(rows, ({ keyId }) => projectOf.get(keyId ?? '') ?? '-');
-      const charges = hall.world.charges.filter(
+      const charges = services.world.charges.filter(
         ({ at, accountId }) => at >= Date.parse(from) && (!ofClient || accountId === clientAccount),
       );
       const costs = Map.groupBy(charges, ({ keyId }) => projectOf.get(keyId) ?? '-');
@@ -69,7 +72,7 @@ test('sums by project are those of the rows of its keys, whatever keys are in it
           return [project, { requests: length, cost }];
         }),
       );
-      const { groups, all } = (await ask(`GET ${base}/activity?${span}&by=project`)).json;
+      const { groups, all } = (await send(`GET ${base}/activity?${span}&by=project`)).json;
       const stacked = groups as { group: string; series: Bucket[] }[];
       assert.deepEqual(new Map(stacked.map(({ group, series }) => [group, totalOf(series)])), expected);
       assert.deepEqual(
@@ -78,7 +81,7 @@ test('sums by project are those of the rows of its keys, whatever keys are in it
         'what costs most comes first',
       );
       if (!ofClient) {
-        const table = (await ask(`GET ${base}/groups?${span}&by=project`)).json.rows as Listed[];
+        const table = (await send(`GET ${base}/groups?${span}&by=project`)).json.rows as Listed[];
         assert.deepEqual(
           new Map(table.map(({ group, requests, cost }) => [group, { requests, cost: parseUsd(cost) }])),
           expected,
@@ -95,19 +98,19 @@ test('sums by project are those of the rows of its keys, whatever keys are in it
       for (const project of [...names, '-']) {
         const named = `${span}&project=${encodeURIComponent(project)}`;
         const wanted = expected.get(project) ?? { requests: 0, cost: 0n };
-        const found = (await ask(`GET ${sums}?${named}`)).json;
+        const found = (await send(`GET ${sums}?${named}`)).json;
         assert.deepEqual([found.requests, found.cost], [wanted.requests, formatUsd(money(wanted.cost))], project);
-        const alone = (await ask(`GET ${base}/activity?${named}&by=project`)).json;
+        const alone = (await send(`GET ${base}/activity?${named}&by=project`)).json;
         const group = stacked.filter((one) => one.group === project);
         if (!ofClient) {
-          const rows = (await ask(`GET ${base}/groups?${named}&by=project`)).json.rows as Listed[];
+          const rows = (await send(`GET ${base}/groups?${named}&by=project`)).json.rows as Listed[];
           assert.deepEqual(
             rows.map((row) => [row.group, row.requests]),
             group.map((one) => [project, totalOf(one.series).requests]),
           );
         }
         assert.deepEqual(alone.groups, group, 'one project is the same alone as beside the others');
-        const list = await ask(`GET ${ofClient ? '/usage' : '/admin/requests'}?${named}&limit=500`);
+        const list = await send(`GET ${ofClient ? '/usage' : '/admin/requests'}?${named}&limit=500`);
         const listed = list.json.rows as { id: string; project: string | null }[];
         const own = (ids.get(project) ?? []).map(({ id }) => id).toReversed();
         assert.deepEqual(
@@ -122,28 +125,28 @@ test('sums by project are those of the rows of its keys, whatever keys are in it
 });
 
 test('an operator moves a key with a reason that the audit log keeps; an auditor does not, and "-" is no name', async () => {
-  const hall = fakeConsole();
-  const ask = caller(hall, 'operator');
-  const [key] = hall.world.keys;
+  const services = fakeConsole();
+  const send = caller(services, 'operator');
+  const [key] = services.world.keys;
   const path = `POST /admin/accounts/${clientAccount}/keys/${key!.id}/project`;
-  assert.equal((await ask(path, { project: 'moved', reason: 'a new team' })).json.project, 'moved');
-  const projects = (await ask(`GET /admin/projects?accountId=${clientAccount}`)).json.rows;
+  assert.equal((await send(path, { project: 'moved', reason: 'a new team' })).json.project, 'moved');
+  const projects = (await send(`GET /admin/projects?accountId=${clientAccount}`)).json.rows;
   assert.deepEqual(projects, [
     { project: 'builds', keys: 1 },
     { project: 'moved', keys: 1 },
   ]);
-  const [row] = (await ask('GET /admin/audit')).json.rows;
+  const [row] = (await send('GET /admin/audit')).json.rows;
   assert.deepEqual(
     [row.action, row.subject, row.reason, row.result],
     ['account.key.project', key!.id, 'moved: a new team', 'done'],
   );
-  assert.equal((await ask(path, { project: null, reason: 'the team is gone' })).json.project, null);
+  assert.equal((await send(path, { project: null, reason: 'the team is gone' })).json.project, null);
   for (const body of [
     { project: 'x' },
     { reason: 'r' },
     { project: '', reason: 'r' },
     { project: 'x'.repeat(101), reason: 'r' },
   ])
-    assert.equal((await ask(path, body)).status, 400, JSON.stringify(body));
-  assert.equal((await caller(hall, 'auditor')(path, { project: 'x', reason: 'r' })).status, 403);
+    assert.equal((await send(path, body)).status, 400, JSON.stringify(body));
+  assert.equal((await caller(services, 'auditor')(path, { project: 'x', reason: 'r' })).status, 403);
 });

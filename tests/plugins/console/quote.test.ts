@@ -82,16 +82,16 @@ test('no charge of an order that turns out as it was asked for lies outside its 
 });
 
 test('clients are told what their plan pays; an unknown model is named', async () => {
-  const ask = caller(fakeConsole(), 'client');
-  const { json } = await ask('GET /models/quote?model=gpt-image-2&image=3');
+  const send = caller(fakeConsole(), 'client');
+  const { json } = await send('GET /models/quote?model=gpt-image-2&image=3');
   assert.equal(json.least, json.most);
-  const { rows } = (await ask('GET /models')).json;
+  const { rows } = (await send('GET /models')).json;
   const { lines } = rows.find(({ id }: { id: string }) => id === 'gpt-image-2').prices;
   assert.equal(
     parseUsd(json.least),
     3n * parseUsd(lines.find((line: { class: string }) => line.class === 'image').yours),
   );
-  const unknown = await ask('GET /models/quote?model=none&image=1');
+  const unknown = await send('GET /models/quote?model=none&image=1');
   assert.deepEqual([unknown.status, unknown.json.error.field], [404, 'model']);
-  assert.equal((await ask('GET /models/quote?model=gpt-image-2&image=-1')).status, 400);
+  assert.equal((await send('GET /models/quote?model=gpt-image-2&image=-1')).status, 400);
 });

@@ -3,29 +3,29 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { operatorOf, startConsole, type TestConsole } from './house.ts';
+import { operatorOf, startConsole, type TestConsole } from './start-console.ts';
 
-let house: TestConsole;
+let testbed: TestConsole;
 before(async () => {
-  house = await startConsole('sign_up: open\nname: Before');
+  testbed = await startConsole('sign_up: open\nname: Before');
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 test('name and sign-up policy change at once, and sessions continue', async () => {
-  const boss = await operatorOf(house);
-  assert.equal((await boss.ask('/info')).json.gateway, 'Before');
-  const file = join(house.directory, 'gateway.yaml');
+  const boss = await operatorOf(testbed);
+  assert.equal((await boss.send('/info')).json.gateway, 'Before');
+  const file = join(testbed.directory, 'gateway.yaml');
   const text = await readFile(file, 'utf8');
   await writeFile(file, text.replace('name: Before', 'name: After').replace('sign_up: open', 'sign_up: closed'));
-  const check = await boss.ask('/admin/config/reload', { method: 'POST' });
+  const check = await boss.send('/admin/config/reload', { method: 'POST' });
   assert.deepEqual([check.status, check.json.problems], [200, []], check.text);
   assert.deepEqual(check.json.changes, [{ section: 'console', restart: false }]);
-  const info = (await boss.ask('/info')).json;
+  const info = (await boss.send('/info')).json;
   assert.deepEqual([info.gateway, info.signUp], ['After', 'closed']);
   const who = { email: 'late@example.test', password: 'a password, too late', name: 'Late' };
-  const refused = await house.browser().ask('/auth/sign-up/email', { body: who });
+  const refused = await testbed.browser().send('/auth/sign-up/email', { body: who });
   assert.equal(refused.json.error.code, 'sign_up_not_allowed');
-  assert.equal((await boss.ask('/me')).json.role, 'operator');
-  const actions = (await boss.ask('/admin/audit')).json.rows.map(({ action }: { action: string }) => action);
+  assert.equal((await boss.send('/me')).json.role, 'operator');
+  const actions = (await boss.send('/admin/audit')).json.rows.map(({ action }: { action: string }) => action);
   assert.ok(actions.includes('config.reload'));
 });

@@ -78,16 +78,16 @@ test('the policy allows scripts and styles of ours alone, and pictures from wher
 
 test('assets are kept for good, and come compressed as the browser can read them', async () => {
   const site = siteOf();
-  const ask = (encoding: string) =>
+  const requestOf = (encoding: string) =>
     site('/console/assets/app-1a2b.js', { headers: { host: 'a', 'accept-encoding': encoding } });
-  for (const [encoding, body, told] of [
+  for (const [encoding, body, reply] of [
     ['gzip, deflate, br', 'brotli', 'br'],
     ['gzip', 'gzip', 'gzip'],
     ['br;q=0, gzip', 'gzip', 'gzip'],
     ['identity', 'plain', undefined],
   ] as const) {
-    const answer = await ask(encoding);
-    assert.deepEqual([await bodyOf(answer), answer.headers['content-encoding']], [body, told]);
+    const answer = await requestOf(encoding);
+    assert.deepEqual([await bodyOf(answer), answer.headers['content-encoding']], [body, reply]);
     assert.equal(answer.headers['content-type'], 'text/javascript; charset=utf-8');
     assert.match(answer.headers['cache-control']!, /immutable/);
     assert.equal(answer.headers['vary'], 'accept-encoding');
@@ -175,13 +175,13 @@ test('the API gets the connection’s address, whatever the client claims', asyn
 });
 
 test('large bodies, and bodies without a length, are refused before they are read', () => {
-  const ask = (path: string, headers: Record<string, string>) =>
+  const requestOf = (path: string, headers: Record<string, string>) =>
     refuseLarge(fakeExchange({ request: { path, headers } }))?.status;
-  assert.equal(ask('/console/api/keys', { 'content-length': '65536' }), undefined);
-  assert.equal(ask('/console/api/keys', { 'content-length': '65537' }), 413);
-  assert.equal(ask('/console/api/keys', { 'transfer-encoding': 'chunked' }), 413);
-  assert.equal(ask('/console/api/admin/config/save', { 'content-length': '1000000' }), undefined);
-  assert.equal(ask('/console/api/admin/config/save', { 'content-length': '3000000' }), 413);
+  assert.equal(requestOf('/console/api/keys', { 'content-length': '65536' }), undefined);
+  assert.equal(requestOf('/console/api/keys', { 'content-length': '65537' }), 413);
+  assert.equal(requestOf('/console/api/keys', { 'transfer-encoding': 'chunked' }), 413);
+  assert.equal(requestOf('/console/api/admin/config/save', { 'content-length': '1000000' }), undefined);
+  assert.equal(requestOf('/console/api/admin/config/save', { 'content-length': '3000000' }), 413);
 });
 
 test('an origin is scheme and host, from the configuration before the Host header', () => {

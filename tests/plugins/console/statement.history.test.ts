@@ -5,17 +5,17 @@ import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { runsOf } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
 import type { Browser } from './browser.ts';
-import { operatorOf, startDemo, type TestConsole } from './house.ts';
+import { operatorOf, startDemo, type TestConsole } from './start-console.ts';
 
-let house: TestConsole;
+let testbed: TestConsole;
 let boss: Browser;
 let people = 0;
 
 before(async () => {
-  house = await startDemo();
-  boss = await operatorOf(house);
+  testbed = await startDemo();
+  boss = await operatorOf(testbed);
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 interface Client {
   readonly browser: Browser;
@@ -33,17 +33,22 @@ interface Line {
 }
 
 async function newClient(): Promise<Client> {
-  const browser = house.browser();
+  const browser = testbed.browser();
   const email = `client${++people}@example.test`;
-  await browser.ask('/auth/sign-up/email', { body: { email, password: 'a long enough password', name: 'Ada' } });
-  const accountId = (await browser.ask('/me')).json.account.id;
-  return { browser, accountId, key: (await browser.ask('/keys', { body: { name: 'laptop' } })).json.key, answered: [] };
+  await browser.send('/auth/sign-up/email', { body: { email, password: 'a long enough password', name: 'Ada' } });
+  const accountId = (await browser.send('/me')).json.account.id;
+  return {
+    browser,
+    accountId,
+    key: (await browser.send('/keys', { body: { name: 'laptop' } })).json.key,
+    answered: [],
+  };
 }
 
 const act = (path: string, amount: string) =>
-  boss.ask(path, { body: { amount, reason: 'test' }, headers: { 'idempotency-key': crypto.randomUUID() } });
+  boss.send(path, { body: { amount, reason: 'test' }, headers: { 'idempotency-key': crypto.randomUUID() } });
 async function post({ key, answered }: Client, path: string, body: object): Promise<void> {
-  const answer = await fetch(`${house.origin}/v1${path}`, {
+  const answer = await fetch(`${testbed.origin}/v1${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -85,7 +90,7 @@ async function pagesOf({ browser }: Client, limit: number): Promise<Line[]> {
   const lines: Line[] = [];
   for (let after: string | null = ''; after !== null; ) {
     const more: string = after === '' ? '' : `&after=${after}`;
-    const { json } = await browser.ask(`/wallet/ledger?limit=${limit}${more}`);
+    const { json } = await browser.send(`/wallet/ledger?limit=${limit}${more}`);
     lines.push(...json.rows);
     after = json.next;
   }
@@ -107,7 +112,7 @@ async function settled(client: Client): Promise<string> {
   const { browser, answered } = client;
   for (let attempt = 0; attempt < 400; attempt++) {
     const lines = await pagesOf(client, 500);
-    const { balance, held } = (await browser.ask('/wallet')).json;
+    const { balance, held } = (await browser.send('/wallet')).json;
     const isThere = answered.every((id) => lines.some(({ requestId }) => requestId === id));
     if (isThere && held === '0.00' && (lines[0]?.balanceAfter ?? '0.00') === balance) return balance;
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -128,8 +133,8 @@ test('whatever an account did, the lines of its wallet add up, page by page and 
         const lines = await pagesOf(client, limit);
         addsUp(lines, balance);
         for (const who of [
-          client.browser.ask('/wallet/ledger.csv'),
-          boss.ask(`/admin/ledger.csv?accountId=${client.accountId}`),
+          client.browser.send('/wallet/ledger.csv'),
+          boss.send(`/admin/ledger.csv?accountId=${client.accountId}`),
         ]) {
           const [head, ...rows] = (await who).text.trimEnd().split('\r\n');
           const columns = head!.split(',');

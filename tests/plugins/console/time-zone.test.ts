@@ -115,10 +115,10 @@ test('a zone is an IANA name; what is none is refused by its field', async () =>
   for (const name of ['Europe/Berlin', 'UTC', 'Etc/GMT+5', 'Asia/Calcutta'])
     assert.ok(zoneInput.safeParse(name).success, name);
   assert.equal(zoneInput.parse('europe/berlin'), 'Europe/Berlin');
-  const ask = caller(fakeConsole(), 'operator');
+  const send = caller(fakeConsole(), 'operator');
   for (const name of ['Mars/Olympus', '+02:00', '', '__proto__', 'Europe/Berlin%00', 'x'.repeat(100)]) {
     for (const path of ['/home', '/usage/series', '/admin/monitor', '/admin/monitor/series', '/admin/money']) {
-      const { status, json } = await ask(`GET ${path}?tz=${name}`);
+      const { status, json } = await send(`GET ${path}?tz=${name}`);
       assert.deepEqual([status, json?.error.field], [400, 'tz'], `${path} ${name}`);
       assert.match(json.error.message, /IANA name, such as Europe\/Berlin/);
     }
@@ -127,8 +127,8 @@ test('a zone is an IANA name; what is none is refused by its field', async () =>
 
 test('a series says its zone, and each of its rows has requests and money of the same time', async () => {
   const console = fakeConsole();
-  const ask = caller(console, 'operator');
-  const { json } = await ask(
+  const send = caller(console, 'operator');
+  const { json } = await send(
     'GET /admin/monitor/series?tz=Asia/Kolkata&bucketMinutes=1440&from=2000-01-01T00:00:00Z&until=2000-01-03T00:00:00Z',
   );
   assert.deepEqual([json.tz, json.bucketMs], ['Asia/Kolkata', 86_400_000]);
@@ -136,10 +136,10 @@ test('a series says its zone, and each of its rows has requests and money of the
     json.rows.map((row: { at: string }) => row.at),
     ['2000-01-01T00:00:00.000Z', '2000-01-01T18:30:00.000Z', '2000-01-02T18:30:00.000Z'],
   );
-  const home = (await ask('GET /home?tz=Asia/Kolkata')).json;
+  const home = (await send('GET /home?tz=Asia/Kolkata')).json;
   assert.equal(home.byDay.length, 30);
-  const month = (await ask('GET /admin/monitor/series?tz=Asia/Kolkata&bucketMinutes=1440')).json;
-  const sums = (await ask('GET /admin/monitor?tz=Asia/Kolkata')).json;
+  const month = (await send('GET /admin/monitor/series?tz=Asia/Kolkata&bucketMinutes=1440')).json;
+  const sums = (await send('GET /admin/monitor?tz=Asia/Kolkata')).json;
   const add = (field: string) =>
     month.rows.reduce((sum: number, row: Record<string, unknown>) => sum + Number(row[field]), 0);
   assert.equal(add('requests'), sums.requests);

@@ -4,115 +4,115 @@ import { after, before, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { watchDelay } from '../../helpers/delay.ts';
-import type { Browser, Told } from './browser.ts';
-import { firstToken, operator, signIn, startDemo, type TestConsole } from './house.ts';
+import type { Browser, Reply } from './browser.ts';
+import { firstToken, operator, signIn, startDemo, type TestConsole } from './start-console.ts';
 
-let house: TestConsole;
+let testbed: TestConsole;
 let boss: Browser;
 let ada: Browser;
 let accountId: string;
 let key: { id: string; key: string };
 
 before(async () => {
-  house = await startDemo();
-  boss = house.browser();
-  await boss.ask('/first-operator', { body: { token: firstToken(house), ...operator } });
+  testbed = await startDemo();
+  boss = testbed.browser();
+  await boss.send('/first-operator', { body: { token: firstToken(testbed), ...operator } });
   await signIn(boss, operator);
-  ada = house.browser();
+  ada = testbed.browser();
   const who = { email: 'ada@example.test', password: 'another long password', name: 'Ada' };
-  await ada.ask('/auth/sign-up/email', { body: who });
-  accountId = (await ada.ask('/me')).json.account.id;
+  await ada.send('/auth/sign-up/email', { body: who });
+  accountId = (await ada.send('/me')).json.account.id;
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const once = () => ({ 'idempotency-key': crypto.randomUUID() });
 const call = (bearer: string, model = 'gpt-5.4-mini') =>
-  fetch(`${house.origin}/v1/chat/completions`, {
+  fetch(`${testbed.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
   });
 
 /** Asks until the answer is right: rows are written behind the request's back. */
-async function eventually(ask: () => Promise<Told>, isRight: (told: Told) => boolean): Promise<Told> {
-  let told = await ask();
-  for (let attempt = 0; attempt < 100 && !isRight(told); attempt++) {
+async function eventually(send: () => Promise<Reply>, isRight: (reply: Reply) => boolean): Promise<Reply> {
+  let reply = await send();
+  for (let attempt = 0; attempt < 100 && !isRight(reply); attempt++) {
     await new Promise((resolve) => setTimeout(resolve, 100));
-    told = await ask();
+    reply = await send();
   }
-  assert.ok(isRight(told), told.text.slice(0, 1_000));
-  return told;
+  assert.ok(isRight(reply), reply.text.slice(0, 1_000));
+  return reply;
 }
 
 test('every page has its service here', async () => {
-  const { features } = (await boss.ask('/me')).json;
+  const { features } = (await boss.send('/me')).json;
   const lacking = Object.keys(features).filter((name) => features[name] === false);
   assert.deepEqual(lacking, ['payments']);
 });
 
 test('an account is found by the name of its person, and says whose it is', async () => {
   for (const text of ['ADA', 'ada@example', accountId]) {
-    const { rows } = (await boss.ask(`/admin/accounts?text=${encodeURIComponent(text)}`)).json;
+    const { rows } = (await boss.send(`/admin/accounts?text=${encodeURIComponent(text)}`)).json;
     const found = rows.find(({ id }: { id: string }) => id === accountId);
     assert.equal(found.person.email, 'ada@example.test', text);
   }
-  assert.deepEqual((await boss.ask('/admin/accounts?text=nobody-here')).json.rows, []);
+  assert.deepEqual((await boss.send('/admin/accounts?text=nobody-here')).json.rows, []);
 });
 
 test('an operator credits an account once, and its owner sees it at once', async () => {
   const headers = once();
   const body = { amount: '20', reason: 'an invoice' };
   for (let attempt = 0; attempt < 2; attempt++)
-    assert.equal((await boss.ask(`/admin/accounts/${accountId}/credit`, { body, headers })).status, 200);
-  const wallet = (await ada.ask('/wallet')).json;
+    assert.equal((await boss.send(`/admin/accounts/${accountId}/credit`, { body, headers })).status, 200);
+  const wallet = (await ada.send('/wallet')).json;
   assert.deepEqual([wallet.balance, wallet.blocked, wallet.spendable], ['20.00', '0.00', '20.00']);
   assert.equal(
     wallet.grants.some(({ reason }: { reason: string }) => reason === 'an invoice'),
     true,
   );
-  const { rows } = (await ada.ask('/wallet/ledger')).json;
+  const { rows } = (await ada.send('/wallet/ledger')).json;
   assert.deepEqual([rows[0].kind, rows[0].change, rows[0].balanceAfter], ['CREDIT', '20.00', '20.00']);
 });
 
 test('a key is made, calls, and the call is found with its price and formula', async () => {
-  const made = await ada.ask('/keys', { body: { name: 'laptop', project: 'web', limits: { rpm: 100 } } });
+  const made = await ada.send('/keys', { body: { name: 'laptop', project: 'web', limits: { rpm: 100 } } });
   assert.equal(made.status, 200, made.text);
   key = made.json;
   assert.equal((await call(key.key)).status, 200);
   const usage = await eventually(
-    () => ada.ask('/usage'),
+    () => ada.send('/usage'),
     ({ json }) => json.rows[0]?.cost !== undefined && json.rows[0].cost !== null,
   );
   const [row] = usage.json.rows;
   assert.deepEqual([row.model, row.status, row.keyId], ['gpt-5.4-mini', 200, key.id]);
-  const { charge, request, attempts } = (await ada.ask(`/usage/${row.id}`)).json;
+  const { charge, request, attempts } = (await ada.send(`/usage/${row.id}`)).json;
   assert.equal(charge.cost, row.cost);
   assert.match(charge.formula, /input × .*output × /);
   assert.equal(attempts.length, 1);
   assert.equal('provider' in request || 'provider' in attempts[0], false);
-  const balance = (await ada.ask('/wallet')).json.balance;
+  const balance = (await ada.send('/wallet')).json.balance;
   assert.equal(parseUsd('20') - parseUsd(balance), parseUsd(charge.cost));
 
-  const seen = (await boss.ask(`/admin/requests/${row.id}`)).json;
+  const seen = (await boss.send(`/admin/requests/${row.id}`)).json;
   assert.equal(seen.request.accountId, accountId);
   assert.ok(seen.attempts[0].provider.length > 0);
   assert.ok(seen.story.length > 0);
 });
 
 test('home page, sums, series and models include that call', async () => {
-  const home = (await ada.ask('/home')).json;
+  const home = (await ada.send('/home')).json;
   assert.equal(home.today.requests, 1);
   assert.equal(home.byModel[0].model, 'gpt-5.4-mini');
   assert.equal(home.byDay.length, 30);
   assert.equal(home.byDay.at(-1).requests, 1);
-  const sums = (await ada.ask('/usage/sums')).json;
+  const sums = (await ada.send('/usage/sums')).json;
   assert.deepEqual([sums.requests, sums.results.ok, sums.cost], [1, 1, home.month.cost]);
-  const series = (await ada.ask('/usage/series')).json;
+  const series = (await ada.send('/usage/series')).json;
   assert.equal(
     series.rows.reduce((sum: number, row: { requests: number }) => sum + row.requests, 0),
     1,
   );
-  const activity = (await ada.ask('/usage/activity?by=model')).json;
+  const activity = (await ada.send('/usage/activity?by=model')).json;
   assert.deepEqual(
     activity.groups.map(({ group }: { group: string }) => group),
     ['gpt-5.4-mini'],
@@ -122,27 +122,27 @@ test('home page, sums, series and models include that call', async () => {
   assert.equal(ofModel.at(-1).requests, 1);
   assert.equal(ofModel.at(-1).cost, sums.cost);
   assert.equal(ofModel.at(-1).tokens, sums.tokens);
-  const byProject = (await ada.ask('/usage/activity?by=project')).json;
+  const byProject = (await ada.send('/usage/activity?by=project')).json;
   assert.deepEqual(byProject.groups, [{ group: 'web', series: byProject.all }], 'its key is in this project');
   assert.equal(byProject.all.at(-1).cost, sums.cost);
-  assert.deepEqual((await ada.ask('/usage/sums?project=web')).json.cost, sums.cost);
-  const rowsOf = async (path: string) => (await ada.ask(path)).json.rows.length;
+  assert.deepEqual((await ada.send('/usage/sums?project=web')).json.cost, sums.cost);
+  const rowsOf = async (path: string) => (await ada.send(path)).json.rows.length;
   assert.deepEqual([await rowsOf('/usage?project=web'), await rowsOf('/usage?project=-')], [1, 0]);
-  assert.equal((await boss.ask('/admin/monitor?project=web')).json.cost, sums.cost);
-  assert.equal((await boss.ask('/admin/monitor?project=other')).json.requests, 0);
-  assert.deepEqual((await boss.ask('/admin/projects')).json.rows, [{ project: 'web', keys: 1 }]);
-  const model = (await ada.ask('/models')).json.rows.find(({ id }: { id: string }) => id === 'gpt-5.4-mini');
+  assert.equal((await boss.send('/admin/monitor?project=web')).json.cost, sums.cost);
+  assert.equal((await boss.send('/admin/monitor?project=other')).json.requests, 0);
+  assert.deepEqual((await boss.send('/admin/projects')).json.rows, [{ project: 'web', keys: 1 }]);
+  const model = (await ada.send('/models')).json.rows.find(({ id }: { id: string }) => id === 'gpt-5.4-mini');
   assert.equal(model.lastHour.requests, 1);
   assert.ok(model.prices.lines.some((line: { class: string }) => line.class === 'input'));
-  const csv = (await ada.ask('/usage.csv')).text.trimEnd().split('\r\n');
+  const csv = (await ada.send('/usage.csv')).text.trimEnd().split('\r\n');
   assert.equal(csv.length, 2);
   assert.match(csv[0]!, /,project,/);
   assert.match(csv[1]!, /,web,/);
 });
 
 test('everybody sees models with prices and how they have worked, and nothing else', async () => {
-  const stranger = house.browser();
-  const models = (await stranger.ask('/public/models')).json.rows;
+  const stranger = testbed.browser();
+  const models = (await stranger.send('/public/models')).json.rows;
   assert.ok(models.some(({ id }: { id: string }) => id === 'gpt-5.4-mini'));
   assert.ok(models.every(({ prices }: { prices: { lines: unknown[] } }) => prices.lines.length > 0));
   const painter = models.find(({ id }: { id: string }) => id === 'gpt-image-2');
@@ -153,32 +153,32 @@ test('everybody sees models with prices and how they have worked, and nothing el
     size: '3840x2160',
     qualities: ['low', 'medium', 'high'],
   });
-  const { at, rows } = (await stranger.ask('/public/status')).json;
+  const { at, rows } = (await stranger.send('/public/status')).json;
   const used = rows.find(({ id }: { id: string }) => id === 'gpt-5.4-mini');
   assert.equal(at.length, 48);
   assert.deepEqual([used.uptime, used.hours.at(-1)], [null, null], 'one call says too little');
   const text = JSON.stringify([models, rows]);
-  const { rows: upstreams } = (await boss.ask('/admin/upstreams')).json;
+  const { rows: upstreams } = (await boss.send('/admin/upstreams')).json;
   for (const word of ['"ownedBy"', '"provider"', '"requests"', '"version"', 'ada@'])
     assert.ok(!text.includes(word), word);
   assert.ok(upstreams.length > 0);
 });
 
 test('browsers at the root are led to the page of models, programs get what they always got', async () => {
-  const page = await fetch(house.origin, { headers: { accept: 'text/html,*/*' }, redirect: 'manual' });
+  const page = await fetch(testbed.origin, { headers: { accept: 'text/html,*/*' }, redirect: 'manual' });
   assert.deepEqual([page.status, page.headers.get('location')], [302, '/console/welcome']);
-  const program = await fetch(house.origin);
+  const program = await fetch(testbed.origin);
   assert.deepEqual([program.status, await program.text()], [200, '{"status":"ok"}']);
   assert.equal(program.headers.get('vary'), 'accept');
 });
 
 test('requests of the console are not in the request log', async () => {
-  const monitor = (await boss.ask('/admin/monitor')).json;
+  const monitor = (await boss.send('/admin/monitor')).json;
   assert.equal(monitor.requests, 1);
-  assert.equal((await boss.ask('/admin/monitor/groups?by=operation')).json.rows.length, 1);
+  assert.equal((await boss.send('/admin/monitor/groups?by=operation')).json.rows.length, 1);
   assert.ok(parseUsd(monitor.cost) > 0n);
-  const [group] = (await boss.ask('/admin/monitor/groups?by=provider')).json.rows;
-  const upstreams = (await boss.ask('/admin/upstreams')).json.rows as { provider: string; ownCost: string | null }[];
+  const [group] = (await boss.send('/admin/monitor/groups?by=provider')).json.rows;
+  const upstreams = (await boss.send('/admin/upstreams')).json.rows as { provider: string; ownCost: string | null }[];
   assert.equal(upstreams.find(({ provider }) => provider === group.group)?.ownCost, group.ownCost);
   assert.deepEqual(
     [group.ownCost, group.margin, monitor.margin, group.ownCostUnknown],
@@ -189,105 +189,105 @@ test('requests of the console are not in the request log', async () => {
 
 test('a code gives money, a plan is bought from it, and both are in the ledger', async () => {
   const gift = { kind: 'balance', amount: '15' };
-  const codes = (await boss.ask('/admin/codes', { body: { gift, count: 1, batch: 'spring' } })).json;
-  const redeemed = await ada.ask('/wallet/redeem', { body: { code: codes.codes[0] } });
+  const codes = (await boss.send('/admin/codes', { body: { gift, count: 1, batch: 'spring' } })).json;
+  const redeemed = await ada.send('/wallet/redeem', { body: { code: codes.codes[0] } });
   assert.deepEqual([redeemed.status, redeemed.json.amount], [200, '15.00'], redeemed.text);
-  assert.equal((await ada.ask('/wallet/redeem', { body: { code: codes.codes[0] } })).status, 409);
+  assert.equal((await ada.send('/wallet/redeem', { body: { code: codes.codes[0] } })).status, 409);
   const headers = once();
   for (let attempt = 0; attempt < 2; attempt++) {
-    const bought = await ada.ask('/wallet/plans/pro', { method: 'POST', headers });
+    const bought = await ada.send('/wallet/plans/pro', { method: 'POST', headers });
     assert.deepEqual([bought.status, bought.json.plan, bought.json.price], [200, 'pro', '20.00'], bought.text);
   }
-  assert.equal((await ada.ask('/me')).json.account.plan, 'pro');
-  const kinds = (await ada.ask('/wallet/ledger')).json.rows.map(({ kind }: { kind: string }) => kind);
+  assert.equal((await ada.send('/me')).json.account.plan, 'pro');
+  const kinds = (await ada.send('/wallet/ledger')).json.rows.map(({ kind }: { kind: string }) => kind);
   assert.equal(kinds.filter((kind: string) => kind === 'PURCHASE').length, 1);
-  const used = (await boss.ask('/admin/codes?batch=spring')).json.rows[0];
+  const used = (await boss.send('/admin/codes?batch=spring')).json.rows[0];
   assert.deepEqual([used.uses, used.gift.amount], [1, '15.00']);
 });
 
 test('a charge is given back, in parts and never more than it was', async () => {
-  const [row] = (await boss.ask('/admin/requests')).json.rows;
+  const [row] = (await boss.send('/admin/requests')).json.rows;
   const refund = (amount: string) =>
-    boss.ask(`/admin/requests/${row.id}/refund`, { body: { amount, reason: 'it was slow' }, headers: once() });
+    boss.send(`/admin/requests/${row.id}/refund`, { body: { amount, reason: 'it was slow' }, headers: once() });
   assert.equal((await refund(row.cost)).status, 200);
   assert.ok((await refund(row.cost)).status >= 400);
-  const told = (await ada.ask(`/usage/${row.id}`)).json;
-  assert.equal(told.charge.refunded, told.charge.cost);
+  const reply = (await ada.send(`/usage/${row.id}`)).json;
+  assert.equal(reply.charge.refunded, reply.charge.cost);
 });
 
 test('an operator changes plan and ratio, stops an account, and lets it go on', async () => {
-  const change = (what: string, body: object) => boss.ask(`/admin/accounts/${accountId}/${what}`, { body });
+  const change = (what: string, body: object) => boss.send(`/admin/accounts/${accountId}/${what}`, { body });
   assert.equal((await change('plan', { plan: 'free', reason: 'as asked' })).status, 200);
-  assert.equal((await ada.ask('/me')).json.account.plan, 'free');
+  assert.equal((await ada.send('/me')).json.account.plan, 'free');
   assert.equal((await change('plan', { plan: 'nothing', reason: 'x' })).json.error.field, 'plan');
   const over = await change('plan', { plan: 'pro', endsAt: '2020-01-01T00:00:00Z', reason: 'x' });
   assert.deepEqual([over.status, over.json.error.field], [400, 'endsAt']);
   assert.equal((await change('multiplier', { multiplier: '1.5', reason: 'a deal' })).status, 200);
-  assert.equal((await boss.ask(`/admin/accounts/${accountId}`)).json.account.multiplier, '1.5');
-  const model = (await ada.ask('/models')).json.rows.find(({ id }: { id: string }) => id === 'gpt-5.4-mini');
+  assert.equal((await boss.send(`/admin/accounts/${accountId}`)).json.account.multiplier, '1.5');
+  const model = (await ada.send('/models')).json.rows.find(({ id }: { id: string }) => id === 'gpt-5.4-mini');
   assert.equal(model.prices.ratio, '1.5');
   assert.equal((await change('disable', { reason: 'abuse' })).status, 200);
   const refused = await eventually(
-    async () => ({ ...(await told(call(key.key))) }),
+    async () => ({ ...(await replyOf(call(key.key))) }),
     ({ status }) => status === 403,
   );
   assert.equal(refused.status, 403);
   assert.equal((await change('enable', { reason: 'talked' })).status, 200);
   await eventually(
-    async () => told(call(key.key)),
+    async () => replyOf(call(key.key)),
     ({ status }) => status === 200,
   );
 });
 
-async function told(response: Promise<Response>): Promise<Told> {
+async function replyOf(response: Promise<Response>): Promise<Reply> {
   const { status, headers } = await response;
   return { status, headers, text: String(status), json: undefined };
 }
 
 test('upstreams are taken out of use, and requests go elsewhere or nowhere', async () => {
-  const { rows } = (await boss.ask('/admin/upstreams')).json;
+  const { rows } = (await boss.send('/admin/upstreams')).json;
   assert.ok(rows.length > 3);
   assert.equal(JSON.stringify(rows).includes('sk-'), false);
   const { provider } = rows[0];
-  const stop = await boss.ask(`/admin/upstreams/${provider}/disable`, { body: { reason: 'an outage' } });
+  const stop = await boss.send(`/admin/upstreams/${provider}/disable`, { body: { reason: 'an outage' } });
   assert.equal(stop.status, 200);
-  const after = (await boss.ask('/admin/upstreams')).json.rows.find(
+  const after = (await boss.send('/admin/upstreams')).json.rows.find(
     (row: { provider: string }) => row.provider === provider,
   );
   assert.equal(after.disabled, true);
-  await boss.ask(`/admin/upstreams/${provider}/enable`, { body: { reason: 'it is over' } });
-  assert.equal((await boss.ask('/admin/upstreams/nothing/wake', { body: { reason: 'x' } })).status, 404);
+  await boss.send(`/admin/upstreams/${provider}/enable`, { body: { reason: 'it is over' } });
+  assert.equal((await boss.send('/admin/upstreams/nothing/wake', { body: { reason: 'x' } })).status, 404);
 });
 
 test('prices have their versions, and a quote has a formula to check', async () => {
-  const { rows } = (await boss.ask('/admin/prices')).json;
+  const { rows } = (await boss.send('/admin/prices')).json;
   assert.ok(rows.length > 20);
   const usage = { input: 1_000_000, output: 1_000_000 };
-  const quote = await boss.ask('/admin/prices/quote', { body: { model: 'gpt-5.4-mini', usage } });
+  const quote = await boss.send('/admin/prices/quote', { body: { model: 'gpt-5.4-mini', usage } });
   assert.equal(quote.status, 200, quote.text);
   assert.ok(parseUsd(quote.json.cost) > 0n);
 });
 
 test('an image is ordered, and shown to its owner alone', async () => {
-  const answer = await fetch(`${house.origin}/v1/images/generations`, {
+  const answer = await fetch(`${testbed.origin}/v1/images/generations`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key.key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'gpt-image-2', prompt: 'a paper lighthouse' }),
   });
   assert.ok(answer.status < 300, await answer.text());
   const tasks = await eventually(
-    () => ada.ask('/tasks'),
+    () => ada.send('/tasks'),
     ({ json }) => json.rows[0]?.state === 'succeeded',
   );
   const [task] = tasks.json.rows;
-  const picture = new URL(task.results[0].url, house.origin);
-  assert.equal((await fetch(`${house.origin}${picture.pathname}${picture.search}`)).status, 200);
-  assert.equal((await boss.ask('/admin/tasks')).json.rows[0].accountId, accountId);
+  const picture = new URL(task.results[0].url, testbed.origin);
+  assert.equal((await fetch(`${testbed.origin}${picture.pathname}${picture.search}`)).status, 200);
+  assert.equal((await boss.send('/admin/tasks')).json.rows[0].accountId, accountId);
   assert.ok(Date.parse(task.results[0].expiresAt) > Date.now() + 6 * 86_400_000, 'files are kept for seven days');
-  const rowsOf = async (query: string) => (await boss.ask(`/admin/requests?${query}`)).json.rows;
+  const rowsOf = async (query: string) => (await boss.send(`/admin/requests?${query}`)).json.rows;
   const order = (
     await eventually(
-      () => boss.ask(`/admin/requests/${task.requestId}`),
+      () => boss.send(`/admin/requests/${task.requestId}`),
       ({ status }) => status === 200,
     )
   ).json.request;
@@ -297,10 +297,10 @@ test('an image is ordered, and shown to its owner alone', async () => {
     ofProvider.map(({ id }) => id),
     [task.requestId],
   );
-  const groups = (await boss.ask('/admin/monitor/groups?by=provider')).json.rows;
+  const groups = (await boss.send('/admin/monitor/groups?by=provider')).json.rows;
   assert.ok(groups.some(({ group }: { group: string }) => group === order.provider));
   await eventually(
-    () => boss.ask('/admin/requests?operation=files'),
+    () => boss.send('/admin/requests?operation=files'),
     ({ json }) => json.rows.length > 0,
   );
   const operations = new Set((await rowsOf('limit=500')).map(({ operation }: { operation: string }) => operation));
@@ -309,28 +309,28 @@ test('an image is ordered, and shown to its owner alone', async () => {
     (await rowsOf('limit=500&traffic=all')).map(({ operation }: { operation: string }) => operation),
   );
   assert.ok(everything.has('files'));
-  assert.equal((await boss.ask('/tasks')).json.rows.length, 0);
-  assert.equal((await boss.ask(`/tasks/${task.id}`)).status, 404);
+  assert.equal((await boss.send('/tasks')).json.rows.length, 0);
+  assert.equal((await boss.send(`/tasks/${task.id}`)).status, 404);
 });
 
 test('the ledger reconciles, and nodes, totals and the file are shown', async () => {
-  const checked = await boss.ask('/admin/money/reconcile', { method: 'POST' });
+  const checked = await boss.send('/admin/money/reconcile', { method: 'POST' });
   assert.equal(checked.status, 200, checked.text);
   assert.deepEqual([checked.json.ok, checked.json.findings], [true, []]);
-  const totals = (await boss.ask('/admin/money')).json;
+  const totals = (await boss.send('/admin/money')).json;
   assert.equal(totals.sold, '20.00');
   assert.ok(parseUsd(totals.revenue) > 0n);
-  assert.ok((await boss.ask('/admin/nodes')).json.rows.some(({ self }: { self: boolean }) => self));
-  const config = (await boss.ask('/admin/config')).json;
+  assert.ok((await boss.send('/admin/nodes')).json.rows.some(({ self }: { self: boolean }) => self));
+  const config = (await boss.send('/admin/config')).json;
   assert.ok(config.files.length > 1);
   const [{ name, text }] = config.files;
-  const wrong = await boss.ask('/admin/config/check', { body: { file: name, text: `${text}\nnonsense: 1\n` } });
+  const wrong = await boss.send('/admin/config/check', { body: { file: name, text: `${text}\nnonsense: 1\n` } });
   assert.ok(wrong.json.problems.length > 0);
 });
 
 test('live numbers move with a call', async () => {
-  const page = new WebSocket(`${house.origin.replace('http', 'ws')}/console/live`, {
-    headers: { cookie: ada.cookieHeader(), origin: house.origin },
+  const page = new WebSocket(`${testbed.origin.replace('http', 'ws')}/console/live`, {
+    headers: { cookie: ada.cookieHeader(), origin: testbed.origin },
   });
   const balances: string[] = [];
   page.on('message', (data) => {
@@ -351,18 +351,18 @@ test('live numbers move with a call', async () => {
 });
 
 test('a revoked key is refused within a second', async () => {
-  assert.equal((await ada.ask(`/keys/${key.id}`, { method: 'DELETE' })).status, 200);
+  assert.equal((await ada.send(`/keys/${key.id}`, { method: 'DELETE' })).status, 200);
   const delay = watchDelay();
   const revokedAt = performance.now();
   await eventually(
-    async () => told(call(key.key)),
+    async () => replyOf(call(key.key)),
     ({ status }) => status === 401,
   );
   assert.ok(performance.now() - revokedAt < delay.allowedMs(2_000));
 });
 
 test('every change of this file is in the audit log, done or refused', async () => {
-  const { rows } = (await boss.ask('/admin/audit?limit=500')).json;
+  const { rows } = (await boss.send('/admin/audit?limit=500')).json;
   const actions = new Set(rows.map(({ action }: { action: string }) => action));
   for (const action of [
     'account.credit',

@@ -1,18 +1,18 @@
 /** `answer_model: asked`: relayed answers of embeddings and the like name the model as the client did, and change no other byte. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type House, openHouse } from './setup.ts';
+import { openTestbed, type Testbed } from './setup.ts';
 
-let asked: House;
-let vendors: House;
+let asked: Testbed;
+let vendors: Testbed;
 before(async () => {
   const models = `
   small: { owned_by: tests, kind: embedding, targets: [first/text-small], price: { input: 1 } }
   guard: { owned_by: tests, kind: moderation, targets: [first/omni-guard], price: { request: 0.001 } }
 `;
   const speaks = ['openai-embeddings', 'openai-moderations'];
-  asked = await openHouse(models, speaks, 'endpoints: { answer_model: asked }');
-  vendors = await openHouse(models, speaks);
+  asked = await openTestbed(models, speaks, 'endpoints: { answer_model: asked }');
+  vendors = await openTestbed(models, speaks);
 });
 after(async () => {
   await asked?.stop();
@@ -31,12 +31,12 @@ test("relayed answers name the model as the client did where that is set, and ar
     ['/v1/moderations', 'guard', judged],
     ['/v1/moderations', 'guard', nameless],
   ] as const)
-    for (const [house, isAsked] of [
+    for (const [testbed, isAsked] of [
       [asked, true],
       [vendors, false],
     ] as const) {
-      house.first.play({ headers: { 'content-type': 'application/json' }, body });
-      const { status, text } = await house.post(path, { model, input: 'Hi' });
+      testbed.first.play({ headers: { 'content-type': 'application/json' }, body });
+      const { status, text } = await testbed.post(path, { model, input: 'Hi' });
       assert.equal(status, 200, text);
       const named = body.replace('"text-small-v2"', '"small"').replace('"omni-guard-1"', '"guard"');
       assert.equal(text, isAsked ? named : body);

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { mp3Silence, wavTone } from '../../../plugins/sandbox/endpoints/tones.ts';
 import { fc } from '../../helpers/properties.ts';
-import { type House, openHouse } from './setup.ts';
+import { openTestbed, type Testbed } from './setup.ts';
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await openHouse(
+  testbed = await openTestbed(
     `
   voice: { owned_by: x, kind: speech, targets: [first/their-voice, second/their-voice], price: { character: 15 } }
   tokened: { owned_by: x, kind: speech, targets: [first/their-tokened], price: { input: 0.6, output_audio: 12 } }
@@ -18,25 +18,25 @@ before(async () => {
     'endpoints: { file: 200KB, characters: 100 }',
   );
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const json = { 'content-type': 'application/json' };
 const events = { 'content-type': 'text/event-stream' };
-const speak = (more: object = {}, options?: Parameters<House['post']>[2]) =>
-  house.post('/v1/audio/speech', { model: 'voice', input: 'Grüße 👋', voice: 'alloy', ...more }, options);
+const speak = (more: object = {}, options?: Parameters<Testbed['post']>[2]) =>
+  testbed.post('/v1/audio/speech', { model: 'voice', input: 'Grüße 👋', voice: 'alloy', ...more }, options);
 
 /** The newest charge after this one more call. */
 async function charged(call: () => Promise<unknown>) {
-  const [balance, count] = [await house.balance(), (await house.charges(0)).length];
+  const [balance, count] = [await testbed.balance(), (await testbed.charges(0)).length];
   await call();
-  const [charge] = await house.charges(count + 1);
-  return { ...charge!.detail, paid: balance - (await house.balance()) };
+  const [charge] = await testbed.charges(count + 1);
+  return { ...charge!.detail, paid: balance - (await testbed.balance()) };
 }
 
 test('audio passes byte for byte and is charged by the characters of the text, exactly', async () => {
   const audio = mp3Silence(2);
-  house.first.play({ headers: { 'content-type': 'audio/mpeg' }, body: audio, cuts: [1, 500, 2_000] });
-  const sent = house.first.requests.length;
+  testbed.first.play({ headers: { 'content-type': 'audio/mpeg' }, body: audio, cuts: [1, 500, 2_000] });
+  const sent = testbed.first.requests.length;
   const charge = await charged(async () => {
     const got = await speak({ instructions: 'slow', speed: 1 });
     assert.deepEqual([got.status, got.headers.get('content-type')], [200, 'audio/mpeg']);
@@ -45,7 +45,7 @@ test('audio passes byte for byte and is charged by the characters of the text, e
   // Seven characters: an emoji is one.
   assert.deepEqual([charge.usage, charge.estimated, charge.paid], [{ character: 7 }, false, 7n * 15_000n]);
   const body = '{"model":"their-voice","input":"Grüße 👋","voice":"alloy","instructions":"slow","speed":1}';
-  assert.equal(house.first.requests[sent]!.body.toString(), body);
+  assert.equal(testbed.first.requests[sent]!.body.toString(), body);
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 100 }), async (length) => {
       const one = await charged(() => speak({ input: 'x'.repeat(length) }));
@@ -61,7 +61,7 @@ test('audio of a model that is sold by tokens is estimated by its length, in eac
     ['wav', 'audio/wav', wavTone(10)],
     ['pcm', 'audio/pcm', wavTone(10).subarray(44)],
   ] as const) {
-    house.first.play({ headers: { 'content-type': type }, body, cuts: [3, 45, 9_001, 100_000] });
+    testbed.first.play({ headers: { 'content-type': type }, body, cuts: [3, 45, 9_001, 100_000] });
     const charge = await charged(() => speak({ model: 'tokened', input: 'abc', response_format: format }));
     assert.equal(charge.estimated, true);
     const { output_audio: tokens = 0, input } = charge.usage;
@@ -78,7 +78,7 @@ test('events pass as they come, and the usage of the last one is charged whateve
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 8_000 }), fc.nat(250), fc.nat(200), async (input, output, cut) => {
       const body = delta + done(input, output);
-      house.first.play({ headers: events, body, cuts: [Math.min(cut, body.length - 1)] });
+      testbed.first.play({ headers: events, body, cuts: [Math.min(cut, body.length - 1)] });
       const charge = await charged(async () => assert.equal((await speak(asEvents)).text, body));
       assert.deepEqual([charge.usage, charge.estimated], [{ input, output_audio: output }, false]);
       assert.equal(charge.paid, BigInt(input) * 600n + BigInt(output) * 12_000n);
@@ -89,7 +89,7 @@ test('events pass as they come, and the usage of the last one is charged whateve
 
 test('a stream without its last event ends with an error of the protocol, and is charged by what was heard', async () => {
   for (const script of [{ body: delta }, { body: delta + done(1, 1).slice(0, 40), dieAfter: 120 }]) {
-    house.first.play({ headers: events, ...script });
+    testbed.first.play({ headers: events, ...script });
     const charge = await charged(async () => {
       const { text } = await speak(asEvents);
       assert.match(
@@ -99,19 +99,19 @@ test('a stream without its last event ends with an error of the protocol, and is
     });
     assert.equal(charge.estimated, true);
   }
-  house.first.play({ headers: { 'content-type': 'audio/mpeg' }, body: mp3Silence(5), dieAfter: 3_000 });
+  testbed.first.play({ headers: { 'content-type': 'audio/mpeg' }, body: mp3Silence(5), dieAfter: 3_000 });
   await charged(() => assert.rejects(speak(), /terminated|aborted/));
 });
 
 test('a client that leaves stops the vendor, and pays for the text that was spoken for it', async () => {
-  house.first.play({ headers: { 'content-type': 'audio/mpeg' }, body: mp3Silence(1), hang: true });
-  const sent = house.first.requests.length;
+  testbed.first.play({ headers: { 'content-type': 'audio/mpeg' }, body: mp3Silence(1), hang: true });
+  const sent = testbed.first.requests.length;
   const leaving = new AbortController();
   const charge = await charged(async () => {
     const call = speak({}, { signal: leaving.signal });
     setTimeout(() => leaving.abort(), 150);
     await assert.rejects(call);
-    await house.first.requests[sent]!.closed;
+    await testbed.first.requests[sent]!.closed;
   });
   assert.deepEqual(charge.usage, { character: 7 });
 });
@@ -123,8 +123,8 @@ function form(fields: Record<string, string | File>): FormData {
 }
 
 const recording = (seconds: number) => new File([new Uint8Array(wavTone(seconds))], 'talk.wav', { type: 'audio/wav' });
-const transcribe = (fields: Record<string, string | File>, options?: Parameters<House['post']>[2]) =>
-  house.post('/v1/audio/transcriptions', form({ file: recording(2.2), model: 'ears', ...fields }), options);
+const transcribe = (fields: Record<string, string | File>, options?: Parameters<Testbed['post']>[2]) =>
+  testbed.post('/v1/audio/transcriptions', form({ file: recording(2.2), model: 'ears', ...fields }), options);
 
 test('a form is relayed byte for byte but for the model, and reported seconds are charged, rounded up', async () => {
   const boundary = 'XboundaryX';
@@ -143,27 +143,27 @@ test('a form is relayed byte for byte but for the model, and reported seconds ar
     ]);
   const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` };
   const answer = '{"text":"hello","usage":{"type":"duration","seconds":3}}';
-  house.first.play({ headers: json, body: answer });
-  const sent = house.first.requests.length;
+  testbed.first.play({ headers: json, body: answer });
+  const sent = testbed.first.requests.length;
   const charge = await charged(async () => {
-    const got = await house.post('/v1/audio/transcriptions', body('ears'), { headers });
+    const got = await testbed.post('/v1/audio/transcriptions', body('ears'), { headers });
     assert.deepEqual([got.status, got.text], [200, answer]);
   });
-  const request = house.first.requests[sent]!;
+  const request = testbed.first.requests[sent]!;
   assert.ok(request.body.equals(body('their-longer-ears-name')));
   assert.equal(request.headers['content-type'], headers['content-type']);
   assert.equal(Number(request.headers['content-length']), request.body.length);
   assert.deepEqual([charge.usage, charge.estimated, charge.paid], [{ audio: 3 }, false, 300_000n]);
-  house.first.play({ headers: json, body: '{"text":"hello","duration":8.4700002670288}' });
+  testbed.first.play({ headers: json, body: '{"text":"hello","duration":8.4700002670288}' });
   const verbose = await charged(() => transcribe({ response_format: 'verbose_json' }));
   assert.deepEqual([verbose.usage, verbose.estimated], [{ audio: 9 }, false]);
 });
 
 test('without counters the length in the header of the file is charged, and marked', async () => {
-  house.first.play({ headers: { 'content-type': 'text/plain' }, body: 'hello\n' });
+  testbed.first.play({ headers: { 'content-type': 'text/plain' }, body: 'hello\n' });
   const charge = await charged(() => transcribe({ response_format: 'text' }));
   assert.deepEqual([charge.usage.audio, charge.estimated, charge.paid], [3, true, 300_000n]);
-  house.first.play({
+  testbed.first.play({
     headers: json,
     body: '{"text":"x","usage":{"type":"tokens","input_tokens":30,"output_tokens":2}}',
   });
@@ -187,7 +187,7 @@ test('whatever tokens a vendor reports are charged exactly, whole and at the end
         };
         const last = JSON.stringify({ type: 'transcript.text.done', text: 'hi', usage });
         const body = stream ? `data: {"type":"transcript.text.delta","delta":"hi"}\n\ndata: ${last}\n\n` : last;
-        house.first.play({ headers: stream ? events : json, body });
+        testbed.first.play({ headers: stream ? events : json, body });
         const charge = await charged(async () => {
           const got = await transcribe({ model: 'counted', ...(stream ? { stream: 'true' } : {}) });
           assert.equal(got.text, body);
@@ -201,17 +201,17 @@ test('whatever tokens a vendor reports are charged exactly, whole and at the end
 });
 
 test('a vendor that is busy is followed by the next one with the whole form', async () => {
-  house.first.play({ status: 503, headers: json, body: '{}' });
-  house.second.play({ headers: json, body: '{"text":"hi","usage":{"type":"duration","seconds":1}}' });
-  const count = house.second.requests.length;
+  testbed.first.play({ status: 503, headers: json, body: '{}' });
+  testbed.second.play({ headers: json, body: '{"text":"hi","usage":{"type":"duration","seconds":1}}' });
+  const count = testbed.second.requests.length;
   const got = await transcribe({});
   assert.equal(got.status, 200);
-  const body = house.second.requests[count]!.body;
+  const body = testbed.second.requests[count]!.body;
   assert.ok(body.includes(wavTone(2.2)) && body.includes('\r\n\r\nb\r\n'));
 });
 
 test('bad requests are refused with the field, before anything is sent', async () => {
-  const [first, second] = [house.first.requests.length, house.second.requests.length];
+  const [first, second] = [testbed.first.requests.length, testbed.second.requests.length];
   const speechCases: readonly [object, string][] = [
     [{ model: undefined }, 'model'],
     [{ input: undefined }, 'input'],
@@ -253,11 +253,11 @@ test('bad requests are refused with the field, before anything is sent', async (
   }
   const twice = form({ file: recording(1), model: 'ears' });
   twice.append('model', 'counted');
-  const bad = await house.post('/v1/audio/transcriptions', twice);
+  const bad = await testbed.post('/v1/audio/transcriptions', twice);
   assert.deepEqual([bad.status, bad.json.error.param], [400, 'model']);
-  const noForm = await house.post('/v1/audio/transcriptions', { model: 'ears' });
+  const noForm = await testbed.post('/v1/audio/transcriptions', { model: 'ears' });
   assert.deepEqual([noForm.status, noForm.json.error.param], [400, 'content-type']);
-  const poor = await transcribe({}, { key: house.poorKey });
+  const poor = await transcribe({}, { key: testbed.poorKey });
   assert.equal(poor.status, 402);
-  assert.deepEqual([house.first.requests.length, house.second.requests.length], [first, second]);
+  assert.deepEqual([testbed.first.requests.length, testbed.second.requests.length], [first, second]);
 });

@@ -6,20 +6,20 @@ import { decisionsForm } from '../../../plugins/endpoints/decisions/decisions.ts
 import type { Form } from '../../../plugins/endpoints/decisions/form.ts';
 import { systemoneForm } from '../../../plugins/endpoints/decisions/systemone.ts';
 import { fc } from '../../helpers/properties.ts';
-import { type House, openHouse } from './setup.ts';
+import { openTestbed, type Testbed } from './setup.ts';
 
-let houses: Record<'openai' | 'typesafe', House>;
+let testbeds: Record<'openai' | 'typesafe', Testbed>;
 const models = `
   decider: { owned_by: x, kind: decision, targets: [first/their-decider], price: { input: 0.1 } }
   cheap-reads: { owned_by: x, kind: decision, targets: [first/their-decider], price: { input: 0.1, cache_read: 0.01, output: 2 } }
   judge: { owned_by: x, kind: moderation, targets: [first/their-judge], price: free }
 `;
 before(async () => {
-  const open = (wire: string) => openHouse(models, [wire, 'openai-moderations'], 'endpoints: { questions: 5 }');
+  const open = (wire: string) => openTestbed(models, [wire, 'openai-moderations'], 'endpoints: { questions: 5 }');
   const [openai, typesafe] = await Promise.all(['openai-decisions', 'typesafe-systemone'].map(open));
-  houses = { openai: openai!, typesafe: typesafe! };
+  testbeds = { openai: openai!, typesafe: typesafe! };
 });
-after(() => Promise.all(Object.values(houses).map((house) => house.stop())));
+after(() => Promise.all(Object.values(testbeds).map((testbed) => testbed.stop())));
 
 const headers = { 'content-type': 'application/json' };
 const input = 'I was charged twice.';
@@ -98,17 +98,17 @@ const paths = { openai: '/v1/decisions', typesafe: '/v1/systemone' };
 const names = ['openai', 'typesafe'] as const;
 
 for (const upstream of names) {
-  const vendor = () => houses[upstream].first;
-  const ask = async (client: (typeof names)[number], more: object = {}) => {
+  const vendor = () => testbeds[upstream].first;
+  const send = async (client: (typeof names)[number], more: object = {}) => {
     const count = vendor().requests.length;
-    const got = await houses[upstream].post(paths[client], { model: 'decider', ...asked[client], ...more });
+    const got = await testbeds[upstream].post(paths[client], { model: 'decider', ...asked[client], ...more });
     return { got, sent: vendor().requests[count] };
   };
 
   test(`a client of the ${upstream} form gets the vendor's own bytes, and its members reach the vendor`, async () => {
     const text = JSON.stringify({ model: 'their-decider-2', ...answered[upstream] }, null, 1);
     vendor().play({ headers, body: text });
-    const { got, sent } = await ask(upstream, { some_member: { of: 'theirs' } });
+    const { got, sent } = await send(upstream, { some_member: { of: 'theirs' } });
     assert.deepEqual([got.status, got.text], [200, text]);
     assert.equal(sent!.url, paths[upstream]);
     const body = { model: 'their-decider', ...asked[upstream], some_member: { of: 'theirs' } };
@@ -119,34 +119,34 @@ for (const upstream of names) {
   test(`a client of the other form gets answers of ${upstream} in its own, for the same money`, async () => {
     const client = upstream === 'openai' ? 'typesafe' : 'openai';
     vendor().play({ headers, body: JSON.stringify({ model: 'their-decider-2', ...answered[upstream] }) });
-    const before = await houses[upstream].balance();
-    const charged = (await houses[upstream].charges(0)).length;
-    const { got, sent } = await ask(client, { safety_identifier: 'someone' });
+    const before = await testbeds[upstream].balance();
+    const charged = (await testbeds[upstream].charges(0)).length;
+    const { got, sent } = await send(client, { safety_identifier: 'someone' });
     assert.equal(got.status, 200, got.text);
     assert.deepEqual(JSON.parse(sent!.body.toString()), { model: 'their-decider', ...asked[upstream] });
     assert.equal(sent!.url, paths[upstream]);
     assert.deepEqual(got.json, { model: 'decider', ...answered[client] });
     assert.equal(got.headers.get('x-gateway-dropped'), 'safety_identifier');
-    const [charge] = await houses[upstream].charges(charged + 1);
+    const [charge] = await testbeds[upstream].charges(charged + 1);
     assert.deepEqual([charge!.detail.usage, charge!.detail.estimated], [{ input: 40 }, false]);
-    assert.equal(before - (await houses[upstream].balance()), 40n * 100n);
+    assert.equal(before - (await testbeds[upstream].balance()), 40n * 100n);
   });
 
   test(`what a vendor of ${upstream} refuses reaches clients of both forms, and costs nothing`, async () => {
     const error = { message: 'no such thing', type: 'invalid_request_error', param: 'input', code: null };
     vendor().play({ status: 400, headers, body: JSON.stringify({ error }) });
-    const before = await houses[upstream].balance();
+    const before = await testbeds[upstream].balance();
     for (const client of names) {
-      const { got } = await ask(client);
+      const { got } = await send(client);
       assert.equal(got.status, 400);
       assert.ok(got.json.error.message.length > 0);
     }
-    assert.equal(await houses[upstream].balance(), before);
+    assert.equal(await testbeds[upstream].balance(), before);
   });
 }
 
 test('whatever is reported is charged to the token, by the classes that a price names', async () => {
-  const house = houses.openai;
+  const testbed = testbeds.openai;
   const counts = fc.record({ fresh: fc.nat(900), cached: fc.nat(900), written: fc.nat(900), output: fc.nat(20) });
   await fc.assert(
     fc.asyncProperty(counts, async ({ fresh, cached, written, output }) => {
@@ -155,30 +155,30 @@ test('whatever is reported is charged to the token, by the classes that a price 
         input_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
         output_tokens: output,
       };
-      house.first.play({ headers, body: JSON.stringify({ ...answered.openai, usage }) });
-      const [before, count] = [await house.balance(), (await house.charges(0)).length];
-      const got = await house.post('/v1/systemone', { model: 'cheap-reads', ...asked.typesafe });
+      testbed.first.play({ headers, body: JSON.stringify({ ...answered.openai, usage }) });
+      const [before, count] = [await testbed.balance(), (await testbed.charges(0)).length];
+      const got = await testbed.post('/v1/systemone', { model: 'cheap-reads', ...asked.typesafe });
       assert.deepEqual(got.json.usage, { input_tokens: usage.input_tokens, output_tokens: output });
-      await house.charges(count + 1);
+      await testbed.charges(count + 1);
       const due = (fresh + written) * 100 + cached * 10 + output * 2_000;
-      assert.equal(before - (await house.balance()), BigInt(due));
+      assert.equal(before - (await testbed.balance()), BigInt(due));
     }),
     { numRuns: 10 },
   );
 });
 
 test('a count that no such request can have is not charged; an input that is read with each question is', async () => {
-  const house = houses.typesafe;
+  const testbed = testbeds.typesafe;
   const state = 'long '.repeat(4_000);
   for (const [reported, charged] of [
     [30_000, 30_000],
     [9_000_000, undefined],
   ] as const) {
     const usage = { input_tokens: reported, output_tokens: 0 };
-    house.first.play({ headers, body: JSON.stringify({ ...answered.typesafe, usage }) });
-    const count = (await house.charges(0)).length;
-    await house.post('/v1/systemone', { model: 'decider', ...asked.typesafe, state });
-    const [charge] = await house.charges(count + 1);
+    testbed.first.play({ headers, body: JSON.stringify({ ...answered.typesafe, usage }) });
+    const count = (await testbed.charges(0)).length;
+    await testbed.post('/v1/systemone', { model: 'decider', ...asked.typesafe, state });
+    const [charge] = await testbed.charges(count + 1);
     const input = charge!.detail.usage.input!;
     if (charged === undefined) assert.ok(input < 11_000, String(input));
     else assert.equal(input, charged);
@@ -186,19 +186,19 @@ test('a count that no such request can have is not charged; an input that is rea
 });
 
 test('an answer without a usage is charged by an estimate', async () => {
-  const house = houses.openai;
+  const testbed = testbeds.openai;
   const { usage: _, ...rest } = answered.openai;
-  house.first.play({ headers, body: JSON.stringify(rest) });
-  const count = (await house.charges(0)).length;
-  const got = await house.post('/v1/decisions', { model: 'decider', ...asked.openai });
+  testbed.first.play({ headers, body: JSON.stringify(rest) });
+  const count = (await testbed.charges(0)).length;
+  const got = await testbed.post('/v1/decisions', { model: 'decider', ...asked.openai });
   assert.equal(got.status, 200);
-  const [charge] = await house.charges(count + 1);
+  const [charge] = await testbed.charges(count + 1);
   assert.ok(charge!.detail.estimated && charge!.detail.usage.input! > 100);
 });
 
 test('answers that do not belong to the questions are refused', async () => {
   const { openai, typesafe } = answered;
-  const wrong: readonly [keyof typeof houses, unknown][] = [
+  const wrong: readonly [keyof typeof testbeds, unknown][] = [
     ['openai', openai.answers.slice(1)],
     ['openai', [openai.answers[1], openai.answers[0], openai.answers[2]]],
     ['openai', [openai.answers[0], { ...openai.answers[1], choice: 'sales' }, openai.answers[2]]],
@@ -209,21 +209,21 @@ test('answers that do not belong to the questions are refused', async () => {
   ];
   for (const [upstream, answers] of wrong) {
     const client = upstream === 'openai' ? 'typesafe' : 'openai';
-    houses[upstream].first.play({ headers, body: JSON.stringify({ ...answered[upstream], answers }) });
-    const got = await houses[upstream].post(paths[client], { model: 'decider', ...asked[client] });
+    testbeds[upstream].first.play({ headers, body: JSON.stringify({ ...answered[upstream], answers }) });
+    const got = await testbeds[upstream].post(paths[client], { model: 'decider', ...asked[client] });
     assert.equal(got.status, 502, JSON.stringify(answers));
   }
 });
 
 test('a refused question is one among the answers, in both forms', async () => {
   const answers = [{ type: 'refusal', name: 'money' }, ...answered.openai.answers.slice(1)];
-  houses.openai.first.play({ headers, body: JSON.stringify({ ...answered.openai, answers }) });
-  const { json } = await houses.openai.post('/v1/systemone', { model: 'decider', ...asked.typesafe });
+  testbeds.openai.first.play({ headers, body: JSON.stringify({ ...answered.openai, answers }) });
+  const { json } = await testbeds.openai.post('/v1/systemone', { model: 'decider', ...asked.typesafe });
   assert.deepEqual(json.answers, { ...answered.typesafe.answers, money: { type: 'refusal' } });
 });
 
 test('a question of yes or no with criteria is asked as a choice of true and false where a predicate has none', async () => {
-  const { first } = houses.openai;
+  const { first } = testbeds.openai;
   const probabilities = [
     { value: false, probability: 0.2 },
     { value: true, probability: 0.8 },
@@ -232,7 +232,7 @@ test('a question of yes or no with criteria is asked as a choice of true and fal
   first.play({ headers, body: JSON.stringify({ ...answered.openai, answers }) });
   const criteria = { true: 'a refund is wanted', false: { not: 'wanted' } };
   const questions = { refund: { type: 'noul', instructions: 'A refund?', criteria } };
-  const { json } = await houses.openai.post('/v1/systemone', { model: 'decider', state: { a: 1 }, questions });
+  const { json } = await testbeds.openai.post('/v1/systemone', { model: 'decider', state: { a: 1 }, questions });
   assert.deepEqual(json.answers, { refund: { type: 'noul', noul: 0.8 } });
   const sent = JSON.parse(first.requests.at(-1)!.body.toString());
   assert.deepEqual(sent.questions[0].choices, [
@@ -243,7 +243,7 @@ test('a question of yes or no with criteria is asked as a choice of true and fal
 });
 
 test('a conversation with calls of tools becomes a state of all that was said', async () => {
-  const { first } = houses.typesafe;
+  const { first } = testbeds.typesafe;
   first.play({ headers, body: JSON.stringify(answered.typesafe) });
   const conversation = [
     { role: 'system', content: 'Be fair.' },
@@ -258,7 +258,7 @@ test('a conversation with calls of tools becomes a state of all that was said', 
     { type: 'function_call_output', call_id: 'c1', output: 'paid twice' },
     { role: 'assistant', content: [{ type: 'output_text', text: 'I see.' }] },
   ];
-  const got = await houses.typesafe.post('/v1/decisions', { model: 'decider', ...asked.openai, input: conversation });
+  const got = await testbeds.typesafe.post('/v1/decisions', { model: 'decider', ...asked.openai, input: conversation });
   assert.equal(got.status, 200, got.text);
   assert.equal(got.headers.get('x-gateway-dropped'), 'input.id');
   assert.deepEqual(JSON.parse(first.requests.at(-1)!.body.toString()).state, [
@@ -271,7 +271,7 @@ test('a conversation with calls of tools becomes a state of all that was said', 
 });
 
 test('what the other form cannot express, and what is malformed, is refused by its field before anything is sent', async () => {
-  const sent = houses.openai.first.requests.length + houses.typesafe.first.requests.length;
+  const sent = testbeds.openai.first.requests.length + testbeds.typesafe.first.requests.length;
   const [predicate] = asked.openai.questions;
   const image = { type: 'input_image', image_url: 'data:image/png;base64,AA==' };
   const choice = (choices: unknown) => ({ questions: [predicate, { type: 'choice', instructions: 'x', choices }] });
@@ -279,52 +279,56 @@ test('what the other form cannot express, and what is malformed, is refused by i
   const six = Array(6).fill(predicate);
   const many = Array.from({ length: 256 }, (_, index) => ({ value: String(index) }));
   const noul = { type: 'noul', instructions: 'x' };
-  const cases: readonly [upstream: keyof typeof houses, client: keyof typeof houses, change: object, field: string][] =
+  const cases: readonly [
+    upstream: keyof typeof testbeds,
+    client: keyof typeof testbeds,
+    change: object,
+    field: string,
+  ][] = [
+    ['typesafe', 'openai', { input: [{ role: 'user', content: [image] }] }, 'input[0].content[0]'],
+    ['typesafe', 'openai', { questions: [{ ...predicate, instructions: [image] }] }, 'questions[0].instructions[0]'],
+    ['typesafe', 'openai', { input: [{ type: 'reasoning' }] }, 'input[0].type'],
+    ['typesafe', 'openai', choice([{ value: true }, { value: 'true' }]), 'questions[1].choices'],
+    ['typesafe', 'openai', choice([{ value: 5 }]), 'questions[1].choices[0].value'],
+    ['typesafe', 'openai', { questions: [levels(11)] }, 'questions[0].levels'],
+    ['typesafe', 'openai', { questions: [{ type: 'rank', instructions: 'x' }] }, 'questions[0].type'],
+    ['typesafe', 'openai', { questions: [{ type: 'predicate' }] }, 'questions[0].instructions'],
+    ['openai', 'typesafe', { assets: { a: 'b' } }, 'assets'],
+    ['openai', 'typesafe', { questions: { q: { type: 'box', instructions: 'x' } } }, 'questions.q.type'],
+    ['openai', 'typesafe', { questions: { q: { ...noul, type: 'choice' } } }, 'questions.q.criteria'],
+    ['openai', 'openai', { input: undefined }, 'input'],
+    ['openai', 'openai', { input: 5 }, 'input'],
+    ['openai', 'openai', { model: undefined }, 'model'],
+    ['openai', 'openai', { model: 'judge' }, 'model'],
+    ['openai', 'openai', { questions: undefined }, 'questions'],
+    ['openai', 'openai', { questions: [] }, 'questions'],
+    ['openai', 'openai', { questions: six }, 'questions'],
+    ['openai', 'openai', choice(many), 'questions[1].choices'],
+    ['openai', 'openai', { questions: ['x'] }, 'questions[0]'],
+    ['openai', 'openai', { questions: [{ instructions: 'x' }] }, 'questions[0].type'],
+    ['typesafe', 'typesafe', { state: undefined }, 'state'],
+    ['typesafe', 'typesafe', { state: 5 }, 'state'],
+    ['typesafe', 'typesafe', { questions: [noul] }, 'questions'],
     [
-      ['typesafe', 'openai', { input: [{ role: 'user', content: [image] }] }, 'input[0].content[0]'],
-      ['typesafe', 'openai', { questions: [{ ...predicate, instructions: [image] }] }, 'questions[0].instructions[0]'],
-      ['typesafe', 'openai', { input: [{ type: 'reasoning' }] }, 'input[0].type'],
-      ['typesafe', 'openai', choice([{ value: true }, { value: 'true' }]), 'questions[1].choices'],
-      ['typesafe', 'openai', choice([{ value: 5 }]), 'questions[1].choices[0].value'],
-      ['typesafe', 'openai', { questions: [levels(11)] }, 'questions[0].levels'],
-      ['typesafe', 'openai', { questions: [{ type: 'rank', instructions: 'x' }] }, 'questions[0].type'],
-      ['typesafe', 'openai', { questions: [{ type: 'predicate' }] }, 'questions[0].instructions'],
-      ['openai', 'typesafe', { assets: { a: 'b' } }, 'assets'],
-      ['openai', 'typesafe', { questions: { q: { type: 'box', instructions: 'x' } } }, 'questions.q.type'],
-      ['openai', 'typesafe', { questions: { q: { ...noul, type: 'choice' } } }, 'questions.q.criteria'],
-      ['openai', 'openai', { input: undefined }, 'input'],
-      ['openai', 'openai', { input: 5 }, 'input'],
-      ['openai', 'openai', { model: undefined }, 'model'],
-      ['openai', 'openai', { model: 'judge' }, 'model'],
-      ['openai', 'openai', { questions: undefined }, 'questions'],
-      ['openai', 'openai', { questions: [] }, 'questions'],
-      ['openai', 'openai', { questions: six }, 'questions'],
-      ['openai', 'openai', choice(many), 'questions[1].choices'],
-      ['openai', 'openai', { questions: ['x'] }, 'questions[0]'],
-      ['openai', 'openai', { questions: [{ instructions: 'x' }] }, 'questions[0].type'],
-      ['typesafe', 'typesafe', { state: undefined }, 'state'],
-      ['typesafe', 'typesafe', { state: 5 }, 'state'],
-      ['typesafe', 'typesafe', { questions: [noul] }, 'questions'],
-      [
-        'typesafe',
-        'typesafe',
-        { questions: Object.fromEntries(six.map((_, index) => [`q${index}`, noul])) },
-        'questions',
-      ],
-      [
-        'typesafe',
-        'typesafe',
-        { questions: { q: { ...noul, criteria: Object.fromEntries(many.map(({ value }) => [value, null])) } } },
-        'questions.q.criteria',
-      ],
-    ];
+      'typesafe',
+      'typesafe',
+      { questions: Object.fromEntries(six.map((_, index) => [`q${index}`, noul])) },
+      'questions',
+    ],
+    [
+      'typesafe',
+      'typesafe',
+      { questions: { q: { ...noul, criteria: Object.fromEntries(many.map(({ value }) => [value, null])) } } },
+      'questions.q.criteria',
+    ],
+  ];
   for (const [upstream, client, change, field] of cases) {
-    const got = await houses[upstream].post(paths[client], { model: 'decider', ...asked[client], ...change });
+    const got = await testbeds[upstream].post(paths[client], { model: 'decider', ...asked[client], ...change });
     const seen = [got.status, got.json.error.param, got.headers.get('x-should-retry')];
     assert.deepEqual(seen, [400, field, 'false'], JSON.stringify(change).slice(0, 200));
     assert.equal(got.json.detail, client === 'typesafe' ? got.json.error.message : undefined);
   }
-  assert.equal(houses.openai.first.requests.length + houses.typesafe.first.requests.length, sent);
+  assert.equal(testbeds.openai.first.requests.length + testbeds.typesafe.first.requests.length, sent);
 });
 
 const label = fc.oneof(fc.string({ maxLength: 8 }), fc.constantFrom('__proto__', '1', 'constructor', 'true'));
@@ -364,8 +368,8 @@ const pair = fc.oneof(
 );
 
 test('answers that pass through the other form come back with every probability', () => {
-  const through = (form: Form, json: JsonObject, ask: JsonObject): JsonObject => {
-    const { questions } = form.read(ask);
+  const through = (form: Form, json: JsonObject, request: JsonObject): JsonObject => {
+    const { questions } = form.read(request);
     const text = JSON.stringify(form.encodeAnswers(form.readAnswers(json, questions), questions, 'm', { input: 3 }));
     return JSON.parse(text) as JsonObject;
   };
@@ -375,25 +379,25 @@ test('answers that pass through the other form come back with every probability'
       (pairs) => {
         const questions = Object.fromEntries(pairs.map(([id, { question }]) => [id, question]));
         const answers = Object.fromEntries(pairs.map(([id, { answer }]) => [id, answer]));
-        const ask = { model: 'm', state: 's', questions };
+        const request = { model: 'm', state: 's', questions };
         const usage = { input_tokens: 3, output_tokens: 0 };
         const answer = { model: 'm', answers, usage };
-        assert.deepEqual(through(systemoneForm, answer, ask), JSON.parse(JSON.stringify(answer)));
+        assert.deepEqual(through(systemoneForm, answer, request), JSON.parse(JSON.stringify(answer)));
         // As a vendor of the other form answers what it was asked, and its client gets it.
-        const read = systemoneForm.read(ask);
+        const read = systemoneForm.read(request);
         const theirs = JSON.parse(JSON.stringify(decisionsForm.encode(read, 'm'))) as JsonObject;
         const asOpenai = decisionsForm.read(theirs).questions;
         const given = systemoneForm.readAnswers(answer, read.questions).map((one, index) => {
-          const { asks } = asOpenai[index]!;
+          const { asks: requests } = asOpenai[index]!;
           // Criteria were asked as a choice.
-          if (one.kind !== 'yes' || asks.kind !== 'choice') return one;
+          if (one.kind !== 'yes' || requests.kind !== 'choice') return one;
           const { probability } = one;
           return { kind: 'choice' as const, at: 0, confidence: 1, probabilities: [probability, 1 - probability] };
         });
         const spoken = JSON.parse(JSON.stringify(decisionsForm.encodeAnswers(given, asOpenai, 'm', { input: 3 })));
         const back = decisionsForm.readAnswers(spoken, read.questions);
-        const told = systemoneForm.encodeAnswers(back, read.questions, 'm', { input: 3 });
-        assert.deepEqual(JSON.parse(JSON.stringify(told)), JSON.parse(JSON.stringify(answer)));
+        const reported = systemoneForm.encodeAnswers(back, read.questions, 'm', { input: 3 });
+        assert.deepEqual(JSON.parse(JSON.stringify(reported)), JSON.parse(JSON.stringify(answer)));
       },
     ),
     { numRuns: 200 },
@@ -401,11 +405,11 @@ test('answers that pass through the other form come back with every probability'
 });
 
 test('questions without names, or with the same one, are told apart, and answered under the names that they had', () => {
-  const ask = {
+  const requestOf = {
     input: 'x',
     questions: ['a', 'a', undefined, '', 'question_2'].map((name) => ({ ...predicateOf(name) })),
   };
-  const { questions } = decisionsForm.read(ask);
+  const { questions } = decisionsForm.read(requestOf);
   assert.equal(new Set(questions.map(({ id }) => id)).size, 5);
   assert.deepEqual(
     questions.map(({ name }) => name),

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { fc } from '../../helpers/properties.ts';
-import { type House, openHouse } from './setup.ts';
+import { openTestbed, type Testbed } from './setup.ts';
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await openHouse(
+  testbed = await openTestbed(
     `
   embed: { owned_by: x, kind: embedding, targets: [first/their-embed, second/their-embed], price: { input: 0.02 } }
   google-like: { owned_by: x, kind: embedding, targets: [third/gem], price: { input: 0.15 } }
@@ -15,7 +15,7 @@ before(async () => {
     ['openai-embeddings', 'chat'],
   );
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const json = { 'content-type': 'application/json' };
 const openaiAnswer = (vectors: readonly (readonly number[] | string)[], tokens: number | undefined) =>
@@ -24,10 +24,10 @@ const openaiAnswer = (vectors: readonly (readonly number[] | string)[], tokens: 
 
 test('a call is relayed byte for byte but for the model, and its reported tokens are charged', async () => {
   const answer = openaiAnswer(['AACAPwAAAEA='], 7);
-  house.first.play({ headers: json, body: answer });
-  const before = await house.balance();
-  const count = house.first.requests.length;
-  const got = await house.post('/v1/embeddings', {
+  testbed.first.play({ headers: json, body: answer });
+  const before = await testbed.balance();
+  const count = testbed.first.requests.length;
+  const got = await testbed.post('/v1/embeddings', {
     input: 'Hello',
     model: 'embed',
     encoding_format: 'base64',
@@ -36,17 +36,17 @@ test('a call is relayed byte for byte but for the model, and its reported tokens
   });
   assert.equal(got.status, 200);
   assert.equal(got.text, answer);
-  const sent = house.first.requests[count]!;
+  const sent = testbed.first.requests[count]!;
   assert.equal(sent.url, '/v1/embeddings');
   assert.equal(sent.headers.authorization, 'Bearer key-of-first');
   assert.equal(
     sent.body.toString(),
     '{"input":"Hello","model":"their-embed","encoding_format":"base64","user":"u-1","unknown_member":{"a":1}}',
   );
-  const [charge] = await house.charges(1);
+  const [charge] = await testbed.charges(1);
   assert.deepEqual([charge!.detail.usage, charge!.detail.estimated], [{ input: 7 }, false]);
   // 7 tokens at 0.02 a million are 140 nano-USD.
-  assert.equal(before - (await house.balance()), 140n);
+  assert.equal(before - (await testbed.balance()), 140n);
 });
 
 test('a vendor that knows one form of vectors alone is answered in the form that was asked for, and charged as it reports', async () => {
@@ -59,20 +59,20 @@ test('a vendor that knows one form of vectors alone is answered in the form that
     [undefined, openaiAnswer([text, text], 9), list],
   ] as const;
   for (const [encoding_format, body, wanted] of cases) {
-    house.first.play({ headers: json, body });
-    const charges = (await house.charges(0)).length;
-    const got = await house.post('/v1/embeddings', { model: 'embed', input: ['a', 'b'], encoding_format });
+    testbed.first.play({ headers: json, body });
+    const charges = (await testbed.charges(0)).length;
+    const got = await testbed.post('/v1/embeddings', { model: 'embed', input: ['a', 'b'], encoding_format });
     assert.deepEqual(
       got.json.data,
       [0, 1].map((index) => ({ object: 'embedding', index, embedding: wanted })),
     );
     assert.deepEqual([got.json.object, got.json.model, got.json.usage.total_tokens], ['list', 'their-embed', 9]);
-    const [charge] = await house.charges(charges + 1);
+    const [charge] = await testbed.charges(charges + 1);
     assert.deepEqual(charge!.detail.usage, { input: 9 });
   }
   for (const body of [openaiAnswer(['AAEC'], 3), '{"data":[],"usage":{"prompt_tokens":3}}']) {
-    house.first.play({ headers: json, body });
-    const got = await house.post('/v1/embeddings', { model: 'embed', input: 'a', output_dtype: 'int8' });
+    testbed.first.play({ headers: json, body });
+    const got = await testbed.post('/v1/embeddings', { model: 'embed', input: 'a', output_dtype: 'int8' });
     assert.equal(got.text, body);
   }
 });
@@ -81,13 +81,13 @@ test('whatever possible count a vendor reports is charged, in whole nano-USD', a
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 8_000 }), fc.nat(3), async (tokens, more) => {
       const vectors = Array.from({ length: more + 1 }, () => [0.25, -1e-7]);
-      house.first.play({ headers: json, body: openaiAnswer(vectors, tokens) });
-      const [before, charges] = [await house.balance(), (await house.charges(0)).length];
-      const { status } = await house.post('/v1/embeddings', { model: 'embed', input: vectors.map(() => 'x') });
+      testbed.first.play({ headers: json, body: openaiAnswer(vectors, tokens) });
+      const [before, charges] = [await testbed.balance(), (await testbed.charges(0)).length];
+      const { status } = await testbed.post('/v1/embeddings', { model: 'embed', input: vectors.map(() => 'x') });
       assert.equal(status, 200);
-      const [charge] = await house.charges(charges + 1);
+      const [charge] = await testbed.charges(charges + 1);
       assert.deepEqual(charge!.detail, { ...charge!.detail, usage: { input: tokens }, estimated: false });
-      assert.equal(before - (await house.balance()), BigInt(tokens) * 20n);
+      assert.equal(before - (await testbed.balance()), BigInt(tokens) * 20n);
     }),
     { numRuns: 12 },
   );
@@ -100,44 +100,44 @@ test('a large answer passes as it is, and its usage is read without parsing it',
     const data = `"data":[{"object":"embedding","index":0,"embedding":${JSON.stringify(vector)}}]`;
     const answer = usageFirst ? `{${usage},${data}}` : `{${data},${usage}}`;
     assert.ok(answer.length > 512 * 1024);
-    house.first.play({ headers: json, body: answer });
-    const charges = (await house.charges(0)).length;
-    const got = await house.post('/v1/embeddings', { model: 'embed', input: 'x' });
+    testbed.first.play({ headers: json, body: answer });
+    const charges = (await testbed.charges(0)).length;
+    const got = await testbed.post('/v1/embeddings', { model: 'embed', input: 'x' });
     assert.equal(got.text, answer);
-    const [charge] = await house.charges(charges + 1);
+    const [charge] = await testbed.charges(charges + 1);
     assert.deepEqual([charge!.detail.usage, charge!.detail.estimated], [{ input: 11 }, false]);
   }
 });
 
 test('an answer without a usage is estimated from the request, and marked', async () => {
-  house.first.play({ headers: json, body: openaiAnswer([[1]], undefined) });
-  const charges = (await house.charges(0)).length;
-  await house.post('/v1/embeddings', { model: 'embed', input: 'a text of 24 characters.' });
-  const [charge] = await house.charges(charges + 1);
+  testbed.first.play({ headers: json, body: openaiAnswer([[1]], undefined) });
+  const charges = (await testbed.charges(0)).length;
+  await testbed.post('/v1/embeddings', { model: 'embed', input: 'a text of 24 characters.' });
+  const [charge] = await testbed.charges(charges + 1);
   assert.deepEqual([charge!.detail.usage, charge!.detail.estimated], [{ input: 12 }, true]);
 });
 
 test('a busy vendor is followed by the next target; the refusal of a request is passed on, and neither is charged', async () => {
-  const charges = (await house.charges(0)).length;
-  house.first.play({ status: 503, headers: json, body: '{"error":{"message":"busy"}}' });
-  house.second.play({ headers: json, body: openaiAnswer([[1]], 3) });
-  const got = await house.post('/v1/embeddings', { model: 'embed', input: 'x' });
+  const charges = (await testbed.charges(0)).length;
+  testbed.first.play({ status: 503, headers: json, body: '{"error":{"message":"busy"}}' });
+  testbed.second.play({ headers: json, body: openaiAnswer([[1]], 3) });
+  const got = await testbed.post('/v1/embeddings', { model: 'embed', input: 'x' });
   assert.equal(got.status, 200);
-  assert.equal((await house.charges(charges + 1)).length, charges + 1);
+  assert.equal((await testbed.charges(charges + 1)).length, charges + 1);
   const refusal =
     '{"error":{"message":"bad dimensions","type":"invalid_request_error","param":"dimensions","code":null}}';
-  house.first.play({ status: 400, headers: json, body: refusal });
-  const refused = await house.post('/v1/embeddings', { model: 'embed', input: 'x', dimensions: 5 });
+  testbed.first.play({ status: 400, headers: json, body: refusal });
+  const refused = await testbed.post('/v1/embeddings', { model: 'embed', input: 'x', dimensions: 5 });
   assert.deepEqual([refused.status, refused.text], [400, refusal]);
-  house.first.play({ headers: { 'content-type': 'text/html' }, body: '<html>' });
-  house.second.play({ headers: json, body: '[]' });
-  const odd = await house.post('/v1/embeddings', { model: 'embed', input: 'x' });
+  testbed.first.play({ headers: { 'content-type': 'text/html' }, body: '<html>' });
+  testbed.second.play({ headers: json, body: '[]' });
+  const odd = await testbed.post('/v1/embeddings', { model: 'embed', input: 'x' });
   assert.equal(odd.status, 502);
   assert.ok(!odd.text.includes('127.0.0.1'));
 });
 
 test('bad requests are refused with the field, before anything is sent', async () => {
-  const [first, second] = [house.first.requests.length, house.second.requests.length];
+  const [first, second] = [testbed.first.requests.length, testbed.second.requests.length];
   const cases: readonly [body: object, status: number, field: string | null][] = [
     [{ input: 'x' }, 400, 'model'],
     [{ model: 7, input: 'x' }, 400, 'model'],
@@ -157,16 +157,16 @@ test('bad requests are refused with the field, before anything is sent', async (
     [{ model: 'talk', input: 'x' }, 400, 'model'],
   ];
   for (const [body, status, field] of cases) {
-    const got = await house.post('/v1/embeddings', body);
+    const got = await testbed.post('/v1/embeddings', body);
     assert.deepEqual([got.status, got.json.error.param], [status, field], JSON.stringify(body).slice(0, 80));
     assert.equal(got.headers.get('x-should-retry'), 'false', JSON.stringify(body).slice(0, 80));
   }
-  const kind = await house.post('/v1/embeddings', { model: 'talk', input: 'x' });
+  const kind = await testbed.post('/v1/embeddings', { model: 'talk', input: 'x' });
   assert.match(kind.json.error.message, /kind "chat"; this endpoint takes models of the kind "embedding"/);
-  assert.deepEqual([house.first.requests.length, house.second.requests.length], [first, second]);
+  assert.deepEqual([testbed.first.requests.length, testbed.second.requests.length], [first, second]);
 });
 
 test('an account without money is refused before its body is read', async () => {
-  const refused = await house.post('/v1/embeddings', new Uint8Array(300_000).fill(0x20), { key: house.poorKey });
+  const refused = await testbed.post('/v1/embeddings', new Uint8Array(300_000).fill(0x20), { key: testbed.poorKey });
   assert.deepEqual([refused.status, refused.json.error.code], [402, 'insufficient_balance']);
 });

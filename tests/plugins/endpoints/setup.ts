@@ -7,7 +7,7 @@ import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import { until } from '../../helpers/until.ts';
 import { startVendor, type Vendor } from '../../helpers/vendor.ts';
 
-export interface House {
+export interface Testbed {
   readonly gateway: TestGateway;
   /** Two vendors, as `first` and `second`. */
   readonly first: Vendor;
@@ -42,7 +42,7 @@ interface Charge {
 }
 
 /** `models`: YAML below `models:`; `speaks`: protocols of both vendors. */
-export async function openHouse(models: string, speaks: readonly string[], more = ''): Promise<House> {
+export async function openTestbed(models: string, speaks: readonly string[], more = ''): Promise<Testbed> {
   const [first, second] = await Promise.all([startVendor(), startVendor()]);
   const provider = (name: string, { origin }: Vendor) =>
     `  ${name}: { keys: key-of-${name}, speaks: { ${speaks.map((protocol) => `${protocol}: "${origin}/v1"`).join(', ')} } }`;
@@ -66,7 +66,7 @@ ${more}
     return { id: account.id, key: (await gateway.gateway.find(accounts)!.createKey(account.id, { name })).key };
   };
   const [rich, poor] = [await open('rich', '10000'), await open('poor', '0')];
-  const post: House['post'] = async (path, body, { key = rich.key, headers = {}, signal } = {}) => {
+  const post: Testbed['post'] = async (path, body, { key = rich.key, headers = {}, signal } = {}) => {
     const isJson = !(body instanceof FormData) && !(body instanceof Uint8Array);
     const answer = await fetch(`${gateway.origin}${path}`, {
       method: 'POST',

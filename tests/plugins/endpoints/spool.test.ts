@@ -11,11 +11,11 @@ import { wavTone } from '../../../plugins/sandbox/endpoints/tones.ts';
 import { allowWrites, canForbidWrites } from '../../helpers/file-writes.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { until } from '../../helpers/until.ts';
-import { type House, openHouse } from './setup.ts';
+import { openTestbed, type Testbed } from './setup.ts';
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await openHouse(
+  testbed = await openTestbed(
     `
   ears: { owned_by: x, kind: transcription, targets: [first/a-longer-name, second/b], price: { audio: 0.36 } }
 `,
@@ -24,7 +24,7 @@ before(async () => {
 server: { body_limit: 100KB }`,
   );
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const json = { 'content-type': 'application/json' };
 const answer = '{"text":"hi","usage":{"type":"duration","seconds":1}}';
@@ -35,27 +35,27 @@ const form = (file: Uint8Array = talk) => {
   made.set('model', 'ears');
   return made;
 };
-const transcribe = (body: FormData, options = {}) => house.post('/v1/audio/transcriptions', body, options);
+const transcribe = (body: FormData, options = {}) => testbed.post('/v1/audio/transcriptions', body, options);
 const spooled = async () => {
-  const found = await readdir(house.gateway.directory, { recursive: true });
+  const found = await readdir(testbed.gateway.directory, { recursive: true });
   return found.filter((name) => name.includes(`spool${sep}`));
 };
 
 test('a form that is larger than a body may be goes to the next target as well, whole, and is charged by its duration', async () => {
   assert.ok(talk.length > 1_000_000);
-  house.first.play({ status: 503, headers: json, body: '{}' });
-  house.second.play({ headers: { 'content-type': 'text/plain' }, body: 'hi' });
+  testbed.first.play({ status: 503, headers: json, body: '{}' });
+  testbed.second.play({ headers: { 'content-type': 'text/plain' }, body: 'hi' });
   const [first, second, count] = [
-    house.first.requests.length,
-    house.second.requests.length,
-    (await house.charges(0)).length,
+    testbed.first.requests.length,
+    testbed.second.requests.length,
+    (await testbed.charges(0)).length,
   ];
   const body = form();
   body.set('response_format', 'text');
   assert.equal((await transcribe(body)).text, 'hi');
   for (const [sent, name] of [
-    [house.first.requests[first]!, 'a-longer-name'],
-    [house.second.requests[second]!, 'b'],
+    [testbed.first.requests[first]!, 'a-longer-name'],
+    [testbed.second.requests[second]!, 'b'],
   ] as const) {
     assert.equal(Number(sent.headers['content-length']), sent.body.length);
     const type = { 'content-type': String(sent.headers['content-type']) };
@@ -63,19 +63,19 @@ test('a form that is larger than a body may be goes to the next target as well, 
     assert.deepEqual([read.get('model'), read.get('response_format')], [name, 'text']);
     assert.ok(Buffer.from(await (read.get('file') as File).arrayBuffer()).equals(talk));
   }
-  const [charge] = await house.charges(count + 1);
+  const [charge] = await testbed.charges(count + 1);
   assert.deepEqual([charge!.detail.usage.audio, charge!.detail.estimated], [40, true]);
   assert.deepEqual(await spooled(), []);
 });
 
 test('one key is one call: the form is the same whatever its boundary is', async () => {
   const headers = { 'idempotency-key': 'talk' };
-  house.first.play({ headers: json, body: answer });
-  const sent = house.first.requests.length;
+  testbed.first.play({ headers: json, body: answer });
+  const sent = testbed.first.requests.length;
   const made = await transcribe(form(), { headers });
   const again = await transcribe(form(), { headers });
   assert.deepEqual([made.text, again.text], [answer, answer]);
-  assert.equal(house.first.requests.length, sent + 1);
+  assert.equal(testbed.first.requests.length, sent + 1);
   const other = await transcribe(form(wavTone(39)), { headers });
   assert.deepEqual([other.status, other.json.error.code], [409, 'idempotency_key_reused']);
 });
@@ -83,9 +83,9 @@ test('one key is one call: the form is the same whatever its boundary is', async
 test('a client that leaves in its upload leaves nothing, and its place is free again', async () => {
   for (let round = 0; round < 3; round++)
     await new Promise<void>((resolve) => {
-      const { port } = new URL(house.gateway.origin);
+      const { port } = new URL(testbed.gateway.origin);
       const headers = {
-        authorization: `Bearer ${house.key}`,
+        authorization: `Bearer ${testbed.key}`,
         'content-type': 'multipart/form-data; boundary=b',
         'content-length': '2000000',
       };
@@ -96,17 +96,17 @@ test('a client that leaves in its upload leaves nothing, and its place is free a
       sending.write(talk.subarray(0, 500_000));
       setTimeout(() => sending.destroy(new Error('left')), 150);
     });
-  house.first.play({ headers: json, body: answer });
+  testbed.first.play({ headers: json, body: answer });
   await until('a place is free', async () => (await transcribe(form())).status === 200);
 });
 
 test('more forms of an account than it may have at once are refused, and so is one that is too large', async () => {
   const { promise: hasRefused, resolve: answerBoth } = Promise.withResolvers<void>();
   const script = { headers: json, body: answer, after: hasRefused };
-  house.first.play(script, script);
-  const before = house.first.requests.length;
+  testbed.first.play(script, script);
+  const before = testbed.first.requests.length;
   const both = [transcribe(form()), transcribe(form())];
-  await until('both are with the vendor', () => house.first.requests.length === before + 2);
+  await until('both are with the vendor', () => testbed.first.requests.length === before + 2);
   const third = await transcribe(form());
   assert.equal(third.status, 429);
   assert.match(third.json.error.message, /At most 2 forms/);
@@ -114,7 +114,7 @@ test('more forms of an account than it may have at once are refused, and so is o
   for (const { status } of await Promise.all(both)) assert.equal(status, 200);
   const large = await transcribe(form(new Uint8Array(4 * 2 ** 20 + 1)));
   assert.deepEqual([large.status, large.json.error.param], [413, 'file']);
-  const poor = await transcribe(form(), { key: house.poorKey });
+  const poor = await transcribe(form(), { key: testbed.poorKey });
   assert.equal(poor.status, 402);
 });
 

@@ -58,13 +58,13 @@ test("the shape comes before the protocol's and a vendor's own words, and header
 
 test('a message that does not name the field at fault is told with it, as there is no other place', async () => {
   const part = await setUp(plugin, fakeHost());
-  const told = (message: string, field?: string) => {
+  const report = (message: string, field?: string) => {
     const error = new GatewayError('invalid_request', message, field === undefined ? {} : { field });
     return bodyOf(part.renderError!(error, undefined)!)['message'];
   };
-  assert.equal(told("Invalid value: 'bogus'.", 'quality'), 'Invalid value: \'bogus\'. Field: "quality".');
-  assert.equal(told('Too short.', 'messages[2].content'), 'Too short. Field: "messages[2].content".');
-  assert.equal(told('Not an integer.', 'n'), 'Not an integer. Field: "n".');
+  assert.equal(report("Invalid value: 'bogus'.", 'quality'), 'Invalid value: \'bogus\'. Field: "quality".');
+  assert.equal(report('Too short.', 'messages[2].content'), 'Too short. Field: "messages[2].content".');
+  assert.equal(report('Not an integer.', 'n'), 'Not an integer. Field: "n".');
   for (const [message, field] of [
     ['The field "n" must be a whole number.', 'n'],
     ['Two Host headers.', 'host'],
@@ -72,7 +72,7 @@ test('a message that does not name the field at fault is told with it, as there 
     ['It takes no more images.', 'images[3]'],
     ['Nothing is named.', undefined],
   ] as const)
-    assert.equal(told(message, field), message);
+    assert.equal(report(message, field), message);
 });
 
 test('a request that came to no endpoint is told in the same shape', async () => {

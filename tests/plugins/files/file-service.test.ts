@@ -134,21 +134,21 @@ test('the same file of a task is kept once, however often and by however many it
     const other = await rooms.beside();
     const first = await rooms.keeper.keep(png, 'image', owner(), never);
     assert.deepEqual(await other.keeper.keep(png, 'image', owner(), never), first);
-    const told = new Set<string>();
+    const reported = new Set<string>();
     const tasks = Array.from({ length: 20 }, (_, index) => `task-${index + 2}`);
     for (const task of tasks) {
       const both = await Promise.allSettled(
         [rooms, other].map(({ keeper }) => keeper.keep(png, 'image', owner(task), never)),
       );
       for (const result of both) {
-        if (result.status === 'fulfilled') told.add(result.value.id);
+        if (result.status === 'fulfilled') reported.add(result.value.id);
         else assert.equal(result.reason.kind, 'conflict');
       }
     }
-    assert.equal(told.size, tasks.length);
+    assert.equal(reported.size, tasks.length);
     rooms.host.advance(1);
     await rooms.keeper.sweep();
-    for (const id of told) assert.ok(await rooms.keeper.read('account-1', id));
+    for (const id of reported) assert.ok(await rooms.keeper.read('account-1', id));
     const bytes = String((1 + tasks.length) * png.length);
     assert.deepEqual(await usage(rooms), [{ account_id: 'account-1', bytes }]);
   }));

@@ -107,14 +107,14 @@ test('unknown, foreign, removed, expired and changed addresses are the same 404'
       url.pathname = url.pathname.replace(video.id, '..%2f..%2fetc%2fpasswd');
     }),
   ];
-  const told = new Set<string>();
+  const reported = new Set<string>();
   for (const each of addresses) {
     const answer = await get(each);
     const names = [...answer.headers.keys()].filter((name) => name !== 'date').sort();
-    told.add(JSON.stringify([answer.status, names, answer.headers.get('cache-control'), await answer.text()]));
+    reported.add(JSON.stringify([answer.status, names, answer.headers.get('cache-control'), await answer.text()]));
   }
-  assert.deepEqual(told.size, 1);
-  assert.match([...told][0]!, /^\[404,.*no-store.*file_not_found/);
+  assert.deepEqual(reported.size, 1);
+  assert.match([...reported][0]!, /^\[404,.*no-store.*file_not_found/);
 });
 
 test('neither a signature nor an id is written to the log', () => {
@@ -149,8 +149,8 @@ test('a file whose bytes have vanished is the same 404, and is told to the opera
   const { schema } = gateway.gateway.find(database)!;
   await rm(join(directory, 'files', schema, 'kept', id.slice(-2), id));
   const answer = await get(keeper.address(id));
-  const told = (await answer.json()) as { error: { code: string } };
-  assert.deepEqual([answer.status, told.error.code], [404, 'file_not_found']);
+  const reported = (await answer.json()) as { error: { code: string } };
+  assert.deepEqual([answer.status, reported.error.code], [404, 'file_not_found']);
   assert.ok(gateway.lines.some((line) => line.includes('missing in the store')));
   await keeper.removeFilesOfTask('account-1', 'vanished');
 });
@@ -262,13 +262,13 @@ test('a bucket that is away is shown and told by one line at each end, and what 
       assert.equal(again.status, 200);
       await again.arrayBuffer();
       assert.deepEqual(await stores(), { database: 'ok', bucket: 'ok' });
-      const told = there.lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+      const reported = there.lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
       assert.deepEqual(
-        told.filter((message) => message.includes('bucket')),
+        reported.filter((message) => message.includes('bucket')),
         ['the bucket of files does not answer', 'the bucket of files answers again'],
       );
       assert.deepEqual(
-        told.filter((message) => message.includes('failed')),
+        reported.filter((message) => message.includes('failed')),
         [],
       );
     });

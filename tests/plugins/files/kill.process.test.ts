@@ -13,7 +13,7 @@ import { database } from '../../../plugins/common/domain/database.ts';
 import { files } from '../../../plugins/common/domain/stored-files.ts';
 import { openDisk } from '../../../plugins/files/disk.ts';
 import { FileRows } from '../../../plugins/files/rows.ts';
-import { dropSchema } from '../../end-to-end/house.ts';
+import { dropSchema } from '../../end-to-end/testbed.ts';
 import { databaseUrl, ownSchema } from '../../helpers/database.ts';
 import { startGateway } from '../../helpers/gateway.ts';
 import { mp4 } from './setup.ts';
@@ -36,13 +36,13 @@ async function killAfter(count: number, file: string, directory: string): Promis
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = once(child, 'exit');
-  const told: string[] = [];
+  const reported: string[] = [];
   for await (const line of createInterface(child.stdout)) {
-    told.push(line);
-    if (told.length === count) child.kill('SIGKILL');
+    reported.push(line);
+    if (reported.length === count) child.kill('SIGKILL');
   }
   await exited;
-  return told;
+  return reported;
 }
 
 const idsOnDisk = async (directory: string) => {
@@ -55,13 +55,13 @@ test('after kill -9 every file that was told is there whole, and no bytes lie th
   try {
     const file = join(directory, 'victim.yaml');
     await writeFile(file, yaml);
-    const told = await killAfter(20, file, directory);
-    assert.ok(told.length >= 20);
+    const reported = await killAfter(20, file, directory);
+    assert.ok(reported.length >= 20);
     const gateway = await startGateway(yaml, { directory });
     context.after(() => gateway.stop());
     try {
       const keeper = gateway.gateway.find(files)!;
-      for (const id of told) assert.ok(mp4.equals((await keeper.read('account-1', id))!), id);
+      for (const id of reported) assert.ok(mp4.equals((await keeper.read('account-1', id))!), id);
       const db = gateway.gateway.find(database)!;
       const rows = new FileRows(db);
       const known = (await db.orm.execute(sql`select id from ${sql.identifier(schema)}.files`)) as unknown as {

@@ -37,9 +37,9 @@ test('a range is cut to the file; what is none of the known forms is ignored; wh
     ['bytes=-5000', '0-999'],
     ['BYTES=1-2', '1-2'],
   ];
-  for (const [range, told] of spans) {
+  for (const [range, reported] of spans) {
     const { status, headers } = serve({ range });
-    assert.deepEqual([status, headers['content-range']], [206, `bytes ${told}/1000`], range);
+    assert.deepEqual([status, headers['content-range']], [206, `bytes ${reported}/1000`], range);
   }
   for (const range of ['bytes=0-1,5-6', 'bytes=5-1', 'bytes=-', 'items=0-1', 'bytes=a-b', 'bytes 0-1', ''])
     assert.equal(serve({ range }).status, 200, range);

@@ -11,7 +11,7 @@ import { readOrMakeOwner } from '../../../plugins/idempotency/owner.ts';
 import { runsOf } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
 import { until } from '../../helpers/until.ts';
-import { callOf, enter, type Node, newKey, openShop, type Shop, toldOf } from './nodes.ts';
+import { callOf, enter, type Node, newKey, openShop, type Shop, storedAnswerOf } from './nodes.ts';
 
 let shop: Shop;
 let one: Node;
@@ -34,7 +34,7 @@ test('of 100 parallel calls with one key on two processes one runs, the others m
 test('an answer is given again by its own process at once, by the others when the database has it', async () => {
   const call = callOf(newKey());
   assert.equal(await enter(one, call), 'run');
-  one.calls.end(call, { told: toldOf('first') });
+  one.calls.end(call, { answer: storedAnswerOf('first') });
   assert.equal(await enter(one, callOf(call.keyHash)), 'first');
   assert.equal(await enter(other, callOf(call.keyHash)), 'idempotency_in_progress');
   await one.calls.flush();
@@ -54,7 +54,7 @@ test('parallel repetitions of a call that has ended wait for the look-up and all
     fc.asyncProperty(asked, async ({ count, others, ending, elsewhere }) => {
       const call = callOf(newKey());
       assert.equal(await enter(one, call), 'run');
-      if (ending !== 'running') one.calls.end(call, ending === 'lost' ? 'lost' : { told: toldOf('first') });
+      if (ending !== 'running') one.calls.end(call, ending === 'lost' ? 'lost' : { answer: storedAnswerOf('first') });
       await one.calls.flush();
       const node = elsewhere || ending === 'running' ? other : one;
       const outcomes = await Promise.all(
@@ -89,7 +89,7 @@ test('another body under the key is a conflict, while its call runs and when it 
   const call = callOf(newKey());
   await enter(one, call);
   const states = [];
-  for (const step of [undefined, { told: toldOf('x') }, 'flush'] as const) {
+  for (const step of [undefined, { answer: storedAnswerOf('x') }, 'flush'] as const) {
     if (step === 'flush') await one.calls.flush();
     else if (step !== undefined) one.calls.end(call, step);
     for (const node of [one, other]) states.push(await enter(node, callOf(call.keyHash, 'another body')));
@@ -151,7 +151,7 @@ test('a call that a crash left behind: uncharged it is run again, by one process
   );
   assert.equal(outcomes.filter((outcome) => outcome === 'run').length, 1);
   // The one that was thought dead keeps nothing.
-  crashed.calls.end(call, { told: toldOf('too late') });
+  crashed.calls.end(call, { answer: storedAnswerOf('too late') });
   await crashed.calls.flush();
   assert.equal(await enter(await shop.node(), callOf(call.keyHash)), 'idempotency_in_progress');
 });
@@ -245,7 +245,7 @@ test('a key lives for its time, but never ends under a call that runs', async ()
   const [ended, running] = [callOf(newKey()), callOf(newKey())];
   await enter(one, ended);
   await enter(one, running);
-  one.calls.end(ended, { told: toldOf('old') });
+  one.calls.end(ended, { answer: storedAnswerOf('old') });
   await one.calls.flush();
   await shop.lapse('key');
   await one.calls.renew();
@@ -275,7 +275,7 @@ test('an answer waits for a database that is away, and is given again meanwhile'
   const call = callOf(newKey());
   await enter(node, call);
   node.faults.down = true;
-  node.calls.end(call, { told: toldOf('kept') });
+  node.calls.end(call, { answer: storedAnswerOf('kept') });
   await assert.rejects(node.calls.flush());
   assert.equal(await enter(node, callOf(call.keyHash)), 'kept');
   node.faults.down = false;
@@ -288,7 +288,7 @@ test('while the database is away a key that runs nowhere is 503 each time, and a
     const node = await shop.node();
     const call = callOf(newKey());
     await enter(node, call);
-    node.calls.end(call, { told: toldOf('kept') });
+    node.calls.end(call, { answer: storedAnswerOf('kept') });
     await node.calls.flush();
     Object.assign(node.faults, { down: true, isNoticed });
     const fresh = newKey();
@@ -311,7 +311,7 @@ test('answers that are given again without the database are bounded, and the las
   const calls = [callOf(newKey()), callOf(newKey()), callOf(newKey())];
   for (const call of calls) {
     await enter(node, call);
-    node.calls.end(call, { told: toldOf('x'.repeat(7 * 2 ** 20)) });
+    node.calls.end(call, { answer: storedAnswerOf('x'.repeat(7 * 2 ** 20)) });
     await node.calls.flush();
   }
   node.faults.down = true;
@@ -321,11 +321,11 @@ test('answers that are given again without the database are bounded, and the las
 
 test('answers that wait for the database are bounded: beyond that they are lost, not run again', async () => {
   const node = await shop.node();
-  const big = toldOf('x'.repeat(40 * 2 ** 20));
+  const big = storedAnswerOf('x'.repeat(40 * 2 ** 20));
   const calls = [callOf(newKey()), callOf(newKey())];
   for (const call of calls) await enter(node, call);
   node.faults.down = true;
-  for (const call of calls) node.calls.end(call, { told: big });
+  for (const call of calls) node.calls.end(call, { answer: big });
   assert.equal(await enter(node, callOf(calls[1]!.keyHash)), 'idempotency_answer_lost');
   assert.equal((await enter(node, callOf(calls[0]!.keyHash))).length, 40 * 2 ** 20);
 });
@@ -405,7 +405,7 @@ async function play([action, at, key]: Step, index: number, nodes: Node[], keys:
       await node.calls.flush();
     } else {
       const text = `answer ${index}`;
-      node.calls.end(run.call, action === 'lost' ? 'lost' : { told: toldOf(text) });
+      node.calls.end(run.call, action === 'lost' ? 'lost' : { answer: storedAnswerOf(text) });
       answers.set(key, action === 'lost' ? 'idempotency_answer_lost' : text);
     }
   }

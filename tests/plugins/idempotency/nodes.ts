@@ -98,7 +98,7 @@ export function callOf(keyHash: string, fingerprint = 'one body', accountId = 'a
   return { accountId, keyHash, fingerprint, requestId: randomUUID() };
 }
 
-export function toldOf(text: string): StoredAnswer {
+export function storedAnswerOf(text: string): StoredAnswer {
   return storedAnswer(200, { 'content-type': 'application/json' }, Buffer.from(text));
 }
 

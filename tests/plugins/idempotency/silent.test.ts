@@ -90,8 +90,8 @@ test('a failure after which nobody knows whether it was done keeps its key, and 
   const { part } = await processOf('in_vain');
   const fails = async (key: string, details: ErrorDetails, next?: Next) => {
     const exchange = callUnder(key);
-    const told = new GatewayError('overloaded', 'The database is away.', details);
-    const outcome = await outcomeOf(part, exchange, next ?? (() => Promise.reject(told)));
+    const reported = new GatewayError('overloaded', 'The database is away.', details);
+    const outcome = await outcomeOf(part, exchange, next ?? (() => Promise.reject(reported)));
     await exchange.end({ status: 503 });
     return outcome;
   };

@@ -43,7 +43,7 @@ export async function start(
 }
 
 /** What the core does with an endpoint that answers by itself. */
-export async function ask(part: PluginInstance, path: string, headers: Record<string, string> = {}): Promise<Answer> {
+export async function send(part: PluginInstance, path: string, headers: Record<string, string> = {}): Promise<Answer> {
   const url = new URL(path, 'http://gateway.example');
   const [endpoint, wildcard] = route(part, decodeURIComponent(url.pathname));
   const request = { method: 'GET', path: url.pathname, query: url.searchParams, headers, params: { '*': wildcard } };
@@ -90,7 +90,7 @@ export async function collect<T>(pages: AsyncIterable<T>): Promise<T[]> {
 /** Serves the endpoints on a loopback port; resolves with the address and what stops it. */
 export async function serve(part: PluginInstance): Promise<{ origin: string; stop: () => void }> {
   const server = createServer(async (incoming, outgoing) => {
-    const answer = await ask(part, incoming.url!, incoming.headers as Record<string, string>);
+    const answer = await send(part, incoming.url!, incoming.headers as Record<string, string>);
     outgoing.writeHead(answer.status, answer.headers).end(answer.body);
   });
   server.listen(0, '127.0.0.1');

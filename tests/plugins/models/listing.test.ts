@@ -7,7 +7,7 @@ import OpenAI from 'openai';
 import type { PluginInstance } from '../../../core/contract/contract.ts';
 import { catalog } from '../../../plugins/common/domain/models.ts';
 import { orderEndpoints } from '../../helpers/fakes.ts';
-import { ask, collect, json, models, serve, start } from './helpers.ts';
+import { collect, json, models, send, serve, start } from './helpers.ts';
 
 const large = 'acme/large:latest';
 const offered = [large, 'small', 'painter'];
@@ -23,7 +23,7 @@ before(async () => {
 after(() => stop());
 
 test('the common list has exactly the members of the interface, and only models that can be had', async () => {
-  const answer = await ask(part, '/v1/models');
+  const answer = await send(part, '/v1/models');
   assert.equal(answer.headers['content-type'], 'application/json');
   assert.deepEqual(json(answer), {
     object: 'list',
@@ -41,18 +41,21 @@ test('models of a kind that no endpoint of the gateway takes are not on offer, a
     { ...models, film },
     orderEndpoints.filter(({ modelKind: takes }) => takes !== 'video'),
   );
-  const { data = [] } = json(await ask(part, '/v1/models'));
+  const { data = [] } = json(await send(part, '/v1/models'));
   assert.deepEqual(
     data.map(({ id }) => id),
     [large, 'small', 'painter'],
   );
-  assert.equal((await ask(part, '/v1/models/film')).status, 404);
+  assert.equal((await send(part, '/v1/models/film')).status, 404);
   assert.deepEqual(
     host.get(catalog).list(),
     [large, 'small', 'unpriced', 'painter'].map((id) => host.get(catalog).find(id)),
   );
-  const told = part.notices!().map(({ text }) => text);
-  assert.ok(told.includes('models that no endpoint of this gateway takes are not listed: film'), told.join('\n'));
+  const reported = part.notices!().map(({ text }) => text);
+  assert.ok(
+    reported.includes('models that no endpoint of this gateway takes are not listed: film'),
+    reported.join('\n'),
+  );
 });
 
 test('who asks, and how, decides the dialect', async () => {
@@ -68,13 +71,13 @@ test('who asks, and how, decides the dialect', async () => {
     ['/v1alpha/models', {}, 'models'],
   ];
   for (const [path, headers, member] of cases) {
-    assert.ok(member in json(await ask(part, path, headers)), `${path} ${JSON.stringify(headers)}`);
+    assert.ok(member in json(await send(part, path, headers)), `${path} ${JSON.stringify(headers)}`);
   }
 });
 
 test('one model is found by its id, with slashes and all, and by its alias', async () => {
   for (const name of [large, encodeURIComponent(large), 'best']) {
-    assert.deepEqual(json(await ask(part, `/v1/models/${name}`)), {
+    assert.deepEqual(json(await send(part, `/v1/models/${name}`)), {
       id: large,
       object: 'model',
       created: 1_776_902_400,
@@ -85,7 +88,7 @@ test('one model is found by its id, with slashes and all, and by its alias', asy
 
 test('an unknown, an unpriced and an unserved model are the same 404, in the caller’s dialect', async () => {
   for (const name of ['nothing', 'unpriced', 'orphan']) {
-    const common = await ask(part, `/v1/models/${name}`);
+    const common = await send(part, `/v1/models/${name}`);
     assert.equal(common.status, 404);
     assert.deepEqual(json(common), {
       error: {
@@ -96,15 +99,15 @@ test('an unknown, an unpriced and an unserved model are the same 404, in the cal
       },
     });
   }
-  const anthropic = await ask(part, '/v1/models/nothing', anthropicVersion);
+  const anthropic = await send(part, '/v1/models/nothing', anthropicVersion);
   assert.deepEqual([anthropic.status, json(anthropic).error.type], [404, 'not_found_error']);
   assert.equal(json(anthropic).request_id, 'exchange-1');
-  const gemini = await ask(part, '/v1beta/models/nothing');
+  const gemini = await send(part, '/v1beta/models/nothing');
   assert.deepEqual([gemini.status, json(gemini).error.status], [404, 'NOT_FOUND']);
 });
 
 test('the messages family gets sizes, dates and pages in both directions', async () => {
-  const list = json(await ask(part, '/v1/models', anthropicVersion));
+  const list = json(await send(part, '/v1/models', anthropicVersion));
   assert.deepEqual(list.data[0], {
     type: 'model',
     id: large,
@@ -120,7 +123,7 @@ test('the messages family gets sizes, dates and pages in both directions', async
   });
   assert.deepEqual([list.has_more, list.first_id, list.last_id], [false, large, 'painter']);
   const page = async (query: string) => {
-    const { data, has_more, first_id, last_id } = json(await ask(part, `/v1/models?${query}`, anthropicVersion));
+    const { data, has_more, first_id, last_id } = json(await send(part, `/v1/models?${query}`, anthropicVersion));
     return [data.map((entry) => entry['id']), has_more, first_id, last_id];
   };
   assert.deepEqual(await page('limit=2'), [[large, 'small'], true, large, 'small']);
@@ -133,17 +136,17 @@ test('the messages family gets sizes, dates and pages in both directions', async
 
 test('paging values that make no sense are a 400 that names the field', async () => {
   for (const query of ['limit=0', 'limit=1001', 'limit=x', 'after_id=nothing', 'after_id=small&before_id=small']) {
-    const answer = await ask(part, `/v1/models?${query}`, anthropicVersion);
+    const answer = await send(part, `/v1/models?${query}`, anthropicVersion);
     assert.deepEqual([answer.status, json(answer).error.type], [400, 'invalid_request_error'], query);
   }
   for (const query of ['pageSize=-1', 'pageSize=0', 'pageToken=%20', 'pageToken=bm90aGluZw']) {
-    const answer = await ask(part, `/v1beta/models?${query}`);
+    const answer = await send(part, `/v1beta/models?${query}`);
     assert.deepEqual([answer.status, json(answer).error.status], [400, 'INVALID_ARGUMENT'], query);
   }
 });
 
 test('the generate-content family gets resource names, limits, methods and page tokens', async () => {
-  const first = json(await ask(part, '/v1beta/models?pageSize=2'));
+  const first = json(await send(part, '/v1beta/models?pageSize=2'));
   assert.deepEqual(first.models, [
     {
       name: `models/${large}`,
@@ -154,7 +157,7 @@ test('the generate-content family gets resource names, limits, methods and page 
     },
     { name: 'models/small', displayName: 'small', supportedGenerationMethods: ['generateContent', 'countTokens'] },
   ]);
-  const second = json(await ask(part, `/v1beta/models?pageSize=5000&pageToken=${first.nextPageToken}`));
+  const second = json(await send(part, `/v1beta/models?pageSize=5000&pageToken=${first.nextPageToken}`));
   assert.deepEqual(second, {
     models: [{ name: 'models/painter', displayName: 'painter', supportedGenerationMethods: ['generateContent'] }],
   });

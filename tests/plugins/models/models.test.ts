@@ -176,8 +176,10 @@ test('a model of `instead` that is dearer, or has no price, is warned of', async
     c: priced,
     d: { ...priced, price: undefined },
   });
-  const told = part.notices!().flatMap(({ level, text }) => (text.includes('.instead.') ? [`${level}: ${text}`] : []));
-  assert.deepEqual(told, [
+  const reported = part.notices!().flatMap(({ level, text }) =>
+    text.includes('.instead.') ? [`${level}: ${text}`] : [],
+  );
+  assert.deepEqual(reported, [
     'warning: a.instead.context_length names b, which is dearer by its price of output, reasoning',
     'warning: a.instead.context_length names d, which has no price and is never asked',
   ]);

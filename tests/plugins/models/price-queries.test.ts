@@ -60,18 +60,18 @@ const priced = {
 
 test('a quote is the price × both ratios, with its formula, and the own cost of the target that comes first', async () => {
   const { host } = await start(priced);
-  const desk = host.get(priceQueries);
-  const quote = desk.quote('best', { input: 1_000, output: 300 }, '2');
+  const queries = host.get(priceQueries);
+  const quote = queries.quote('best', { input: 1_000, output: 300 }, '2');
   // ((1,000 × 3 + 300 × 15) / 1M + 0.001 for the request itself) × 2.2
   assert.equal(quote.cost, parseUsd('0.0187'));
   assert.equal(quote.ownCost, parseUsd('0.0044'));
   assert.match(quote.formula, /^\[\(1000 input × 3\.00 \+ 300 output × 15\.00\) \/ 1M \+ 1 request × 0\.001\] × /);
-  assert.equal(desk.quote('m', { input: 100_001 }, '1').cost, parseUsd('0.6611066'));
+  assert.equal(queries.quote('m', { input: 100_001 }, '1').cost, parseUsd('0.6611066'));
 });
 
 test('a quote is what the settlement of that usage would be', async () => {
   const { host } = await start(priced);
-  const desk = host.get(priceQueries);
+  const queries = host.get(priceQueries);
   const entry = host.get(catalog).find('m')!;
   const count = fc.integer({ min: 0, max: 1_000_000 });
   const ratio = fc.constantFrom('1', '1.6', '2', '0.333333');
@@ -80,21 +80,21 @@ test('a quote is what the settlement of that usage would be', async () => {
       const usage = { input, cache_read: cached, output };
       const { price } = priceFor(entry.prices!, host.clock.now(), usage)!;
       const expected = cost({ ...usage, request: 1 }, price, timesRatio(parseRatio(factor), entry.multiplier!));
-      assert.equal(desk.quote('m', usage, factor).cost, expected);
+      assert.equal(queries.quote('m', usage, factor).cost, expected);
     }),
   );
 });
 
 test('what cannot be quoted is refused by name', async () => {
   const { host } = await start(models);
-  const desk = host.get(priceQueries);
-  assert.throws(() => desk.quote('nobody', {}, '1'), { kind: 'not_found', field: 'model' });
-  assert.throws(() => desk.quote('unpriced', {}, '1'), { kind: 'not_found', code: 'model_not_priced' });
-  assert.throws(() => desk.quote('small', { inputs: 1 }, '1'), { kind: 'invalid_request', field: 'usage' });
-  assert.throws(() => desk.quote('small', { input: -1 }, '1'), { field: 'usage' });
-  assert.throws(() => desk.quote('small', { input: 1.5 }, '1'), { field: 'usage' });
-  assert.throws(() => desk.quote('small', { __proto__: null, constructor: 1 } as never, '1'), { field: 'usage' });
-  assert.throws(() => desk.quote('small', { input: 1 }, '0'), { field: 'ratio' });
+  const queries = host.get(priceQueries);
+  assert.throws(() => queries.quote('nobody', {}, '1'), { kind: 'not_found', field: 'model' });
+  assert.throws(() => queries.quote('unpriced', {}, '1'), { kind: 'not_found', code: 'model_not_priced' });
+  assert.throws(() => queries.quote('small', { inputs: 1 }, '1'), { kind: 'invalid_request', field: 'usage' });
+  assert.throws(() => queries.quote('small', { input: -1 }, '1'), { field: 'usage' });
+  assert.throws(() => queries.quote('small', { input: 1.5 }, '1'), { field: 'usage' });
+  assert.throws(() => queries.quote('small', { __proto__: null, constructor: 1 } as never, '1'), { field: 'usage' });
+  assert.throws(() => queries.quote('small', { input: 1 }, '0'), { field: 'ratio' });
 });
 
 const amount = fc.integer({ min: 0, max: 1_000_000_000 }).map((nano) => formatUsd(BigInt(nano) * 1_000n));
@@ -118,14 +118,14 @@ test('an example by a price that is only written is what a call is charged once 
         const { host } = await start({ m: { owned_by: 'acme', targets: ['acme'], price, multiplier: '1.5' } });
         const queries = host.get(priceQueries);
         const book = host.get(catalog).find('m')!.prices!;
-        const ask = () => queries.example({ price, cost: undefined, multiplier: '1.5', ratio, usage, service });
+        const requestOf = () => queries.example({ price, cost: undefined, multiplier: '1.5', ratio, usage, service });
         if (service !== undefined && !book[0]!.prices(service)) {
-          assert.throws(ask, { kind: 'invalid_request', field: 'service' });
+          assert.throws(requestOf, { kind: 'invalid_request', field: 'service' });
           return;
         }
         const priced = priceFor(book, 0, usage, service === undefined ? {} : { services: { tier: service } })!;
         const whole = timesRatio(parseRatio(ratio), parseRatio('1.5'));
-        const answer = ask();
+        const answer = requestOf();
         assert.equal(answer.cost, cost(usage, priced.price, whole));
         assert.equal(answer.tier, priced.tier);
         if (service === undefined) assert.equal(answer.cost, queries.quote('m', usage, ratio).cost);

@@ -173,10 +173,10 @@ test('a service without a price is refused before anything is held, one with a p
     services: { tier },
     serviceFields: { tier: 'service_tier' },
   });
-  const ask = async (tier: string) =>
+  const send = async (tier: string) =>
     part.handle!(fakeExchange({ facts: [[call, asked(tier)]] }), async () => okAnswer);
-  assert.equal(await ask('flex'), okAnswer);
-  await assert.rejects(ask('priority'), {
+  assert.equal(await send('flex'), okAnswer);
+  await assert.rejects(send('priority'), {
     ...{ code: 'service_not_priced', status: 400, field: 'service_tier' },
     message:
       'The field "service_tier" asks for the service tier `priority`, which has no price for the model `m`. ' +
@@ -310,9 +310,9 @@ test('a plan that brings more than its price, and an account with a ratio, are t
     { price: parseUsd('5'), multiplier: parseRatio('1') },
   ];
   const { part, host } = await start(models, offers);
-  const told = part.notices!().flatMap(({ level, text }) => (text.startsWith('plan ') ? [`${level} ${text}`] : []));
+  const reported = part.notices!().flatMap(({ level, text }) => (text.startsWith('plan ') ? [`${level} ${text}`] : []));
   const below = 'USD for 19.00: spent to the end, that is below the cost of tight';
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     `warning plan "p2" brings up to 25.00 ${below}`,
     'warning plan "p5" brings up to 50.00 USD for 21.00: spent to the end, that is below the cost of tight, wide',
     'warning plan "p6" brings up to 40.00 USD for 30.00: spent to the end, that is below the cost of tight',

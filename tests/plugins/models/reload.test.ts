@@ -6,7 +6,7 @@ import { catalog, model, priceFloor } from '../../../plugins/common/domain/model
 import modelsPlugin from '../../../plugins/models/index.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
 import { fakeExchange, fakeHost, okAnswer, orderEndpoints, prepare, setUp } from '../../helpers/fakes.ts';
-import { ask, models, vendors } from './helpers.ts';
+import { models, send, vendors } from './helpers.ts';
 
 const chatCall: Call = {
   protocol: 'chat',
@@ -27,7 +27,7 @@ async function open() {
 
 test('models, prices and the list change together; the catalogue stays the same object', async () => {
   const { host, part, offered } = await open();
-  assert.match((await ask(part, '/v1/models/small')).body as string, /small/);
+  assert.match((await send(part, '/v1/models/small')).body as string, /small/);
   const old = part.handle!;
   const commit = await prepare(modelsPlugin, part, {
     small: { ...models.small, price: { input: 3, output: 4 } },
@@ -40,8 +40,8 @@ test('models, prices and the list change together; the catalogue stays the same 
     offered.list().map(({ id }) => id),
     ['small', 'fresh'],
   );
-  assert.equal((await ask(part, '/v1/models/painter')).status, 404);
-  assert.equal((await ask(part, '/v1/models/fresh')).status, 200);
+  assert.equal((await send(part, '/v1/models/painter')).status, 404);
+  assert.equal((await send(part, '/v1/models/fresh')).status, 200);
   assert.equal(host.get(priceFloor).losses({ numerator: 1n, denominator: 2n }).length, 1);
   const charged = [];
   for (const handle of [old, part.handle!]) {

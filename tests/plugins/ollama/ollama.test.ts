@@ -141,7 +141,7 @@ test('a schema becomes the format, reasoning the switch, and what has no place i
     required: ['a'],
     additionalProperties: false,
   };
-  const { dropped } = await stage().ask({ turns: [hello], schema, reasons: true, stop: ['END'], hints: true }, from);
+  const { dropped } = await stage().send({ turns: [hello], schema, reasons: true, stop: ['END'], hints: true }, from);
   const body = stage().vendor.bodies.at(-1)!;
   assert.deepEqual(body['format'], schema);
   assert.equal(body['think'], true);
@@ -153,8 +153,8 @@ test('a schema becomes the format, reasoning the switch, and what has no place i
 test('a prompt whose count is not told is charged by its size, and marked as estimated', async () => {
   const { prompt_eval_count: _none, ...end } = endOf({ meaning: 'stop', usage }) as Record<string, unknown>;
   stage().vendor.says = { status: 200, body: line('m', { content: 'Hello.' }, end) };
-  const { customer } = await stage().ask({ turns: [hello] }, from);
-  const { charges } = await stage().house.books(customer);
+  const { customer } = await stage().send({ turns: [hello] }, from);
+  const { charges } = await stage().testbed.records(customer);
   assert.equal(charges[0]!.estimated, true);
   assert.equal(charges[0]!.classes.output, 2);
   assert.ok(charges[0]!.classes.input! > 0);
@@ -163,9 +163,9 @@ test('a prompt whose count is not told is charged by its size, and marked as est
 test('a stream of one line without a line end is an answer', async () => {
   const body = line('m', { content: 'All of it.' }, endOf({ meaning: 'stop', usage })).trimEnd();
   stage().vendor.says = { status: 200, type: 'application/x-ndjson', body };
-  const { seen, customer } = await stage().ask({ turns: [hello] }, { ...from, isStream: true });
+  const { seen, customer } = await stage().send({ turns: [hello] }, { ...from, isStream: true });
   assert.equal(seen.text, 'All of it.');
-  const { charges } = await stage().house.books(customer);
+  const { charges } = await stage().testbed.records(customer);
   assert.deepEqual([charges[0]!.terminal, charges[0]!.cost], [true, 14_000n]);
 });
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { FakeStripe, SignedEvent } from '../../helpers/fake-stripe.ts';
 import { runsOf } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
-import { openTill, type Till } from './till.ts';
+import { openPayments, type PaymentsTestbed } from './testbed.ts';
 
 const dayMs = 24 * 3_600_000;
 const centNano = 10_000_000n;
@@ -21,19 +21,19 @@ interface Bought {
 }
 
 class History {
-  readonly till: Till;
+  readonly testbed: PaymentsTestbed;
   readonly bought: Bought[] = [];
   /** Events that were not delivered yet, and those that were and may come again. */
   readonly events: SignedEvent[] = [];
 
-  constructor(till: Till) {
-    this.till = till;
+  constructor(testbed: PaymentsTestbed) {
+    this.testbed = testbed;
   }
 
   /** Something has happened; the event may come at once, late, or never. */
-  async tell(event: SignedEvent, atOnce: boolean): Promise<void> {
+  async report(event: SignedEvent, atOnce: boolean): Promise<void> {
     this.events.push(event);
-    if (atOnce) await this.till.deliver(event);
+    if (atOnce) await this.testbed.deliver(event);
   }
 
   pick(index: number): Bought | undefined {
@@ -53,9 +53,9 @@ class History {
 type Step = (history: History) => Promise<void>;
 
 const buying = (account: number, dollars: number): Step =>
-  async function buy({ till, bought }) {
+  async function buy({ testbed, bought }) {
     const accountId = accounts[account]!;
-    const session = await till.begin(String(dollars), accountId).catch(() => undefined);
+    const session = await testbed.begin(String(dollars), accountId).catch(() => undefined);
     if (session !== undefined) bought.push({ session, accountId, cents: dollars * 100, isPaid: false, backs: [] });
   };
 
@@ -64,7 +64,7 @@ const paying = (index: number, atOnce: boolean): Step =>
     const order = history.pick(index);
     if (order === undefined || order.isPaid) return;
     order.isPaid = true;
-    await history.tell(history.till.stripe.pay(order.session), atOnce);
+    await history.report(history.testbed.stripe.pay(order.session), atOnce);
   };
 
 const payingBack = (index: number, kind: Back['kind'], share: number, atOnce: boolean): Step =>
@@ -75,9 +75,9 @@ const payingBack = (index: number, kind: Back['kind'], share: number, atOnce: bo
     const left = out.reduce((rest, { amount }) => rest - amount, order.cents);
     const cents = Math.ceil((left * share) / 100);
     if (cents === 0) return;
-    const { item, ...event } = history.till.stripe[kind](order.session, cents);
+    const { item, ...event } = history.testbed.stripe[kind](order.session, cents);
     order.backs.push(Object.assign(item, { kind }));
-    await history.tell(event, atOnce);
+    await history.report(event, atOnce);
   };
 
 const keeping = (index: number, backIndex: number, atOnce: boolean): Step =>
@@ -87,30 +87,30 @@ const keeping = (index: number, backIndex: number, atOnce: boolean): Step =>
     if (item === undefined || item.status === 'failed' || item.status === 'won') return;
     item.status = item.kind === 'refund' ? 'failed' : 'won';
     const type = item.kind === 'refund' ? 'refund.failed' : 'charge.dispute.closed';
-    await history.tell(history.till.stripe.event(type, item), atOnce);
+    await history.report(history.testbed.stripe.event(type, item), atOnce);
   };
 
 const delivering = (index: number, times: number): Step =>
-  async function deliver({ till, events }) {
+  async function deliver({ testbed, events }) {
     const event = events[index % Math.max(1, events.length)];
     if (event === undefined) return;
-    const told = await Promise.all(Array.from({ length: times }, () => till.deliver(event)));
+    const reply = await Promise.all(Array.from({ length: times }, () => testbed.deliver(event)));
     // An event that is older than five minutes is no longer believed; the service signs it anew.
     assert.ok(
-      told.every((status) => status === (till.stripe.down > 0 ? 502 : 200) || status === 400),
-      String(told),
+      reply.every((status) => status === (testbed.stripe.down > 0 ? 502 : 200) || status === 400),
+      String(reply),
     );
   };
 
 const passing = (minutes: number): Step =>
-  async function pass({ till }) {
-    till.host.advance(minutes * 60_000);
-    await till.round();
+  async function pass({ testbed }) {
+    testbed.host.advance(minutes * 60_000);
+    await testbed.round();
   };
 
 const falling = (isDown: boolean): Step =>
-  async function fall({ till }) {
-    till.stripe.down = isDown ? 403 : 0;
+  async function fall({ testbed }) {
+    testbed.stripe.down = isDown ? 403 : 0;
   };
 
 const index = fc.nat(2);
@@ -133,18 +133,18 @@ const steps = fc.oneof(
 test('whatever is told, in whatever order, each account has in the end what it paid less what was paid back', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 40, size: 'max' }), async (list) => {
-      const history = new History(await openTill());
-      const { till } = history;
+      const history = new History(await openPayments());
+      const { testbed } = history;
       try {
         for (const step of list) await step(history);
-        till.stripe.down = 0;
+        testbed.stripe.down = 0;
         // Whatever was not heard of is found by the rounds.
         for (let round = 0; round < 4; round += 1) await passing((dayMs + 1) / 60_000)(history);
         for (const accountId of accounts)
-          assert.equal(await till.balance(accountId), history.due(accountId), accountId);
-        await till.audit();
+          assert.equal(await testbed.balance(accountId), history.due(accountId), accountId);
+        await testbed.audit();
       } finally {
-        await till.close();
+        await testbed.close();
       }
     }),
     { numRuns: runsOf(4, 12) },

@@ -10,14 +10,14 @@ import { parseUsd as usd } from '../../../plugins/common/domain/money.ts';
 import plugin from '../../../plugins/payments/index.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
 import { dump } from '../../helpers/put-back.ts';
-import { openTill, type Till } from './till.ts';
+import { openPayments, type PaymentsTestbed } from './testbed.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-async function spend(till: Till, amount: bigint): Promise<void> {
+async function spend(testbed: PaymentsTestbed, amount: bigint): Promise<void> {
   const entry = { reason: 'spent', reference: `spent-${amount}` };
-  await till.pool.debit('alice', amount as Parameters<Posting['purchase']>[0], entry);
+  await testbed.pool.debit('alice', amount as Parameters<Posting['purchase']>[0], entry);
 }
 
 test('without its secrets there is no endpoint and no service, and a half set-up is told', async () => {
@@ -44,108 +44,108 @@ test('what is configured must make sense', () => {
 });
 
 test('a payment is credited when it is told, once however often that is told', async () => {
-  const till = await openTill();
-  const session = await till.begin('25');
-  assert.equal(await till.state(), 'open');
-  const event = till.stripe.pay(session);
-  assert.deepEqual(await Promise.all([till.deliver(event), till.deliver(event)]), [200, 200]);
-  assert.equal(await till.deliver(event), 200);
-  assert.equal(await till.balance(), usd('25'));
-  const [order] = (await till.desk.list('alice', { limit: 1 })).rows;
-  assert.deepEqual([order!.state, order!.amount, order!.paidAt], ['paid', usd('25'), till.host.clock.now()]);
-  assert.deepEqual((await till.desk.list('bob', { limit: 1 })).rows, []);
-  const form = till.stripe.wanted[0]!;
+  const testbed = await openPayments();
+  const session = await testbed.begin('25');
+  assert.equal(await testbed.state(), 'open');
+  const event = testbed.stripe.pay(session);
+  assert.deepEqual(await Promise.all([testbed.deliver(event), testbed.deliver(event)]), [200, 200]);
+  assert.equal(await testbed.deliver(event), 200);
+  assert.equal(await testbed.balance(), usd('25'));
+  const [order] = (await testbed.payments.list('alice', { limit: 1 })).rows;
+  assert.deepEqual([order!.state, order!.amount, order!.paidAt], ['paid', usd('25'), testbed.host.clock.now()]);
+  assert.deepEqual((await testbed.payments.list('bob', { limit: 1 })).rows, []);
+  const form = testbed.stripe.wanted[0]!;
   assert.equal(form.get('line_items[0][price_data][unit_amount]'), '2500');
   assert.equal(form.get('adaptive_pricing[enabled]'), 'false');
   assert.equal(form.get('client_reference_id'), order!.id);
-  await till.audit();
-  await till.close();
+  await testbed.audit();
+  await testbed.close();
 });
 
 test('the event may come before the payer is sent back, and before the page was written down', async () => {
-  const till = await openTill();
+  const testbed = await openPayments();
   // The page is paid before the process that had it made has heard of it.
-  let event: ReturnType<Till['stripe']['pay']> | undefined;
-  const real = till.stripe.sessions.set.bind(till.stripe.sessions);
-  till.stripe.sessions.set = (id, session) => {
+  let event: ReturnType<PaymentsTestbed['stripe']['pay']> | undefined;
+  const real = testbed.stripe.sessions.set.bind(testbed.stripe.sessions);
+  testbed.stripe.sessions.set = (id, session) => {
     real(id, session);
-    event = till.stripe.pay(id);
-    return till.stripe.sessions;
+    event = testbed.stripe.pay(id);
+    return testbed.stripe.sessions;
   };
-  await assert.rejects(till.begin('5'), (error: GatewayError) => error.kind === 'upstream_failed');
-  assert.equal(await till.deliver(event!), 200);
-  assert.equal(await till.balance(), usd('5'));
-  assert.equal(await till.state(), 'paid');
-  await till.close();
+  await assert.rejects(testbed.begin('5'), (error: GatewayError) => error.kind === 'upstream_failed');
+  assert.equal(await testbed.deliver(event!), 200);
+  assert.equal(await testbed.balance(), usd('5'));
+  assert.equal(await testbed.state(), 'paid');
+  await testbed.close();
 });
 
 test('a forged signature, an old one, one of another secret, and none are refused and change nothing', async () => {
-  const till = await openTill();
-  const session = await till.begin('5');
-  const event = till.stripe.pay(session);
-  const told = { id: session, object: 'checkout.session' };
-  const sign = (options: object) => till.stripe.event('checkout.session.completed', told, options);
+  const testbed = await openPayments();
+  const session = await testbed.begin('5');
+  const event = testbed.stripe.pay(session);
+  const reported = { id: session, object: 'checkout.session' };
+  const sign = (options: object) => testbed.stripe.event('checkout.session.completed', reported, options);
   const forged = [
     { ...event, body: event.body.replace('"complete"', '"complete" ') },
     { ...event, headers: { ...event.headers, 'stripe-signature': '' } },
     { ...event, headers: { ...event.headers, 'stripe-signature': 't=1,v1=00' } },
-    sign({ atMs: till.host.clock.now() - 301_000 }),
+    sign({ atMs: testbed.host.clock.now() - 301_000 }),
     sign({ secret: 'whsec_other' }),
     sign({ secret: '' }),
   ];
-  for (const each of forged) assert.equal(await till.deliver(each), 400);
-  assert.equal(await till.balance(), 0n);
-  assert.deepEqual(till.stripe.asked, ['POST /v1/checkout/sessions']);
-  assert.equal(await till.deliver(sign({ atMs: till.host.clock.now() - 299_000 })), 200);
-  assert.equal(await till.balance(), usd('5'));
-  await till.close();
+  for (const each of forged) assert.equal(await testbed.deliver(each), 400);
+  assert.equal(await testbed.balance(), 0n);
+  assert.deepEqual(testbed.stripe.asked, ['POST /v1/checkout/sessions']);
+  assert.equal(await testbed.deliver(sign({ atMs: testbed.host.clock.now() - 299_000 })), 200);
+  assert.equal(await testbed.balance(), usd('5'));
+  await testbed.close();
 });
 
 test('not the event but the payment service says how much was paid, and another sum than was ordered is not credited', async () => {
-  const till = await openTill();
-  const honest = await till.begin('5');
-  till.stripe.pay(honest);
+  const testbed = await openPayments();
+  const honest = await testbed.begin('5');
+  testbed.stripe.pay(honest);
   // Signed, and wrong all the same.
-  const told = { ...till.stripe.sessions.get(honest), amount_total: 99_900, client_reference_id: 'x' };
-  assert.equal(await till.deliver(till.stripe.event('checkout.session.completed', told)), 200);
-  assert.equal(await till.balance(), usd('5'));
+  const reply = { ...testbed.stripe.sessions.get(honest), amount_total: 99_900, client_reference_id: 'x' };
+  assert.equal(await testbed.deliver(testbed.stripe.event('checkout.session.completed', reply)), 200);
+  assert.equal(await testbed.balance(), usd('5'));
   const changes = [{ amount_total: 1 }, { currency: 'jpy' }, { client_reference_id: 'other' }];
   for (const change of changes) {
-    const session = await till.begin('7');
-    assert.equal(await till.deliver(till.stripe.pay(session, change)), 200);
-    assert.equal(await till.state(), 'open');
+    const session = await testbed.begin('7');
+    assert.equal(await testbed.deliver(testbed.stripe.pay(session, change)), 200);
+    assert.equal(await testbed.state(), 'open');
   }
-  assert.equal(await till.balance(), usd('5'));
-  assert.equal(till.host.lines.filter(({ level }) => level === 'error').length, changes.length);
-  await till.close();
+  assert.equal(await testbed.balance(), usd('5'));
+  assert.equal(testbed.host.lines.filter(({ level }) => level === 'error').length, changes.length);
+  await testbed.close();
 });
 
 test('an event that is unpaid, of others, or of no interest is answered and changes nothing', async () => {
-  const till = await openTill();
-  const session = await till.begin('5');
-  const open = till.stripe.sessions.get(session)!;
-  assert.equal(await till.deliver(till.stripe.event('checkout.session.completed', open)), 200);
-  assert.equal(await till.deliver(till.stripe.event('customer.created', { id: 'cus_1' })), 200);
+  const testbed = await openPayments();
+  const session = await testbed.begin('5');
+  const open = testbed.stripe.sessions.get(session)!;
+  assert.equal(await testbed.deliver(testbed.stripe.event('checkout.session.completed', open)), 200);
+  assert.equal(await testbed.deliver(testbed.stripe.event('customer.created', { id: 'cus_1' })), 200);
   const foreign = { ...open, id: 'cs_foreign', client_reference_id: 'their order 7', payment_intent: 'pi_foreign' };
-  till.stripe.sessions.set(foreign.id, foreign);
-  assert.equal(await till.deliver(till.stripe.pay(foreign.id)), 200);
-  assert.equal(await till.deliver(till.stripe.refund(foreign.id, 100)), 200);
-  assert.equal(await till.balance(), 0n);
-  assert.equal(await till.deliver(till.stripe.expire(session)), 200);
-  assert.equal(await till.state(), 'expired');
-  await till.close();
+  testbed.stripe.sessions.set(foreign.id, foreign);
+  assert.equal(await testbed.deliver(testbed.stripe.pay(foreign.id)), 200);
+  assert.equal(await testbed.deliver(testbed.stripe.refund(foreign.id, 100)), 200);
+  assert.equal(await testbed.balance(), 0n);
+  assert.equal(await testbed.deliver(testbed.stripe.expire(session)), 200);
+  assert.equal(await testbed.state(), 'expired');
+  await testbed.close();
 });
 
 test('a payment of which nothing was heard is found by the rounds, of whichever process', async () => {
-  const first = await openTill();
-  const second = await openTill(first);
+  const first = await openPayments();
+  const second = await openPayments(first);
   for (const [index, accountId] of ['alice', 'bob', 'carol'].entries()) {
     const session = await first.begin('5', accountId);
     if (index < 2) first.stripe.pay(session);
   }
   await first.round();
   assert.equal(await first.balance(), 0n, 'a page is left alone at first');
-  for (const till of [first, second]) till.host.advance(300_000);
+  for (const testbed of [first, second]) testbed.host.advance(300_000);
   first.stripe.asked.length = 0;
   await Promise.all([first.round(), second.round()]);
   assert.deepEqual(await Promise.all(['alice', 'bob', 'carol'].map((id) => first.balance(id))), [
@@ -161,111 +161,111 @@ test('a payment of which nothing was heard is found by the rounds, of whichever 
 });
 
 test('a payment service that does not answer keeps the event coming, and says nothing of itself', async () => {
-  const till = await openTill();
-  const session = await till.begin('5');
-  const event = till.stripe.pay(session);
-  till.stripe.down = 500;
-  assert.equal(await till.deliver(event), 502);
-  await assert.rejects(till.begin('5'), (error: GatewayError) => !/shown|stripe|127/i.test(error.message));
-  till.host.advance(300_000);
-  await till.round();
-  assert.equal(await till.balance(), 0n);
-  till.stripe.down = 0;
-  till.host.advance(300_000);
-  await till.round();
-  assert.equal(await till.balance(), usd('5'));
-  await till.close();
+  const testbed = await openPayments();
+  const session = await testbed.begin('5');
+  const event = testbed.stripe.pay(session);
+  testbed.stripe.down = 500;
+  assert.equal(await testbed.deliver(event), 502);
+  await assert.rejects(testbed.begin('5'), (error: GatewayError) => !/shown|stripe|127/i.test(error.message));
+  testbed.host.advance(300_000);
+  await testbed.round();
+  assert.equal(await testbed.balance(), 0n);
+  testbed.stripe.down = 0;
+  testbed.host.advance(300_000);
+  await testbed.round();
+  assert.equal(await testbed.balance(), usd('5'));
+  await testbed.close();
 });
 
 test('refunds are taken from the account once, in part and in whole, also when nothing was heard of them', async () => {
-  const till = await openTill();
-  const session = await till.begin('10');
-  await till.deliver(till.stripe.pay(session));
-  const refund = till.stripe.refund(session, 400);
-  assert.deepEqual(await Promise.all([till.deliver(refund), till.deliver(refund)]), [200, 200]);
-  assert.equal(await till.balance(), usd('6'));
-  assert.equal(await till.state(), 'paid');
-  till.stripe.refund(session, 600);
-  till.host.advance(dayMs + 1);
-  await till.round();
-  assert.equal(await till.balance(), 0n);
-  assert.equal(await till.state(), 'refunded');
-  await till.audit();
-  await till.close();
+  const testbed = await openPayments();
+  const session = await testbed.begin('10');
+  await testbed.deliver(testbed.stripe.pay(session));
+  const refund = testbed.stripe.refund(session, 400);
+  assert.deepEqual(await Promise.all([testbed.deliver(refund), testbed.deliver(refund)]), [200, 200]);
+  assert.equal(await testbed.balance(), usd('6'));
+  assert.equal(await testbed.state(), 'paid');
+  testbed.stripe.refund(session, 600);
+  testbed.host.advance(dayMs + 1);
+  await testbed.round();
+  assert.equal(await testbed.balance(), 0n);
+  assert.equal(await testbed.state(), 'refunded');
+  await testbed.audit();
+  await testbed.close();
 });
 
 test('a refund of what is spent takes what is left, and tells the operator of the rest', async () => {
-  const till = await openTill();
-  const session = await till.begin('10');
-  await till.deliver(till.stripe.pay(session));
-  await spend(till, usd('7.5'));
-  assert.equal(await till.deliver(till.stripe.refund(session, 1_000)), 200);
-  assert.equal(await till.balance(), 0n);
-  const told = till.host.lines.find(({ level }) => level === 'error')!;
-  assert.equal((told.fields as { spent: string }).spent, '7.50');
-  await till.audit();
-  await till.close();
+  const testbed = await openPayments();
+  const session = await testbed.begin('10');
+  await testbed.deliver(testbed.stripe.pay(session));
+  await spend(testbed, usd('7.5'));
+  assert.equal(await testbed.deliver(testbed.stripe.refund(session, 1_000)), 200);
+  assert.equal(await testbed.balance(), 0n);
+  const reported = testbed.host.lines.find(({ level }) => level === 'error')!;
+  assert.equal((reported.fields as { spent: string }).spent, '7.50');
+  await testbed.audit();
+  await testbed.close();
 });
 
 for (const isHeardFirst of [false, true]) {
   const when = isHeardFirst ? 'before' : 'with';
   test(`a refund that is heard of ${when} a dispute that is won is taken whole, from what the dispute gives back`, async () => {
-    const till = await openTill();
-    const session = await till.begin('20');
-    await till.deliver(till.stripe.pay(session));
-    const dispute = till.stripe.dispute(session, 1_800);
-    await till.deliver(dispute);
-    assert.equal(await till.balance(), usd('2'));
+    const testbed = await openPayments();
+    const session = await testbed.begin('20');
+    await testbed.deliver(testbed.stripe.pay(session));
+    const dispute = testbed.stripe.dispute(session, 1_800);
+    await testbed.deliver(dispute);
+    assert.equal(await testbed.balance(), usd('2'));
     if (!isHeardFirst) dispute.item.status = 'won';
-    const refund = till.stripe.refund(session, 1_000);
+    const refund = testbed.stripe.refund(session, 1_000);
     if (isHeardFirst) {
-      await till.deliver(refund);
-      assert.equal(await till.balance(), 0n);
+      await testbed.deliver(refund);
+      assert.equal(await testbed.balance(), 0n);
       dispute.item.status = 'won';
     }
     for (let round = 0; round < 2; round += 1) {
-      till.host.advance(dayMs + 1);
-      await till.round();
-      assert.equal(await till.balance(), usd('10'));
+      testbed.host.advance(dayMs + 1);
+      await testbed.round();
+      assert.equal(await testbed.balance(), usd('10'));
     }
-    const complaints = till.host.lines.filter(({ level }) => level === 'error');
+    const complaints = testbed.host.lines.filter(({ level }) => level === 'error');
     assert.equal(complaints.length, isHeardFirst ? 1 : 0);
-    await till.audit();
-    await till.close();
+    await testbed.audit();
+    await testbed.close();
   });
 }
 
 test('a refund that fails and a dispute that is won give back what they had taken, once', async () => {
-  const till = await openTill();
-  const session = await till.begin('10');
-  await till.deliver(till.stripe.pay(session));
-  const refund = till.stripe.refund(session, 300, 'pending');
-  await till.deliver(refund);
-  assert.equal(await till.balance(), usd('7'));
+  const testbed = await openPayments();
+  const session = await testbed.begin('10');
+  await testbed.deliver(testbed.stripe.pay(session));
+  const refund = testbed.stripe.refund(session, 300, 'pending');
+  await testbed.deliver(refund);
+  assert.equal(await testbed.balance(), usd('7'));
   refund.item.status = 'failed';
-  const failed = till.stripe.event('refund.failed', refund.item);
-  assert.deepEqual(await Promise.all([till.deliver(failed), till.deliver(failed)]), [200, 200]);
-  assert.equal(await till.balance(), usd('10'));
-  const inquiry = till.stripe.dispute(session, 1_000, 'warning_needs_response');
-  await till.deliver(inquiry);
-  assert.equal(await till.balance(), usd('10'), 'an inquiry takes no money');
+  const failed = testbed.stripe.event('refund.failed', refund.item);
+  assert.deepEqual(await Promise.all([testbed.deliver(failed), testbed.deliver(failed)]), [200, 200]);
+  assert.equal(await testbed.balance(), usd('10'));
+  const inquiry = testbed.stripe.dispute(session, 1_000, 'warning_needs_response');
+  await testbed.deliver(inquiry);
+  assert.equal(await testbed.balance(), usd('10'), 'an inquiry takes no money');
   inquiry.item.status = 'needs_response';
-  await till.deliver(till.stripe.event('charge.dispute.funds_withdrawn', inquiry.item));
-  assert.equal(await till.balance(), 0n, 'what the refund gave back is taken too');
+  await testbed.deliver(testbed.stripe.event('charge.dispute.funds_withdrawn', inquiry.item));
+  assert.equal(await testbed.balance(), 0n, 'what the refund gave back is taken too');
   inquiry.item.status = 'won';
   for (let times = 0; times < 2; times += 1)
-    await till.deliver(till.stripe.event('charge.dispute.closed', inquiry.item));
-  assert.equal(await till.balance(), usd('10'));
-  assert.equal(await till.state(), 'paid');
-  await till.audit();
-  await till.close();
+    await testbed.deliver(testbed.stripe.event('charge.dispute.closed', inquiry.item));
+  assert.equal(await testbed.balance(), usd('10'));
+  assert.equal(await testbed.state(), 'paid');
+  await testbed.audit();
+  await testbed.close();
 });
 
 test('a process that dies between event and credit, or between credit and its note, is made good by the next one', async () => {
   const died = new Error('killed');
   for (const moment of ['before', 'after'] as const) {
     let isDead = true;
-    const till = await openTill(undefined, {
+    const testbed = await openPayments(undefined, {
       ledger: (real) => ({
         ...real,
         credit: async (...given) => {
@@ -275,13 +275,13 @@ test('a process that dies between event and credit, or between credit and its no
         },
       }),
     });
-    const session = await till.begin('5');
-    const event = till.stripe.pay(session);
-    await assert.rejects(till.deliver(event).then((status) => assert.equal(status, 200)));
-    assert.equal(await till.balance(), moment === 'after' ? usd('5') : 0n);
-    assert.equal(await till.state(), 'open');
+    const session = await testbed.begin('5');
+    const event = testbed.stripe.pay(session);
+    await assert.rejects(testbed.deliver(event).then((status) => assert.equal(status, 200)));
+    assert.equal(await testbed.balance(), moment === 'after' ? usd('5') : 0n);
+    assert.equal(await testbed.state(), 'open');
     isDead = false;
-    const next = await openTill(till);
+    const next = await openPayments(testbed);
     assert.equal(await next.deliver(event), 200);
     next.host.advance(300_000);
     await next.round();
@@ -289,13 +289,13 @@ test('a process that dies between event and credit, or between credit and its no
     assert.equal(await next.state(), 'paid');
     await next.audit();
     await next.close();
-    await till.close();
+    await testbed.close();
   }
 });
 
 test('a process that dies while it takes a refund back is made good by the next one, and takes the same', async () => {
   let isDead = true;
-  const till = await openTill(undefined, {
+  const testbed = await openPayments(undefined, {
     pool: (real) => ({
       ...real,
       refundCredit: async (...given) => {
@@ -305,27 +305,27 @@ test('a process that dies while it takes a refund back is made good by the next 
       },
     }),
   });
-  const session = await till.begin('10');
-  await till.deliver(till.stripe.pay(session));
-  await spend(till, usd('4'));
-  const refund = till.stripe.refund(session, 1_000);
-  await assert.rejects(till.deliver(refund).then((status) => assert.equal(status, 200)));
-  assert.equal(await till.balance(), 0n);
+  const session = await testbed.begin('10');
+  await testbed.deliver(testbed.stripe.pay(session));
+  await spend(testbed, usd('4'));
+  const refund = testbed.stripe.refund(session, 1_000);
+  await assert.rejects(testbed.deliver(refund).then((status) => assert.equal(status, 200)));
+  assert.equal(await testbed.balance(), 0n);
   isDead = false;
-  assert.equal(await till.deliver(refund), 200);
-  assert.equal(await till.balance(), 0n);
-  await till.audit();
-  await till.close();
+  assert.equal(await testbed.deliver(refund), 200);
+  assert.equal(await testbed.balance(), 0n);
+  await testbed.audit();
+  await testbed.close();
 });
 
 test('an operator sees how payments stand, and has one looked at', async () => {
-  const till = await openTill();
+  const testbed = await openPayments();
   const command = (name: string, values: Record<string, string> = {}) =>
-    till.part.commands!.find((each) => each.name === name)!.run(values);
+    testbed.part.commands!.find((each) => each.name === name)!.run(values);
   assert.equal((await command('payments list')).text, 'There are no payments.');
-  const [lost, wrong] = [await till.begin('5'), await till.begin('7', 'bob')];
-  till.stripe.pay(lost);
-  await till.deliver(till.stripe.pay(wrong, { amount_total: 1 }));
+  const [lost, wrong] = [await testbed.begin('5'), await testbed.begin('7', 'bob')];
+  testbed.stripe.pay(lost);
+  await testbed.deliver(testbed.stripe.pay(wrong, { amount_total: 1 }));
   const { json, text } = await command('payments list');
   const rows = json as { id: string; account: string; state: string; session: string }[];
   assert.deepEqual(
@@ -338,70 +338,71 @@ test('an operator sees how payments stand, and has one looked at', async () => {
   assert.match(text, /mismatch {7}7\.00 USD {2}bob/);
   const looked = await command('payments look', { payment: rows[1]!.id });
   assert.equal((looked.json as { state: string }[])[0]!.state, 'paid');
-  assert.equal(await till.balance(), usd('5'));
+  assert.equal(await testbed.balance(), usd('5'));
   for (const values of [{ payment: 'x' }, { payment: '00000000-0000-0000-0000-000000000000' }])
     await assert.rejects(command('payments look', values), (error: GatewayError) => error.kind === 'not_found');
   await assert.rejects(command('payments list', { limit: '0' }), (error: GatewayError) => error.field === 'limit');
-  await till.close();
+  await testbed.close();
 });
 
 test('a wish to pay is one order per reference, within bounds, and not too many at once', async () => {
-  const till = await openTill();
+  const testbed = await openPayments();
   const urls = { paidUrl: 'https://gateway.example/paid', leftUrl: 'https://gateway.example/left' };
-  const ask = (amount: bigint, reference: string, accountId = 'alice') =>
-    till.desk.checkout(accountId, amount as ReturnType<typeof usd>, { reference, ...urls });
-  const [one, two] = await Promise.all([ask(usd('5'), 'a'), ask(usd('5'), 'a')]);
+  const requestOf = (amount: bigint, reference: string, accountId = 'alice') =>
+    testbed.payments.checkout(accountId, amount as ReturnType<typeof usd>, { reference, ...urls });
+  const [one, two] = await Promise.all([requestOf(usd('5'), 'a'), requestOf(usd('5'), 'a')]);
   assert.deepEqual(one, two);
-  assert.deepEqual(await ask(usd('5'), 'a'), one);
-  assert.equal((await till.desk.list(undefined, { limit: 9 })).rows.length, 1);
+  assert.deepEqual(await requestOf(usd('5'), 'a'), one);
+  assert.equal((await testbed.payments.list(undefined, { limit: 9 })).rows.length, 1);
   const refused = async (work: Promise<unknown>, kind: string) =>
     assert.rejects(work, (error: GatewayError) => error.kind === kind, kind);
-  await refused(ask(usd('6'), 'a'), 'conflict');
-  await refused(ask(usd('5'), 'a', 'bob'), 'conflict');
-  for (const amount of ['4.99', '500.01', '5.001', '-5']) await refused(ask(usd(amount), amount), 'invalid_request');
+  await refused(requestOf(usd('6'), 'a'), 'conflict');
+  await refused(requestOf(usd('5'), 'a', 'bob'), 'conflict');
+  for (const amount of ['4.99', '500.01', '5.001', '-5'])
+    await refused(requestOf(usd(amount), amount), 'invalid_request');
   const wrongUrl = { reference: 'b', ...urls, paidUrl: 'javascript:alert(1)' };
-  await refused(till.desk.checkout('alice', usd('5'), wrongUrl), 'invalid_request');
-  await till.deliver(till.stripe.pay(one.url.split('/').at(-1)!));
-  await refused(ask(usd('5'), 'a'), 'conflict');
-  for (let number = 0; number < 10; number += 1) await till.begin('5');
-  await refused(till.begin('5'), 'rate_limited');
-  await till.begin('5', 'bob');
-  till.host.advance(hourMs);
-  await till.begin('5');
-  await till.close();
+  await refused(testbed.payments.checkout('alice', usd('5'), wrongUrl), 'invalid_request');
+  await testbed.deliver(testbed.stripe.pay(one.url.split('/').at(-1)!));
+  await refused(requestOf(usd('5'), 'a'), 'conflict');
+  for (let number = 0; number < 10; number += 1) await testbed.begin('5');
+  await refused(testbed.begin('5'), 'rate_limited');
+  await testbed.begin('5', 'bob');
+  testbed.host.advance(hourMs);
+  await testbed.begin('5');
+  await testbed.close();
 });
 
 test('after the database was put back nobody can pay and events wait; then the payment service names what was paid, an order lost here too', async () => {
-  const till = await openTill();
-  till.host.provide(accounts, {
+  const testbed = await openPayments();
+  testbed.host.provide(accounts, {
     find: async (id: string) => (id === 'alice' ? { id, name: 'Alice' } : undefined),
   } as Partial<Accounts> as Accounts);
-  const known = await till.begin('10');
-  const { orm, schema } = till.database;
+  const known = await testbed.begin('10');
+  const { orm, schema } = testbed.database;
   const putBack = await dump(orm, schema);
-  const lost = await till.begin('25');
-  const foreign = await till.begin('30', 'stranger');
-  const events = [known, lost, foreign].map((session) => till.stripe.pay(session));
-  for (const event of events) assert.equal(await till.deliver(event), 200);
+  const lost = await testbed.begin('25');
+  const foreign = await testbed.begin('30', 'stranger');
+  const events = [known, lost, foreign].map((session) => testbed.stripe.pay(session));
+  for (const event of events) assert.equal(await testbed.deliver(event), 200);
   await putBack();
   await orm.execute(
     sql`insert into ${sql.identifier(schema)}.restores (journal, since, until, calls, lost)
-        values ('j', ${new Date(till.host.clock.now()).toISOString()}::timestamptz, now(), 0, '[]')`,
+        values ('j', ${new Date(testbed.host.clock.now()).toISOString()}::timestamptz, now(), 0, '[]')`,
   );
-  await assert.rejects(till.begin('5'), (error) => (error as GatewayError).status === 503);
-  for (const event of events) assert.equal(await till.deliver(event), 503);
-  till.host.advance(hourMs);
-  await till.round();
-  assert.equal(await till.balance(), 0n);
-  const { text } = await till.command('audit', { acceptRestore: true });
+  await assert.rejects(testbed.begin('5'), (error) => (error as GatewayError).status === 503);
+  for (const event of events) assert.equal(await testbed.deliver(event), 503);
+  testbed.host.advance(hourMs);
+  await testbed.round();
+  assert.equal(await testbed.balance(), 0n);
+  const { text } = await testbed.command('audit', { acceptRestore: true });
   for (const session of [known, lost, foreign]) assert.match(text, new RegExp(`payments look ${session}`));
   assert.match(text, /25\.00 USD {2}alice/);
-  for (const session of [known, lost, lost]) await till.command('payments look', { payment: session });
-  assert.equal(await till.balance(), usd('35'));
-  await assert.rejects(till.command('payments look', { payment: foreign }), { kind: 'not_found' });
-  const again = till.stripe.event('checkout.session.completed', till.stripe.sessions.get(lost)!);
-  assert.equal(await till.deliver(again), 200);
-  assert.equal(await till.balance(), usd('35'));
-  await till.audit();
-  await till.close();
+  for (const session of [known, lost, lost]) await testbed.command('payments look', { payment: session });
+  assert.equal(await testbed.balance(), usd('35'));
+  await assert.rejects(testbed.command('payments look', { payment: foreign }), { kind: 'not_found' });
+  const again = testbed.stripe.event('checkout.session.completed', testbed.stripe.sessions.get(lost)!);
+  assert.equal(await testbed.deliver(again), 200);
+  assert.equal(await testbed.balance(), usd('35'));
+  await testbed.audit();
+  await testbed.close();
 });

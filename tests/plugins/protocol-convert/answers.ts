@@ -8,7 +8,7 @@ export type Family = 'chat' | 'responses' | 'messages' | 'gemini';
 export const families: readonly Family[] = ['chat', 'responses', 'messages', 'gemini'];
 
 /** What a client reads out of an answer; absent where it is told nothing. */
-export interface Told {
+export interface ReadAnswer {
   text?: string;
   refusal?: string;
   reasoning?: string;
@@ -25,7 +25,7 @@ export interface Told {
   error?: Json;
 }
 
-export function asking(client: Family, isStream: boolean): { path: string; body: object } {
+export function requestOf(client: Family, isStream: boolean): { path: string; body: object } {
   const model = 'model';
   const messages = [{ role: 'user', content: 'hi' }];
   switch (client) {
@@ -109,9 +109,9 @@ function indexed(message: Json): Json {
 }
 
 /** Reads a client's answer. */
-export function read(client: Family, body: string, isStream: boolean): Told {
-  const told = readers[client](isStream ? folded(client, body) : JSON.parse(body));
-  return Object.fromEntries(Object.entries(told).filter(([, value]) => !isNothing(value)));
+export function read(client: Family, body: string, isStream: boolean): ReadAnswer {
+  const reported = readers[client](isStream ? folded(client, body) : JSON.parse(body));
+  return Object.fromEntries(Object.entries(reported).filter(([, value]) => !isNothing(value)));
 }
 
 function isNothing(value: unknown): boolean {
@@ -174,7 +174,7 @@ const folders: Readonly<Record<Family, (events: Json[]) => Json>> = {
   },
 };
 
-const readers: Readonly<Record<Family, (json: Json) => Told>> = {
+const readers: Readonly<Record<Family, (json: Json) => ReadAnswer>> = {
   chat({ error, choices, usage, service_tier }) {
     if (error) return { error };
     const { message, finish_reason, logprobs } = choices[0];

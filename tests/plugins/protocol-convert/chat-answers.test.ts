@@ -181,8 +181,8 @@ test('two calls whose names only look like pieces stay two', async () => {
 
 /** The words of an answer as its client reads them: the deltas of a stream, or the texts of a body. */
 function wordsIn(text: string): string {
-  const told = text.includes('data: ') ? text.slice(0, text.lastIndexOf('_text.done')) || text : text;
-  return [...told.matchAll(/"(?:text|delta)":"([^"]*)"/g)].map((match) => match[1]).join('');
+  const reported = text.includes('data: ') ? text.slice(0, text.lastIndexOf('_text.done')) || text : text;
+  return [...reported.matchAll(/"(?:text|delta)":"([^"]*)"/g)].map((match) => match[1]).join('');
 }
 
 const said = 'Zebras are striped animals.';

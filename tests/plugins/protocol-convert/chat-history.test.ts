@@ -172,10 +172,10 @@ test('thoughts between text and calls come back where they stood', async () => {
     for (const isStream of [false, true]) {
       assert.deepEqual(await returned(blocks, isStream), blocks, JSON.stringify([isStream, blocks]));
       // A client that keeps only the members it knows still gives the index back.
-      const isTold = blocks.every(({ type }, at) => type !== 'text' || at < 2);
+      const isReported = blocks.every(({ type }, at) => type !== 'text' || at < 2);
       const firstCall = blocks.findIndex(({ type }) => type === 'tool_use');
       const textFirst = blocks.every(({ type }, at) => type !== 'text' || at < firstCall);
-      if (!isTold || !textFirst || firstCall === 0) continue;
+      if (!isReported || !textFirst || firstCall === 0) continue;
       const withoutIds = (message: Json): Json => ({
         ...message,
         reasoning_details: (message['reasoning_details'] as Json[]).map(({ id: _, ...entry }) => entry),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toGatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
-import { asking, type Family, families, type Json, read, type Told, upstreamAnswer } from './answers.ts';
+import { type Family, families, type Json, type ReadAnswer, read, requestOf, upstreamAnswer } from './answers.ts';
 import { open, readBody, relay, streamAnswer, wholeAnswer } from './harness.ts';
 
 interface Row {
@@ -11,11 +11,11 @@ interface Row {
   readonly from: Family;
   readonly answer: Json;
   /** What all are told, and what each is told beside or instead; an error where the answer is none. */
-  readonly all?: Told;
-  readonly chat?: Told;
-  readonly responses?: Told;
-  readonly messages?: Told;
-  readonly gemini?: Told;
+  readonly all?: ReadAnswer;
+  readonly chat?: ReadAnswer;
+  readonly responses?: ReadAnswer;
+  readonly messages?: ReadAnswer;
+  readonly gemini?: ReadAnswer;
   readonly isError?: true;
 }
 
@@ -584,19 +584,19 @@ function pictured(from: Family, answer: Json): Row[] {
   ];
 }
 
-async function told(row: Row, client: Family, isStream: boolean, upstreamStreams: boolean): Promise<Told> {
+async function readAnswer(row: Row, client: Family, isStream: boolean, upstreamStreams: boolean): Promise<ReadAnswer> {
   const streams = upstreamStreams === isStream ? 'both' : upstreamStreams ? 'only' : 'never';
-  const asked = { ...asking(client, isStream), target: { protocol: row.from, traits: { streams } as const } };
+  const asked = { ...requestOf(client, isStream), target: { protocol: row.from, traits: { streams } as const } };
   const { answer } = await relay(asked, upstreamAnswer(row.from, row.answer, upstreamStreams));
   return read(client, (await readBody(answer.body)).toString(), isStream);
 }
 
 /** Everything that is expected stands there; nothing is said of the rest. */
-function assertTold(seen: Told, expected: Told, what: string): void {
+function assertRead(seen: ReadAnswer, expected: ReadAnswer, what: string): void {
   const { usage, ...members } = expected;
   for (const [name, value] of Object.entries(members)) {
     const nothing = value === '' || (Array.isArray(value) && value.length === 0);
-    assert.deepEqual(seen[name as keyof Told], nothing ? undefined : value, `${what}: ${name}`);
+    assert.deepEqual(seen[name as keyof ReadAnswer], nothing ? undefined : value, `${what}: ${name}`);
   }
   if (usage !== undefined) assert.partialDeepStrictEqual(seen.usage, usage, what);
 }
@@ -614,17 +614,17 @@ for (const row of [...stopRows, ...usageRows, ...contentRows]) {
         if (client === row.from && isStream === upstreamStreams) continue;
         const what = `${client}, ${upstreamStreams ? 'streamed' : 'whole'} to ${isStream ? 'streamed' : 'whole'}`;
         if (row.isError === true) {
-          const outcome = await told(row, client, isStream, upstreamStreams).then(
+          const outcome = await readAnswer(row, client, isStream, upstreamStreams).then(
             ({ error }) => error,
             () => 'refused',
           );
           assert.ok(outcome !== undefined, what);
           continue;
         }
-        const seen = await told(row, client, isStream, upstreamStreams);
+        const seen = await readAnswer(row, client, isStream, upstreamStreams);
         assert.equal(seen.error, undefined, what);
         // The sum of what the row says of all and of this client.
-        assertTold(seen, { ...row.all, ...row[client] }, what);
+        assertRead(seen, { ...row.all, ...row[client] }, what);
       }
     }
   });
@@ -693,7 +693,7 @@ function assertOverflow(client: Family, error: Json, what: string): void {
 for (const [from, error] of overflows) {
   test(`a prompt too long for ${from} upstreams is told in every client's words, before and in a stream`, async () => {
     for (const client of families.filter((one) => one !== from)) {
-      const asked = { ...asking(client, true), target: { protocol: from } };
+      const asked = { ...requestOf(client, true), target: { protocol: from } };
       const refused = await errorOf(asked, wholeAnswer(JSON.stringify(error), 400));
       assert.equal(refused.status, 400);
       assertOverflow(client, refused.error, `${client}, before`);

@@ -11,12 +11,12 @@ import {
 } from '../../../plugins/protocol-convert/request/conversation.ts';
 import { fakeExchange } from '../../helpers/fakes.ts';
 
-function told(protocol: string, json: Opened['json']) {
+function opening(protocol: string, json: Opened['json']) {
   const request = { json, call: { protocol } as Call } as Opened;
   const exchange = fakeExchange({ facts: [[opened, request]] });
   return { exchange, conversation: new RequestConversation(exchange, request, new KeptRequests()) };
 }
-const nameIn = (protocol: string, json: Opened['json']) => told(protocol, json).conversation.name;
+const nameIn = (protocol: string, json: Opened['json']) => opening(protocol, json).conversation.name;
 
 test('chat and responses name it by their cache key, messages by the user of their metadata', () => {
   assert.equal(nameIn('chat', { prompt_cache_key: 'k' }), 'k');
@@ -77,7 +77,7 @@ test('of a long opening both ends and the length count', () => {
 });
 
 test('once the answer has begun nothing is told any more, and nothing of the prompt is kept for it', () => {
-  const { exchange, conversation } = told('chat', { input: 'Hello', prompt_cache_key: 'k' });
+  const { exchange, conversation } = opening('chat', { input: 'Hello', prompt_cache_key: 'k' });
   assert.equal(conversation.opening(), 'Hello');
   exchange.set(opened, { ...exchange.get(opened), json: {} });
   assert.deepEqual([conversation.opening(), conversation.name], [undefined, 'k']);
@@ -103,6 +103,6 @@ test('what an upstream keeps, goes on with or acts on leaves traces; an answer a
 });
 
 test('traces are asked of the request as it is opened', () => {
-  assert.equal(told('chat', { store: true }).conversation.hasSideEffects(), true);
-  assert.equal(told('messages', {}).conversation.hasSideEffects(), false);
+  assert.equal(opening('chat', { store: true }).conversation.hasSideEffects(), true);
+  assert.equal(opening('messages', {}).conversation.hasSideEffects(), false);
 });

@@ -10,18 +10,18 @@ import type { MediaPart, Part, Turn } from '../../../plugins/common/canonical/pr
 import { encodeRequest as encodeOllama } from '../../../plugins/ollama/encode.ts';
 import { protocolNamed } from '../../../plugins/protocol-convert/protocols/index.ts';
 import { mediaKindsIn } from '../../../plugins/protocol-convert/request/media-kinds.ts';
-import type { Ask, AskTurn, Play, ProtocolName } from '../../matrix/scenario.ts';
+import type { ClientRequest, Play, ProtocolName, RequestTurn } from '../../matrix/scenario.ts';
 import { vendors } from '../../matrix/vendors/index.ts';
-import { hello, nameOf, pairs, sent, turn, usage } from '../../pitfalls/telling.ts';
+import { hello, nameOf, pairs, sent, turn, usage } from '../../pitfalls/relayed.ts';
 import { open, readBody, relay, targetFor, wholeAnswer } from './harness.ts';
 
 const base64 = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const image = { kind: 'image', mediaType: 'image/png', base64 } as const;
-const said = (text: string): AskTurn => ({ by: 'user', parts: [{ kind: 'text', text }] });
-const shown: AskTurn = { by: 'user', parts: [{ kind: 'text', text: 'What is it?' }, image] };
-const answered: AskTurn = { by: 'assistant', text: 'A dot.' };
-const called: AskTurn = { by: 'assistant', calls: [{ id: 'call_1', name: 'look', input: {} }] };
-const result: AskTurn = { by: 'tools', results: [{ callId: 'call_1', name: 'look', text: 'Seen.' }] };
+const said = (text: string): RequestTurn => ({ by: 'user', parts: [{ kind: 'text', text }] });
+const shown: RequestTurn = { by: 'user', parts: [{ kind: 'text', text: 'What is it?' }, image] };
+const answered: RequestTurn = { by: 'assistant', text: 'A dot.' };
+const called: RequestTurn = { by: 'assistant', calls: [{ id: 'call_1', name: 'look', input: {} }] };
+const result: RequestTurn = { by: 'tools', results: [{ callId: 'call_1', name: 'look', text: 'Seen.' }] };
 const tools = [{ name: 'look', description: 'Looks.', schema: { type: 'object', properties: {} } }];
 const done: Play = { text: 'Done.', meaning: 'stop', usage };
 const blind = { inputs: [] };
@@ -44,12 +44,12 @@ const imageFields: Record<ProtocolName, RegExp> = {
   gemini: /^contents\[\d\]\.parts\[1\]\.inlineData/,
 };
 
-const earlier: Record<string, AskTurn[]> = {
+const earlier: Record<string, RequestTurn[]> = {
   'in an earlier turn': [shown, answered, said('Go on.')],
   'in a turn that was refused': [shown, said('Then without it.')],
   'before a step with tools': [shown, answered, said('Look.'), called, result],
 };
-const last: Record<string, AskTurn[]> = {
+const last: Record<string, RequestTurn[]> = {
   'in the only turn': [shown],
   'in the last turn': [said('Hello.'), answered, shown],
   'before the calls that answer it': [said('Hello.'), answered, shown, called, result],
@@ -58,19 +58,19 @@ const last: Record<string, AskTurn[]> = {
 for (const pair of pairs) {
   test(`an image in an earlier turn becomes a text and is named; in the last turn of the user it is refused by its field (${nameOf(pair)})`, async () => {
     for (const isStream of [true, false]) {
-      const telling = { isStream, traits: blind };
+      const options = { isStream, traits: blind };
       for (const [kind, turns] of Object.entries(earlier)) {
-        const ask: Ask = { turns, tools };
-        const { body, dropped, seen } = await turn(pair, ask, done, telling);
+        const request: ClientRequest = { turns, tools };
+        const { body, dropped, seen } = await turn(pair, request, done, options);
         assert.equal(body.split('(image that cannot be shown)').length - 1, 1, `${kind}: ${body}`);
         assert.ok(!body.includes(base64), kind);
         assert.ok(dropped?.split(', ').includes(imageNames[pair.client]), `${kind}: ${dropped}`);
         assert.equal(seen.text, 'Done.');
-        const { body: whole } = await turn(pair, ask, done, { isStream });
+        const { body: whole } = await turn(pair, request, done, { isStream });
         assert.ok(whole.includes(base64), `${kind}, of a model with images`);
       }
       for (const [kind, turns] of Object.entries(last))
-        await assert.rejects(turn(pair, { turns, tools }, done, telling), refusal(imageFields[pair.client]), kind);
+        await assert.rejects(turn(pair, { turns, tools }, done, options), refusal(imageFields[pair.client]), kind);
     }
   });
 }
@@ -153,7 +153,7 @@ for (const pair of pairs) {
 test('what a kept conversation showed becomes a text; an image beside previous_response_id is refused by the client’s own field', async () => {
   const vendor = 'chat';
   let exchanges = 0;
-  const ask = async (input: unknown, previous: string | undefined, traits: object, play = hello) => {
+  const send = async (input: unknown, previous: string | undefined, traits: object, play = hello) => {
     const body = { model: 'model', input, ...(previous === undefined ? {} : { previous_response_id: previous }) };
     const id = `exchange-${++exchanges}`;
     const asked = { path: '/v1/responses', body, target: { protocol: vendor, traits }, id };
@@ -167,21 +167,21 @@ test('what a kept conversation showed becomes a text; an image beside previous_r
   };
   const picture = { type: 'input_image', image_url: `data:image/png;base64,${base64}` };
   const looking = [{ role: 'user', content: [{ type: 'input_text', text: 'What is it?' }, picture] }];
-  const first = await ask(looking, undefined, {});
+  const first = await send(looking, undefined, {});
   assert.ok(first.body.includes(base64));
-  const { body, dropped } = await ask('Go on.', first.id, blind);
+  const { body, dropped } = await send('Go on.', first.id, blind);
   assert.match(body, /\(image that cannot be shown\)/);
   assert.equal(dropped, 'input_image');
-  await assert.rejects(ask(looking, first.id, blind), refusal(/^input\[0\]\.content\[1\]/));
-  const step = await ask(
+  await assert.rejects(send(looking, first.id, blind), refusal(/^input\[0\]\.content\[1\]/));
+  const step = await send(
     looking,
     undefined,
     {},
     { calls: [{ id: 'call_1', name: 'look', input: {} }], meaning: 'tool-calls', usage },
   );
   const output = { type: 'function_call_output', call_id: 'call_1', output: [picture] };
-  await assert.rejects(ask([output], step.id, blind), refusal(/^previous_response_id/));
-  const { body: later } = await ask([output, { role: 'user', content: 'Go on.' }], step.id, blind);
+  await assert.rejects(send([output], step.id, blind), refusal(/^previous_response_id/));
+  const { body: later } = await send([output, { role: 'user', content: 'Go on.' }], step.id, blind);
   assert.equal(later.split('(image that cannot be shown)').length - 1, 2);
 });
 

@@ -25,11 +25,11 @@ for (const kind of kinds) {
   test(`${kind} has the envelope of each protocol, with message, code and field`, () => {
     const error = new GatewayError(kind, 'What happened.', { field: 'messages[0]', code: 'why' });
     for (const protocol of ['chat', 'responses'] as const) {
-      const { error: told } = render(protocol, error);
-      assert.equal(told.message, 'What happened.');
-      assert.equal(told.param, 'messages[0]');
-      assert.equal(told.code, kind === 'rate_limited' ? 'rate_limit_exceeded' : 'why');
-      assert.equal(typeof told.type, 'string');
+      const { error: reported } = render(protocol, error);
+      assert.equal(reported.message, 'What happened.');
+      assert.equal(reported.param, 'messages[0]');
+      assert.equal(reported.code, kind === 'rate_limited' ? 'rate_limit_exceeded' : 'why');
+      assert.equal(typeof reported.type, 'string');
     }
     const message = render('messages', error);
     assert.deepEqual(Object.keys(message), ['type', 'error', 'request_id']);

@@ -95,12 +95,12 @@ test('a document is called what its server calls it, or what its ending tells', 
       response.writeHead(200, { 'content-type': type }).end('a,b');
     },
     async (origin) => {
-      const told: MediaPart = { kind: 'document', source: { form: 'url', url: `${origin}/told` } };
+      const reported: MediaPart = { kind: 'document', source: { form: 'url', url: `${origin}/told` } };
       const ending: MediaPart = {
         kind: 'document',
         source: { form: 'url', url: `${origin}/a.md`, mediaType: 'text/markdown' },
       };
-      const { turns } = await fetchMedia(promptOf(told, ending), ['document'], open, never);
+      const { turns } = await fetchMedia(promptOf(reported, ending), ['document'], open, never);
       assert.deepEqual(
         turns[0]!.parts.map((part) => ((part as MediaPart).source as { mediaType: string }).mediaType),
         ['text/csv', 'text/markdown'],

@@ -238,9 +238,9 @@ const lookCalls: Readonly<Record<string, object>> = {
 test('a client that mixes cases reads its call and its usage from every family', async () => {
   for (const [protocol, upstream] of Object.entries(lookCalls)) {
     const asked = { path: whole, body: liteLlm, target: { protocol } };
-    const told = body(await readBody((await relay(asked, wholeAnswer(JSON.stringify(upstream)))).answer.body));
-    assert.equal(told.candidates[0].content.parts[0].functionCall.name, 'look', protocol);
-    const { promptTokenCount, candidatesTokenCount } = told.usageMetadata;
+    const reported = body(await readBody((await relay(asked, wholeAnswer(JSON.stringify(upstream)))).answer.body));
+    assert.equal(reported.candidates[0].content.parts[0].functionCall.name, 'look', protocol);
+    const { promptTokenCount, candidatesTokenCount } = reported.usageMetadata;
     assert.deepEqual([promptTokenCount, candidatesTokenCount], [3, 2], protocol);
   }
 });
@@ -249,9 +249,9 @@ test('members that the provider does not take are taken out of an official reque
   const target = { upstream: { dropFields: { gemini: ['serviceTier', 'labels'] } } };
   for (const name of ['serviceTier', 'service_tier']) {
     const asked = { path: whole, body: { contents: [], [name]: 'flex', labels: {} }, target };
-    const { sent, answer: told } = await relay(asked, wholeAnswer(JSON.stringify(answer)));
+    const { sent, answer: reported } = await relay(asked, wholeAnswer(JSON.stringify(answer)));
     assert.deepEqual(body(sent.body), { contents: [] });
-    assert.deepEqual(new Set(told.headers['x-gateway-dropped']?.split(', ')), new Set([name, 'labels']));
+    assert.deepEqual(new Set(reported.headers['x-gateway-dropped']?.split(', ')), new Set([name, 'labels']));
   }
 });
 

@@ -157,27 +157,27 @@ test('a relayed request is not sent with such a tool; a count of its tokens is, 
     tools: [{ type: 'web_search_20260209', name: 'web_search' }],
   };
   const answer = () => wholeAnswer('{"content":[],"usage":{"input_tokens":1,"output_tokens":1}}');
-  const ask = (path: string, price: Prices) => relay({ path, body, sold: catalogued(price) }, answer());
-  await assert.rejects(ask('/v1/messages', tokens), { field: 'tools[0].type', code: 'tool_not_priced' });
-  assert.equal((await ask('/v1/messages', { ...tokens, web_search: 0n })).answer.status, 200);
-  assert.equal((await ask('/v1/messages/count_tokens', tokens)).answer.status, 200);
+  const send = (path: string, price: Prices) => relay({ path, body, sold: catalogued(price) }, answer());
+  await assert.rejects(send('/v1/messages', tokens), { field: 'tools[0].type', code: 'tool_not_priced' });
+  assert.equal((await send('/v1/messages', { ...tokens, web_search: 0n })).answer.status, 200);
+  assert.equal((await send('/v1/messages/count_tokens', tokens)).answer.status, 200);
 });
 
 test('a translated request is refused without such a price like one to a model that has no such tool, and asks with one', async () => {
   const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], web_search_options: {} };
   const target = { protocol: 'messages' };
-  const ask = (price: Prices) => {
+  const send = (price: Prices) => {
     const asked = { path: '/v1/chat/completions', body, target, sold: catalogued(price) };
     const answer = '{"content":[{"type":"text","text":"x"}],"usage":{"input_tokens":1,"output_tokens":1}}';
     return relay(asked, wholeAnswer(answer), open(asked));
   };
-  const { sent } = await ask({ ...tokens, web_search: 1n });
+  const { sent } = await send({ ...tokens, web_search: 1n });
   const { tools } = JSON.parse(String(sent.body)) as { tools?: { type: string }[] };
   assert.deepEqual(
     tools?.map(({ type }) => type),
     ['web_search_20250305'],
   );
-  await assert.rejects(ask(tokens), { kind: 'invalid_request', field: 'tools' });
+  await assert.rejects(send(tokens), { kind: 'invalid_request', field: 'tools' });
 });
 
 // ------------------------------------------------------------------------------------------------------------- counted

@@ -7,7 +7,7 @@ import { requestShape as geminiShape } from '../../../plugins/protocol-convert/p
 import { requestShape as messagesShape } from '../../../plugins/protocol-convert/protocols/messages/shapes.ts';
 import { requestShape as responsesShape } from '../../../plugins/protocol-convert/protocols/responses/shapes.ts';
 import type { Shape, Variants } from '../../../plugins/protocol-convert/request/shapes.ts';
-import { ask, type Name, names } from './completeness/table.ts';
+import { type Name, names, send } from './completeness/table.ts';
 import { chat, gemini, messages, responses } from './members/samples.ts';
 
 type Json = Record<string, unknown>;
@@ -44,7 +44,7 @@ function changed(request: Json, path: Path, change: (place: Json) => void): Json
 /** What can be seen of a request from outside: the upstream's body and the header, or the refusal. */
 async function seen(from: Name, request: Json, to: Name): Promise<string> {
   try {
-    const { text, dropped } = await ask(from, request, to);
+    const { text, dropped } = await send(from, request, to);
     return JSON.stringify([text, dropped]);
   } catch (error) {
     assert.ok(error instanceof GatewayError, `${from} to ${to}: ${String(error)}`);
@@ -129,8 +129,8 @@ for (const from of names) {
             const odd = changed(request, path, (place) => {
               place['unheard_of'] = value;
             });
-            const told = await seen(from, odd, to);
-            assert.ok(told.includes('unheard_of'), `${from} to ${to}: ${path.join('.')}: ${told}`);
+            const reported = await seen(from, odd, to);
+            assert.ok(reported.includes('unheard_of'), `${from} to ${to}: ${path.join('.')}: ${reported}`);
           }
       }
     assert.ok(places > 15, `${places} places`);

@@ -167,8 +167,8 @@ test('what tools of the vendor did is counted, in the places where vendors say i
   const author = { model: 'a', input_tokens: 900, output_tokens: 300, reasoning_tokens: 100, total_tokens: 1_200 };
   const svg = await responses({ output: [{ ...drawn, svg_usage: author }, drawn, { ...drawn, svg_usage: author }] });
   assert.deepEqual([svg.input, svg.output, svg.image], [1_810, 605, 3]);
-  const told = { image_gen: { input_tokens: 50, output_tokens: 4_160, total_tokens: 4_210 } };
-  assert.equal((await responses({ tool_usage: told })).image, 1);
+  const reported = { image_gen: { input_tokens: 50, output_tokens: 4_160, total_tokens: 4_210 } };
+  assert.equal((await responses({ tool_usage: reported })).image, 1);
   const shell = (container_id: string) => ({
     type: 'shell_call',
     environment: { type: 'container_reference', container_id },
@@ -204,8 +204,8 @@ test('what tools of the vendor did is counted, in the places where vendors say i
     { toolCall: { toolType: 'GOOGLE_MAPS', id: '3' } },
     { toolCall: { toolType: 'FILE_SEARCH', id: '4' } },
   ];
-  const told2 = await gemini({ content: { parts } });
-  assert.deepEqual([told2.web_search, told2.call, told2.file_search], [3, 1, 1]);
+  const reported2 = await gemini({ content: { parts } });
+  assert.deepEqual([reported2.web_search, reported2.call, reported2.file_search], [3, 1, 1]);
 });
 
 const catalogued = (price: Readonly<Record<string, bigint>>): Model => ({

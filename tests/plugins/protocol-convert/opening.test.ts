@@ -14,7 +14,7 @@ import { fakeHost, setUp } from '../../helpers/fakes.ts';
 import { fc } from '../../helpers/properties.ts';
 import { clients } from '../../matrix/clients/index.ts';
 import { type ProtocolName, protocolNames } from '../../matrix/scenario.ts';
-import { streamOf } from '../../pitfalls/telling.ts';
+import { streamOf } from '../../pitfalls/relayed.ts';
 import { open, readBody, relay, Source, streamAnswer, targetFor } from './harness.ts';
 
 const frame = (json: object, event?: string) => formatFrame(JSON.stringify(json), event);
@@ -117,8 +117,8 @@ const beginnings: Readonly<Record<ProtocolName, Beginning>> = {
 };
 
 function asked(client: ProtocolName, vendor: ProtocolName, isStream = true) {
-  const ask = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
-  return { ...clients[client].word(ask, { model: 'model', isStream }), target: { protocol: vendor } };
+  const request = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
+  return { ...clients[client].word(request, { model: 'model', isStream }), target: { protocol: vendor } };
 }
 
 async function errorOf(work: Promise<unknown>): Promise<unknown> {

@@ -60,7 +60,7 @@ host.provide(providers, {
 });
 host.provide(catalog, { list: models, find: (id) => models().find((each) => each.id === id) });
 await setUp(protocolConvert, host);
-const desk = host.get(upstreamProbes);
+const upstreamProbesService = host.get(upstreamProbes);
 
 interface Asked {
   readonly protocol?: string;
@@ -72,7 +72,7 @@ interface Asked {
 async function probe(asked: Asked, answer: (request: UpstreamRequest) => Answer | Promise<Answer>) {
   const sent: UpstreamRequest[] = [];
   const wanted = { provider: 'vendor', credential: 'vendor#1', model: 'small', ...asked };
-  const result = await desk.probe(wanted, async (request) => {
+  const result = await upstreamProbesService.probe(wanted, async (request) => {
     sent.push(request);
     return answer(request);
   });
@@ -121,8 +121,8 @@ test('a chat upstream is asked for a few words in a stream, and its first byte a
     [10_000, 25_000, 1_000],
     'somebody waits for it',
   );
-  const { totalMs, ...told } = result;
-  assert.deepEqual(told, {
+  const { totalMs, ...reported } = result;
+  assert.deepEqual(reported, {
     ok: true,
     protocol: 'chat',
     upstreamModel: 'up-small',
@@ -249,7 +249,7 @@ test('an answer without end is left after its time and after its size', async ()
 });
 
 test('the choices are the chat models of the catalogue that the provider serves', () => {
-  assert.deepEqual(desk.choices('vendor'), [
+  assert.deepEqual(upstreamProbesService.choices('vendor'), [
     { model: 'small', upstreamModel: 'up-small', protocols: ['responses', 'messages', 'gemini', 'chat'] },
   ]);
 });
@@ -279,7 +279,7 @@ test('the log says who was tried out and how it went, without the key', async ()
 for (const family of families) {
   test(`what real ${family} vendors were recorded to answer reads as they meant it, refusals with their words`, async () => {
     const odd: string[] = [];
-    let told = 0;
+    let reported = 0;
     for (const recorded of recordings(family)) {
       const { status, contentType, response } = recorded;
       traits = { streams: recorded.isStream ? 'both' : 'never' };
@@ -288,12 +288,12 @@ for (const family of families) {
         status,
         headers: contentType === undefined ? {} : { 'content-type': contentType },
       }));
-      if (result.ok && result.text !== '') told++;
+      if (result.ok && result.text !== '') reported++;
       if (result.ok !== status < 300) odd.push(`${recorded.name}: ${status} ${result.error}`);
       if (status >= 300) assert.ok((result.error ?? '') !== '', recorded.name);
     }
     traits = {};
-    assert.ok(told > 3, `${told} answers were read`);
+    assert.ok(reported > 3, `${reported} answers were read`);
     // What their vendors themselves call no answer.
     const none = /filtered|too large|could not be used|gave no answer|was cancelled/;
     assert.deepEqual(

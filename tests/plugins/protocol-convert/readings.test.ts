@@ -34,7 +34,7 @@ async function metered(protocol: Protocol, usage: object, isSold = false): Promi
 }
 
 /** The same usage in the words of either protocol. */
-function worded(protocol: Protocol, counts: Partial<Record<'input' | 'output' | 'total' | 'reasoning', number>>) {
+function encoded(protocol: Protocol, counts: Partial<Record<'input' | 'output' | 'total' | 'reasoning', number>>) {
   const { input, output, total, reasoning } = counts;
   return protocol === 'chat'
     ? {
@@ -54,16 +54,20 @@ const protocolNames = ['chat', 'responses'] as const;
 
 test('reasoning beside an output that is smaller than it is metered, without a total and by a cost', async () => {
   for (const protocol of protocolNames) {
-    const report = await metered(protocol, worded(protocol, { input: 26, output: 10, reasoning: 96 }));
+    const report = await metered(protocol, encoded(protocol, { input: 26, output: 10, reasoning: 96 }));
     assert.deepEqual([report.usage, report.estimated], [{ input: 26, reasoning: 96, output: 10 }, true], protocol);
     const cost = (26 * 0.3 + 106 * 0.5) / 1e6;
-    for (const told of [{ cost }, { cost: { total_cost: cost } }, { cost_in_usd_ticks: Math.round(cost * 1e10) }]) {
-      const usage = { ...worded(protocol, { input: 26, output: 10, total: 36, reasoning: 96 }), ...told };
+    for (const reported of [{ cost }, { cost: { total_cost: cost } }, { cost_in_usd_ticks: Math.round(cost * 1e10) }]) {
+      const usage = { ...encoded(protocol, { input: 26, output: 10, total: 36, reasoning: 96 }), ...reported };
       for (const isSold of [true, false]) {
         const proved = await metered(protocol, usage, isSold);
         // A cost that no price confirms adds nothing to the total.
         const expected = isSold ? { input: 26, reasoning: 96, output: 10 } : { input: 26, reasoning: 10, output: 0 };
-        assert.deepEqual([proved.usage, proved.estimated], [expected, true], JSON.stringify([protocol, told, isSold]));
+        assert.deepEqual(
+          [proved.usage, proved.estimated],
+          [expected, true],
+          JSON.stringify([protocol, reported, isSold]),
+        );
       }
     }
   }
@@ -73,7 +77,7 @@ test('a cost that proves the smaller reading decides for it', async () => {
   for (const protocol of protocolNames) {
     for (const output of [10, 96]) {
       const cost = (26 * 0.3 + output * 0.5) / 1e6;
-      const usage = { ...worded(protocol, { input: 26, output: 10, reasoning: 96 }), cost };
+      const usage = { ...encoded(protocol, { input: 26, output: 10, reasoning: 96 }), cost };
       const report = await metered(protocol, usage, true);
       assert.equal(totalTokens(report.usage), 26 + output, `${protocol} ${output}`);
       assert.equal(report.estimated, true);
@@ -83,17 +87,17 @@ test('a cost that proves the smaller reading decides for it', async () => {
 
 test('a cost that fits no price leaves reasoning within the total, whatever it is', async () => {
   for (const protocol of protocolNames) {
-    const usage = worded(protocol, { input: 500, output: 14, total: 514, reasoning: 553 });
-    for (const told of [{ cost: 0.7 }, { cost: 1e-7 }, { cost: { total_cost: '0.2' } }, { cost_in_usd_ticks: 5 }]) {
-      const report = await metered(protocol, { ...usage, ...told }, true);
-      assert.deepEqual([totalTokens(report.usage), report.estimated], [514, true], JSON.stringify(told));
+    const usage = encoded(protocol, { input: 500, output: 14, total: 514, reasoning: 553 });
+    for (const reported of [{ cost: 0.7 }, { cost: 1e-7 }, { cost: { total_cost: '0.2' } }, { cost_in_usd_ticks: 5 }]) {
+      const report = await metered(protocol, { ...usage, ...reported }, true);
+      assert.deepEqual([totalTokens(report.usage), report.estimated], [514, true], JSON.stringify(reported));
     }
   }
 });
 
 test('the parts of a cost decide by their ratio, at whatever prices the vendor sells', async () => {
   for (const protocol of protocolNames) {
-    const usage = worded(protocol, { input: 500, output: 14, total: 514, reasoning: 553 });
+    const usage = encoded(protocol, { input: 500, output: 14, total: 514, reasoning: 553 });
     for (const [output, markup] of [
       [14, 1.7],
       [567, 1.7],
@@ -101,7 +105,7 @@ test('the parts of a cost decide by their ratio, at whatever prices the vendor s
       [553, 1],
     ] as const) {
       const [prompt, completion] = [(500 * 0.3 * markup) / 1e6, (output * 0.5 * markup) / 1e6];
-      for (const told of [
+      for (const reported of [
         {
           cost: prompt + completion,
           cost_details: { upstream_inference_prompt_cost: prompt, upstream_inference_completions_cost: completion },
@@ -114,13 +118,13 @@ test('the parts of a cost decide by their ratio, at whatever prices the vendor s
           cost: { input_tokens_cost: prompt, output_tokens_cost: completion, total_cost: prompt + completion + 0.005 },
         },
       ]) {
-        const report = await metered(protocol, { ...usage, ...told }, true);
-        assert.equal(totalTokens(report.usage), 500 + output, JSON.stringify([protocol, told]));
+        const report = await metered(protocol, { ...usage, ...reported }, true);
+        assert.equal(totalTokens(report.usage), 500 + output, JSON.stringify([protocol, reported]));
       }
     }
   }
   const behind = { cost: 1e-9, cost_details: { upstream_inference_cost: (500 * 0.3 + 567 * 0.5) / 1e6 } };
-  const own = { ...worded('chat', { input: 500, output: 14, total: 514, reasoning: 553 }), ...behind };
+  const own = { ...encoded('chat', { input: 500, output: 14, total: 514, reasoning: 553 }), ...behind };
   assert.equal(totalTokens((await metered('chat', own, true)).usage), 1_067, 'a key of the customer: the cost behind');
 });
 
@@ -130,7 +134,7 @@ test('no cost makes a reading exceed the total, unless it proves one that does',
     fc.asyncProperty(count, count, count, cost, cost, cost, async (input, output, reasoning, all, one, other) => {
       const details = { upstream_inference_prompt_cost: one, upstream_inference_completions_cost: other };
       const usage = {
-        ...worded('chat', { input, output, total: input + output, reasoning }),
+        ...encoded('chat', { input, output, total: input + output, reasoning }),
         ...{ cost: all, cost_details: details },
       };
       const sum = totalTokens((await metered('chat', usage, true)).usage);
@@ -147,13 +151,13 @@ test('no cost makes a reading exceed the total, unless it proves one that does',
 });
 
 test('tokens that were read from the cache and written to it are counted once', async () => {
-  const cached = (input: number, cached_tokens: number, cache_write_tokens: number, told = {}) =>
+  const cached = (input: number, cached_tokens: number, cache_write_tokens: number, reported = {}) =>
     metered(
       'chat',
       {
-        ...worded('chat', { input, output: 1, total: input + 1 }),
+        ...encoded('chat', { input, output: 1, total: input + 1 }),
         ...{ prompt_tokens_details: { cached_tokens, cache_write_tokens } },
-        ...told,
+        ...reported,
       },
       true,
     );
@@ -169,14 +173,14 @@ test('tokens that were read from the cache and written to it are counted once', 
 
 test('a total that leaves reasoning out decides where no cost is reported, and the reading is marked', async () => {
   for (const protocol of protocolNames) {
-    const report = await metered(protocol, worded(protocol, { input: 26, output: 10, total: 36, reasoning: 96 }));
+    const report = await metered(protocol, encoded(protocol, { input: 26, output: 10, total: 36, reasoning: 96 }));
     assert.deepEqual([totalTokens(report.usage), report.estimated], [36, true]);
   }
 });
 
 test('thinking that appears in the total alone is reasoning', async () => {
   for (const protocol of protocolNames) {
-    const report = await metered(protocol, worded(protocol, { input: 35, output: 12, total: 109 }));
+    const report = await metered(protocol, encoded(protocol, { input: 35, output: 12, total: 109 }));
     assert.deepEqual([report.usage, report.estimated], [{ input: 35, reasoning: 62, output: 12 }, false], protocol);
   }
   const frames = [
@@ -214,12 +218,12 @@ test('sound beside the prompt is metered where the total includes it', async () 
 
 test('where several details explain the total, all of its tokens are metered and the reading is marked', async () => {
   const usage = {
-    ...worded('chat', { input: 10, output: 20, total: 35, reasoning: 5 }),
+    ...encoded('chat', { input: 10, output: 20, total: 35, reasoning: 5 }),
     prompt_tokens_details: { audio_tokens: 5 },
   };
   const report = await metered('chat', usage);
   assert.deepEqual([totalTokens(report.usage), report.estimated], [35, true]);
-  const unexplained = await metered('chat', worded('chat', { input: 10, output: 20, total: 90, reasoning: 5 }));
+  const unexplained = await metered('chat', encoded('chat', { input: 10, output: 20, total: 90, reasoning: 5 }));
   assert.deepEqual([totalTokens(unexplained.usage), unexplained.estimated], [90, true]);
 });
 
@@ -265,7 +269,7 @@ test('a total below the sum of its sides changes neither', async () => {
   await fc.assert(
     fc.asyncProperty(count, count, fc.nat(100), async (input, output, total) => {
       fc.pre(total < input + output);
-      const report = await metered('chat', worded('chat', { input, output, total }));
+      const report = await metered('chat', encoded('chat', { input, output, total }));
       assert.equal(totalTokens(report.usage), input + output);
     }),
     { numRuns: 50 },

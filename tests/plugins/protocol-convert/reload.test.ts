@@ -20,17 +20,17 @@ const answer = JSON.stringify({
 test('a loss is reported or refused as is said last; a chain that runs goes by what it began with', async () => {
   const part = await setUp(protocolConvert, fakeHost());
   const old = part.handle!;
-  const ask = async (handle: typeof old) => {
+  const send = async (handle: typeof old) => {
     const body = { model: 'm', messages: [{ role: 'user', content: 'Hello' }], logit_bias: { 1: 1 } };
     const { exchange } = open({ path: '/v1/chat/completions', body });
     exchange.set(target, targetFor('messages', 'm'));
     return (await handle(exchange, async () => wholeAnswer(answer))).headers['x-gateway-dropped'];
   };
   const commit = await prepare(protocolConvert, part, { on_loss: 'refuse' });
-  assert.match((await ask(part.handle!))!, /logit_bias/);
+  assert.match((await send(part.handle!))!, /logit_bias/);
   commit();
-  await assert.rejects(ask(part.handle!), { kind: 'invalid_request', field: 'logit_bias' });
-  assert.match((await ask(old))!, /logit_bias/);
+  await assert.rejects(send(part.handle!), { kind: 'invalid_request', field: 'logit_bias' });
+  assert.match((await send(old))!, /logit_bias/);
   await assert.rejects(prepare(protocolConvert, part, { on_loss: 'ignore' }));
   assert.deepEqual(part.reloads, ['on_loss', 'answer_model', 'media', 'translated_values']);
 });

@@ -171,11 +171,11 @@ test('a target of another protocol is asked in its own words, and answers in the
       }),
     );
   });
-  const told = JSON.parse((await readBody(answer.body)).toString());
-  assert.equal(told.object, 'chat.completion');
-  assert.equal(told.model, 'm');
-  assert.equal(told.choices[0].message.content, 'hello');
-  assert.equal(told.usage.total_tokens, 4);
+  const reported = JSON.parse((await readBody(answer.body)).toString());
+  assert.equal(reported.object, 'chat.completion');
+  assert.equal(reported.model, 'm');
+  assert.equal(reported.choices[0].message.content, 'hello');
+  assert.equal(reported.usage.total_tokens, 4);
 });
 
 test('only the exposed protocols have endpoints', async () => {

@@ -34,8 +34,8 @@ test('what was sealed comes back, whatever it is', () => {
 });
 
 test('no two seals are alike, and none shows what it holds', () => {
-  const keepsake = { maker: 'maker', value: 'signature' };
-  const texts = new Set(Array.from({ length: 100 }, () => sealer.seal(keepsake, 'a')));
+  const opaqueState = { maker: 'maker', value: 'signature' };
+  const texts = new Set(Array.from({ length: 100 }, () => sealer.seal(opaqueState, 'a')));
   assert.equal(texts.size, 100);
   for (const text of texts) {
     assert.ok(!Buffer.from(text.slice(4), 'base64url').includes('signature'));

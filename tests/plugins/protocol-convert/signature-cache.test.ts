@@ -9,18 +9,18 @@ import { ConversationDigest } from '../../../plugins/protocol-convert/translate/
 import { SignatureCache } from '../../../plugins/protocol-convert/translate/signature-cache.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 
-const keepsake = (value: string, maker = '') => ({ maker, value });
+const opaqueState = (value: string, maker = '') => ({ maker, value });
 const call = (id: string, value?: string, input = '{"a":1,"b":2}'): ToolCallPart => ({
   kind: 'tool-call',
   id,
   name: 'read',
   input,
-  ...(value === undefined ? {} : { opaqueState: keepsake(value) }),
+  ...(value === undefined ? {} : { opaqueState: opaqueState(value) }),
 });
 const thought = (text: string, value?: string): Part => ({
   kind: 'reasoning',
   text,
-  ...(value === undefined ? {} : { opaqueState: keepsake(value) }),
+  ...(value === undefined ? {} : { opaqueState: opaqueState(value) }),
 });
 const assistant = (...parts: Part[]): Turn => ({ role: 'assistant', parts });
 const longId = 'call_0123456789abcdef';
@@ -51,9 +51,9 @@ test('pitfall 123: calls that come back alone get their reasoning and signatures
   const turn = assistant({ kind: 'text', text: 'ok' }, call(longId), call(`${longId}2`));
   const [recalled] = memory.recall('anna', [turn]);
   assert.deepEqual(recalled!.parts, [
-    { kind: 'reasoning', text: 'hm', opaqueState: keepsake('sig', 'maker') },
+    { kind: 'reasoning', text: 'hm', opaqueState: opaqueState('sig', 'maker') },
     { kind: 'text', text: 'ok' },
-    { ...call(longId), opaqueState: keepsake('call sig', 'maker') },
+    { ...call(longId), opaqueState: opaqueState('call sig', 'maker') },
     call(`${longId}2`),
   ]);
 });
@@ -90,7 +90,7 @@ test('reasoning that came back unsigned is replaced by what was signed', () => {
   const { memory } = memoryOf();
   memory.remember('anna', 'maker', [thought('hm', 'sig'), call(longId)]);
   const [recalled] = memory.recall('anna', [assistant(thought('hm, shortened'), call(longId))]);
-  assert.deepEqual(recalled!.parts[0], { kind: 'reasoning', text: 'hm', opaqueState: keepsake('sig', 'maker') });
+  assert.deepEqual(recalled!.parts[0], { kind: 'reasoning', text: 'hm', opaqueState: opaqueState('sig', 'maker') });
   assert.equal(recalled!.parts.length, 2);
 });
 
@@ -304,9 +304,9 @@ test('a stream is remembered like the answer it amounts to, each choice by itsel
   events.stop(1, 'stop');
   const [first, second] = memory.recall('anna', bare);
   assert.deepEqual(first!.parts, [
-    { kind: 'reasoning', text: 'hm', opaqueState: keepsake('sig', 'maker') },
-    { kind: 'reasoning', text: '', opaqueState: keepsake('hidden', 'maker'), redacted: true },
-    { ...call(longId, undefined, '{"a":1}'), opaqueState: keepsake('call sig', 'maker') },
+    { kind: 'reasoning', text: 'hm', opaqueState: opaqueState('sig', 'maker') },
+    { kind: 'reasoning', text: '', opaqueState: opaqueState('hidden', 'maker'), redacted: true },
+    { ...call(longId, undefined, '{"a":1}'), opaqueState: opaqueState('call sig', 'maker') },
   ]);
   assert.equal(second!.parts.length, 2);
 });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Part, Turn } from '../../../plugins/common/canonical/prompt.ts';
 import { hasStrayResult } from '../../../plugins/common/encoding/history.ts';
 import type { ProtocolName } from '../../matrix/scenario.ts';
-import { nameOf, pairs, sent } from '../../pitfalls/telling.ts';
+import { nameOf, pairs, sent } from '../../pitfalls/relayed.ts';
 
 const call = { kind: 'tool-call', id: 'a', name: 'f', input: '{}' } as const;
 const result = { kind: 'tool-result', callId: 'a', parts: [] } as const;

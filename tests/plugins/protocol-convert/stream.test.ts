@@ -319,7 +319,7 @@ test('an error frame too long to be searched is told in the gateway’s own word
 });
 
 test('what a client is sent while its stream is silent is what its official clients skip', async () => {
-  const told = async (path: string, frames: readonly string[], protocol: string, body: object = {}) => {
+  const report = async (path: string, frames: readonly string[], protocol: string, body: object = {}) => {
     const messages = [{ role: 'user', content: 'a' }];
     const contents = [{ role: 'user', parts: [{ text: 'a' }] }];
     const chat = { model: 'm', stream: true, max_tokens: 9, messages };
@@ -336,14 +336,18 @@ test('what a client is sent while its stream is silent is what its official clie
   const line = ': keep-alive\n';
   for (const protocol of ['chat', 'gemini']) {
     const frames = [protocol === 'chat' ? delta('a') : `${content}\n\n`];
-    assert.equal(await told('/v1/chat/completions', frames, protocol), line);
-    assert.equal(await told('/v1/responses', frames, protocol), line);
-    assert.equal(await told('/v1/messages', frames, protocol), `${line}\n`);
-    assert.equal(await told(generate, frames, protocol), '\n\n');
+    assert.equal(await report('/v1/chat/completions', frames, protocol), line);
+    assert.equal(await report('/v1/responses', frames, protocol), line);
+    assert.equal(await report('/v1/messages', frames, protocol), `${line}\n`);
+    assert.equal(await report(generate, frames, protocol), '\n\n');
   }
-  assert.equal(await told(generate, [`${content}\r\n\r\n`], 'gemini'), '\r\n\r\n', 'the line ends of a relayed stream');
   assert.equal(
-    await told(generate, [`[${content.slice(6)},\n`, ' '], 'gemini'),
+    await report(generate, [`${content}\r\n\r\n`], 'gemini'),
+    '\r\n\r\n',
+    'the line ends of a relayed stream',
+  );
+  assert.equal(
+    await report(generate, [`[${content.slice(6)},\n`, ' '], 'gemini'),
     '\n\n',
     'a stream that came as a list',
   );

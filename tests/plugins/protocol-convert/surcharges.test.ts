@@ -76,17 +76,17 @@ async function granted([path, body]: readonly [string, object], answer: object) 
 
 test('what the vendor says it has granted is told, by the kinds that its protocol has', async () => {
   const worldwide = { region: 'global' };
-  const told = async (...given: Parameters<typeof granted>) => (await granted(...given)).services;
-  assert.deepEqual(await told(chat, { choices: [{}], service_tier: 'priority' }), { tier: 'priority', ...worldwide });
-  assert.deepEqual(await told(chat, { choices: [{}] }), worldwide);
-  assert.deepEqual(await told(responses, { output: [], service_tier: 'default' }), { tier: 'default', ...worldwide });
-  assert.deepEqual(await told(responses, { output: [], service_tier: 'auto' }), worldwide);
+  const report = async (...given: Parameters<typeof granted>) => (await granted(...given)).services;
+  assert.deepEqual(await report(chat, { choices: [{}], service_tier: 'priority' }), { tier: 'priority', ...worldwide });
+  assert.deepEqual(await report(chat, { choices: [{}] }), worldwide);
+  assert.deepEqual(await report(responses, { output: [], service_tier: 'default' }), { tier: 'default', ...worldwide });
+  assert.deepEqual(await report(responses, { output: [], service_tier: 'auto' }), worldwide);
   const tier = { candidates: [], usageMetadata: { serviceTier: 'flex' } };
-  assert.deepEqual(await told(gemini, tier), { tier: 'flex', ...worldwide });
+  assert.deepEqual(await report(gemini, tier), { tier: 'flex', ...worldwide });
   const usage = { input_tokens: 1, output_tokens: 1, service_tier: 'standard' };
-  assert.deepEqual(await told(messages, { content: [], usage }), { tier: 'standard' });
+  assert.deepEqual(await report(messages, { content: [], usage }), { tier: 'standard' });
   const fast = { content: [], usage: { ...usage, speed: 'fast', inference_geo: 'us' } };
-  assert.deepEqual(await told(messages, fast), { tier: 'fast', region: 'us' });
+  assert.deepEqual(await report(messages, fast), { tier: 'fast', region: 'us' });
 });
 
 test('a stream tells the service at its end, after it was left open at its beginning', async () => {

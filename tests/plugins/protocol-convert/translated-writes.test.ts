@@ -16,7 +16,7 @@ async function written(
   upstream: ProtocolName,
   chunks: readonly Uint8Array[],
 ): Promise<Written[]> {
-  const { path, body } = wordsOf(client).ask('Say something.');
+  const { path, body } = wordsOf(client).request('Say something.');
   const source = new Source(chunks);
   const asked = { path, body, target: { protocol: upstream } };
   const { answer } = await relay(asked, { status: 200, headers: {}, body: source });

@@ -95,23 +95,23 @@ const calling = (call: object, output = 'r') => ({
 const values = (count: number) => `{"a":[${'[],'.repeat(count)}"\\\\",1]}`;
 
 test('values in the arguments of calls count as well, and so does their nesting', async () => {
-  const ask = (input: string) =>
+  const send = (input: string) =>
     sent('/v1/chat/completions', calling({ function: { name: 'f', arguments: input } }), 'messages');
-  const fitting = await ask(values(9_000).padEnd(100_000));
+  const fitting = await send(values(9_000).padEnd(100_000));
   const [, { content }] = fitting['messages'] as [unknown, { content: { input: { a: unknown[] } }[] }];
   assert.equal(content[0]!.input.a.length, 9_002);
   const refusal = { kind: 'invalid_request', field: 'messages', shouldRetry: false };
-  await assert.rejects(ask(values(most)), { ...refusal, message: /arguments of its calls/ });
-  await assert.rejects(ask(`{"a":${'['.repeat(most)}${']'.repeat(most)}}`), refusal);
-  await assert.rejects(ask(`{"\\u0061":[${'[],'.repeat(most)}[]]}`), refusal);
+  await assert.rejects(send(values(most)), { ...refusal, message: /arguments of its calls/ });
+  await assert.rejects(send(`{"a":${'['.repeat(most)}${']'.repeat(most)}}`), refusal);
+  await assert.rejects(send(`{"\\u0061":[${'[],'.repeat(most)}[]]}`), refusal);
 });
 
 test('names and ids that are no names are refused', async () => {
-  const ask = (call: object) => sent('/v1/chat/completions', calling(call), 'messages');
+  const send = (call: object) => sent('/v1/chat/completions', calling(call), 'messages');
   const long = 'x'.repeat(2 ** 20);
   const refusal = { kind: 'invalid_request', field: 'messages', shouldRetry: false };
-  await assert.rejects(ask({ id: long, function: { name: 'f', arguments: '{}' } }), refusal);
-  await assert.rejects(ask({ function: { name: long, arguments: '{}' } }), refusal);
+  await assert.rejects(send({ id: long, function: { name: 'f', arguments: '{}' } }), refusal);
+  await assert.rejects(send({ function: { name: long, arguments: '{}' } }), refusal);
 });
 
 test('the values of a text are counted as they would be parsed, whatever its strings say', () => {

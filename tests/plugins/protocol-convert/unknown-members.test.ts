@@ -29,7 +29,7 @@ const answers: Readonly<Record<Name, object>> = {
   gemini: { candidates: [{ content: { parts: [{ text: 'ok' }] }, finishReason: 'STOP' }], usageMetadata: {} },
 };
 
-function ask(from: Name, to: Name, more: object, traits: Traits = {}) {
+function send(from: Name, to: Name, more: object, traits: Traits = {}) {
   const { path, body } = requests[from];
   return relay(
     { path, body: { ...body, ...more }, target: { protocol: to, traits } },
@@ -44,7 +44,7 @@ test('a member that may hold what the model is meant to see is refused by its na
   for (const [from, to] of pairs)
     for (const field of ['memory', 'conversation_state', 'constructor', 'toString'])
       for (const value of values)
-        await assert.rejects(ask(from, to, { [field]: value }), (error) => {
+        await assert.rejects(send(from, to, { [field]: value }), (error) => {
           assert.ok(error instanceof GatewayError, `${from} to ${to}`);
           assert.deepEqual([error.status, error.code, error.field], [400, 'unsupported_by_model', field]);
           assert.ok(error.message.includes(field));
@@ -54,14 +54,14 @@ test('a member that may hold what the model is meant to see is refused by its na
 
 test('a number is a setting: it is left out and named', async () => {
   for (const [from, to] of pairs) {
-    const { answer } = await ask(from, to, { new_penalty: 0.5 });
+    const { answer } = await send(from, to, { new_penalty: 0.5 });
     assert.equal(answer.headers['x-gateway-dropped'], 'new_penalty', `${from} to ${to}`);
   }
 });
 
 test('a value that asks for nothing is not named', async () => {
   for (const [from, to] of pairs) {
-    const { answer } = await ask(from, to, { a: null, b: false, c: '', d: [], e: {} });
+    const { answer } = await send(from, to, { a: null, b: false, c: '', d: [], e: {} });
     assert.equal(answer.headers['x-gateway-dropped'], undefined, `${from} to ${to}`);
   }
 });
@@ -74,7 +74,7 @@ test('known hints are left out and named', async () => {
     gemini: { safetySettings: [{ category: 'a', threshold: 'b' }], labels: { a: 'b' }, store: true },
   };
   for (const [from, to] of pairs) {
-    const { answer } = await ask(from, to, hints[from]);
+    const { answer } = await send(from, to, hints[from]);
     const named = new Set(answer.headers['x-gateway-dropped']?.split(', '));
     assert.deepEqual(named, new Set(Object.keys(hints[from])), `${from} to ${to}`);
   }
@@ -84,7 +84,7 @@ test('the header stays a header, whatever members are called and however many th
   const odd = { 'line\r\nbreak: 1': 1, ключ: 2, 'a, b': 3, [`long${'g'.repeat(9_000)}`]: 4 };
   const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`member_${index}`, index + 1]));
   for (const more of [odd, many]) {
-    const { answer } = await ask('chat', 'messages', more);
+    const { answer } = await send('chat', 'messages', more);
     const header = answer.headers['x-gateway-dropped'] as string;
     assert.match(header, /^[\x20-\x7e]+$/);
     assert.ok(header.length < 8_000);
@@ -94,7 +94,7 @@ test('the header stays a header, whatever members are called and however many th
 
 test('a relayed request keeps every member', async () => {
   for (const name of names) {
-    const { sent, answer } = await ask(name, name, { memory: { id: 'x' } });
+    const { sent, answer } = await send(name, name, { memory: { id: 'x' } });
     assert.ok(Buffer.from(sent.body as Uint8Array).includes('"memory":{"id":"x"}'));
     assert.equal(answer.headers['x-gateway-dropped'], undefined);
   }
@@ -111,12 +111,12 @@ test('a compaction that the messages protocol asks for is refused where the vend
   for (const stream of [false, true])
     for (const to of names)
       for (const traits of [{}, { compaction: false }, ...(to === 'messages' ? [] : [{ compaction: true }])])
-        await assert.rejects(ask('messages', to, { ...summary, stream }, traits), noSummary);
-  await assert.rejects(ask('messages', 'messages', summary, { compaction: true, streams: 'only' }), noSummary);
+        await assert.rejects(send('messages', to, { ...summary, stream }, traits), noSummary);
+  await assert.rejects(send('messages', 'messages', summary, { compaction: true, streams: 'only' }), noSummary);
 });
 
 test('a compaction is relayed to a vendor that supports it, and its count to every vendor', async () => {
-  const { sent } = await ask('messages', 'messages', summary, { compaction: true });
+  const { sent } = await send('messages', 'messages', summary, { compaction: true });
   assert.ok(Buffer.from(sent.body as Uint8Array).includes(JSON.stringify(summary).slice(1, -1)));
   const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], ...summary };
   for (const protocol of ['messages', 'gemini']) {
@@ -144,7 +144,7 @@ test('reasoning of a chat history that only another maker can read is left out a
   for (const to of names.filter((name) => name !== 'chat'))
     for (const [members, field] of unreadable) {
       const messages = [user, { role: 'assistant', content: 'A', ...members }, user];
-      const { answer, sent } = await ask('chat', to, { messages });
+      const { answer, sent } = await send('chat', to, { messages });
       assert.equal(answer.headers['x-gateway-dropped'], `messages[1].${field}`, `${to}: ${JSON.stringify(members)}`);
       assert.ok(!Buffer.from(sent.body as Uint8Array).includes('OTHER'));
       const { exchange } = open({ path: requests.chat.path, body: { model: 'm', messages } });
@@ -162,7 +162,7 @@ test('entries without reasoning are not named', async () => {
   const lost = { extra_content: { google: { thought_signature: 'skip_thought_signature_validator' } } };
   for (const to of names.filter((name) => name !== 'chat'))
     for (const members of [empty, lost, { reasoning_details: [] }, { reasoning_details: null }]) {
-      const { answer } = await ask('chat', to, {
+      const { answer } = await send('chat', to, {
         messages: [user, { role: 'assistant', content: 'A', ...members }, user],
       });
       assert.equal(answer.headers['x-gateway-dropped'], undefined, `${to}: ${JSON.stringify(members)}`);

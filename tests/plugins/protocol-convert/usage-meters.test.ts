@@ -227,9 +227,9 @@ test('text in reasoning, tool arguments and lists of parts is seen, escapes and 
 test('a cut answer is metered the same however it arrived', async () => {
   const recorded = recording('messages', 'anthropic-claude-sonnet-4-20250514-tools-thinking-stream-ce2c').response;
   const half = recorded.subarray(0, Math.floor(recorded.length / 2));
-  const ask = { path: '/v1/messages', body: { model: 'm', max_tokens: 9, messages: [], stream: true } };
+  const request = { path: '/v1/messages', body: { model: 'm', max_tokens: 9, messages: [], stream: true } };
   const usageAt = async (chunks: Uint8Array[]) => {
-    const relayed = await relay(ask, streamAnswer(chunks));
+    const relayed = await relay(request, streamAnswer(chunks));
     await readBody(relayed.answer.body);
     return relayed.report!.usage;
   };
@@ -254,13 +254,13 @@ test('the report names the upstream’s id and how the answer finished', async (
 
 test('several choices have all to finish before a stream without [DONE] is complete', async () => {
   const end = (index: number) => ({ choices: [{ index, delta: {}, finish_reason: 'stop' }] });
-  const ask = { ...chatStream, body: { ...chatStream.body, n: 2 } };
+  const request = { ...chatStream, body: { ...chatStream.body, n: 2 } };
   const text = (frames: object[]) => frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`).join('');
   for (const [frames, terminal] of [
     [[end(0)], false],
     [[end(0), end(1)], true],
   ] as const) {
-    const relayed = await relay(ask, streamAnswer([text([piece('a'), ...frames])]));
+    const relayed = await relay(request, streamAnswer([text([piece('a'), ...frames])]));
     await readBody(relayed.answer.body);
     assert.equal(relayed.report!.terminal, terminal);
   }

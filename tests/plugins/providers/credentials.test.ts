@@ -8,14 +8,14 @@ import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { Refreshed } from '../../../plugins/common/wire/credentials.ts';
 import { dialectNames } from '../../end-to-end/dialects.ts';
-import { type House, modelAt, speaks, startHouse } from '../../end-to-end/house.ts';
+import { modelAt, speaks, startTestbed, type Testbed } from '../../end-to-end/testbed.ts';
 
 /** Gives out tickets, or an error that quotes the key. */
 let issuer: Server;
 let issued = 0;
 let refuses = false;
 let livesMs = 3_600_000;
-let house: House;
+let testbed: Testbed;
 
 const plugins = [
   ...['storage', 'request-log', 'auth', 'plans', join(process.cwd(), 'tests/plugins/providers/ticket/index.ts')],
@@ -37,7 +37,7 @@ before(async () => {
   }).listen(0, '127.0.0.1');
   await once(issuer, 'listening');
   const auth = { scheme: 'ticket', issuer: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/` };
-  house = await startHouse({
+  testbed = await startTestbed({
     providers: ({ replay }) => ({
       ticket: { keys: 'secret-of-the-issuer', speaks: speaks(replay), auth },
       keyless: { speaks: speaks(replay), auth },
@@ -65,13 +65,13 @@ before(async () => {
   });
 });
 after(async () => {
-  await house.stop();
+  await testbed.stop();
   issuer.close();
 });
 beforeEach(() => {
   refuses = false;
   livesMs = 3_600_000;
-  house.replay.play({ headers: { 'content-type': 'application/json' }, body: answer });
+  testbed.replay.play({ headers: { 'content-type': 'application/json' }, body: answer });
 });
 
 const answer = JSON.stringify({
@@ -82,99 +82,99 @@ const answer = JSON.stringify({
   usage: { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12 },
 });
 const sha256 = (body: Uint8Array) => createHash('sha256').update(body).digest('hex');
-const last = () => house.replay.requests.at(-1)!;
+const last = () => testbed.replay.requests.at(-1)!;
 
 test('a computed credential sees the final method, address and bytes, and its headers reach the vendor', async () => {
-  const customer = await house.customer();
-  const told = await house.call(customer, 'chat', { model: 'ticket', prompt: 'Hello' });
-  assert.equal(told.status, 200, told.text);
+  const customer = await testbed.customer();
+  const reply = await testbed.call(customer, 'chat', { model: 'ticket', prompt: 'Hello' });
+  assert.equal(reply.status, 200, reply.text);
   const { headers, url, body, method } = last();
   assert.match(String(headers['x-ticket']), /^ticket-\d+$/);
-  assert.equal(headers['x-signed'], `${method} ${house.replay.origin}${url} ${sha256(body)}`);
+  assert.equal(headers['x-signed'], `${method} ${testbed.replay.origin}${url} ${sha256(body)}`);
   assert.equal(headers.authorization, undefined, 'the key itself does not travel');
-  const { charges } = await house.books(customer);
+  const { charges } = await testbed.records(customer);
   assert.equal(charges[0]!.cost, 14_000n, 'ten tokens at one, two at two dollars a million');
 });
 
 test('requests that come together wait for one ticket, which later ones use too', async () => {
   const before = issued;
-  const customer = await house.customer();
-  const calls = Array.from({ length: 8 }, () => house.call(customer, 'chat', { model: 'keyless', prompt: 'Hello' }));
+  const customer = await testbed.customer();
+  const calls = Array.from({ length: 8 }, () => testbed.call(customer, 'chat', { model: 'keyless', prompt: 'Hello' }));
   assert.deepEqual(new Set((await Promise.all(calls)).map(({ status }) => status)), new Set([200]));
-  await house.call(customer, 'chat', { model: 'keyless', prompt: 'Again' });
+  await testbed.call(customer, 'chat', { model: 'keyless', prompt: 'Again' });
   assert.equal(issued - before, 1);
 });
 
 test('a refused ticket is fetched anew, and the request is sent once more; a second refusal in a row is passed on', async () => {
-  const customer = await house.customer();
-  await house.call(customer, 'chat', { model: 'ticket', prompt: 'Hello' });
-  const [before, old, sent] = [issued, last().headers['x-ticket'], house.replay.requests.length];
+  const customer = await testbed.customer();
+  await testbed.call(customer, 'chat', { model: 'ticket', prompt: 'Hello' });
+  const [before, old, sent] = [issued, last().headers['x-ticket'], testbed.replay.requests.length];
   const refusal = { status: 401, body: '{"error":{"message":"expired"}}' };
   const success = { headers: { 'content-type': 'application/json' }, body: answer };
-  house.replay.play(refusal, success);
-  const told = await house.call(customer, 'chat', { model: 'ticket', prompt: 'Hello' });
-  assert.equal(told.status, 200, told.text);
+  testbed.replay.play(refusal, success);
+  const reply = await testbed.call(customer, 'chat', { model: 'ticket', prompt: 'Hello' });
+  assert.equal(reply.status, 200, reply.text);
   assert.equal(issued - before, 1);
-  assert.equal(house.replay.requests.length - sent, 2);
+  assert.equal(testbed.replay.requests.length - sent, 2);
   assert.notEqual(last().headers['x-ticket'], old);
-  const { attempts, charges } = await house.books(customer, 2);
+  const { attempts, charges } = await testbed.records(customer, 2);
   assert.equal(attempts.length, 2, 'both requests of the second call are one attempt');
   assert.deepEqual(
     charges.map(({ cost }) => cost),
     [14_000n, 14_000n],
   );
-  house.replay.play(refusal);
-  const again = await house.call(customer, 'chat', { model: 'ticket', prompt: 'Hello' });
+  testbed.replay.play(refusal);
+  const again = await testbed.call(customer, 'chat', { model: 'ticket', prompt: 'Hello' });
   assert.notEqual(again.status, 200);
-  assert.equal(house.replay.requests.length - sent, 3, 'the new ticket is refused: no third one is fetched at once');
+  assert.equal(testbed.replay.requests.length - sent, 3, 'the new ticket is refused: no third one is fetched at once');
   assert.equal(issued - before, 1);
 });
 
 test('a failed ticket rests every key, charges nothing, goes to the next target, and shows no secret', async () => {
   refuses = true;
-  const customer = await house.customer();
-  const asked = house.replay.requests.length;
-  const told = await house.call(customer, 'chat', { model: 'locked', prompt: 'Hello [[sandbox: tokens=5]]' });
-  assert.equal(told.status, 200, told.text);
-  assert.equal(house.replay.requests.length, asked, 'nothing is sent without a credential');
-  const { attempts, charges } = await house.books(customer);
+  const customer = await testbed.customer();
+  const asked = testbed.replay.requests.length;
+  const reply = await testbed.call(customer, 'chat', { model: 'locked', prompt: 'Hello [[sandbox: tokens=5]]' });
+  assert.equal(reply.status, 200, reply.text);
+  assert.equal(testbed.replay.requests.length, asked, 'nothing is sent without a credential');
+  const { attempts, charges } = await testbed.records(customer);
   assert.deepEqual(
     attempts.map(({ provider }) => provider),
     ['sandbox'],
     'what was not sent is no attempt of the books',
   );
   assert.equal(charges.length, 1);
-  const log = house.gateway.lines.filter((line) => line.includes('not usable'));
+  const log = testbed.gateway.lines.filter((line) => line.includes('not usable'));
   assert.equal(log.length, 2, 'one line for each key');
   assert.match(log[0]!, /the credential could not be obtained: the key \*\*\* is locked/);
-  assert.doesNotMatch(house.gateway.lines.join('\n'), /locked-secret/);
+  assert.doesNotMatch(testbed.gateway.lines.join('\n'), /locked-secret/);
   refuses = false;
   const before = issued;
-  await house.call(customer, 'chat', { model: 'locked', prompt: 'Hello [[sandbox: tokens=5]]' });
+  await testbed.call(customer, 'chat', { model: 'locked', prompt: 'Hello [[sandbox: tokens=5]]' });
   assert.equal(issued, before, 'the keys rest');
 });
 
 for (const dialect of dialectNames)
   test(`without another target the client of ${dialect} is told so in its protocol, and pays nothing`, async () => {
     refuses = true;
-    const customer = await house.customer();
-    const told = await house.call(customer, dialect, { model: 'alone', prompt: 'Hello' });
-    assert.ok(told.status === 502 || told.status === 503, told.text);
-    assert.doesNotMatch(told.text, /locked|issuer|ticket|127\.0\.0\.1/);
-    const { charges } = await house.books(customer);
+    const customer = await testbed.customer();
+    const reply = await testbed.call(customer, dialect, { model: 'alone', prompt: 'Hello' });
+    assert.ok(reply.status === 502 || reply.status === 503, reply.text);
+    assert.doesNotMatch(reply.text, /locked|issuer|ticket|127\.0\.0\.1/);
+    const { charges } = await testbed.records(customer);
     assert.equal(charges.length, 0);
   });
 
 test('a key in the query stands beside the query of the base URL', async () => {
-  const told = await house.call(await house.customer(), 'chat', { model: 'query', prompt: 'Hello' });
-  assert.equal(told.status, 200, told.text);
+  const reply = await testbed.call(await testbed.customer(), 'chat', { model: 'query', prompt: 'Hello' });
+  assert.equal(reply.status, 200, reply.text);
   assert.equal(last().url, '/v1/chat/completions?version=2&key=key%2Bof%2Fquery');
   assert.equal(last().headers.authorization, undefined);
 });
 
 test('the scheme "header" is what { header, value } says too', async () => {
-  const told = await house.call(await house.customer(), 'chat', { model: 'header', prompt: 'Hello' });
-  assert.equal(told.status, 200, told.text);
+  const reply = await testbed.call(await testbed.customer(), 'chat', { model: 'header', prompt: 'Hello' });
+  assert.equal(reply.status, 200, reply.text);
   assert.equal(last().headers['x-own'], 'Key key-of-header');
   assert.equal(last().headers.authorization, undefined);
 });

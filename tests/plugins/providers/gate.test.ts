@@ -38,7 +38,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 const never = new AbortController().signal;
 
 /** Asks for a place; its outcome when there is one. */
-function ask(gate: Gate, signal: AbortSignal = never): { outcome: boolean | undefined } {
+function requestOf(gate: Gate, signal: AbortSignal = never): { outcome: boolean | undefined } {
   const asked: { outcome: boolean | undefined } = { outcome: undefined };
   void gate.acquire(signal).then((entered) => {
     asked.outcome = entered;
@@ -49,7 +49,7 @@ function ask(gate: Gate, signal: AbortSignal = never): { outcome: boolean | unde
 test('as many pass as may; the others wait and pass in the order in which they came', async () => {
   const { gate } = stage();
   assert.deepEqual([gate.tryAcquire(), gate.tryAcquire(), gate.tryAcquire()], [true, true, false]);
-  const [first, second] = [ask(gate), ask(gate)];
+  const [first, second] = [requestOf(gate), requestOf(gate)];
   await turn();
   assert.deepEqual([gate.inFlight, gate.waiting, first.outcome], [2, 2, undefined]);
   gate.release();
@@ -63,7 +63,7 @@ test('as many pass as may; the others wait and pass in the order in which they c
 test('nobody who comes later passes who waits already', async () => {
   const { gate } = stage({ limit: 1 });
   gate.tryAcquire();
-  const waiting = ask(gate);
+  const waiting = requestOf(gate);
   gate.change({ limit: 1, queue: 3, waitMs: 10_000 });
   assert.equal(gate.tryAcquire(), false);
   gate.release();
@@ -77,8 +77,8 @@ test('a full queue turns away at once, and one that is allowed nobody does too',
     const { gate } = stage({ queue });
     gate.tryAcquire();
     gate.tryAcquire();
-    const waiting = Array.from({ length: queue }, () => ask(gate));
-    const late = ask(gate);
+    const waiting = Array.from({ length: queue }, () => requestOf(gate));
+    const late = requestOf(gate);
     await turn();
     assert.deepEqual([late.outcome, gate.waiting], [false, queue]);
     assert.ok(waiting.every(({ outcome }) => outcome === undefined));
@@ -89,9 +89,9 @@ test('who waits too long is turned away at the deadline, each at its own, by one
   const { gate, advance, alarms } = stage();
   gate.tryAcquire();
   gate.tryAcquire();
-  const first = ask(gate);
+  const first = requestOf(gate);
   advance(4_000);
-  const second = ask(gate);
+  const second = requestOf(gate);
   assert.equal(alarms(), 1);
   advance(5_999);
   await turn();
@@ -108,8 +108,8 @@ test('who leaves is out of the queue at once, and its place in it goes to the ne
   const { gate } = stage({ limit: 1, queue: 2 });
   gate.tryAcquire();
   const client = new AbortController();
-  const left = ask(gate, client.signal);
-  const stays = ask(gate);
+  const left = requestOf(gate, client.signal);
+  const stays = requestOf(gate);
   client.abort();
   assert.equal(gate.waiting, 1);
   await turn();
@@ -117,7 +117,7 @@ test('who leaves is out of the queue at once, and its place in it goes to the ne
   gate.release();
   await turn();
   assert.deepEqual([stays.outcome, gate.inFlight], [true, 1]);
-  const gone = ask(gate, client.signal);
+  const gone = requestOf(gate, client.signal);
   await turn();
   assert.equal(gone.outcome, false);
 });
@@ -125,12 +125,12 @@ test('who leaves is out of the queue at once, and its place in it goes to the ne
 test('a changed bound holds at once: a higher one lets in, a lower one waits until enough have left', async () => {
   const { gate } = stage({ limit: 1 });
   gate.tryAcquire();
-  const waiting = [ask(gate), ask(gate)];
+  const waiting = [requestOf(gate), requestOf(gate)];
   gate.change({ limit: 3, queue: 3, waitMs: 10_000 });
   await turn();
   assert.deepEqual([waiting.map(({ outcome }) => outcome), gate.inFlight], [[true, true], 3]);
   gate.change({ limit: 1, queue: 3, waitMs: 10_000 });
-  const later = ask(gate);
+  const later = requestOf(gate);
   gate.release();
   gate.release();
   await turn();
@@ -143,7 +143,7 @@ test('a changed bound holds at once: a higher one lets in, a lower one waits unt
 test('a bound that is taken away lets everybody in and leaves no alarm behind', async () => {
   const { gate, alarms } = stage({ limit: 1 });
   gate.tryAcquire();
-  const waiting = [ask(gate), ask(gate)];
+  const waiting = [requestOf(gate), requestOf(gate)];
   gate.removeLimit();
   await turn();
   assert.deepEqual([waiting.map(({ outcome }) => outcome), alarms(), gate.tryAcquire()], [[true, true], 0, true]);
@@ -154,14 +154,14 @@ test('when a place may be free is told by how often one came free, within bounds
   assert.equal(gate.retryAfterMs, 1_000);
   gate.tryAcquire();
   for (let round = 0; round < 20; round++) {
-    ask(gate);
+    requestOf(gate);
     advance(3_000);
     gate.release();
   }
   assert.equal(gate.retryAfterMs, 3_000);
-  ask(gate);
+  requestOf(gate);
   assert.equal(gate.retryAfterMs, 6_000);
-  for (let round = 0; round < 9; round++) ask(gate);
+  for (let round = 0; round < 9; round++) requestOf(gate);
   assert.equal(gate.retryAfterMs, 33_000);
 });
 

@@ -19,7 +19,7 @@ const section = {
 interface Node {
   readonly host: FakeHost;
   readonly part: PluginInstance;
-  readonly desk: UpstreamAdmin;
+  readonly admin: UpstreamAdmin;
   readonly service: Providers;
 }
 
@@ -27,7 +27,7 @@ async function open(store?: TestDatabase): Promise<Node> {
   const host = fakeHost(store === undefined ? {} : { schema: store.schema });
   if (store !== undefined) host.provide(database, store);
   const part = await setUp(plugin, host, section);
-  return { host, part, desk: host.get(upstreamAdmin), service: host.get(providers) };
+  return { host, part, admin: host.get(upstreamAdmin), service: host.get(providers) };
 }
 
 function taken(service: Providers, provider: string): string | number {
@@ -36,11 +36,11 @@ function taken(service: Providers, provider: string): string | number {
 }
 
 test('the desk tells protocols as they are written, rests with their reason, and no key', async () => {
-  const { desk, service, host } = await open();
+  const { admin, service, host } = await open();
   service.coolDown('one#1', undefined, 60_000, 'the upstream answered 401');
   service.coolDown('one#2', 'm', 30_000, 'the upstream answered 429');
   host.advance(10_000);
-  const views = desk.list();
+  const views = admin.list();
   assert.deepEqual(
     views.map(({ provider, protocols, disabled }) => [provider, protocols, disabled]),
     [
@@ -61,7 +61,7 @@ test('the desk tells protocols as they are written, rests with their reason, and
   assert.doesNotMatch(JSON.stringify(views), /secret/);
   host.advance(60_000);
   assert.deepEqual(
-    desk.list()[0]!.keys.map(({ restsMs, modelRests }) => [restsMs, modelRests]),
+    admin.list()[0]!.keys.map(({ restsMs, modelRests }) => [restsMs, modelRests]),
     [
       [0, []],
       [0, []],
@@ -71,8 +71,8 @@ test('the desk tells protocols as they are written, rests with their reason, and
 
 test('a disabled key is taken by nobody, and can still be named by what was begun with it', async () => {
   const store = await openDatabase();
-  const { desk, service } = await open(store);
-  await desk.setDisabled('one', 'one#1', true);
+  const { admin, service } = await open(store);
+  await admin.setDisabled('one', 'one#1', true);
   assert.deepEqual(
     [1, 2, 3].map(() => taken(service, 'one')),
     ['one#2', 'one#2', 'one#2'],
@@ -81,12 +81,12 @@ test('a disabled key is taken by nobody, and can still be named by what was begu
   assert.equal(service.findKey('one', 'one#1')!.key.reveal(), 'secret-one');
   assert.equal(service.findKey('one', 'one#2')!.disabled, undefined);
   assert.deepEqual(
-    desk.list()[0]!.keys.map(({ disabled }) => disabled),
+    admin.list()[0]!.keys.map(({ disabled }) => disabled),
     [true, false],
   );
-  await desk.setDisabled('one', 'one#2', true);
+  await admin.setDisabled('one', 'one#2', true);
   assert.equal(taken(service, 'one'), 0);
-  await desk.setDisabled('one', 'one#1', false);
+  await admin.setDisabled('one', 'one#1', false);
   assert.equal(taken(service, 'one'), 'one#1');
   await store.close();
 });
@@ -96,8 +96,8 @@ test('a disabled provider gives no key, in every process, and in those that star
   const first = await open(store);
   const other = await openDatabase({ schema: store.schema });
   const second = await open(other);
-  await first.desk.setDisabled('two', undefined, true);
-  await first.desk.setDisabled('two', undefined, true);
+  await first.admin.setDisabled('two', undefined, true);
+  await first.admin.setDisabled('two', undefined, true);
   assert.equal(taken(first.service, 'two'), 0);
   await other.poll();
   for (let tries = 0; tries < 3_000 && taken(second.service, 'two') !== 0; tries++)
@@ -107,13 +107,13 @@ test('a disabled provider gives no key, in every process, and in those that star
   assert.notEqual(second.service.find('two'), undefined, 'it is configured all the same');
   const third = await open(store);
   assert.deepEqual(
-    third.desk.list().map(({ provider, disabled }) => [provider, disabled]),
+    third.admin.list().map(({ provider, disabled }) => [provider, disabled]),
     [
       ['one', false],
       ['two', true],
     ],
   );
-  await third.desk.setDisabled('two', undefined, false);
+  await third.admin.setDisabled('two', undefined, false);
   assert.equal(taken(third.service, 'two'), 'two#1');
   await first.host.intervals.find(({ name }) => name.includes('disabled'))!.work();
   assert.equal(taken(first.service, 'two'), 'two#1', 'also when an announcement was lost');
@@ -123,8 +123,8 @@ test('a disabled provider gives no key, in every process, and in those that star
 
 test('a key that is out of use stays so at another place of the list, and no part of it is kept', async () => {
   const store = await openDatabase();
-  const { desk } = await open(store);
-  await desk.setDisabled('one', 'one#2', true);
+  const { admin } = await open(store);
+  await admin.setDisabled('one', 'one#2', true);
   const moved = { ...section, one: { ...section.one, keys: ['another', 'secret-two', 'secret-one'] } };
   const reordered = { ...moved, one: { ...moved.one, keys: ['secret-two', 'another'] } };
   for (const [keys, disabled] of [
@@ -156,7 +156,7 @@ test('waking ends the rests of one provider, here and elsewhere', async () => {
     service.coolDown('one#2', 'm', 60_000, 'x');
     service.coolDown('two#1', undefined, 60_000, 'x');
   }
-  first.desk.clearCooldown('one');
+  first.admin.clearCooldown('one');
   assert.deepEqual([taken(first.service, 'one'), taken(first.service, 'two')], ['one#1', 60_000]);
   for (let tries = 0; tries < 3_000 && taken(second.service, 'one') !== 'one#1'; tries++) {
     await other.poll();
@@ -169,18 +169,18 @@ test('waking ends the rests of one provider, here and elsewhere', async () => {
 });
 
 test('what is not there is not found', async () => {
-  const { desk } = await open();
-  await assert.rejects(desk.setDisabled('nobody', undefined, true), { kind: 'not_found', field: 'provider' });
-  await assert.rejects(desk.setDisabled('keyless', undefined, true), { kind: 'not_found', field: 'provider' });
-  await assert.rejects(desk.setDisabled('one', 'two#1', true), { kind: 'not_found', field: 'credential' });
-  assert.throws(() => desk.clearCooldown('nobody'), { kind: 'not_found' });
+  const { admin } = await open();
+  await assert.rejects(admin.setDisabled('nobody', undefined, true), { kind: 'not_found', field: 'provider' });
+  await assert.rejects(admin.setDisabled('keyless', undefined, true), { kind: 'not_found', field: 'provider' });
+  await assert.rejects(admin.setDisabled('one', 'two#1', true), { kind: 'not_found', field: 'credential' });
+  assert.throws(() => admin.clearCooldown('nobody'), { kind: 'not_found' });
 });
 
 test('without a database a provider is out of use until the process ends', async () => {
-  const { desk, service } = await open();
-  await desk.setDisabled('one', undefined, true);
+  const { admin, service } = await open();
+  await admin.setDisabled('one', undefined, true);
   assert.equal(taken(service, 'one'), 0);
-  await desk.setDisabled('one', undefined, false);
+  await admin.setDisabled('one', undefined, false);
   assert.equal(taken(service, 'one'), 'one#1');
 });
 

@@ -119,7 +119,7 @@ whereRedisIs('counters in a Redis', () => {
           for (const ending of open.filter(({ endsAt }) => endsAt <= index)) await ending.finish();
           const demands = demandsOf(call);
           const [one, other] = [memory.take(`${index}`, demands), await counted.take(`${index}`, demands)];
-          assert.deepEqual(told(other), told(one), `call ${index}`);
+          assert.deepEqual(summary(other), summary(one), `call ${index}`);
           if (!one.granted) continue;
           open.push({
             endsAt: index + call.endsAfter,
@@ -334,7 +334,7 @@ function demandsOf({
 }
 
 /** What a caller is told of a verdict; the time at which a bucket was looked at is no part of it. */
-function told({ granted, refusedBy, retryAfterMs, statuses: standings, receipts }: Verdict) {
+function summary({ granted, refusedBy, retryAfterMs, statuses: standings, receipts }: Verdict) {
   const marks = receipts.map(({ charged, sinceMs }: Receipt) => ({ charged, sinceMs }));
   const isSlot = (index: number) => standings[index]!.dimension === 'concurrency';
   return { granted, refusedBy, retryAfterMs, standings, marks: marks.filter((_, index) => !isSlot(index)) };

@@ -312,9 +312,9 @@ test('a long call gets all its undrained units back, however many short ones cam
 
 test('a receipt from before the bucket was empty gives nothing back', () => {
   const before = take(emptyGauge, 0, rate(60, 30))!;
-  const anew = take(before, 30_000, rate(60, 20))!;
-  assert.deepEqual(anew, take(emptyGauge, 30_000, rate(60, 20)));
-  assert.deepEqual(settle(anew, before, 30_000, rate(60, 30), 0), anew);
+  const again = take(before, 30_000, rate(60, 20))!;
+  assert.deepEqual(again, take(emptyGauge, 30_000, rate(60, 20)));
+  assert.deepEqual(settle(again, before, 30_000, rate(60, 30), 0), again);
 });
 
 test('a limit that is raised keeps the units in use', () => {

@@ -297,15 +297,15 @@ test('of the limits of plan and key the scarcer one is told, and tokens come bac
 test('the story tells how much is left of plan and key', async () => {
   const { send, refusal } = await limiterOf();
   const asked = { limits: { rpm: 20 }, keyLimits: { rpm: 1, concurrency: 4 } };
-  const told = (exchange: FakeExchange) => wordsIn(exchange.get(timeline));
+  const report = (exchange: FakeExchange) => wordsIn(exchange.get(timeline));
   const first = request(asked);
   first.set(timeline, []);
   await send(first);
-  assert.deepEqual(told(first), [
+  assert.deepEqual(report(first), [
     'left of the plan: 19 of 20 requests per minute; of the key: 0 of 1 requests per minute, 3 of 4 at a time',
   ]);
   const second = request(asked);
   second.set(timeline, []);
   await refusal(second);
-  assert.match(told(second)[0]!, /^refused by the limit on requests per minute; left of the plan: 19 of 20/);
+  assert.match(report(second)[0]!, /^refused by the limit on requests per minute; left of the plan: 19 of 20/);
 });

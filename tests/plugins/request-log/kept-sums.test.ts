@@ -127,11 +127,11 @@ function checkAgainst(found: RequestSums, rows: readonly Row[], what: string): v
   for (const result of ['ok', 'client_error', 'upstream_error', 'left'] as const)
     assert.equal(found.results[result], rows.filter((each) => resultOf(each) === result).length, `${what}: ${result}`);
   for (const share of [50, 95, 99] as const) {
-    for (const [told, values] of [
+    for (const [reported, values] of [
       [found.firstByte, rows.flatMap((each) => each.first_byte_ms ?? [])],
       [found.total, rows.map((each) => each.total_ms)],
     ] as const) {
-      const is = told[`p${share}`];
+      const is = reported[`p${share}`];
       if (values.length === 0) {
         assert.equal(is, undefined);
         continue;
@@ -152,8 +152,8 @@ function checkCauses(found: readonly FailureCause[], rows: readonly Row[], what:
     const name = `${resultOf(each)} ${cause}`;
     if (cause !== undefined) counts.set(name, (counts.get(name) ?? 0) + 1);
   }
-  const told = found.map(({ result, cause, requests }) => [`${result} ${cause}`, requests] as const);
-  assert.deepEqual(told.toSorted(), [...counts].toSorted(), what);
+  const reported = found.map(({ result, cause, requests }) => [`${result} ${cause}`, requests] as const);
+  assert.deepEqual(reported.toSorted(), [...counts].toSorted(), what);
   assert.deepEqual(
     found.map(({ requests }) => requests),
     [...counts.values()].sort((one, other) => other - one),
@@ -161,12 +161,12 @@ function checkCauses(found: readonly FailureCause[], rows: readonly Row[], what:
   );
 }
 
-interface Desk {
+interface Setup {
   readonly store: TestDatabase;
   readonly queries: RequestQueries;
 }
 
-async function openDesk(): Promise<Desk> {
+async function openSetup(): Promise<Setup> {
   const store = await openDatabase();
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
@@ -174,11 +174,11 @@ async function openDesk(): Promise<Desk> {
   return { store, queries: host.get(requestQueries) };
 }
 
-const write = ({ store }: Desk, rows: readonly Row[]) =>
+const write = ({ store }: Setup, rows: readonly Row[]) =>
   store.orm.execute(addRows(store.schema, JSON.stringify(rows.map((each) => ({ ...filled, ...each })))));
 
-async function ask(
-  { queries }: Desk,
+async function send(
+  { queries }: Setup,
   rows: readonly Row[],
   asked: typeof question extends fc.Arbitrary<infer T> ? T : never,
 ) {
@@ -265,19 +265,19 @@ testHistory(
         fc.array(batch, { minLength: 1, maxLength: 8 }),
         fc.array(question, { minLength: 4, maxLength: 8 }),
         async (batches, questions) => {
-          const desk = await openDesk();
-          const { orm, schema } = desk.store;
+          const queries = await openSetup();
+          const { orm, schema } = queries.store;
           const rows: Row[] = [];
           for (const { rows: given, times, again, foldsTo, richRows } of batches) {
             const fresh = given.map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
             const sent = again ? [...fresh, ...rows.slice(-5)] : fresh;
-            for (let time = 0; time < times; time++) await write(desk, sent);
+            for (let time = 0; time < times; time++) await write(queries, sent);
             rows.push(...fresh);
             if (foldsTo !== undefined) await foldSums(orm, schema, requestSums, start + foldsTo * hourMs, richRows);
           }
           assert.deepEqual(await checkSums(orm, schema, requestSums), []);
-          for (const asked of questions) await ask(desk, rows, asked);
-          await desk.store.close();
+          for (const asked of questions) await send(queries, rows, asked);
+          await queries.store.close();
         },
       ),
       { numRuns: runsOf(2, 60), endOnFailure: true },
@@ -286,8 +286,8 @@ testHistory(
 );
 
 testHistory('a sum that was changed by hand is found in each part, and made again', async () => {
-  const desk = await openDesk();
-  const { orm, schema } = desk.store;
+  const queries = await openSetup();
+  const { orm, schema } = queries.store;
   const kept = sql`${sql.identifier(schema)}.request_sums`;
   // Of two days that are folded and one that is not: each check takes time for each day.
   const some = fc
@@ -295,7 +295,7 @@ testHistory('a sum that was changed by hand is found in each part, and made agai
     .filter(({ received_at }) => /^2026-10-2[047]/.test(received_at));
   assert.ok(some.length > 40);
   await write(
-    desk,
+    queries,
     some.map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) })),
   );
   await foldSums(orm, schema, requestSums, start + 5 * 24 * hourMs, 1);
@@ -324,16 +324,16 @@ testHistory('a sum that was changed by hand is found in each part, and made agai
       assert.deepEqual(await checkSums(orm, schema, requestSums), []);
     }
   }
-  await desk.store.close();
+  await queries.store.close();
 });
 
 test('requests from before sums were kept, and from before their causes were, are in them', async () => {
-  const desk = await openDesk();
-  const { orm, schema } = desk.store;
+  const queries = await openSetup();
+  const { orm, schema } = queries.store;
   const rows = fc
     .sample(row, { numRuns: 50, seed: 4 })
     .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
-  await write(desk, rows);
+  await write(queries, rows);
   for (const name of ['request_sums', 'request_sums_groups', 'request_sums_state'])
     await orm.execute(sql`drop table ${sql.identifier(schema)}.${sql.identifier(name)}`);
   for (const name of ['004-sums.sql', '006-causes.sql']) {
@@ -341,21 +341,21 @@ test('requests from before sums were kept, and from before their causes were, ar
     await orm.execute(sql.raw(migration.replaceAll('{schema}', `"${schema}"`)));
   }
   assert.deepEqual(await checkSums(orm, schema, requestSums), []);
-  await write(desk, rows);
-  checkAgainst(await desk.queries.sums({ from: start, until: start + days * 24 * hourMs }), rows, 'migrated');
-  await desk.store.close();
+  await write(queries, rows);
+  checkAgainst(await queries.queries.sums({ from: start, until: start + days * 24 * hourMs }), rows, 'migrated');
+  await queries.store.close();
 });
 
 testOnServer(
   'batches of two processes at once, while hours are folded: nothing is lost, nothing waits in a circle',
   async () => {
-    const desk = await openDesk();
-    const { orm, schema } = desk.store;
+    const queries = await openSetup();
+    const { orm, schema } = queries.store;
     const rows = fc
       .sample(row, { numRuns: 2_000, seed: 12 })
       .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
     const writeAll = async (part: readonly Row[]) => {
-      for (let from = 0; from < part.length; from += 40) await write(desk, part.slice(from, from + 40));
+      for (let from = 0; from < part.length; from += 40) await write(queries, part.slice(from, from + 40));
     };
     let isDone = false;
     const fold = async () => {
@@ -366,8 +366,8 @@ testOnServer(
     isDone = true;
     await folding;
     assert.deepEqual(await checkSums(orm, schema, requestSums), []);
-    checkAgainst(await desk.queries.sums({ from: start, until: start + days * 24 * hourMs }), rows, 'all');
-    await desk.store.close();
+    checkAgainst(await queries.queries.sums({ from: start, until: start + days * 24 * hourMs }), rows, 'all');
+    await queries.store.close();
   },
 );
 

@@ -275,17 +275,17 @@ test('where the backlog has no room for facts, the log keeps a row of its own, a
 test('after the retention the facts go, and money and sums stay', async () => {
   const shop = await newShop({ retention: '2h' });
   const { host } = shop.world;
-  const stories: string[] = [];
+  const timelines: string[] = [];
   for (let count = 0; count < 6; count++) {
     const asked = await enter(shop, count % 2, count !== 4);
     await end(asked, true, 'complete');
-    stories.push(asked.exchange.id);
+    timelines.push(asked.exchange.id);
     await flush(shop);
     host.advance(3_000_000);
   }
   const before = await callsIn(shop);
   const kept = () => listed(shop).then((views) => views.map(({ id }) => id).toSorted());
-  const expected = () => stories.filter((id) => id >= firstIdAt(host.clock.now() - 7_200_000));
+  const expected = () => timelines.filter((id) => id >= firstIdAt(host.clock.now() - 7_200_000));
   for (let turns = 0; turns < 5; turns++) {
     await workOf(shop, 'prune request rows');
     assert.deepEqual(await kept(), expected().toSorted());
@@ -302,7 +302,7 @@ test('after the retention the facts go, and money and sums stay', async () => {
   );
   assert.equal(left!.left, 0);
   const sums = await host.get(requestQueries).sums({ from, until });
-  assert.equal(sums.requests, stories.length);
+  assert.equal(sums.requests, timelines.length);
   assert.deepEqual((await shop.world.audit()).violations, []);
   await shop.world.stop();
 });
@@ -326,9 +326,11 @@ test('timelines that come together are one row, read and removed as those of sin
   }
   for (const asked of late) await end(asked, true, 'complete');
   await flush(shop);
-  const told = async () =>
-    Object.fromEntries((await listed(shop)).map(({ id, story }) => [id, story.find(({ by }) => by === 'test')?.text]));
-  assert.deepEqual(await told(), expected);
+  const report = async () =>
+    Object.fromEntries(
+      (await listed(shop)).map(({ id, story: timeline }) => [id, timeline.find(({ by }) => by === 'test')?.text]),
+    );
+  assert.deepEqual(await report(), expected);
   const shelves = () =>
     shop.world.rows<{ count: number }>(
       sql`select cardinality(stories) as count from ${shop.world.table('call_timelines')} order by id`,
@@ -338,10 +340,10 @@ test('timelines that come together are one row, read and removed as those of sin
     [16, 10],
   );
   await workOf(shop, 'prune request rows');
-  assert.deepEqual(await told(), expected);
+  assert.deepEqual(await report(), expected);
   host.advance(7_300_000);
   await workOf(shop, 'prune request rows');
-  assert.deepEqual([await told(), await shelves()], [{}, []]);
+  assert.deepEqual([await report(), await shelves()], [{}, []]);
   assert.deepEqual((await shop.world.audit()).violations, []);
   await shop.world.stop();
 });

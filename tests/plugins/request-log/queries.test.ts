@@ -119,13 +119,13 @@ function checkSums(found: Awaited<ReturnType<RequestQueries['sums']>>, wanted: r
   assert.equal(found.requests, wanted.length, what);
   for (const result of ['ok', 'client_error', 'upstream_error', 'left'] as const)
     assert.equal(found.results[result], wanted.filter((row) => resultOf(row) === result).length, `${what}: ${result}`);
-  const near = (told: Percentiles, values: readonly number[]) => {
+  const near = (reported: Percentiles, values: readonly number[]) => {
     for (const [name, share] of [
       ['p50', 0.5],
       ['p95', 0.95],
       ['p99', 0.99],
     ] as const) {
-      const [is, expected] = [told[name], percentile(values, share)];
+      const [is, expected] = [reported[name], percentile(values, share)];
       if (expected === undefined) assert.equal(is, undefined, what);
       // Half of a cell of the histogram.
       else assert.ok(Math.abs(is! - expected) <= 0.1 + expected * 0.025, `${what}: ${name} ${is} is not ${expected}`);
@@ -158,7 +158,7 @@ const filters: RequestFilter[] = [
 ];
 
 let store: TestDatabase;
-let desk: RequestQueries;
+let queries: RequestQueries;
 let rows: Row[];
 
 before(async () => {
@@ -166,7 +166,7 @@ before(async () => {
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   await setUp(requestLog, host, {});
-  desk = host.get(requestQueries);
+  queries = host.get(requestQueries);
   rows = someRows();
   const schema = sql.identifier(store.schema);
   await store.orm.execute(sql`insert into ${schema}.requests
@@ -180,7 +180,7 @@ test('every row that a filter means is listed once, newest first, whatever the l
     const found: string[] = [];
     let last = Number.POSITIVE_INFINITY;
     for (let after: string | undefined; ; ) {
-      const page = await desk.list(filter, { limit: [500, 37, 100][index % 3]!, after });
+      const page = await queries.list(filter, { limit: [500, 37, 100][index % 3]!, after });
       for (const { id, receivedAt } of page.rows) {
         assert.ok(receivedAt <= last);
         last = receivedAt;
@@ -195,7 +195,7 @@ test('every row that a filter means is listed once, newest first, whatever the l
 });
 
 test('sums are those of the rows', async () => {
-  for (const filter of filters) checkSums(await desk.sums(filter), matching(filter), JSON.stringify(filter));
+  for (const filter of filters) checkSums(await queries.sums(filter), matching(filter), JSON.stringify(filter));
 });
 
 test('a series covers its span without a gap, empty buckets too', async () => {
@@ -205,7 +205,7 @@ test('a series covers its span without a gap, empty buckets too', async () => {
     const lengthOf = (index: number) => (30 + (index % 3) * 20) * 60_000;
     for (let at = filter.from + lengthOf(0); at < filter.until; at += lengthOf(bounds.length)) bounds.push(at);
     bounds.push(filter.until);
-    const found = await desk.seriesBetween(filter, bounds);
+    const found = await queries.seriesBetween(filter, bounds);
     assert.equal(found.length, bounds.length - 1);
     for (const [index, bucket] of found.entries()) {
       assert.equal(bucket.at, bounds[index]);
@@ -225,7 +225,7 @@ test('groups come with their sums, the largest first, as many as were asked for'
   } as const;
   for (const [by, column] of Object.entries(columns) as [keyof typeof columns, (typeof columns)['model']][]) {
     for (const filter of filters.slice(0, 4)) {
-      const found = await desk.groups(filter, by, 100);
+      const found = await queries.groups(filter, by, 100);
       const wanted = matching(filter).filter((row) => row[column] !== null);
       assert.deepEqual(
         found.map(({ group }) => group).toSorted(),
@@ -236,10 +236,10 @@ test('groups come with their sums, the largest first, as many as were asked for'
         checkSums(sums, ofGroup, `${by} ${group}`);
         assert.ok(index === 0 || sums.requests <= found[index - 1]!.requests);
       }
-      assert.deepEqual(await desk.groups(filter, by, 1), found.slice(0, 1));
-      const counts = await desk.groupCounts(filter, by, 100);
+      assert.deepEqual(await queries.groups(filter, by, 1), found.slice(0, 1));
+      const counts = await queries.groupCounts(filter, by, 100);
       const names = counts.map(({ group }) => group);
-      const timesOf = await desk.groupTimes(filter, by, names);
+      const timesOf = await queries.groupTimes(filter, by, names);
       assert.deepEqual(
         counts.map((row) => ({ ...row, ...timesOf(row.group) })),
         found,
@@ -251,9 +251,9 @@ test('groups come with their sums, the largest first, as many as were asked for'
 test('groups by model and provider are the same from one reading of the rows', async () => {
   const wanted = [...filters.slice(0, 4), { ...filters[0]!, withoutOperations: ['messages'] }];
   for (const filter of wanted) {
-    const found = await desk.recentGroups(filter, 100);
+    const found = await queries.recentGroups(filter, 100);
     for (const by of ['model', 'provider'] as const) {
-      const groups = (await desk.groups(filter, by, 100)).map(({ total: _, ...group }) => group);
+      const groups = (await queries.groups(filter, by, 100)).map(({ total: _, ...group }) => group);
       const byName = (list: readonly { readonly group: string }[]) =>
         list.toSorted((one, other) => (one.group < other.group ? -1 : 1));
       assert.deepEqual(byName(found[by]), byName(groups));
@@ -270,43 +270,43 @@ test('groups by model and provider are the same from one reading of the rows', a
     pairs.set(pair, (pairs.get(pair) ?? 0) + 1);
   }
   const largest = Math.max(...pairs.values());
-  const { model, provider } = await desk.recentGroups(filter!, 1);
+  const { model, provider } = await queries.recentGroups(filter!, 1);
   assert.deepEqual([model[0]!.requests, provider[0]!.requests], [largest, largest]);
-  await assert.rejects(desk.recentGroups(filter!, 501), /groups/);
+  await assert.rejects(queries.recentGroups(filter!, 501), /groups/);
 });
 
 test('a row is found by its id, and by its own account alone', async () => {
   const row = rows.find(({ account_id }) => account_id === acme)!;
-  assert.equal((await desk.find(row.id, undefined))!.accountId, acme);
-  assert.equal((await desk.find(row.id, acme))!.id, row.id);
-  assert.equal(await desk.find(row.id, other), undefined);
-  assert.equal(await desk.find(row.id, 'nonsense'), undefined);
-  assert.equal(await desk.find(randomUUID(), undefined), undefined);
-  assert.equal(await desk.find("'; drop", undefined), undefined);
+  assert.equal((await queries.find(row.id, undefined))!.accountId, acme);
+  assert.equal((await queries.find(row.id, acme))!.id, row.id);
+  assert.equal(await queries.find(row.id, other), undefined);
+  assert.equal(await queries.find(row.id, 'nonsense'), undefined);
+  assert.equal(await queries.find(randomUUID(), undefined), undefined);
+  assert.equal(await queries.find("'; drop", undefined), undefined);
 });
 
 test('what would be too long is refused by name', async () => {
   const wrong: [() => Promise<unknown>, string][] = [
-    [() => desk.sums({ from: 0, until: 1_101 * 24 * hourMs }), 'from'],
-    [() => desk.seriesBetween({}, [0, 1_101 * 24 * hourMs]), 'from'],
-    [() => desk.groups({ from: 0, until: 1_101 * 24 * hourMs }, 'model', 10), 'from'],
-    [() => desk.seriesBetween({}, [0]), 'bounds'],
-    [() => desk.seriesBetween({}, [0, 2, 1]), 'bounds'],
-    [() => desk.seriesBetween({}, [0, Number.NaN]), 'bounds'],
+    [() => queries.sums({ from: 0, until: 1_101 * 24 * hourMs }), 'from'],
+    [() => queries.seriesBetween({}, [0, 1_101 * 24 * hourMs]), 'from'],
+    [() => queries.groups({ from: 0, until: 1_101 * 24 * hourMs }, 'model', 10), 'from'],
+    [() => queries.seriesBetween({}, [0]), 'bounds'],
+    [() => queries.seriesBetween({}, [0, 2, 1]), 'bounds'],
+    [() => queries.seriesBetween({}, [0, Number.NaN]), 'bounds'],
     [
       () =>
-        desk.seriesBetween(
+        queries.seriesBetween(
           {},
           Array.from({ length: 1_502 }, (_, at) => at),
         ),
       'bounds',
     ],
-    [() => desk.groups(whole, 'model', 501), 'limit'],
-    [() => desk.list(whole, { limit: 0 }), 'limit'],
-    [() => desk.list(whole, { limit: 10, after: 'nowhere' }), 'after'],
-    [() => desk.list({ from: Number.NaN, until: 0 }, { limit: 10 }), 'from'],
+    [() => queries.groups(whole, 'model', 501), 'limit'],
+    [() => queries.list(whole, { limit: 0 }), 'limit'],
+    [() => queries.list(whole, { limit: 10, after: 'nowhere' }), 'after'],
+    [() => queries.list({ from: Number.NaN, until: 0 }, { limit: 10 }), 'from'],
   ];
-  for (const [ask, field] of wrong) await assert.rejects(ask(), { kind: 'invalid_request', field });
+  for (const [send, field] of wrong) await assert.rejects(send(), { kind: 'invalid_request', field });
 });
 
 const heldLine = defineEvent('test.held', (held: string) => `held ${held}`);
@@ -322,9 +322,9 @@ test('a row tells its story, its losses and its attempts as they were', async ()
   exchange.set(call, { ...asked, maxOutputTokens: undefined });
   exchange.set(caller, { accountId: acme, keyId: laptop, plan: 'free', models: undefined });
   await part.handle!(exchange, async () => okAnswer);
-  const told = { held: '' };
-  recordEvent(exchange, exchange.receivedAt + 3, heldLine, () => [told.held]);
-  told.held = '0.01 USD';
+  const reported = { held: '' };
+  recordEvent(exchange, exchange.receivedAt + 3, heldLine, () => [reported.held]);
+  reported.held = '0.01 USD';
   recordEvent(exchange, exchange.receivedAt + 5, goesLine, ['one', 'one#1']);
   recordEvent(exchange, exchange.receivedAt - 60_000, saidLine, ['a clock that stepped\0']);
   recordEvent(exchange, exchange.receivedAt, saidLine, () => undefined);
@@ -340,7 +340,7 @@ test('a row tells its story, its losses and its attempts as they were', async ()
   await exchange.end({ kind: 'client_left', status: 499, firstByteMs: 12.5, totalMs: 20, bytesOut: 2 ** 40 });
   await part.stop!();
   assert.doesNotMatch(JSON.stringify(host.lines), /clock that stepped/, 'lines tell no story');
-  const view = (await desk.find(exchange.id, acme))!;
+  const view = (await queries.find(exchange.id, acme))!;
   assert.deepEqual(
     [view.model, view.keyId, view.status, view.outcome, view.firstByteMs, view.totalMs, view.bytesOut, view.receivedAt],
     ['small', laptop, 499, 'client_left', 12.5, 20, 2 ** 40, exchange.receivedAt],
@@ -367,16 +367,16 @@ test('without stories nothing is kept, and telling costs nothing', async () => {
   recordEvent(exchange, 0, saidLine, () => assert.fail('was asked'));
   await exchange.end();
   await part.stop!();
-  const view = (await desk.find(exchange.id, undefined))!;
+  const view = (await queries.find(exchange.id, undefined))!;
   assert.deepEqual([view.story, view.dropped, view.model, view.usage], [[], [], undefined, undefined]);
 });
 
 test('what cannot be in a database is not found there, and is no error', async () => {
   for (const filter of [{ model: '\0' }, { provider: 'a\0' }, { operation: '\0' }]) {
-    assert.deepEqual((await desk.list({ ...whole, ...filter }, { limit: 5 })).rows, []);
-    assert.equal((await desk.sums({ ...whole, ...filter })).requests, 0);
+    assert.deepEqual((await queries.list({ ...whole, ...filter }, { limit: 5 })).rows, []);
+    assert.equal((await queries.sums({ ...whole, ...filter })).requests, 0);
   }
   for (const after of ["'; drop", 'nul\0', '+033658-09-27T01:46:39.999Z'])
-    await assert.rejects(desk.list(whole, { limit: 5, after }), { kind: 'invalid_request', field: 'after' });
-  assert.equal((await desk.list(whole, { limit: 5, after: requestIdAt(whole.until) })).rows.length, 5);
+    await assert.rejects(queries.list(whole, { limit: 5, after }), { kind: 'invalid_request', field: 'after' });
+  assert.equal((await queries.list(whole, { limit: 5, after: requestIdAt(whole.until) })).rows.length, 5);
 });

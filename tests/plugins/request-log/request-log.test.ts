@@ -117,14 +117,14 @@ test('whatever rows and stories hold, and whenever they are written, each comes 
         if (failures.pop() === true) throw new Error('away');
         written.push(...(JSON.parse(json) as unknown[]));
       }, fakeHost());
-      for (const { text, story, flush } of rows) {
-        queue.push(JSON.stringify({ text }), story === null ? undefined : JSON.stringify(story));
+      for (const { text, story: timeline, flush } of rows) {
+        queue.push(JSON.stringify({ text }), timeline === null ? undefined : JSON.stringify(timeline));
         if (flush) void queue.flush().catch(() => {});
       }
       for (let tries = 0; tries <= 100 && written.length < rows.length; tries++) await queue.flush().catch(() => {});
       assert.deepEqual(
         written,
-        rows.map(({ text, story }) => ({ text, ...(story === null ? {} : { story }) })),
+        rows.map(({ text, story: timeline }) => ({ text, ...(timeline === null ? {} : { story: timeline }) })),
       );
     }),
   );

@@ -37,14 +37,14 @@ test('rows older than the retention go in bounded steps, the others and the sums
   const all = 3 * sliceRows;
   const rows = Array.from({ length: all }, (_, index) => {
     const at = now - Math.floor((24 * hourMs * (index + 1)) / all);
-    const told = { operation: 'chat', status: 429, outcome: 'complete', attempts: 0, total_ms: 2 };
+    const reported = { operation: 'chat', status: 429, outcome: 'complete', attempts: 0, total_ms: 2 };
     return {
       id: requestIdAt(at),
       received_at: new Date(at).toISOString(),
       streamed: false,
       bytes_in: 9,
       bytes_out: 9,
-      ...told,
+      ...reported,
     };
   });
   await orm.execute(addRows(schema, JSON.stringify(rows)));

@@ -84,10 +84,10 @@ test('of a vendor with two keys the other one is used for the repetition', async
 });
 
 test('where every other target is passed over the one that broke off is asked once more', async () => {
-  const house = await bench();
+  const testbed = await bench();
   const limited = refusal(429, { retryAfterMs: 60_000 });
-  await house.go(onlyB, [limited]);
-  const trip = await house.go(both, [reset, ok], pure);
+  await testbed.go(onlyB, [limited]);
+  const trip = await testbed.go(both, [reset, ok], pure);
   assert.deepEqual(credentials(trip), ['a#1', 'a#2']);
 });
 
@@ -122,18 +122,22 @@ test('what its money does not allow is the last; an attempt is asked for once', 
     observe: () => true,
     writeOff: ({ result }, share) => asked.push([result, share]) > 0 && allows,
   });
-  const story: TimelineEvent[] = [];
-  const no = await (await bench({ absorb: 0.2 })).go(both, [reset], { ...pure, guard: guard(false), story });
+  const timeline: TimelineEvent[] = [];
+  const no = await (await bench({ absorb: 0.2 })).go(both, [reset], { ...pure, guard: guard(false), story: timeline });
   assert.deepEqual(results(no), ['unknown']);
   assert.equal(toGatewayError(no.error).shouldRetry, true);
-  const told = story.map(textOf);
+  const reported = timeline.map(textOf);
   assert.ok(
-    told.some((line) => /no attempt follows attempt 1, which broke off/.test(line)),
-    told.join('\n'),
+    reported.some((line) => /no attempt follows attempt 1, which broke off/.test(line)),
+    reported.join('\n'),
   );
-  const yes = await (await bench({ absorb: 0.2 })).go(both, [reset, ok], { ...pure, guard: guard(true), story });
+  const yes = await (await bench({ absorb: 0.2 })).go(both, [reset, ok], {
+    ...pure,
+    guard: guard(true),
+    story: timeline,
+  });
   assert.equal(yes.answer, ok.answer);
-  assert.ok(story.some((event) => /another attempt follows/.test(textOf(event))));
+  assert.ok(timeline.some((event) => /another attempt follows/.test(textOf(event))));
   assert.deepEqual(asked, [
     ['unknown', 0.2],
     ['unknown', 0.2],

@@ -30,78 +30,78 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 const room = ({ host }: Bench) => host.get(upstreamAdmin).list()[0]!.room!;
 
 test('a place is kept until the answer has gone out', async () => {
-  const house = await bench({}, narrow());
-  const first = await house.go(onlyA, [ok], { open: true });
+  const testbed = await bench({}, narrow());
+  const first = await testbed.go(onlyA, [ok], { open: true });
   let second: Trip | undefined;
-  void house.go(onlyA, [ok]).then((trip) => {
+  void testbed.go(onlyA, [ok]).then((trip) => {
     second = trip;
   });
   await turn();
-  assert.deepEqual([room(house), second], [{ limit: 1, queue: 100, inFlight: 1, waiting: 1 }, undefined]);
+  assert.deepEqual([room(testbed), second], [{ limit: 1, queue: 100, inFlight: 1, waiting: 1 }, undefined]);
   await first.exchange.end();
   await turn();
-  assert.deepEqual([second!.answer, room(house).inFlight], [ok.answer, 0]);
+  assert.deepEqual([second!.answer, room(testbed).inFlight], [ok.answer, 0]);
 });
 
 test('when the queue is full the request goes to the next target; without one it is told when to come back', async () => {
-  const house = await bench({}, narrow({ length: 0 }));
-  const first = await house.go(onlyA, [ok], { open: true });
-  assert.deepEqual(credentials(await house.go(both, [ok])), ['b#1']);
-  const { error, targets } = await house.go(onlyA, [ok]);
+  const testbed = await bench({}, narrow({ length: 0 }));
+  const first = await testbed.go(onlyA, [ok], { open: true });
+  assert.deepEqual(credentials(await testbed.go(both, [ok])), ['b#1']);
+  const { error, targets } = await testbed.go(onlyA, [ok]);
   assert.ok(error instanceof GatewayError);
   assert.deepEqual([error.status, error.code, error.retryAfterMs, targets.length], [503, 'upstream_busy', 1_000, 0]);
   await first.exchange.end();
-  assert.deepEqual(credentials(await house.go(onlyA, [ok])), ['a#2']);
+  assert.deepEqual(credentials(await testbed.go(onlyA, [ok])), ['a#2']);
 });
 
 test('who waits too long goes to the next target', async () => {
-  const house = await bench({}, narrow({ wait: '20ms' }));
-  const first = await house.go(onlyA, [ok], { open: true });
+  const testbed = await bench({}, narrow({ wait: '20ms' }));
+  const first = await testbed.go(onlyA, [ok], { open: true });
   const notes: TimelineEvent[] = [];
-  const waiting = house.go(both, [ok], { story: notes });
-  house.host.advance(20);
+  const waiting = testbed.go(both, [ok], { story: notes });
+  testbed.host.advance(20);
   assert.deepEqual(credentials(await waiting), ['b#1']);
   const lines = wordsIn(notes);
   assert.ok(lines.includes('the request found no place within 20 ms'), lines.join('\n'));
   await first.exchange.end();
-  assert.equal(room(house).inFlight, 0);
+  assert.equal(room(testbed).inFlight, 0);
 });
 
 test('a client that leaves while it waits is out of the queue at once, and nothing was sent for it', async () => {
-  const house = await bench({}, narrow());
-  const first = await house.go(onlyA, [ok], { open: true });
+  const testbed = await bench({}, narrow());
+  const first = await testbed.go(onlyA, [ok], { open: true });
   const controller = new AbortController();
   const left = new GatewayError('client_left', 'The client closed the connection.');
-  const waiting = house.go(both, [ok], { controller });
+  const waiting = testbed.go(both, [ok], { controller });
   await turn();
   controller.abort(left);
-  assert.equal(room(house).waiting, 0);
+  assert.equal(room(testbed).waiting, 0);
   const trip = await waiting;
   assert.deepEqual([trip.error, trip.targets.length], [left, 0]);
   await first.exchange.end();
-  assert.equal(room(house).inFlight, 0);
+  assert.equal(room(testbed).inFlight, 0);
 });
 
 test('a client that leaves in the moment in which its place comes free gives it back', async () => {
-  const house = await bench({}, narrow());
-  const first = await house.go(onlyA, [ok], { open: true });
+  const testbed = await bench({}, narrow());
+  const first = await testbed.go(onlyA, [ok], { open: true });
   const controller = new AbortController();
-  const waiting = house.go(onlyA, [ok], { controller });
+  const waiting = testbed.go(onlyA, [ok], { controller });
   await turn();
   const ended = first.exchange.end();
   controller.abort();
   assert.equal((await waiting).targets.length, 0);
   await ended;
-  assert.deepEqual([room(house).inFlight, room(house).waiting], [0, 0]);
+  assert.deepEqual([room(testbed).inFlight, room(testbed).waiting], [0, 0]);
 });
 
 test('a pinned request waits for its place too', async () => {
-  const house = await bench({}, narrow());
-  const first = await house.go(onlyA, [ok], { open: true });
+  const testbed = await bench({}, narrow());
+  const first = await testbed.go(onlyA, [ok], { open: true });
   const pinned = { provider: 'a', credential: 'a#2', protocol: 'chat' };
-  const waiting = house.go(both, [ok], { pinned });
+  const waiting = testbed.go(both, [ok], { pinned });
   await turn();
-  assert.equal(room(house).waiting, 1);
+  assert.equal(room(testbed).waiting, 1);
   await first.exchange.end();
   assert.deepEqual(credentials(await waiting), ['a#2']);
 });
@@ -127,7 +127,7 @@ test('whatever happens, no place and no count in flight is lost, and the bound h
       fc.integer({ min: 1, max: 3 }),
       async (all, limit) => {
         const vendors = { ...narrow(), a: { keys: ['one', 'two'], speaks, concurrency: limit, queue: { length: 5 } } };
-        const house = await bench({}, vendors);
+        const testbed = await bench({}, vendors);
         const gates: (() => void)[] = [];
         const trips = all.map(({ kind: how, wide, leaves, broke, waits }) => {
           const controller = new AbortController();
@@ -136,7 +136,7 @@ test('whatever happens, no place and no count in flight is lost, and the bound h
             return { ...step, after: new Promise<void>((resolve) => gates.push(resolve)) };
           });
           const outcome = broke ? { kind: 'failed' as const, error: new GatewayError('upstream_failed', 'broke') } : {};
-          const trip = house.go(wide ? both : onlyA, steps, { controller, outcome });
+          const trip = testbed.go(wide ? both : onlyA, steps, { controller, outcome });
           if (leaves) setImmediate(() => controller.abort(new GatewayError('client_left', 'left')));
           return trip;
         });
@@ -144,12 +144,12 @@ test('whatever happens, no place and no count in flight is lost, and the bound h
         for (const trip of trips) void trip.then(() => open--);
         for (let round = 0; open > 0 && round < 500; round++) {
           await turn();
-          assert.ok(room(house).inFlight <= limit, `${room(house).inFlight} in flight`);
+          assert.ok(room(testbed).inFlight <= limit, `${room(testbed).inFlight} in flight`);
           gates.shift()?.();
         }
         assert.equal(open, 0, 'every request has ended');
-        assert.deepEqual([room(house).inFlight, room(house).waiting], [0, 0]);
-        for (const view of house.host.get(upstreamAdmin).list())
+        assert.deepEqual([room(testbed).inFlight, room(testbed).waiting], [0, 0]);
+        for (const view of testbed.host.get(upstreamAdmin).list())
           for (const { inFlight } of view.targets!) assert.equal(inFlight, 0);
       },
     ),

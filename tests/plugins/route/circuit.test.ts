@@ -20,25 +20,25 @@ const circuitOf = ({ host }: Bench, provider = 'a'): TargetView =>
     .get(upstreamAdmin)
     .list()
     .find((view) => view.provider === provider)!.targets![0]!;
-const told = ({ error }: Trip) => error as GatewayError;
+const report = ({ error }: Trip) => error as GatewayError;
 
-async function breakDown(house: Bench, entry = both): Promise<void> {
-  for (let round = 0; round < 5; round++) await house.go(entry, [unreachable, ok]);
+async function breakDown(testbed: Bench, entry = both): Promise<void> {
+  for (let round = 0; round < 5; round++) await testbed.go(entry, [unreachable, ok]);
 }
 
 test('a target that fails again and again is passed over until its time is up', async () => {
-  const house = await bench({}, single);
-  await breakDown(house);
-  const { circuit, opensForMs, failed } = circuitOf(house);
+  const testbed = await bench({}, single);
+  await breakDown(testbed);
+  const { circuit, opensForMs, failed } = circuitOf(testbed);
   assert.deepEqual([circuit, failed], ['open', 5]);
   assert.ok(opensForMs >= 1_000 && opensForMs <= 2_000, `${opensForMs}`);
-  assert.deepEqual(credentials(await house.go(both, [ok])), ['b#1']);
-  house.host.advance(2_000);
-  assert.equal(circuitOf(house).circuit, 'half_open');
-  assert.deepEqual(credentials(await house.go(both, [ok])), ['a#1']);
-  assert.equal(circuitOf(house).circuit, 'closed');
-  assert.ok(house.host.lines.some(({ level, message }) => level === 'warn' && /passed over/.test(message)));
-  assert.ok(house.host.lines.some(({ message }) => /answers again/.test(message)));
+  assert.deepEqual(credentials(await testbed.go(both, [ok])), ['b#1']);
+  testbed.host.advance(2_000);
+  assert.equal(circuitOf(testbed).circuit, 'half_open');
+  assert.deepEqual(credentials(await testbed.go(both, [ok])), ['a#1']);
+  assert.equal(circuitOf(testbed).circuit, 'closed');
+  assert.ok(testbed.host.lines.some(({ level, message }) => level === 'warn' && /passed over/.test(message)));
+  assert.ok(testbed.host.lines.some(({ message }) => /answers again/.test(message)));
 });
 
 for (const [what, step, counts] of [
@@ -57,12 +57,12 @@ for (const [what, step, counts] of [
   ['a fault of the gateway', { error: new Error('a bug') }, false],
 ] as const) {
   test(`${what} ${counts ? 'counts' : 'does not count'} against the target`, async () => {
-    const house = await bench({ cooldown: { rate_limited: '1s', unauthorized: '1s' } }, single);
+    const testbed = await bench({ cooldown: { rate_limited: '1s', unauthorized: '1s' } }, single);
     for (let round = 0; round < 8; round++) {
-      await house.go(onlyA, [step]);
-      house.host.advance(1_000);
+      await testbed.go(onlyA, [step]);
+      testbed.host.advance(1_000);
     }
-    assert.deepEqual([circuitOf(house).failed > 0, circuitOf(house).inFlight], [counts, 0]);
+    assert.deepEqual([circuitOf(testbed).failed > 0, circuitOf(testbed).inFlight], [counts, 0]);
   });
 }
 
@@ -78,9 +78,9 @@ test('an answer that breaks off on its way counts, one whose client leaves or wh
     [{ kind: 'client_left' }, 0],
     [{ kind: 'complete' }, 0],
   ] as const) {
-    const house = await bench({}, single);
-    await house.go(onlyA, [ok], { outcome });
-    const { recent, failed: seen, inFlight } = circuitOf(house);
+    const testbed = await bench({}, single);
+    await testbed.go(onlyA, [ok], { outcome });
+    const { recent, failed: seen, inFlight } = circuitOf(testbed);
     assert.deepEqual([recent, seen, inFlight], [1, failed, 0], JSON.stringify(outcome));
   }
 });
@@ -90,69 +90,69 @@ test('a client that leaves tells nothing of the target; the time of the exchange
     [new GatewayError('client_left', 'left'), 0],
     [new GatewayError('upstream_timeout', 'too long'), 1],
   ] as const) {
-    const house = await bench({}, single);
-    await house.go(onlyA, [reset], { leaveAt: 1, reason });
-    assert.deepEqual([circuitOf(house).failed, circuitOf(house).inFlight], [failed, 0]);
+    const testbed = await bench({}, single);
+    await testbed.go(onlyA, [reset], { leaveAt: 1, reason });
+    assert.deepEqual([circuitOf(testbed).failed, circuitOf(testbed).inFlight], [failed, 0]);
   }
 });
 
 test('one request at a time tests a target; the others go elsewhere meanwhile', async () => {
-  const house = await bench({}, single);
-  await breakDown(house);
-  house.host.advance(2_000);
+  const testbed = await bench({}, single);
+  await breakDown(testbed);
+  testbed.host.advance(2_000);
   let answer!: () => void;
   const waits = new Promise<void>((resolve) => {
     answer = resolve;
   });
-  const testing = house.go(both, [{ ...ok, after: waits }]);
-  for (let round = 0; round < 3; round++) assert.deepEqual(credentials(await house.go(both, [ok])), ['b#1']);
+  const testing = testbed.go(both, [{ ...ok, after: waits }]);
+  for (let round = 0; round < 3; round++) assert.deepEqual(credentials(await testbed.go(both, [ok])), ['b#1']);
   answer();
   assert.deepEqual(credentials(await testing), ['a#1']);
-  assert.deepEqual(credentials(await house.go(both, [ok])), ['a#1']);
+  assert.deepEqual(credentials(await testbed.go(both, [ok])), ['a#1']);
 });
 
 test('a test that fails goes on to the next target and leaves the target alone for longer', async () => {
-  const house = await bench({}, single);
-  await breakDown(house);
-  house.host.advance(2_000);
-  assert.deepEqual(credentials(await house.go(both, [unreachable, ok])), ['a#1', 'b#1']);
-  const { circuit, opensForMs } = circuitOf(house);
+  const testbed = await bench({}, single);
+  await breakDown(testbed);
+  testbed.host.advance(2_000);
+  assert.deepEqual(credentials(await testbed.go(both, [unreachable, ok])), ['a#1', 'b#1']);
+  const { circuit, opensForMs } = circuitOf(testbed);
   assert.ok(circuit === 'open' && opensForMs >= 2_000 && opensForMs <= 4_000, `${opensForMs}`);
 });
 
 test('a test whose client leaves, or whose key rests, is left to the next request', async () => {
-  const house = await bench({}, single);
-  await breakDown(house);
-  house.host.advance(2_000);
-  await house.go(both, [reset], { leaveAt: 1, reason: new GatewayError('client_left', 'left') });
-  assert.equal(circuitOf(house).circuit, 'half_open');
-  await house.go(both, [refusal(429, { retryAfterMs: 5_000 }), ok]);
-  assert.deepEqual(credentials(await house.go(both, [ok])), ['b#1'], 'its key rests');
-  house.host.advance(5_000);
-  assert.deepEqual(credentials(await house.go(both, [ok])), ['a#1']);
-  assert.equal(circuitOf(house).circuit, 'closed');
+  const testbed = await bench({}, single);
+  await breakDown(testbed);
+  testbed.host.advance(2_000);
+  await testbed.go(both, [reset], { leaveAt: 1, reason: new GatewayError('client_left', 'left') });
+  assert.equal(circuitOf(testbed).circuit, 'half_open');
+  await testbed.go(both, [refusal(429, { retryAfterMs: 5_000 }), ok]);
+  assert.deepEqual(credentials(await testbed.go(both, [ok])), ['b#1'], 'its key rests');
+  testbed.host.advance(5_000);
+  assert.deepEqual(credentials(await testbed.go(both, [ok])), ['a#1']);
+  assert.equal(circuitOf(testbed).circuit, 'closed');
 });
 
 test('when all are passed over, the one whose time ends first is asked all the same', async () => {
-  const house = await bench({}, single);
-  for (let round = 0; round < 5; round++) await house.go(modelWith('b'), [unreachable]);
-  house.host.advance(500);
-  for (let round = 0; round < 5; round++) await house.go(onlyA, [unreachable]);
-  const [a, b] = [circuitOf(house).opensForMs, circuitOf(house, 'b').opensForMs];
+  const testbed = await bench({}, single);
+  for (let round = 0; round < 5; round++) await testbed.go(modelWith('b'), [unreachable]);
+  testbed.host.advance(500);
+  for (let round = 0; round < 5; round++) await testbed.go(onlyA, [unreachable]);
+  const [a, b] = [circuitOf(testbed).opensForMs, circuitOf(testbed, 'b').opensForMs];
   const first = a <= b ? 'a#1' : 'b#1';
-  assert.deepEqual(credentials(await house.go(both, [unreachable])), [first], 'and nobody else');
-  assert.deepEqual(credentials(await house.go(both, [ok])), [first]);
-  assert.equal(circuitOf(house, first[0]).circuit, 'closed');
+  assert.deepEqual(credentials(await testbed.go(both, [unreachable])), [first], 'and nobody else');
+  assert.deepEqual(credentials(await testbed.go(both, [ok])), [first]);
+  assert.equal(circuitOf(testbed, first[0]).circuit, 'closed');
 });
 
 test('with all_open: refuse the client is told when the first time ends, and nobody is asked', async () => {
-  const house = await bench({ breaker: { all_open: 'refuse' } }, single);
-  await breakDown(house, onlyA);
-  const { opensForMs } = circuitOf(house);
-  const trip = await house.go(onlyA, []);
-  assert.deepEqual([told(trip).status, told(trip).retryAfterMs], [503, opensForMs]);
-  house.host.advance(2_000);
-  assert.deepEqual(credentials(await house.go(onlyA, [ok])), ['a#1']);
+  const testbed = await bench({ breaker: { all_open: 'refuse' } }, single);
+  await breakDown(testbed, onlyA);
+  const { opensForMs } = circuitOf(testbed);
+  const trip = await testbed.go(onlyA, []);
+  assert.deepEqual([report(trip).status, report(trip).retryAfterMs], [503, opensForMs]);
+  testbed.host.advance(2_000);
+  assert.deepEqual(credentials(await testbed.go(onlyA, [ok])), ['a#1']);
 });
 
 for (const [what, step, retries] of [
@@ -162,61 +162,61 @@ for (const [what, step, retries] of [
   ['answers 503', refusal(503), undefined],
 ] as const) {
   test(`when every target ${what} and all circuits are open, the error says for how long`, async () => {
-    const house = await bench({}, single);
-    assert.equal(told(await house.go(onlyA, [step])).retryAfterMs, undefined, 'the circuit is closed yet');
-    for (let round = 0; round < 3; round++) await house.go(onlyA, [step]);
-    const opening = told(await house.go(onlyA, [step]));
-    const { opensForMs } = circuitOf(house);
+    const testbed = await bench({}, single);
+    assert.equal(report(await testbed.go(onlyA, [step])).retryAfterMs, undefined, 'the circuit is closed yet');
+    for (let round = 0; round < 3; round++) await testbed.go(onlyA, [step]);
+    const opening = report(await testbed.go(onlyA, [step]));
+    const { opensForMs } = circuitOf(testbed);
     assert.ok(opensForMs > 0);
     assert.deepEqual([opening.retryAfterMs, opening.shouldRetry], [opensForMs, retries]);
     // The last resort is asked, and fails too.
-    const again = told(await house.go(onlyA, [step]));
-    assert.deepEqual([again.retryAfterMs, again.shouldRetry], [circuitOf(house).opensForMs, retries]);
+    const again = report(await testbed.go(onlyA, [step]));
+    assert.deepEqual([again.retryAfterMs, again.shouldRetry], [circuitOf(testbed).opensForMs, retries]);
   });
 }
 
 test('while one target may answer, a failure of the others names no time', async () => {
-  const house = await bench({}, single);
-  for (let round = 0; round < 5; round++) await house.go(onlyA, [unreachable]);
-  assert.equal(told(await house.go(both, [reset])).retryAfterMs, undefined);
+  const testbed = await bench({}, single);
+  for (let round = 0; round < 5; round++) await testbed.go(onlyA, [unreachable]);
+  assert.equal(report(await testbed.go(both, [reset])).retryAfterMs, undefined);
 });
 
 test('a request that is refused as it is gets no time, whatever the circuits say', async () => {
-  const house = await bench({}, single);
-  for (let round = 0; round < 5; round++) await house.go(onlyA, [unreachable]);
-  const error = (await house.go(onlyA, [refusal(400)])).error as UpstreamRefusal;
+  const testbed = await bench({}, single);
+  for (let round = 0; round < 5; round++) await testbed.go(onlyA, [unreachable]);
+  const error = (await testbed.go(onlyA, [refusal(400)])).error as UpstreamRefusal;
   assert.equal(error.error.retryAfterMs, undefined);
 });
 
 test('a rest that a vendor asked for is kept even when all else is passed over', async () => {
-  const house = await bench({}, single);
-  for (let round = 0; round < 5; round++) await house.go(modelWith('b'), [unreachable]);
-  await house.go(onlyA, [refusal(429, { retryAfterMs: 9_000 })]);
-  assert.deepEqual(credentials(await house.go(both, [ok])), ['b#1']);
+  const testbed = await bench({}, single);
+  for (let round = 0; round < 5; round++) await testbed.go(modelWith('b'), [unreachable]);
+  await testbed.go(onlyA, [refusal(429, { retryAfterMs: 9_000 })]);
+  assert.deepEqual(credentials(await testbed.go(both, [ok])), ['b#1']);
 });
 
 test('a request that continues what a target keeps goes there whatever its circuit says', async () => {
-  const house = await bench({}, single);
-  await breakDown(house);
+  const testbed = await bench({}, single);
+  await breakDown(testbed);
   const pinned = { provider: 'a', credential: 'a#1', protocol: 'chat' };
-  assert.deepEqual(credentials(await house.go(both, [ok], { pinned })), ['a#1']);
-  assert.equal(circuitOf(house).circuit, 'closed');
+  assert.deepEqual(credentials(await testbed.go(both, [ok], { pinned })), ['a#1']);
+  assert.equal(circuitOf(testbed).circuit, 'closed');
 });
 
 test('an operator who wakes a provider closes its circuits', async () => {
-  const house = await bench({}, single);
-  await breakDown(house);
-  house.host.get(upstreamAdmin).clearCooldown('a');
-  assert.equal(circuitOf(house).circuit, 'closed');
-  assert.deepEqual(credentials(await house.go(both, [ok])), ['a#1']);
+  const testbed = await bench({}, single);
+  await breakDown(testbed);
+  testbed.host.get(upstreamAdmin).clearCooldown('a');
+  assert.equal(circuitOf(testbed).circuit, 'closed');
+  assert.deepEqual(credentials(await testbed.go(both, [ok])), ['a#1']);
 });
 
 test('the desk tells how targets and keys do', async () => {
-  const house = await bench();
-  await house.go(onlyA, [{ ...ok, takesMs: 80 }], { stream: true });
-  await house.go(onlyA, [{ ...ok, takesMs: 400 }]);
-  await house.go(onlyA, [refusal(503), { ...ok, takesMs: 160 }], { stream: true });
-  assert.deepEqual(circuitOf(house), {
+  const testbed = await bench();
+  await testbed.go(onlyA, [{ ...ok, takesMs: 80 }], { stream: true });
+  await testbed.go(onlyA, [{ ...ok, takesMs: 400 }]);
+  await testbed.go(onlyA, [refusal(503), { ...ok, takesMs: 160 }], { stream: true });
+  assert.deepEqual(circuitOf(testbed), {
     model: 'a-m',
     circuit: 'closed',
     opensForMs: 0,
@@ -233,10 +233,10 @@ test('the desk tells how targets and keys do', async () => {
 });
 
 test('the story says who was passed over and why', async () => {
-  const house = await bench({}, single);
-  await breakDown(house);
+  const testbed = await bench({}, single);
+  await breakDown(testbed);
   const notes: TimelineEvent[] = [];
-  await house.go(both, [ok], { story: notes });
+  await testbed.go(both, [ok], { story: notes });
   const lines = wordsIn(notes);
   assert.match(lines[0]!, /^targets in this order: a\/a-m \(chat\), b\/b-m \(chat\); as listed$/);
   assert.match(lines[1]!, /^a\/a-m was passed over: it has failed, and it is left alone for [12]\.\d s more$/);

@@ -66,12 +66,12 @@ const traces = (leaves: boolean): Conversation => ({
 const asked = (more: Partial<Call> = {}) =>
   ({ protocol: 'chat', model: 'm', stream: false, billable: true, ...more }) as Call;
 
-function exchangeOf(told: Conversation | undefined, wanted: Call = asked(), bodyBytes = 3) {
+function exchangeOf(reported: Conversation | undefined, wanted: Call = asked(), bodyBytes = 3) {
   return fakeExchange({
     request: { body: new Uint8Array(3), bodyBytes },
     facts: [
       [call, wanted],
-      [conversation, told],
+      [conversation, reported],
     ],
   });
 }
@@ -118,7 +118,7 @@ const fails = (next: Failure['next'], isFault: boolean, isAmbiguous = false): Fa
 });
 
 /** A racer that ends when it is told to, as the journey would have it. */
-function racer() {
+function attempt() {
   const { promise, resolve } = Promise.withResolvers<void>();
   const face = {
     state: 'running' as HedgedAttempt['state'],
@@ -130,17 +130,17 @@ function racer() {
     face.outcome = outcome;
     resolve();
   };
-  return { racer: face as unknown as HedgedAttempt, end };
+  return { attempt: face as unknown as HedgedAttempt, end };
 }
 
 async function course(ends: readonly (readonly ['first' | 'second', Outcome])[]): Promise<string> {
-  const both = { first: racer(), second: racer() };
-  const chosen = chooseAttempt(both.first.racer, both.second.racer);
+  const both = { first: attempt(), second: attempt() };
+  const chosen = chooseAttempt(both.first.attempt, both.second.attempt);
   for (const [who, outcome] of ends) {
     both[who].end(outcome);
     await new Promise((resolve) => setImmediate(resolve));
   }
-  return (await chosen) === both.first.racer ? 'first' : 'second';
+  return (await chosen) === both.first.attempt ? 'first' : 'second';
 }
 
 test('the first to answer is chosen; one that fails leaves the request to the other', async () => {

@@ -6,7 +6,7 @@ import { type Attempt, type SpendGuard, spendGuard } from '../../../plugins/comm
 import { HedgedAttempt } from '../../../plugins/route/hedged-attempt.ts';
 import { fakeExchange } from '../../helpers/fakes.ts';
 
-function racers() {
+function attempts() {
   const seen: number[] = [];
   const stopped: string[] = [];
   const real: SpendGuard = {
@@ -20,33 +20,33 @@ function racers() {
     const stop = () => void stopped.push(name);
     const exchange = fakeExchange({ facts: [[spendGuard, real]] });
     const branch: Branch = { ...exchange, hasSent: true, headStatus: 0, stop, join: () => {} };
-    const racer = new HedgedAttempt(undefined as never, {} as Attempt, branch, undefined as never, 0);
-    return { racer, meter: branch.get(spendGuard) };
+    const attempt = new HedgedAttempt(undefined as never, {} as Attempt, branch, undefined as never, 0);
+    return { attempt, meter: branch.get(spendGuard) };
   };
   const [one, other] = [begin('one'), begin('other')];
-  one.racer.rival = other.racer;
-  other.racer.rival = one.racer;
+  one.attempt.rival = other.attempt;
+  other.attempt.rival = one.attempt;
   return { one, other, seen, stopped };
 }
 
 test('only the first to answer claims the request; the other has lost, whatever becomes of it', () => {
-  const { one, other } = racers();
-  assert.deepEqual([other.racer.claim(), one.racer.claim(), one.racer.fail()], [true, false, false]);
-  assert.deepEqual([one.racer.state, other.racer.state], ['lost', 'answered']);
+  const { one, other } = attempts();
+  assert.deepEqual([other.attempt.claim(), one.attempt.claim(), one.attempt.fail()], [true, false, false]);
+  assert.deepEqual([one.attempt.state, other.attempt.state], ['lost', 'answered']);
 });
 
 test('one that has failed by itself has not lost, and is over: what becomes of a client that leaves is up to the other', () => {
-  const { one, other, stopped } = racers();
-  assert.deepEqual([one.racer.fail(), other.racer.claim()], [true, true]);
-  assert.deepEqual([one.racer.state, other.racer.state], ['failed', 'answered']);
+  const { one, other, stopped } = attempts();
+  assert.deepEqual([one.attempt.fail(), other.attempt.claim()], [true, true]);
+  assert.deepEqual([one.attempt.state, other.attempt.state], ['failed', 'answered']);
   assert.deepEqual(stopped, ['one']);
 });
 
 test("what both show before the choice costs nobody; from then on the chosen one's tokens count, those before it too", () => {
-  const { one, other, seen } = racers();
+  const { one, other, seen } = attempts();
   assert.deepEqual([one.meter.observe(30), other.meter.observe(200), one.meter.observe(20)], [true, true, true]);
   assert.deepEqual(seen, []);
-  one.racer.choose();
+  one.attempt.choose();
   assert.deepEqual([one.meter.observe(40), one.meter.observe(150), other.meter.observe(300)], [true, false, true]);
   assert.deepEqual(seen, [30, 40, 150]);
 });

@@ -46,8 +46,8 @@ export const reset: Step = { sent: true, error: new UpstreamError('sent', 'socke
 
 export function refusal(status: number, details: Partial<ConstructorParameters<typeof UpstreamRefusal>[1]> = {}): Step {
   const answer = { status, headers: {}, body: `refused with ${status}` };
-  const worded = new GatewayError(status < 500 ? 'invalid_request' : 'upstream_failed', `worded for ${status}`);
-  return { sent: true, error: new UpstreamRefusal(worded, { status, answer, ...details }) };
+  const rendered = new GatewayError(status < 500 ? 'invalid_request' : 'upstream_failed', `worded for ${status}`);
+  return { sent: true, error: new UpstreamRefusal(rendered, { status, answer, ...details }) };
 }
 
 export function modelWith(...targets: (string | ModelTarget)[]): Model {

@@ -103,15 +103,15 @@ test('it runs on endpoints that state a call, and on no other', async () => {
 
 test('what is out of use is as if it were not there: its share goes to the others, and without others it is 503', async () => {
   const { go, host } = await bench();
-  const desk = host.get(upstreamAdmin);
+  const admin = host.get(upstreamAdmin);
   const entry = modelWith(weighted('a', 98), weighted('b', 1), 'c');
-  await desk.setDisabled('a', undefined, true);
+  await admin.setDisabled('a', undefined, true);
   for (let round = 0; round < 20; round++) assert.deepEqual(credentials(await go(entry, [ok])), ['b#1']);
-  await desk.setDisabled('b', undefined, true);
+  await admin.setDisabled('b', undefined, true);
   const { error } = await go(modelWith('a', 'b'), [ok]);
   assert.deepEqual([(error as GatewayError).status, (error as GatewayError).code], [503, 'model_out_of_service']);
-  await desk.setDisabled('a', undefined, false);
-  await desk.setDisabled('a', 'a#1', true);
+  await admin.setDisabled('a', undefined, false);
+  await admin.setDisabled('a', 'a#1', true);
   for (let round = 0; round < 4; round++) assert.deepEqual(credentials(await go(modelWith('a'), [ok])), ['a#2']);
 });
 

@@ -8,7 +8,7 @@ import { bench, credentials, modelWith, ok, refusal, reset, results, type Trip, 
 const both = modelWith('a', 'b');
 const onlyB = modelWith('b');
 
-function told(trip: Trip): GatewayError {
+function clientError(trip: Trip): GatewayError {
   assert.ok(trip.error instanceof GatewayError, `expected a GatewayError, got ${String(trip.error ?? trip.answer)}`);
   return trip.error;
 }
@@ -46,9 +46,9 @@ test('what could not connect goes to the next target, then to the remaining keys
 test('when nothing could be reached the client gets 502, without an upstream address', async () => {
   const timedOut = { error: new UpstreamError('connect', 'connect timed out', { timedOut: true }) };
   const trip = await (await bench()).go(both, [unreachable, unreachable, timedOut]);
-  assert.equal(told(trip).status, 502);
-  assert.equal(told(trip).shouldRetry, undefined);
-  assert.doesNotMatch(told(trip).message, /10\.0\.0\.1|example/);
+  assert.equal(clientError(trip).status, 502);
+  assert.equal(clientError(trip).shouldRetry, undefined);
+  assert.doesNotMatch(clientError(trip).message, /10\.0\.0\.1|example/);
   assert.deepEqual(results(trip), ['not_sent', 'not_sent', 'not_sent']);
 });
 
@@ -88,8 +88,8 @@ for (const status of [401, 402, 403]) {
 test('a refused key without another is a 502, never the upstream’s own 401', async () => {
   const { host, go } = await bench();
   const trip = await go(onlyB, [refusal(401, { keyAtFault: true })]);
-  assert.deepEqual([told(trip).status, told(trip).shouldRetry], [502, false]);
-  assert.doesNotMatch(told(trip).message, /key|401/);
+  assert.deepEqual([clientError(trip).status, clientError(trip).shouldRetry], [502, false]);
+  assert.doesNotMatch(clientError(trip).message, /key|401/);
   const waiting = host.get(providers).acquireKey('b', 'b-m');
   assert.deepEqual(waiting, { retryAfterMs: 600_000 });
 });
@@ -115,7 +115,10 @@ test('after a 429 the key rests for that model as long as it was told, and anoth
 test('when all are rate limited the client gets 429 with the shortest wait', async () => {
   const limited = [12_000, 7_000, 20_000].map((retryAfterMs) => refusal(429, { retryAfterMs }));
   const trip = await (await bench()).go(both, limited);
-  assert.deepEqual([told(trip).status, told(trip).code, told(trip).retryAfterMs], [429, 'upstream', 7_000]);
+  assert.deepEqual(
+    [clientError(trip).status, clientError(trip).code, clientError(trip).retryAfterMs],
+    [429, 'upstream', 7_000],
+  );
   assert.deepEqual(results(trip), ['refused', 'refused', 'refused']);
 });
 
@@ -123,7 +126,7 @@ test('what a 429 asks for is kept within bounds, and has a default', async () =>
   const waits = [];
   for (const retryAfterMs of [undefined, 5, 86_400_000]) {
     const trip = await (await bench()).go(onlyB, [refusal(429, retryAfterMs === undefined ? {} : { retryAfterMs })]);
-    waits.push(told(trip).retryAfterMs);
+    waits.push(clientError(trip).retryAfterMs);
   }
   assert.deepEqual(waits, [30_000, 1_000, 300_000]);
 });
@@ -134,7 +137,10 @@ for (const status of [503, 529]) {
     assert.deepEqual(credentials(first), ['a#1', 'b#1']);
     const { host, go } = await bench();
     const last = await go(onlyB, [refusal(status, { retryAfterMs: 9_000 })]);
-    assert.deepEqual([told(last).status, told(last).code, told(last).retryAfterMs], [503, 'upstream_busy', 9_000]);
+    assert.deepEqual(
+      [clientError(last).status, clientError(last).code, clientError(last).retryAfterMs],
+      [503, 'upstream_busy', 9_000],
+    );
     assert.deepEqual(host.get(providers).acquireKey('b', 'b-m'), { retryAfterMs: 9_000 });
   });
 }
@@ -142,14 +148,14 @@ for (const status of [503, 529]) {
 test('a stray 503 without a waiting time does not close a model that has one key', async () => {
   const { go } = await bench();
   const first = await go(onlyB, [refusal(503)]);
-  assert.deepEqual([told(first).status, told(first).retryAfterMs], [503, undefined]);
+  assert.deepEqual([clientError(first).status, clientError(first).retryAfterMs], [503, undefined]);
   assert.equal((await go(onlyB, [ok])).answer, ok.answer);
 });
 
 for (const status of [408, 500, 502, 504]) {
   test(`a ${status} of a call that may have effects: 502, not tried again, and SDKs may repeat it`, async () => {
     const trip = await (await bench()).go(both, [refusal(status, { mayRun: true })]);
-    assert.deepEqual([told(trip).status, told(trip).shouldRetry], [502, true]);
+    assert.deepEqual([clientError(trip).status, clientError(trip).shouldRetry], [502, true]);
     assert.deepEqual(results(trip), ['unknown']);
     assert.equal(trip.attempts[0]!.status, status);
   });
@@ -158,7 +164,7 @@ for (const status of [408, 500, 502, 504]) {
 test('a proxy that gave up waiting for the vendor leaves it open whether it runs', async () => {
   for (const status of [520, 524]) {
     const trip = await (await bench()).go(both, [refusal(status)]);
-    assert.deepEqual([told(trip).status, told(trip).shouldRetry], [502, true]);
+    assert.deepEqual([clientError(trip).status, clientError(trip).shouldRetry], [502, true]);
     assert.deepEqual(results(trip), ['unknown']);
   }
 });
@@ -170,7 +176,7 @@ test('a redirect, or an error that says that nothing runs, goes to another targe
     assert.deepEqual(results(trip), ['refused', 'answered']);
     const last = await (await bench()).go(onlyB, [refusal(status, { answer: undefined })]);
     assert.ok(!(last.error instanceof UpstreamRefusal), 'nothing of the vendor is sent on');
-    assert.equal(told(last).message, `worded for ${status}`);
+    assert.equal(clientError(last).message, `worded for ${status}`);
   }
 });
 
@@ -192,7 +198,7 @@ test('a refusal that reports usage was billed: of a call that may have effects i
       usage: { input: 7, output: 0 },
     };
     const trip = await (await bench()).go(both, [billed]);
-    assert.deepEqual([told(trip).status, told(trip).shouldRetry], [502, false]);
+    assert.deepEqual([clientError(trip).status, clientError(trip).shouldRetry], [502, false]);
     assert.deepEqual(results(trip), ['unknown']);
   }
   const own = await (await bench()).go(both, [refusal(400, { hasUsage: true })]);
@@ -204,7 +210,10 @@ test('all keys at rest is overload with the time to wait, and no attempt is made
   const { go } = await bench();
   await go(onlyB, [refusal(429, { retryAfterMs: 12_000 })]);
   const trip = await go(onlyB, []);
-  assert.deepEqual([told(trip).status, told(trip).code, told(trip).retryAfterMs], [503, 'upstream_busy', 12_000]);
+  assert.deepEqual(
+    [clientError(trip).status, clientError(trip).code, clientError(trip).retryAfterMs],
+    [503, 'upstream_busy', 12_000],
+  );
   assert.deepEqual(trip.attempts, []);
 });
 
@@ -214,9 +223,9 @@ test('of several failures the client is told the one for which waiting helps', a
     unreachable,
     unreachable,
   ]);
-  assert.deepEqual([told(limitedFirst).status, told(limitedFirst).retryAfterMs], [429, 8_000]);
+  assert.deepEqual([clientError(limitedFirst).status, clientError(limitedFirst).retryAfterMs], [429, 8_000]);
   const keyLast = await (await bench()).go(both, [unreachable, refusal(401, { keyAtFault: true }), unreachable]);
-  assert.equal(told(keyLast).status, 502);
+  assert.equal(clientError(keyLast).status, 502);
 });
 
 test('when the client has left nothing more is tried', async () => {
@@ -227,7 +236,7 @@ test('when the client has left nothing more is tried', async () => {
   const late = await (await bench()).go(both, [reset], { leaveAt: 1, reason: left });
   assert.deepEqual(results(late), ['unknown']);
   const unnamed = await (await bench()).go(both, [unreachable], { leaveAt: 1 });
-  assert.equal(told(unnamed).status, 502);
+  assert.equal(clientError(unnamed).status, 502);
   assert.equal(unnamed.attempts.length, 1);
 });
 
@@ -265,5 +274,5 @@ test('there are at most as many attempts as configured, and never more than eigh
 test('one key is not tried twice by one request', async () => {
   const trip = await (await bench()).go(onlyB, [unreachable]);
   assert.equal(trip.attempts.length, 1);
-  assert.equal(told(trip).status, 502);
+  assert.equal(clientError(trip).status, 502);
 });

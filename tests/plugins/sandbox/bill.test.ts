@@ -58,19 +58,19 @@ test('the bill is told and reset over HTTP, with the id that the caller sent', a
 });
 
 test('a prefix is forgotten after its time and when too many came after it', () => {
-  const ask = (text: string) => {
+  const requestOf = (text: string) => {
     const one = newModelRequest('chat', 'm');
     addText(one, 'user', text);
     return one;
   };
   const text = 'x'.repeat(8_192);
   const cache = new PromptCache(2);
-  assert.equal(cache.count(ask(text), 0).cacheWrite5m, 2_048);
-  assert.equal(cache.count(ask(text), 1_000).cacheRead, 2_048);
-  assert.equal(cache.count(ask(text), 10_000_000).cacheRead, 0);
-  cache.count(ask(`a${text}`), 10_000_000);
-  cache.count(ask(`b${text}`), 10_000_000);
-  assert.equal(cache.count(ask(text), 10_000_000).cacheRead, 0);
+  assert.equal(cache.count(requestOf(text), 0).cacheWrite5m, 2_048);
+  assert.equal(cache.count(requestOf(text), 1_000).cacheRead, 2_048);
+  assert.equal(cache.count(requestOf(text), 10_000_000).cacheRead, 0);
+  cache.count(requestOf(`a${text}`), 10_000_000);
+  cache.count(requestOf(`b${text}`), 10_000_000);
+  assert.equal(cache.count(requestOf(text), 10_000_000).cacheRead, 0);
 });
 
 test('every prompt token is counted in exactly one class', () => {
@@ -80,14 +80,14 @@ test('every prompt token is counted in exactly one class', () => {
       fc.array(fc.integer({ min: 0, max: 6_000 }), { minLength: 1, maxLength: 5 }),
       fc.boolean(),
       (sizes, marks) => {
-        const ask = newModelRequest(marks ? 'messages' : 'chat', 'm');
-        ask.marksOnly = marks;
-        for (const size of sizes) addText(ask, 'user', 'y'.repeat(size + 1), size % 2 === 0 ? '5m' : undefined);
-        const counts = cache.count(ask, 0);
+        const request = newModelRequest(marks ? 'messages' : 'chat', 'm');
+        request.marksOnly = marks;
+        for (const size of sizes) addText(request, 'user', 'y'.repeat(size + 1), size % 2 === 0 ? '5m' : undefined);
+        const counts = cache.count(request, 0);
         const sum = Object.values(counts).reduce((one, other) => one + other, 0);
         assert.equal(
           sum,
-          ask.prompt.reduce((tokens, segment) => tokens + segment.tokens, 0),
+          request.prompt.reduce((tokens, segment) => tokens + segment.tokens, 0),
         );
         assert.ok(Object.values(counts).every((count) => count >= 0));
       },

@@ -8,11 +8,11 @@ const tools = [
   { type: 'function' as const, function: { name: 'get_weather', parameters: weatherSchema } },
   { type: 'function' as const, function: { name: 'get_time', parameters: { type: 'object', properties: {} } } },
 ];
-const ask = (content: string) => ({ model: 'any-model', messages: [{ role: 'user' as const, content }] });
+const requestOf = (content: string) => ({ model: 'any-model', messages: [{ role: 'user' as const, content }] });
 
 test('a whole answer refers to the prompt, and its usage is on the bill', async (context) => {
   const vendor = await vendorFor(context);
-  const answer = await openai(vendor).chat.completions.create(ask('How tall is the tower?'));
+  const answer = await openai(vendor).chat.completions.create(requestOf('How tall is the tower?'));
   assert.match(answer.choices[0]!.message.content!, /How tall is the tower\?.*any-model/);
   assert.equal(answer.choices[0]!.finish_reason, 'stop');
   const { usage } = await lastEntry(vendor);
@@ -24,9 +24,9 @@ test('a whole answer refers to the prompt, and its usage is on the bill', async 
 
 test('the same prompt gets the same answer, streamed or whole', async (context) => {
   const client = openai(await vendorFor(context));
-  const whole = await client.chat.completions.create(ask('Twice the same'));
-  const again = await client.chat.completions.create(ask('Twice the same'));
-  const streamed = await client.chat.completions.stream(ask('Twice the same')).finalChatCompletion();
+  const whole = await client.chat.completions.create(requestOf('Twice the same'));
+  const again = await client.chat.completions.create(requestOf('Twice the same'));
+  const streamed = await client.chat.completions.stream(requestOf('Twice the same')).finalChatCompletion();
   assert.equal(again.choices[0]!.message.content, whole.choices[0]!.message.content);
   assert.equal(streamed.choices[0]!.message.content, whole.choices[0]!.message.content);
 });
@@ -36,7 +36,7 @@ test('a stream begins with the role, tells usage only when asked, and ends with 
   const post = (options: object) =>
     fetch(`${vendor.origin}/v1/chat/completions`, {
       method: 'POST',
-      body: JSON.stringify({ ...ask('Frames'), stream: true, ...options }),
+      body: JSON.stringify({ ...requestOf('Frames'), stream: true, ...options }),
     }).then((answer) => answer.text());
   const frames = (text: string) => text.split('\n\n').filter((frame) => frame !== '');
   const plain = frames(await post({}));
@@ -53,7 +53,7 @@ test('a stream begins with the role, tells usage only when asked, and ends with 
 
 test('a forced tool is called with arguments that fit its schema, and its result is heard', async (context) => {
   const client = openai(await vendorFor(context));
-  const request = { ...ask('Weather?'), tools, tool_choice: 'required' as const };
+  const request = { ...requestOf('Weather?'), tools, tool_choice: 'required' as const };
   const whole = await client.chat.completions.create(request);
   const call = whole.choices[0]!.message.tool_calls![0]!;
   assert.ok(call.type === 'function' && call.function.name === 'get_weather');
@@ -77,7 +77,7 @@ test('a forced tool is called with arguments that fit its schema, and its result
 
 test('parallel calls come when ordered, unless the client forbids them', async (context) => {
   const client = openai(await vendorFor(context));
-  const request = { ...ask('Both [[sandbox: tools=2]]'), tools };
+  const request = { ...requestOf('Both [[sandbox: tools=2]]'), tools };
   const streamed = await client.chat.completions.stream(request).finalChatCompletion();
   const names = streamed.choices[0]!.message.tool_calls!.map((call) => call.type === 'function' && call.function.name);
   assert.deepEqual(names, ['get_weather', 'get_time']);
@@ -87,19 +87,22 @@ test('parallel calls come when ordered, unless the client forbids them', async (
 
 test('an eager model calls a tool that nothing asks for once, and answers after its result', async (context) => {
   const client = openai(await vendorFor(context));
-  const request = { ...ask('Weather?'), model: 'any-eager', tools };
+  const request = { ...requestOf('Weather?'), model: 'any-eager', tools };
   const asked = await client.chat.completions.create(request);
   const { message, finish_reason } = asked.choices[0]!;
   assert.deepEqual([message.tool_calls?.length, finish_reason], [1, 'tool_calls']);
   const result = { role: 'tool' as const, tool_call_id: message.tool_calls![0]!.id, content: 'Sunny' };
-  const told = await client.chat.completions.create({ ...request, messages: [...request.messages, message, result] });
-  assert.match(told.choices[0]!.message.content!, /Sunny/);
+  const reported = await client.chat.completions.create({
+    ...request,
+    messages: [...request.messages, message, result],
+  });
+  assert.match(reported.choices[0]!.message.content!, /Sunny/);
 });
 
 test('custom tools get free text', async (context) => {
   const client = openai(await vendorFor(context));
   const answer = await client.chat.completions.create({
-    ...ask('Do it'),
+    ...requestOf('Do it'),
     tools: [{ type: 'custom', custom: { name: 'run' } }],
     tool_choice: { type: 'custom', custom: { name: 'run' } },
   });
@@ -111,27 +114,30 @@ test('custom tools get free text', async (context) => {
 test('a schema is obeyed', async (context) => {
   const client = openai(await vendorFor(context));
   const answer = await client.chat.completions.create({
-    ...ask('As JSON'),
+    ...requestOf('As JSON'),
     response_format: { type: 'json_schema', json_schema: { name: 'weather', schema: weatherSchema } },
   });
   assert.deepEqual(JSON.parse(answer.choices[0]!.message.content!), { city: 'sample city', unit: 'celsius' });
-  const object = await client.chat.completions.create({ ...ask('As JSON'), response_format: { type: 'json_object' } });
+  const object = await client.chat.completions.create({
+    ...requestOf('As JSON'),
+    response_format: { type: 'json_object' },
+  });
   assert.match((JSON.parse(object.choices[0]!.message.content!) as { answer: string }).answer, /As JSON/);
 });
 
 test('a bound on tokens cuts the answer and says length; a stop sequence says stop', async (context) => {
   const client = openai(await vendorFor(context));
-  const short = await client.chat.completions.create({ ...ask('Long'), max_completion_tokens: 5 });
+  const short = await client.chat.completions.create({ ...requestOf('Long'), max_completion_tokens: 5 });
   assert.equal(short.choices[0]!.finish_reason, 'length');
   assert.equal(short.usage!.completion_tokens, 5);
-  const stopped = await client.chat.completions.create({ ...ask('alpha beta gamma'), stop: ['gamma', 'beta'] });
+  const stopped = await client.chat.completions.create({ ...requestOf('alpha beta gamma'), stop: ['gamma', 'beta'] });
   assert.equal(stopped.choices[0]!.finish_reason, 'stop');
   assert.ok(stopped.choices[0]!.message.content!.endsWith('alpha '));
 });
 
 test('several choices come interleaved and are all billed', async (context) => {
   const vendor = await vendorFor(context);
-  const request = { ...ask('Choose'), n: 3, stream_options: { include_usage: true } };
+  const request = { ...requestOf('Choose'), n: 3, stream_options: { include_usage: true } };
   const answer = await openai(vendor).chat.completions.stream(request).finalChatCompletion();
   const texts = answer.choices.map((choice) => choice.message.content);
   assert.equal(new Set(texts).size, 3);
@@ -140,7 +146,7 @@ test('several choices come interleaved and are all billed', async (context) => {
 
 test('effort costs hidden reasoning tokens', async (context) => {
   const vendor = await vendorFor(context);
-  const answer = await openai(vendor).chat.completions.create({ ...ask('Think'), reasoning_effort: 'high' });
+  const answer = await openai(vendor).chat.completions.create({ ...requestOf('Think'), reasoning_effort: 'high' });
   const reasoning = answer.usage!.completion_tokens_details!.reasoning_tokens!;
   assert.ok(reasoning > 0);
   const { usage } = await lastEntry(vendor);
@@ -191,16 +197,16 @@ test('images are acknowledged and counted apart', async (context) => {
 
 test('a refusal has its own place', async (context) => {
   const client = openai(await vendorFor(context));
-  const whole = await client.chat.completions.create(ask('[[sandbox: refuse]]'));
+  const whole = await client.chat.completions.create(requestOf('[[sandbox: refuse]]'));
   assert.equal(whole.choices[0]!.message.content, null);
   assert.match(whole.choices[0]!.message.refusal!, /cannot help/);
-  const streamed = await client.chat.completions.stream(ask('[[sandbox: refuse]]')).finalChatCompletion();
+  const streamed = await client.chat.completions.stream(requestOf('[[sandbox: refuse]]')).finalChatCompletion();
   assert.equal(streamed.choices[0]!.message.refusal, whole.choices[0]!.message.refusal);
 });
 
 test('an abort in mid-stream is billed as far as it came', async (context) => {
   const vendor = await vendorFor(context);
-  const stream = openai(vendor).chat.completions.stream(ask('Slow [[sandbox: chunk_delay=20ms tokens=500]]'));
+  const stream = openai(vendor).chat.completions.stream(requestOf('Slow [[sandbox: chunk_delay=20ms tokens=500]]'));
   let chunks = 0;
   await assert.rejects(async () => {
     for await (const _ of stream) if (++chunks === 4) stream.abort();

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { FunctionCallingConfigMode, type FunctionDeclaration, type GenerateContentResponse } from '@google/genai';
 import { google, lastEntry, longText, vendorFor, weatherSchema } from './clients.ts';
 
-const ask = (contents: string) => ({ model: 'any-model', contents });
+const requestOf = (contents: string) => ({ model: 'any-model', contents });
 const weather: FunctionDeclaration = { name: 'get_weather', parametersJsonSchema: weatherSchema };
 
 async function collect(stream: AsyncIterable<GenerateContentResponse>): Promise<GenerateContentResponse[]> {
@@ -15,7 +15,7 @@ async function collect(stream: AsyncIterable<GenerateContentResponse>): Promise<
 
 test('a whole answer refers to the prompt, and its usage is on the bill', async (context) => {
   const vendor = await vendorFor(context);
-  const answer = await google(vendor).models.generateContent(ask('How tall is the tower?'));
+  const answer = await google(vendor).models.generateContent(requestOf('How tall is the tower?'));
   assert.match(answer.text!, /How tall is the tower\?.*any-model/);
   assert.equal(answer.candidates![0]!.finishReason, 'STOP');
   const { usage } = await lastEntry(vendor);
@@ -25,8 +25,8 @@ test('a whole answer refers to the prompt, and its usage is on the bill', async 
 
 test('a stream brings the same text, with usage that grows to the whole', async (context) => {
   const vendor = await vendorFor(context);
-  const whole = await google(vendor).models.generateContent(ask('Twice'));
-  const chunks = await collect(await google(vendor).models.generateContentStream(ask('Twice')));
+  const whole = await google(vendor).models.generateContent(requestOf('Twice'));
+  const chunks = await collect(await google(vendor).models.generateContentStream(requestOf('Twice')));
   assert.equal(chunks.map((chunk) => chunk.text ?? '').join(''), whole.text);
   assert.deepEqual(chunks.at(-1)!.usageMetadata, whole.usageMetadata);
   assert.equal(chunks.at(-1)!.candidates![0]!.finishReason, 'STOP');
@@ -52,7 +52,10 @@ test('events end their lines with CRLF; without alt=sse the stream is a JSON arr
 
 test('thoughts are shown when asked for, signed, and counted apart', async (context) => {
   const vendor = await vendorFor(context);
-  const request = { ...ask('Think'), config: { thinkingConfig: { includeThoughts: true, thinkingBudget: 1024 } } };
+  const request = {
+    ...requestOf('Think'),
+    config: { thinkingConfig: { includeThoughts: true, thinkingBudget: 1024 } },
+  };
   const answer = await google(vendor).models.generateContent(request);
   const parts = answer.candidates![0]!.content!.parts!;
   assert.equal(parts[0]!.thought, true);
@@ -72,12 +75,12 @@ test('a forced function is called, its result is heard, and only own signatures 
     thinkingConfig: { thinkingBudget: 1024 },
     toolConfig: { functionCallingConfig: { mode: FunctionCallingConfigMode.ANY } },
   };
-  const first = await client.models.generateContent({ ...ask('Weather?'), config });
+  const first = await client.models.generateContent({ ...requestOf('Weather?'), config });
   const [call] = first.functionCalls!;
   assert.deepEqual(call!.args, { city: 'sample city', unit: 'celsius' });
-  const [streamed] = (await collect(await client.models.generateContentStream({ ...ask('Weather?'), config }))).flatMap(
-    (chunk) => chunk.functionCalls ?? [],
-  );
+  const [streamed] = (
+    await collect(await client.models.generateContentStream({ ...requestOf('Weather?'), config }))
+  ).flatMap((chunk) => chunk.functionCalls ?? []);
   assert.deepEqual(streamed!.args, call!.args);
   const { toolConfig: _, ...free } = config;
   const contents = [
@@ -95,7 +98,7 @@ test('a schema is obeyed in either dialect', async (context) => {
   const client = google(await vendorFor(context));
   for (const config of [{ responseJsonSchema: weatherSchema }, { responseSchema: weatherSchema }]) {
     const answer = await client.models.generateContent({
-      ...ask('JSON'),
+      ...requestOf('JSON'),
       config: { responseMimeType: 'application/json', ...config } as object,
     });
     assert.deepEqual(JSON.parse(answer.text!), { city: 'sample city', unit: 'celsius' });
@@ -104,12 +107,15 @@ test('a schema is obeyed in either dialect', async (context) => {
 
 test('candidates, bounds and stop sequences are obeyed', async (context) => {
   const client = google(await vendorFor(context));
-  const several = await client.models.generateContent({ ...ask('Choose'), config: { candidateCount: 2 } });
+  const several = await client.models.generateContent({ ...requestOf('Choose'), config: { candidateCount: 2 } });
   assert.equal(several.candidates!.length, 2);
-  const short = await client.models.generateContent({ ...ask('Long'), config: { maxOutputTokens: 5 } });
+  const short = await client.models.generateContent({ ...requestOf('Long'), config: { maxOutputTokens: 5 } });
   assert.equal(short.candidates![0]!.finishReason, 'MAX_TOKENS');
   assert.equal(short.usageMetadata!.candidatesTokenCount, 5);
-  const stopped = await client.models.generateContent({ ...ask('alpha beta'), config: { stopSequences: ['beta'] } });
+  const stopped = await client.models.generateContent({
+    ...requestOf('alpha beta'),
+    config: { stopSequences: ['beta'] },
+  });
   assert.ok(stopped.text!.endsWith('alpha '));
 });
 
@@ -137,10 +143,10 @@ test('images are acknowledged and counted by modality', async (context) => {
 
 test('a blocked prompt has feedback and no candidates', async (context) => {
   const vendor = await vendorFor(context);
-  const answer = await google(vendor).models.generateContent(ask('[[sandbox: refuse]]'));
+  const answer = await google(vendor).models.generateContent(requestOf('[[sandbox: refuse]]'));
   assert.equal(answer.candidates, undefined);
   assert.equal(answer.promptFeedback!.blockReason, 'SAFETY');
-  const chunks = await collect(await google(vendor).models.generateContentStream(ask('[[sandbox: refuse]]')));
+  const chunks = await collect(await google(vendor).models.generateContentStream(requestOf('[[sandbox: refuse]]')));
   assert.equal(chunks[0]!.promptFeedback!.blockReason, 'SAFETY');
   assert.equal((await lastEntry(vendor)).usage.output, undefined);
 });
@@ -161,9 +167,9 @@ test('members in snake_case are understood, unknown ones are refused by name', a
 
 test('counting tokens agrees with the usage of the answer and is not billed', async (context) => {
   const vendor = await vendorFor(context);
-  const counted = await google(vendor).models.countTokens(ask('Count me'));
+  const counted = await google(vendor).models.countTokens(requestOf('Count me'));
   assert.equal(vendor.bill().requests, 0);
-  const answer = await google(vendor).models.generateContent(ask('Count me'));
+  const answer = await google(vendor).models.generateContent(requestOf('Count me'));
   assert.equal(counted.totalTokens, answer.usageMetadata!.promptTokenCount);
 });
 
@@ -171,7 +177,7 @@ test('an abort in mid-stream is billed as far as it came', async (context) => {
   const vendor = await vendorFor(context);
   const controller = new AbortController();
   const stream = await google(vendor).models.generateContentStream({
-    ...ask('Slow [[sandbox: chunk_delay=20ms tokens=500]]'),
+    ...requestOf('Slow [[sandbox: chunk_delay=20ms tokens=500]]'),
     config: { abortSignal: controller.signal },
   });
   let chunks = 0;

@@ -5,7 +5,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import { anthropic, apiKey, lastEntry, longText, vendorFor, weatherSchema } from './clients.ts';
 
 type Params = Anthropic.MessageCreateParamsNonStreaming;
-const ask = (content: string): Params => ({
+const requestOf = (content: string): Params => ({
   model: 'any-model',
   max_tokens: 1024,
   messages: [{ role: 'user', content }],
@@ -19,7 +19,7 @@ const textOf = (message: Anthropic.Message) =>
 
 test('a whole answer refers to the prompt, and its usage is on the bill', async (context) => {
   const vendor = await vendorFor(context);
-  const answer = await anthropic(vendor).messages.create(ask('How tall is the tower?'));
+  const answer = await anthropic(vendor).messages.create(requestOf('How tall is the tower?'));
   assert.match(textOf(answer), /How tall is the tower\?.*any-model/);
   assert.equal(answer.stop_reason, 'end_turn');
   const { usage } = await lastEntry(vendor);
@@ -31,7 +31,7 @@ test('a whole answer refers to the prompt, and its usage is on the bill', async 
 test('a stream accumulates to the whole answer, usage included', async (context) => {
   const vendor = await vendorFor(context);
   const client = anthropic(vendor);
-  const request: Params = { ...ask('Think and call'), tools, thinking: { type: 'enabled', budget_tokens: 1024 } };
+  const request: Params = { ...requestOf('Think and call'), tools, thinking: { type: 'enabled', budget_tokens: 1024 } };
   request.max_tokens = 4096;
   request.messages = [{ role: 'user', content: 'Both [[sandbox: tools=2]]' }];
   const whole = await client.messages.create(request);
@@ -56,7 +56,7 @@ test('events come named, in order and with a ping', async (context) => {
   const answer = await fetch(`${vendor.origin}/v1/messages?beta=true`, {
     method: 'POST',
     headers: { 'x-api-key': apiKey, 'anthropic-version': '2023-06-01' },
-    body: JSON.stringify({ ...ask('Events'), stream: true }),
+    body: JSON.stringify({ ...requestOf('Events'), stream: true }),
   });
   const names = [...(await answer.text()).matchAll(/^event: (.*)$/gm)].map((match) => match[1]!);
   assert.deepEqual(
@@ -76,7 +76,7 @@ test('events come named, in order and with a ping', async (context) => {
 test('a signed thought and a tool result come back and are heard; a forged signature is refused', async (context) => {
   const client = anthropic(await vendorFor(context));
   const request: Params = {
-    ...ask('Weather? [[sandbox: tool=get_weather]]'),
+    ...requestOf('Weather? [[sandbox: tool=get_weather]]'),
     tools,
     thinking: { type: 'adaptive', display: 'omitted' },
   };
@@ -106,7 +106,7 @@ test('marks write to the cache for their span and read from it afterwards', asyn
   const vendor = await vendorFor(context);
   const client = anthropic(vendor);
   const request = (question: string): Params => ({
-    ...ask(question),
+    ...requestOf(question),
     system: [{ type: 'text', text: longText, cache_control: { type: 'ephemeral', ttl: '1h' } }],
   });
   const first = (await client.messages.create(request('One?'))).usage;
@@ -117,14 +117,15 @@ test('marks write to the cache for their span and read from it afterwards', asyn
   assert.equal(second.usage.cache_read_input_tokens, longText.length / 4);
   assert.equal(second.usage.cache_creation_input_tokens, 0);
   assert.equal(second.usage.input_tokens, first.input_tokens);
-  const unmarked = await client.messages.create({ ...ask('Three?'), system: longText });
+  const unmarked = await client.messages.create({ ...requestOf('Three?'), system: longText });
   assert.equal(unmarked.usage.cache_read_input_tokens, 0);
 });
 
 test('a mark that moves on writes only what is new', async (context) => {
   const client = anthropic(await vendorFor(context));
   const turns: Anthropic.MessageParam[] = [{ role: 'user', content: longText }];
-  const send = () => client.messages.create({ ...ask(''), messages: turns, cache_control: { type: 'ephemeral' } });
+  const send = () =>
+    client.messages.create({ ...requestOf(''), messages: turns, cache_control: { type: 'ephemeral' } });
   const first = (await send()).usage;
   turns.push({ role: 'assistant', content: 'Yes.' }, { role: 'user', content: 'And now?' });
   const second = (await send()).usage;
@@ -135,7 +136,7 @@ test('a mark that moves on writes only what is new', async (context) => {
 test('a schema is obeyed', async (context) => {
   const client = anthropic(await vendorFor(context));
   const answer = await client.messages.create({
-    ...ask('JSON'),
+    ...requestOf('JSON'),
     output_config: { format: { type: 'json_schema', schema: weatherSchema } },
   });
   assert.deepEqual(JSON.parse(textOf(answer)), { city: 'sample city', unit: 'celsius' });
@@ -143,19 +144,19 @@ test('a schema is obeyed', async (context) => {
 
 test('a stop sequence is named, a bound on tokens too', async (context) => {
   const client = anthropic(await vendorFor(context));
-  const stopped = await client.messages.create({ ...ask('alpha beta gamma'), stop_sequences: ['beta'] });
+  const stopped = await client.messages.create({ ...requestOf('alpha beta gamma'), stop_sequences: ['beta'] });
   assert.equal(stopped.stop_reason, 'stop_sequence');
   assert.equal(stopped.stop_sequence, 'beta');
-  const short = await client.messages.stream({ ...ask('Long'), max_tokens: 4 }).finalMessage();
+  const short = await client.messages.stream({ ...requestOf('Long'), max_tokens: 4 }).finalMessage();
   assert.equal(short.stop_reason, 'max_tokens');
   assert.equal(short.usage.output_tokens, 4);
-  const warmed = await client.messages.create({ ...ask('Only warm up'), max_tokens: 0 });
+  const warmed = await client.messages.create({ ...requestOf('Only warm up'), max_tokens: 0 });
   assert.deepEqual(warmed.content, []);
 });
 
 test('forced tools are called; thinking forbids forcing', async (context) => {
   const client = anthropic(await vendorFor(context));
-  const forced: Params = { ...ask('Now'), tools, tool_choice: { type: 'tool', name: 'get_time' } };
+  const forced: Params = { ...requestOf('Now'), tools, tool_choice: { type: 'tool', name: 'get_time' } };
   const answer = await client.messages.create(forced);
   assert.ok(answer.content[0]?.type === 'tool_use' && answer.content[0].name === 'get_time');
   await assert.rejects(
@@ -166,7 +167,7 @@ test('forced tools are called; thinking forbids forcing', async (context) => {
 
 test('a refusal has its own stop reason', async (context) => {
   const client = anthropic(await vendorFor(context));
-  const answer = await client.messages.stream(ask('[[sandbox: refuse]]')).finalMessage();
+  const answer = await client.messages.stream(requestOf('[[sandbox: refuse]]')).finalMessage();
   assert.equal(answer.stop_reason, 'refusal');
   assert.equal(answer.stop_details!.type, 'refusal');
 });
@@ -175,7 +176,7 @@ test('images and documents are acknowledged', async (context) => {
   const client = anthropic(await vendorFor(context));
   const source = { type: 'base64' as const, media_type: 'image/png' as const, data: 'iVBORw0KGgo=' };
   const answer = await client.messages.create({
-    ...ask(''),
+    ...requestOf(''),
     messages: [
       {
         role: 'user',
@@ -192,7 +193,7 @@ test('images and documents are acknowledged', async (context) => {
 
 test('counting tokens agrees with the usage of the answer and is not billed', async (context) => {
   const vendor = await vendorFor(context);
-  const { max_tokens: _, ...request } = { ...ask('Count me'), tools };
+  const { max_tokens: _, ...request } = { ...requestOf('Count me'), tools };
   const counted = await anthropic(vendor).messages.countTokens(request);
   assert.equal(vendor.bill().requests, 0);
   const answer = await anthropic(vendor).messages.create({ ...request, max_tokens: 100 });
@@ -205,7 +206,7 @@ test('sampling fields are refused from the newer version on', async (context) =>
     fetch(`${vendor.origin}/v1/messages`, {
       method: 'POST',
       headers: { 'x-api-key': apiKey, 'anthropic-version': version },
-      body: JSON.stringify({ ...ask('Hot'), temperature: 0.5 }),
+      body: JSON.stringify({ ...requestOf('Hot'), temperature: 0.5 }),
     });
   assert.equal((await post('2023-06-01')).status, 200);
   assert.equal((await post('2026-10-21')).status, 400);
@@ -213,7 +214,7 @@ test('sampling fields are refused from the newer version on', async (context) =>
 
 test('an abort in mid-stream is billed as far as it came', async (context) => {
   const vendor = await vendorFor(context);
-  const stream = anthropic(vendor).messages.stream(ask('Slow [[sandbox: chunk_delay=20ms tokens=500]]'));
+  const stream = anthropic(vendor).messages.stream(requestOf('Slow [[sandbox: chunk_delay=20ms tokens=500]]'));
   let deltas = 0;
   stream.on('text', () => {
     if (++deltas === 3) stream.abort();

@@ -223,13 +223,16 @@ test('an answer is kept: continued, told, its input listed, deleted; unless its 
   const vendor = await vendorFor(context);
   const client = openai(vendor);
   const first = await client.responses.create({ model: 'any-model', input: 'My name is Ada.' });
-  const ask = { model: 'any-model', input: 'And yours?', previous_response_id: first.id };
-  const second = await client.responses.stream(ask).finalResponse();
+  const request = { model: 'any-model', input: 'And yours?', previous_response_id: first.id };
+  const second = await client.responses.stream(request).finalResponse();
   assert.equal(second.previous_response_id, first.id);
   // The whole conversation is read again, and paid.
   assert.equal(second.usage!.input_tokens, 4 + first.usage!.output_tokens + 3);
-  const told = await client.responses.retrieve(second.id);
-  assert.deepEqual([told.output_text, told.usage, told.status], [second.output_text, second.usage, 'completed']);
+  const reported = await client.responses.retrieve(second.id);
+  assert.deepEqual(
+    [reported.output_text, reported.usage, reported.status],
+    [second.output_text, second.usage, 'completed'],
+  );
   const items = await client.responses.inputItems.list(second.id, { order: 'asc' });
   assert.deepEqual(
     items.data.map((item) => (item as { role: string }).role),
@@ -241,7 +244,7 @@ test('an answer is kept: continued, told, its input listed, deleted; unless its 
   await assert.rejects(client.responses.retrieve(second.id), { status: 404, type: 'invalid_request_error' });
   const forgotten = await client.responses.create({ model: 'any-model', input: 'x', store: false });
   await assert.rejects(client.responses.inputItems.list(forgotten.id), { status: 404 });
-  const lost = { ...ask, previous_response_id: forgotten.id };
+  const lost = { ...request, previous_response_id: forgotten.id };
   await assert.rejects(client.responses.create(lost), { code: 'previous_response_not_found' });
 });
 

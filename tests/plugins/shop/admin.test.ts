@@ -17,13 +17,13 @@ test('what can be bought is on offer, free plans are not', async () => {
 
 test('codes of both ways are listed in pages, newest first, and never in full', async () => {
   const stall = await openStall();
-  const desk = stall.host.get(shopAdmin);
-  const first = await desk.createCodes({ ...one, batch: 'autumn', count: 7, maxUses: 2 });
+  const admin = stall.host.get(shopAdmin);
+  const first = await admin.createCodes({ ...one, batch: 'autumn', count: 7, maxUses: 2 });
   stall.host.advance(1_000);
   const typed = await makeCodes(stall, { plan: 'pro', days: '3', count: '2', batch: 'winter', expires: '30d' });
   const rows: CodeView[] = [];
   for (let after: string | undefined; ; ) {
-    const page = await desk.codes({}, { limit: 4, after });
+    const page = await admin.codes({}, { limit: 4, after });
     rows.push(...page.rows);
     if (page.next === undefined) break;
     after = page.next;
@@ -35,30 +35,30 @@ test('codes of both ways are listed in pages, newest first, and never in full', 
   assert.equal(new Set(rows.map(({ id }) => id)).size, 9);
   assert.deepEqual(rows[0]!.gift, { kind: 'days', plan: 'pro', days: 3 });
   assert.equal(rows[0]!.expiresAt, stall.host.clock.now() + 30 * dayMs);
-  const told = JSON.stringify(rows, (_name, value) => (typeof value === 'bigint' ? String(value) : value));
-  for (const code of [...first.codes, ...typed]) assert.ok(!told.includes(code));
-  assert.equal((await desk.codes({ batch: 'winter' }, { limit: 500 })).rows.length, 2);
+  const reported = JSON.stringify(rows, (_name, value) => (typeof value === 'bigint' ? String(value) : value));
+  for (const code of [...first.codes, ...typed]) assert.ok(!reported.includes(code));
+  assert.equal((await admin.codes({ batch: 'winter' }, { limit: 500 })).rows.length, 2);
 });
 
 test('batches count their codes and uses, and a batch is revoked at once', async () => {
   const stall = await openStall();
-  const desk = stall.host.get(shopAdmin);
-  const { codes } = await desk.createCodes({ ...one, batch: 'autumn', count: 3, maxUses: 2 });
+  const admin = stall.host.get(shopAdmin);
+  const { codes } = await admin.createCodes({ ...one, batch: 'autumn', count: 3, maxUses: 2 });
   const createdAt = stall.host.clock.now();
   stall.host.advance(1_000);
-  const other = await desk.createCodes(one);
+  const other = await admin.createCodes(one);
   const [alice, bob] = [await stall.account('alice'), await stall.account('bob')];
   await redeem(stall, alice, codes[0]!);
   await redeem(stall, bob, codes[0]!);
   await redeem(stall, bob, codes[1]!);
-  assert.deepEqual(await desk.batches(), [
+  assert.deepEqual(await admin.batches(), [
     { batch: other.batch, codes: 1, uses: 0, createdAt: createdAt + 1_000 },
     { batch: 'autumn', codes: 3, uses: 3, createdAt },
   ]);
-  assert.equal(await desk.revokeCodes('autumn'), 3);
-  assert.equal(await desk.revokeCodes('autumn'), 0);
-  const [row] = (await desk.codes({ batch: other.batch }, { limit: 1 })).rows;
-  assert.equal(await desk.revokeCodes(row!.id), 1);
+  assert.equal(await admin.revokeCodes('autumn'), 3);
+  assert.equal(await admin.revokeCodes('autumn'), 0);
+  const [row] = (await admin.codes({ batch: other.batch }, { limit: 1 })).rows;
+  assert.equal(await admin.revokeCodes(row!.id), 1);
   assert.deepEqual(
     await statuses([redeem(stall, alice, codes[2]!), redeem(stall, alice, other.codes[0]!)]),
     [409, 409],
@@ -68,7 +68,7 @@ test('batches count their codes and uses, and a batch is revoked at once', async
 
 test('what no code can give or be is refused, and names its field', async () => {
   const stall = await openStall();
-  const desk = stall.host.get(shopAdmin);
+  const admin = stall.host.get(shopAdmin);
   const now = stall.host.clock.now();
   const wrong: [string, object][] = [
     ['count', { count: 0 }],
@@ -85,8 +85,10 @@ test('what no code can give or be is refused, and names its field', async () => 
   ];
   for (const [field, part] of wrong) {
     const work =
-      field === 'after' ? desk.codes({}, { limit: 1, after: 'x' }) : desk.createCodes({ ...one, ...(part as object) });
+      field === 'after'
+        ? admin.codes({}, { limit: 1, after: 'x' })
+        : admin.createCodes({ ...one, ...(part as object) });
     await assert.rejects(work, (error: GatewayError) => error.field === field && error.status < 500, field);
   }
-  assert.deepEqual((await desk.codes({}, { limit: 1 })).rows, []);
+  assert.deepEqual((await admin.codes({}, { limit: 1 })).rows, []);
 });

@@ -16,11 +16,11 @@ test('redeem race: 100 parallel redemptions of a single-use code on two processe
   const second = await openStall(first);
   const people = await Promise.all(['one', 'two', 'three', 'four'].map((name) => first.account(name)));
   const [code] = await makeCodes(first, { usd: '5' });
-  const told = await statuses(
+  const reported = await statuses(
     Array.from({ length: 100 }, (_, index) => redeem(index % 2 === 0 ? first : second, people[index % 4]!, code!)),
   );
   assert.deepEqual(
-    [told.filter((status) => status === 200).length, told.filter((status) => status === 409).length],
+    [reported.filter((status) => status === 200).length, reported.filter((status) => status === 409).length],
     [1, 99],
   );
   const balances = await Promise.all(people.map((account) => second.balance(account)));
@@ -45,10 +45,10 @@ for (const uses of [1, 7]) {
       const lines = children.map((child) => createInterface(child.stdout)[Symbol.asyncIterator]());
       for (const line of lines) assert.equal((await line.next()).value, 'ready');
       for (const child of children) child.stdin.write('go\n');
-      const told = await Promise.all(lines.map(async (line) => JSON.parse((await line.next()).value!) as number[]));
-      assert.equal(told.flat().length, 100);
-      assert.equal(told.flat().filter((status) => status === 200).length, uses);
-      assert.deepEqual(new Set(told.flat()), new Set([200, 409]));
+      const reply = await Promise.all(lines.map(async (line) => JSON.parse((await line.next()).value!) as number[]));
+      assert.equal(reply.flat().length, 100);
+      assert.equal(reply.flat().filter((status) => status === 200).length, uses);
+      assert.deepEqual(new Set(reply.flat()), new Set([200, 409]));
       const balances = await Promise.all(people.map((account) => stall.balance(account)));
       assert.equal(
         balances.reduce((sum, balance) => sum + balance, 0n),
@@ -64,14 +64,14 @@ test('a code of several uses is redeemed so often, once by each account, whoever
   const second = await openStall(first);
   const people = await Promise.all(Array.from({ length: 8 }, (_, index) => first.account(`person ${index}`)));
   const [code] = await makeCodes(first, { usd: '1', uses: '5' });
-  const told = await statuses(
+  const reported = await statuses(
     people.flatMap((account) => [
       redeem(first, account, code!),
       redeem(second, account, code!),
       redeem(second, account, code!),
     ]),
   );
-  assert.equal(told.filter((status) => status === 200).length, 5);
+  assert.equal(reported.filter((status) => status === 200).length, 5);
   const balances = await Promise.all(people.map((account) => first.balance(account)));
   assert.deepEqual(new Set(balances), new Set([0n, usd('1')]));
   const [repeatable] = await makeCodes(first, { usd: '1', uses: '3', repeatable: true });

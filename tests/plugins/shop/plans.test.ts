@@ -49,10 +49,10 @@ test('a purchase is made once for its reference, however often and wherever it i
   const first = await openStall();
   const second = await openStall(first);
   const account = await first.account('alice', '100');
-  const told = await statuses(
+  const reported = await statuses(
     Array.from({ length: 20 }, (_, at) => buy(at % 2 ? first : second, account, 'saver', 'order-1')),
   );
-  assert.deepEqual(new Set(told), new Set([200]));
+  assert.deepEqual(new Set(reported), new Set([200]));
   assert.equal(await first.balance(account), usd('70'));
   assert.equal((await view(first, account)).term?.endsAt, first.host.clock.now() + 30 * dayMs);
   assert.equal(await codeOf(buy(first, account, 'pro', 'order-1')), 'reference_used');
@@ -63,10 +63,13 @@ test('of many purchases at once on a balance for two, two are made', async () =>
   const first = await openStall();
   const second = await openStall(first);
   const account = await first.account('alice', '65');
-  const told = await statuses(
+  const reported = await statuses(
     Array.from({ length: 10 }, (_, at) => buy(at % 2 ? first : second, account, 'saver', `order-${at}`)),
   );
-  assert.deepEqual([told.filter((each) => each === 200).length, told.filter((each) => each === 402).length], [2, 8]);
+  assert.deepEqual(
+    [reported.filter((each) => each === 200).length, reported.filter((each) => each === 402).length],
+    [2, 8],
+  );
   assert.equal(await first.balance(account), usd('5'));
   assert.equal((await view(second, account)).term?.endsAt, first.host.clock.now() + 60 * dayMs);
   await first.audit();

@@ -6,12 +6,12 @@ const stall = await openStall(schema);
 process.stdout.write('ready\n');
 // All processes begin at once.
 await new Promise((resolve) => process.stdin.once('data', resolve));
-const told = await statuses(
+const reported = await statuses(
   Array.from({ length: Number(times) }, (_, index) => {
     const account = { id: accountIds[index % accountIds.length]! };
     return redeem(stall, account, code);
   }),
 );
-process.stdout.write(`${JSON.stringify(told)}\n`);
+process.stdout.write(`${JSON.stringify(reported)}\n`);
 await stall.database.close();
 process.exit(0);

@@ -17,7 +17,7 @@ async function openFresh(context: TestContext): Promise<{ backend: EmbeddedBacke
   return { backend, directory };
 }
 
-async function ask(backend: EmbeddedBackend, text: string): Promise<string> {
+async function send(backend: EmbeddedBackend, text: string): Promise<string> {
   let answer = '';
   await backend.run(query(text), (bytes) => {
     answer += Buffer.from(bytes).toString('latin1');
@@ -27,14 +27,17 @@ async function ask(backend: EmbeddedBackend, text: string): Promise<string> {
 
 test('columns without an index are analyzed again when half of the rows have changed', async (context) => {
   const { backend } = await openFresh(context);
-  await ask(backend, 'create table busy (id int primary key, "Kind" text, other text)');
-  await ask(backend, 'create index on busy ("Kind")');
+  await send(backend, 'create table busy (id int primary key, "Kind" text, other text)');
+  await send(backend, 'create index on busy ("Kind")');
   const add = (from: number, until: number) =>
-    ask(backend, `insert into busy select n, 'kind ' || n, 'other ' || n from generate_series(${from}, ${until}) as n`);
+    send(
+      backend,
+      `insert into busy select n, 'kind ' || n, 'other ' || n from generate_series(${from}, ${until}) as n`,
+    );
   /** The planner's estimate of distinct values in each column. */
   const known = async () => {
     while (await backend.upkeep());
-    const answer = await ask(
+    const answer = await send(
       backend,
       `select attname || '=' || round(abs(case when n_distinct < 0 then n_distinct * reltuples else n_distinct end))
          from pg_stats join pg_class on relname = tablename where tablename = 'busy'`,
@@ -44,11 +47,11 @@ test('columns without an index are analyzed again when half of the rows have cha
   };
   await add(1, 2_000);
   assert.deepEqual(await known(), [2_000, 2_000, 2_000]);
-  await ask(backend, "update busy set other = 'same' where id <= 300");
+  await send(backend, "update busy set other = 'same' where id <= 300");
   assert.deepEqual(await known(), [2_000, 2_000, 2_000]);
   const analyses = async () =>
     Number(
-      /(\d+) analyses/.exec(await ask(backend, "select analyze_count || ' analyses' from pg_stat_user_tables"))![1],
+      /(\d+) analyses/.exec(await send(backend, "select analyze_count || ' analyses' from pg_stat_user_tables"))![1],
     );
   const before = await analyses();
   await add(2_001, 2_100);
@@ -56,7 +59,7 @@ test('columns without an index are analyzed again when half of the rows have cha
   await add(2_101, 2_400);
   assert.equal(await backend.upkeep(), true);
   assert.equal(await analyses(), before + 1);
-  await ask(backend, "update busy set other = 'same' where id <= 1500");
+  await send(backend, "update busy set other = 'same' where id <= 1500");
   const [, , other] = await known();
   assert.ok(other! <= 901, `${other} values`);
 });
@@ -64,18 +67,18 @@ test('columns without an index are analyzed again when half of the rows have cha
 test('upkeep checkpoints a long log, vacuums and analyzes each when that is due, and does nothing otherwise', async (context) => {
   const { backend, directory } = await openFresh(context);
   assert.equal(await backend.upkeep(), false);
-  await ask(backend, "create table busy as select n, repeat('x', 500) as filler from generate_series(1, 20000) as n");
-  for (let round = 0; round < 7; round += 1) await ask(backend, "update busy set filler = repeat('y', 500)");
+  await send(backend, "create table busy as select n, repeat('x', 500) as filler from generate_series(1, 20000) as n");
+  for (let round = 0; round < 7; round += 1) await send(backend, "update busy set filler = repeat('y', 500)");
   let steps = 0;
   while (await backend.upkeep()) steps += 1;
   assert.equal(steps, 3);
   const done = () =>
-    ask(
+    send(
       backend,
       `select n_dead_tup || ' dead ' || vacuum_count || ' vacuums ' || analyze_count || ' analyses' from pg_stat_user_tables`,
     );
   assert.match(await done(), /0 dead 1 vacuums 1 analyses/);
-  await ask(backend, "insert into busy select n, 'new' from generate_series(1, 3000) as n");
+  await send(backend, "insert into busy select n, 'new' from generate_series(1, 3000) as n");
   assert.equal(await backend.upkeep(), true);
   assert.equal(await backend.upkeep(), false);
   assert.match(await done(), /0 dead 1 vacuums 2 analyses/, 'a table that has grown a little is analyzed alone');
@@ -83,7 +86,7 @@ test('upkeep checkpoints a long log, vacuums and analyzes each when that is due,
     readdirSync(join(directory, 'postgres', 'pg_wal')).filter((name) => /^[0-9A-F]{24}$/.test(name)).length;
   const rewrite = async () => {
     for (let round = 0; round < 10; round += 1) {
-      await ask(backend, "update busy set filler = repeat('z', 500)");
+      await send(backend, "update busy set filler = repeat('z', 500)");
       while (await backend.upkeep());
     }
   };

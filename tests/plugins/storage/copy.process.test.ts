@@ -20,7 +20,7 @@ import { query } from '../../../plugins/storage/embedded/wire.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 import { fillDirectory } from '../../helpers/template.ts';
 
-async function ask(backend: EmbeddedBackend, text: string): Promise<string> {
+async function send(backend: EmbeddedBackend, text: string): Promise<string> {
   let answer = '';
   await backend.run(query(text), (bytes) => {
     answer += Buffer.from(bytes).toString('latin1');
@@ -29,7 +29,7 @@ async function ask(backend: EmbeddedBackend, text: string): Promise<string> {
 }
 
 const countOf = async (backend: EmbeddedBackend) =>
-  /rows (\d+)/.exec(await ask(backend, "select 'rows ' || count(*) from credits"))?.[1];
+  /rows (\d+)/.exec(await send(backend, "select 'rows ' || count(*) from credits"))?.[1];
 const atOnce = (work: () => Promise<void>) => work();
 
 async function newDirectory(context: TestContext): Promise<string> {
@@ -43,9 +43,9 @@ async function newDirectory(context: TestContext): Promise<string> {
 async function copied(context: TestContext): Promise<string> {
   const directory = await newDirectory(context);
   const backend = await openBackend(directory);
-  await ask(backend, 'create table credits (n int primary key); insert into credits values (1)');
+  await send(backend, 'create table credits (n int primary key); insert into credits values (1)');
   await backend.copy(atOnce);
-  await ask(backend, 'insert into credits values (2)');
+  await send(backend, 'insert into credits values (2)');
   const left = `${directory}-left`;
   context.after(() => rmSync(left, { recursive: true, force: true }));
   cpSync(directory, left, { recursive: true });
@@ -54,10 +54,10 @@ async function copied(context: TestContext): Promise<string> {
 }
 
 async function reopen(context: TestContext, directory: string) {
-  const told: string[] = [];
-  const backend = await openBackend(directory, (text) => told.push(text));
+  const reported: string[] = [];
+  const backend = await openBackend(directory, (text) => reported.push(text));
   context.after(() => backend.close());
-  return { backend, told: told.join('\n') };
+  return { backend, reported: reported.join('\n') };
 }
 
 test('a copy is due when there is none, or much is new, or anything is and it is asked for; a second links what stayed', async (context) => {
@@ -72,7 +72,7 @@ test('a copy is due when there is none, or much is new, or anything is and it is
   assert.equal(await backend.copyDue(false), true);
   await backend.copy(atOnce);
   assert.equal(await backend.copyDue(true), false);
-  await ask(backend, 'create table credits (n int)');
+  await send(backend, 'create table credits (n int)');
   assert.deepEqual([await backend.copyDue(false), await backend.copyDue(true)], [false, true]);
   const largeObjects = '2613';
   const copyOf = () => statSync(join(directory, 'postgres.copy', 'data', tables, largeObjects)).ino;
@@ -93,9 +93,9 @@ for (const [what, harm] of [
   test(`${what}: the directory is restored from copy and log with every commit, and the log says so`, async (context) => {
     const directory = await copied(context);
     harm(join(directory, 'postgres'));
-    const { backend, told } = await reopen(context, directory);
+    const { backend, reported } = await reopen(context, directory);
     assert.equal(await countOf(backend), '2');
-    assert.match(told, /did not open whole and has been restored from the last copy and the log since then/);
+    assert.match(reported, /did not open whole and has been restored from the last copy and the log since then/);
     assert.ok(existsSync(join(directory, 'postgres.broken')));
     await backend.copy(atOnce);
     assert.equal(existsSync(join(directory, 'postgres.broken')), false, 'gone with the next good copy');
@@ -106,9 +106,9 @@ for (const [what, harm] of [
 async function withMuchBehind(context: TestContext): Promise<string> {
   const directory = await newDirectory(context);
   const backend = await openBackend(directory);
-  await ask(backend, 'create table credits (n int primary key); insert into credits values (1)');
+  await send(backend, 'create table credits (n int primary key); insert into credits values (1)');
   await backend.copy(atOnce);
-  for (let n = 2; n < 200; n += 1) await ask(backend, `insert into credits values (${n})`);
+  for (let n = 2; n < 200; n += 1) await send(backend, `insert into credits values (${n})`);
   await backend.close();
   return directory;
 }
@@ -130,7 +130,7 @@ test('a directory that is lost with its log: not opened without what was acknowl
 test('a log that was damaged in the middle does not open as if it ended there', async (context) => {
   const directory = await copied(context);
   const backend = await openBackend(directory);
-  for (let n = 3; n < 400; n += 1) await ask(backend, `insert into credits values (${n})`);
+  for (let n = 3; n < 400; n += 1) await send(backend, `insert into credits values (${n})`);
   const left = `${directory}-damaged`;
   context.after(() => rmSync(left, { recursive: true, force: true }));
   cpSync(directory, left, { recursive: true });

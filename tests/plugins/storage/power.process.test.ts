@@ -9,7 +9,7 @@ import { query } from '../../../plugins/storage/embedded/wire.ts';
 import { fillDirectory } from '../../helpers/template.ts';
 import { SimulatedDisk } from './simulated-disk.ts';
 
-async function ask(backend: EmbeddedBackend, text: string): Promise<string> {
+async function send(backend: EmbeddedBackend, text: string): Promise<string> {
   let answer = '';
   await backend.run(query(text), (bytes) => {
     answer += Buffer.from(bytes).toString('latin1');
@@ -38,16 +38,16 @@ async function inWorkshop(work: (path: (name: string) => string) => Promise<void
 
 async function writeMuch(backend: EmbeddedBackend, seed: number): Promise<void> {
   const chance = chanceOf(seed, 0.08);
-  await ask(backend, 'create table credits (n int primary key, filler text); create table sums (total int)');
-  await ask(backend, 'insert into sums values (0)');
+  await send(backend, 'create table credits (n int primary key, filler text); create table sums (total int)');
+  await send(backend, 'insert into sums values (0)');
   for (let n = 1; n <= 120; n += 1) {
-    await ask(
+    await send(
       backend,
       `begin; insert into credits values (${n}, repeat('x', ${n * 7})); update sums set total = total + 1; commit`,
     );
-    if (chance()) await ask(backend, 'checkpoint');
-    if (chance()) await ask(backend, `create table made_${n} as select * from credits`);
-    if (chance()) await ask(backend, 'vacuum credits');
+    if (chance()) await send(backend, 'checkpoint');
+    if (chance()) await send(backend, `create table made_${n} as select * from credits`);
+    if (chance()) await send(backend, 'vacuum credits');
   }
 }
 
@@ -69,7 +69,7 @@ for (const share of [0, 0.5, 1]) {
           disk.stop();
         }
         const backend = await openBackend(path('after'));
-        const kept = await ask(
+        const kept = await send(
           backend,
           "select 'rows ' || count(*) || ' sum ' || (select total from sums) from credits",
         );
@@ -86,21 +86,21 @@ test(
     inWorkshop(async (path) => {
       await fillDirectory(path('before'));
       const backend = await openBackend(path('before'));
-      await ask(backend, 'create table credits (n int primary key); insert into credits values (1)');
+      await send(backend, 'create table credits (n int primary key); insert into credits values (1)');
       await backend.copy((work) => work());
       const disk = new SimulatedDisk(path('before'), path('shadow'));
       try {
-        await ask(backend, 'insert into credits values (2)');
+        await send(backend, 'insert into credits values (2)');
         await backend.copy(async () => undefined); // Gathered, never finished.
         disk.cutPower(path('after'), chanceOf(3, 0.5));
       } finally {
         disk.stop();
       }
       rmSync(join(path('after'), 'postgres', 'global', 'pg_control'));
-      const told: string[] = [];
-      const next = await openBackend(path('after'), (text) => told.push(text));
-      assert.match(await ask(next, "select 'rows ' || count(*) from credits"), /rows 2/);
-      assert.match(told.join(), /has been restored from the last copy and the log since then/);
+      const reported: string[] = [];
+      const next = await openBackend(path('after'), (text) => reported.push(text));
+      assert.match(await send(next, "select 'rows ' || count(*) from credits"), /rows 2/);
+      assert.match(reported.join(), /has been restored from the last copy and the log since then/);
       await next.close();
       await backend.close();
     }),

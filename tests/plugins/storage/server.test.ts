@@ -63,7 +63,7 @@ class RawClient {
   }
 
   /** Sends and waits for an answer of that kind. */
-  async ask(bytes: Buffer, kind = 'Z'): Promise<string> {
+  async send(bytes: Buffer, kind = 'Z'): Promise<string> {
     this.#bytes = Buffer.alloc(0);
     this.socket.write(bytes);
     return this.until(kind);
@@ -167,10 +167,10 @@ test('a transaction is not seen by others, and they wait for its end', async () 
 
 test('no other client runs between a Flush and its Sync', async () => {
   const [one, other] = [await new RawClient().start(), await new RawClient().start()];
-  await one.ask(Buffer.concat([parse('', "select 'one'"), flush]), '1');
-  const theirs = other.ask(Buffer.concat([parse('', "select 'other'"), bindUnnamed, execute, sync]));
+  await one.send(Buffer.concat([parse('', "select 'one'"), flush]), '1');
+  const theirs = other.send(Buffer.concat([parse('', "select 'other'"), bindUnnamed, execute, sync]));
   await sleep(30);
-  await one.ask(Buffer.concat([bindUnnamed, execute, sync]));
+  await one.send(Buffer.concat([bindUnnamed, execute, sync]));
   assert.match(one.text(), /one/);
   await theirs;
   assert.match(other.text(), /other/);
@@ -195,9 +195,9 @@ test('a client that dies inside a transaction leaves nothing of it', async () =>
   await sql`create table abandoned (id int)`;
   for (const lastWords of ['', 'select 1', 'select broken']) {
     const raw = await new RawClient().start();
-    assert.equal(await raw.ask(query('begin')), 'CZT');
-    await raw.ask(query('insert into abandoned values (1)'));
-    if (lastWords !== '') await raw.ask(query(lastWords));
+    assert.equal(await raw.send(query('begin')), 'CZT');
+    await raw.send(query('insert into abandoned values (1)'));
+    if (lastWords !== '') await raw.send(query(lastWords));
     raw.socket.write(query('insert into abandoned values (2)').subarray(0, 9));
     raw.socket.destroy();
     const [row] = await sql`select count(*)::int as rows from abandoned`;
@@ -210,7 +210,7 @@ test('a client that dies between a Flush and its Sync leaves nothing of it', asy
   const sql = client();
   await sql`create table unsynced (id int)`;
   const raw = await new RawClient().start();
-  await raw.ask(Buffer.concat([parse('', 'insert into unsynced values (1)'), bindUnnamed, execute, flush]), 'C');
+  await raw.send(Buffer.concat([parse('', 'insert into unsynced values (1)'), bindUnnamed, execute, flush]), 'C');
   raw.socket.destroy();
   const [row] = await sql`select count(*)::int as rows from unsynced`;
   assert.equal(row!['rows'], 0);
@@ -237,8 +237,8 @@ test('what was sent before a polite goodbye is still done', async () => {
 
 test('a client that is silent inside a transaction is ended and undone, so that the others go on', async () => {
   const raw = await new RawClient().start();
-  await raw.ask(query('begin'));
-  await raw.ask(query('create table silent (id int)'));
+  await raw.send(query('begin'));
+  await raw.send(query('create table silent (id int)'));
   const sql = client();
   const [row] = await sql`select to_regclass('silent') as found`;
   assert.equal(row!['found'], null);
@@ -248,7 +248,7 @@ test('a client that is silent inside a transaction is ended and undone, so that 
 
 test('others that wait do not lengthen the patience with a silent client', async () => {
   const raw = await new RawClient().start();
-  await raw.ask(query('begin'));
+  await raw.send(query('begin'));
   const sql = client(4);
   const began = performance.now();
   const waiting: Promise<unknown>[] = [];
@@ -307,7 +307,7 @@ test('a cursor reads in parts while others wait', async () => {
 
 test('prepared statements go with the client that made them', async () => {
   const raw = await new RawClient().start();
-  await raw.ask(
+  await raw.send(
     Buffer.concat([parse('mine', 'select 1'), parse('dropped', 'select 2'), closeStatement('dropped'), sync]),
   );
   const sql = client();
@@ -322,10 +322,10 @@ test('prepared statements go with the client that made them', async () => {
 
 test('a driver notices that its prepared statements were dropped and goes on', async () => {
   const sql = client();
-  const ask = () => sql`select ${1}::int as one`;
-  await ask();
+  const requestOf = () => sql`select ${1}::int as one`;
+  await requestOf();
   await sql.unsafe('deallocate all');
-  assert.equal((await ask())[0]!['one'], 1);
+  assert.equal((await requestOf())[0]!['one'], 1);
   await sql.end();
 });
 
@@ -335,20 +335,20 @@ test('COPY from the client is refused, since the one backend would wait for it; 
     query('copy mixed from stdin'),
     Buffer.concat([parse('', 'COPY mixed FROM STDIN'), bindUnnamed, execute, sync]),
   ]) {
-    assert.match(await raw.ask(bytes), /EZI$/);
+    assert.match(await raw.send(bytes), /EZI$/);
     assert.match(raw.text(), /COPY FROM STDIN is not available/);
   }
-  assert.equal(await raw.ask(query('copy (select 1) to stdout')), 'HdcCZI');
+  assert.equal(await raw.send(query('copy (select 1) to stdout')), 'HdcCZI');
   raw.socket.end(terminate);
 });
 
 test('a request for encryption is declined in clear, and a request to cancel ends its connection', async () => {
-  const asking = connect(address);
-  asking.write(Buffer.from('0000000804d2162f', 'hex'));
-  assert.equal(String((await once(asking, 'data'))[0]), 'N');
-  asking.write(Buffer.from('0000000800030000', 'hex'));
-  assert.equal(String((await once(asking, 'data'))[0])[0], 'R');
-  asking.destroy();
+  const request = connect(address);
+  request.write(Buffer.from('0000000804d2162f', 'hex'));
+  assert.equal(String((await once(request, 'data'))[0]), 'N');
+  request.write(Buffer.from('0000000800030000', 'hex'));
+  assert.equal(String((await once(request, 'data'))[0])[0], 'R');
+  request.destroy();
   const cancelling = connect(address);
   cancelling.write(Buffer.from('0000001004d2162e0000000100000002', 'hex'));
   await once(cancelling, 'close');
@@ -366,8 +366,8 @@ test('a query can be cancelled by the driver without harm', async () => {
 test('bytes that are no message end their own connection alone', async () => {
   const sql = client();
   const raw = await new RawClient().start();
-  await raw.ask(query('begin'));
-  await raw.ask(Buffer.from('!000000'), 'E');
+  await raw.send(query('begin'));
+  await raw.send(Buffer.from('!000000'), 'E');
   assert.match(raw.text(), /08P01/);
   assert.equal((await sql`select 1 as one`)[0]!['one'], 1);
   await sql.end();
@@ -375,14 +375,14 @@ test('bytes that are no message end their own connection alone', async () => {
 
 test('work of the server itself waits for transactions and keeps clients waiting', async () => {
   const raw = await new RawClient().start();
-  await raw.ask(query('begin'));
+  await raw.send(query('begin'));
   const order: string[] = [];
   const work = server.whenFree(async () => void order.push('work'));
   const reading = client();
   const read = reading`select 1`.then(() => order.push('read'));
   await sleep(30);
   order.push('commit');
-  await raw.ask(query('commit'));
+  await raw.send(query('commit'));
   await Promise.all([work, read]);
   assert.deepEqual(order, ['commit', 'work', 'read']);
   raw.socket.end(terminate);

@@ -13,13 +13,13 @@ export const png = Buffer.from(
 export const mp4 = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('ftypisom'), Buffer.alloc(64)]);
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are looked into.
-type Told = { status: number; headers: Headers; json: any };
+type Reply = { status: number; headers: Headers; json: any };
 
 export interface Client {
   readonly accountId: string;
   readonly key: string;
   /** A body that is no plain object goes out as it is. */
-  send(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<Told>;
+  send(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<Reply>;
   balance(): Promise<bigint>;
   /** Asserts what has been paid since the balance was `before`. Processes hear of what others have ended a moment later. */
   hasPaid(before: bigint, due: bigint): Promise<void>;

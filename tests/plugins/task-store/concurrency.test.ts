@@ -6,7 +6,7 @@ import { Gate, type GateRules } from '../../../plugins/providers/gate.ts';
 import { beginBackgroundCall } from '../../../plugins/route/background-calls.ts';
 import { HealthRegistry } from '../../../plugins/route/health.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
-import { type Manner, type Node, openHouse, orderOf, settleTurn, workOff } from './setup.ts';
+import { type Manner, type Node, openTestbed, orderOf, settleTurn, workOff } from './setup.ts';
 
 const clock = { now: () => Date.now(), monotonic: () => performance.now() };
 
@@ -22,38 +22,38 @@ function guard(node: Node, gates: Record<string, Gate>): void {
 }
 
 /** A vendor that notes how many orders it had at once. */
-async function house(manner: (vendor: string) => Manner = () => 'at once') {
-  const told = { now: 0, most: 0, at: [] as string[] };
+async function testbed(manner: (vendor: string) => Manner = () => 'at once') {
+  const reported = { now: 0, most: 0, at: [] as string[] };
   const vendor = {
     accepted: new Map<string, number>(),
     charged: 0,
     manner: (_prompt: string, name: string) => {
-      told.at.push(name);
+      reported.at.push(name);
       return manner(name);
     },
     onCreate: async () => {
-      told.now += 1;
-      told.most = Math.max(told.most, told.now);
+      reported.now += 1;
+      reported.most = Math.max(reported.most, reported.now);
       await pause(5);
-      told.now -= 1;
+      reported.now -= 1;
     },
   };
-  const opened = await openHouse(vendor);
+  const opened = await openTestbed(vendor);
   await opened.credit('10');
-  return { house: opened, vendor, told };
+  return { testbed: opened, vendor, reported };
 }
 
 test('orders of several workers are never more at a vendor than it takes at once, and wait for their turn', async () => {
-  const { house: open, vendor, told } = await house();
+  const { testbed: open, vendor, reported } = await testbed();
   const node = open.node({ workers: 8 });
   const gate = gateOf({ limit: 2 });
   guard(node, { first: gate });
   for (let index = 0; index < 8; index++) await node.order(`task_${index}`, orderOf(`p${index}`));
   await workOff(open, node);
   // On a busy machine two orders need not meet at the vendor.
-  assert.ok(told.most <= 2, `${told.most} at once`);
+  assert.ok(reported.most <= 2, `${reported.most} at once`);
   assert.deepEqual([vendor.accepted.size, gate.inFlight, gate.waiting], [8, 0, 0]);
-  assert.deepEqual(new Set(told.at), new Set(['first']));
+  assert.deepEqual(new Set(reported.at), new Set(['first']));
   assert.deepEqual(new Set(Object.values(await open.states())), new Set(['completed']));
   await open.database.close();
 });
@@ -64,32 +64,32 @@ test('an order of several calls keeps to the bound too, in whatever places there
     [2, 2],
     [9, 3],
   ] as const) {
-    const { house: open, vendor, told } = await house();
+    const { testbed: open, vendor, reported } = await testbed();
     const node = open.node();
     const gate = gateOf({ limit });
     guard(node, { first: gate });
     await node.order('task_1', orderOf('p', 30));
     await workOff(open, node);
-    assert.deepEqual([told.most, vendor.accepted.get('p'), vendor.charged, gate.inFlight], [most, 3, 30, 0]);
+    assert.deepEqual([reported.most, vendor.accepted.get('p'), vendor.charged, gate.inFlight], [most, 3, 30, 0]);
     assert.deepEqual(await open.states(), { task_1: 'completed' });
     await open.database.close();
   }
 });
 
 test('where a vendor is full for too long the next one is asked', async () => {
-  const { house: open, told } = await house();
+  const { testbed: open, reported } = await testbed();
   const node = open.node();
   const gate = gateOf({ queue: 0 });
   assert.equal(gate.tryAcquire(), true);
   guard(node, { first: gate });
   await node.order('task_1', orderOf('p'));
   await workOff(open, node);
-  assert.deepEqual([await open.states(), told.at, gate.inFlight], [{ task_1: 'completed' }, ['second'], 1]);
+  assert.deepEqual([await open.states(), reported.at, gate.inFlight], [{ task_1: 'completed' }, ['second'], 1]);
   await open.database.close();
 });
 
 test('while all vendors are full an order stays where it is, and is made when there is room', async () => {
-  const { house: open, told } = await house();
+  const { testbed: open, reported } = await testbed();
   const node = open.node();
   const gates = { first: gateOf({ queue: 0 }), second: gateOf({ waitMs: 5 }) };
   for (const gate of Object.values(gates)) assert.equal(gate.tryAcquire(), true);
@@ -97,16 +97,16 @@ test('while all vendors are full an order stays where it is, and is made when th
   await node.order('task_1', orderOf('p'));
   await node.engine.turn();
   await settleTurn(node);
-  assert.deepEqual([await open.states(), told.at], [{ task_1: 'queued' }, []]);
+  assert.deepEqual([await open.states(), reported.at], [{ task_1: 'queued' }, []]);
   gates.second.release();
   await workOff(open, node);
-  assert.deepEqual([await open.states(), told.at], [{ task_1: 'completed' }, ['second']]);
+  assert.deepEqual([await open.states(), reported.at], [{ task_1: 'completed' }, ['second']]);
   await open.database.close();
 });
 
 test('a place is given back whatever the vendor does', async () => {
   for (const manner of ['busy', 'unreachable', 'refuses content', 'breaks off', 'own task'] as const) {
-    const { house: open } = await house((name) => (name === 'first' ? manner : 'at once'));
+    const { testbed: open } = await testbed((name) => (name === 'first' ? manner : 'at once'));
     const node = open.node();
     const gates = { first: gateOf({}), second: gateOf({}) };
     guard(node, gates);
@@ -130,14 +130,14 @@ function watch(node: Node): HealthRegistry {
 
 test('orders open the circuit of a vendor that fails, and those after them pass it over until it is closed', async () => {
   let isDown = true;
-  const { house: open, told } = await house((name) => (name === 'first' && isDown ? 'unreachable' : 'at once'));
+  const { testbed: open, reported } = await testbed((name) => (name === 'first' && isDown ? 'unreachable' : 'at once'));
   const node = open.node({ workers: 1 });
   const book = watch(node);
   for (let index = 0; index < 5; index++) {
     await node.order(`task_${index}`, orderOf(`p${index}`));
     await workOff(open, node);
   }
-  assert.deepEqual(told.at.filter((name) => name === 'first').length, 3);
+  assert.deepEqual(reported.at.filter((name) => name === 'first').length, 3);
   const [first] = book.targets('first');
   assert.deepEqual([first!.circuit, first!.failed, first!.inFlight], ['open', 3, 0]);
   const [second] = book.targets('second');
@@ -147,13 +147,13 @@ test('orders open the circuit of a vendor that fails, and those after them pass 
   book.reset('first');
   await node.order('task_5', orderOf('p5'));
   await workOff(open, node);
-  assert.equal(told.at.at(-1), 'first');
+  assert.equal(reported.at.at(-1), 'first');
   assert.deepEqual(new Set(Object.values(await open.states())), new Set(['completed']));
   await open.database.close();
 });
 
 test('where all circuits are open an order is made all the same, and its answer closes one', async () => {
-  const { house: open, told } = await house();
+  const { testbed: open, reported } = await testbed();
   const node = open.node();
   const book = watch(node);
   const rules = { failures: 1, share: 0, openMs: 60_000, maxOpenMs: 60_000 };
@@ -164,7 +164,7 @@ test('where all circuits are open an order is made all the same, and its answer 
     book.of({ provider, model, weight: 0 }).breaker.failed('plain', clock.monotonic(), rules, fakeHost().random);
   await node.order('task_1', orderOf('p'));
   await workOff(open, node);
-  assert.deepEqual([await open.states(), told.at], [{ task_1: 'completed' }, ['first']]);
+  assert.deepEqual([await open.states(), reported.at], [{ task_1: 'completed' }, ['first']]);
   assert.deepEqual([book.targets('first')[0]!.circuit, book.targets('second')[0]!.circuit], ['closed', 'open']);
   await open.database.close();
 });

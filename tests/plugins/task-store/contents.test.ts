@@ -112,7 +112,7 @@ test('a model that is sold by tokens is paid by what the vendor reports', async 
 });
 
 test('what an order cannot say is refused by its field, and settings without a place are named', async () => {
-  const ask = (more: object, query = '') =>
+  const send = (more: object, query = '') =>
     alice.send('POST', `/v1beta/models/openai:generateContent${query}`, {
       contents: [{ parts: [{ text: 'A cat' }] }],
       ...more,
@@ -125,12 +125,12 @@ test('what an order cannot say is refused by its field, and settings without a p
     [{ generationConfig: { imageConfig: { imageSize: '9K' } } }, /4K/],
   ];
   for (const [more, message] of refusals) {
-    const { status, json } = await ask(more);
+    const { status, json } = await send(more);
     assert.deepEqual([status, message.test(json.error.message)], [400, true], JSON.stringify(json));
   }
-  const told = await ask({ generationConfig: { temperature: 1 }, safetySettings: [{ category: 'X' }] });
-  assert.equal(told.headers.get('x-gateway-dropped'), 'safetySettings, generationConfig.temperature');
-  assert.ok(isPng(pictures(told.json)[0]));
+  const reply = await send({ generationConfig: { temperature: 1 }, safetySettings: [{ category: 'X' }] });
+  assert.equal(reply.headers.get('x-gateway-dropped'), 'safetySettings, generationConfig.temperature');
+  assert.ok(isPng(pictures(reply.json)[0]));
 });
 
 test('a flat request is answered in the form of the specification, an official one in camelCase, ordered and relayed', async () => {
@@ -164,11 +164,11 @@ test('each of several candidates is held before it is made', async () => {
   for (const model of ['gemini-3-image', 'openai']) {
     const poor = await clientOf(gateway, `poor-${model}`, 'free', '0.35');
     const contents = [{ parts: [{ text: 'A cat' }] }];
-    const ask = (candidateCount: number) =>
+    const send = (candidateCount: number) =>
       poor.send('POST', `/v1beta/models/${model}:generateContent`, { contents, generationConfig: { candidateCount } });
-    const refused = await ask(4);
+    const refused = await send(4);
     assert.equal(refused.status, 402, JSON.stringify(refused.json));
-    assert.equal((await ask(3)).status, 200);
+    assert.equal((await send(3)).status, 200);
   }
 });
 

@@ -130,21 +130,21 @@ for (const { manner, who, more, headers } of forms) {
       const balance = await alice.balance();
       Object.assign(faults, { manner, left });
       const order = { model: 'paint', prompt, ...more };
-      const told = await alice.send('POST', '/v1/images/generations', order, headers(prompt));
+      const reply = await alice.send('POST', '/v1/images/generations', order, headers(prompt));
       const isReached = faults.left <= 0;
       faults.left = Number.POSITIVE_INFINITY;
       const isBack = () => !faults.isAway && gateway.gateway.find(database)!.healthy();
       await until('the database', async () => isBack() || undefined);
       const states = await endOf(prompt);
-      const what = `${prompt}: ${told.status} ${JSON.stringify(told.json).slice(0, 300)} ${states}`;
-      if (told.status === 200) {
+      const what = `${prompt}: ${reply.status} ${JSON.stringify(reply.json).slice(0, 300)} ${states}`;
+      if (reply.status === 200) {
         taken += 1;
         assert.deepEqual(states, ['completed'], what);
       } else {
-        assert.deepEqual([told.status, typeof told.json.error.message, states], [503, 'string', []], what);
-        assert.ok(Number(told.headers.get('retry-after')) >= 1, what);
+        assert.deepEqual([reply.status, typeof reply.json.error.message, states], [503, 'string', []], what);
+        assert.ok(Number(reply.headers.get('retry-after')) >= 1, what);
       }
-      await alice.hasPaid(balance, told.status === 200 ? parseUsd('0.01') : 0n);
+      await alice.hasPaid(balance, reply.status === 200 ? parseUsd('0.01') : 0n);
       return isReached;
     }
   });

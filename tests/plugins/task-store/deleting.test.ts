@@ -99,11 +99,11 @@ test('what its vendor has finished meanwhile is not taken for cancelled', async 
   const { requests } = vendor.bill();
   const before = await alice.balance();
   const { json } = await alice.send('POST', films, filmOf('Waves [[sandbox: takes=1s]]'));
-  const told = await until('the handing over', async () => {
+  const reply = await until('the handing over', async () => {
     const answer = await alice.send('GET', `${films}/${json.id}`);
     return answer.json.status === 'running' ? answer : undefined;
   });
-  assert.equal(told.status, 200);
+  assert.equal(reply.status, 200);
   for (;;) {
     const { status } = await alice.send('DELETE', `${films}/${json.id}`);
     if (status === 200) break;

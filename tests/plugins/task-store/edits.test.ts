@@ -60,10 +60,10 @@ for (const model of models) {
     const form = await alice.send('POST', '/v1/images/edits', formWith(model, 2));
     const body = { model, prompt: 'A hat', images: [{ image_url: dataUrl }], response_format: 'b64_json' };
     const json = await alice.send('POST', '/v1/images/edits', body);
-    for (const told of [form, json]) {
-      assert.equal(told.status, 200, JSON.stringify(told.json));
-      assert.equal(told.json.data.length, 1);
-      assert.ok(isPng(told.json.data[0].b64_json));
+    for (const reported of [form, json]) {
+      assert.equal(reported.status, 200, JSON.stringify(reported.json));
+      assert.equal(reported.json.data.length, 1);
+      assert.ok(isPng(reported.json.data[0].b64_json));
     }
     const { requests, recent } = vendor.bill();
     assert.equal(requests - billed, 2);
@@ -112,9 +112,9 @@ test('the official client edits by files, with a mask where the model takes one'
 });
 
 test('who prefers a task is given one', async () => {
-  const told = await alice.send('POST', '/v1/images/edits', formWith('xai', 1), { prefer: 'respond-async' });
-  assert.deepEqual(told.json, { code: 200, data: { id: told.json.data.id, status: 'submitted' } });
-  const end = await ended(alice, `/v1/tasks/${told.json.data.id}`);
+  const reply = await alice.send('POST', '/v1/images/edits', formWith('xai', 1), { prefer: 'respond-async' });
+  assert.deepEqual(reply.json, { code: 200, data: { id: reply.json.data.id, status: 'submitted' } });
+  const end = await ended(alice, `/v1/tasks/${reply.json.data.id}`);
   assert.equal(end.data.status, 'completed');
 });
 

@@ -37,44 +37,48 @@ class Vendor {
     for await (const chunk of incoming) chunks.push(chunk as Buffer);
     const text = Buffer.concat(chunks).toString();
     const url = incoming.url ?? '';
-    const tell = (status: number, body: unknown, headers: Record<string, string> = {}) => {
+    const report = (status: number, body: unknown, headers: Record<string, string> = {}) => {
       outgoing.writeHead(status, { 'content-type': 'application/json', ...headers });
       outgoing.end(Buffer.isBuffer(body) ? body : JSON.stringify(body));
     };
     if (url === '/callback') {
       this.calls.push({ headers: incoming.headers, body: text });
       this.callbackFailures -= 1;
-      return tell(this.callbackFailures >= 0 ? 500 : 200, {});
+      return report(this.callbackFailures >= 0 ? 500 : 200, {});
     }
-    if (url.startsWith('/file')) return tell(200, mp4, { 'content-type': 'video/mp4' });
+    if (url.startsWith('/file')) return report(200, mp4, { 'content-type': 'video/mp4' });
     const body = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
     this.seen.push({ path: url, body });
-    if (url === '/v1/images/generations') return this.#paint(body, tell, outgoing);
-    if (url === '/v1/videos/generations') return tell(200, { request_id: `v-${this.seen.length}` });
+    if (url === '/v1/images/generations') return this.#paint(body, report, outgoing);
+    if (url === '/v1/videos/generations') return report(200, { request_id: `v-${this.seen.length}` });
     const looks = (this.polls.get(url) ?? 0) + 1;
     this.polls.set(url, looks);
-    if (looks < 2) return tell(202, {});
-    return tell(200, {
+    if (looks < 2) return report(202, {});
+    return report(200, {
       status: 'done',
       video: { url: `http://${incoming.headers.host}/file.mp4`, duration: 3 },
       model: 'm',
     });
   }
 
-  #paint(body: Record<string, unknown>, tell: (status: number, body: unknown) => void, outgoing: ServerResponse): void {
+  #paint(
+    body: Record<string, unknown>,
+    report: (status: number, body: unknown) => void,
+    outgoing: ServerResponse,
+  ): void {
     const prompt = String(body['prompt']);
     if (prompt.startsWith('reset')) {
       outgoing.destroy();
       return;
     }
     if (prompt.startsWith('bad')) {
-      tell(400, { error: { code: 'moderation_blocked', type: 'image_generation_user_error', message: 'no' } });
+      report(400, { error: { code: 'moderation_blocked', type: 'image_generation_user_error', message: 'no' } });
       return;
     }
     const data = Array.from({ length: Number(body['n'] ?? 1) }, () => ({ b64_json: png.toString('base64') }));
     const answer = { created: 1, data, size: '1024x1024', quality: 'low', output_format: 'png' };
-    if (prompt.startsWith('slow')) setTimeout(() => tell(200, answer), 1_500);
-    else tell(200, answer);
+    if (prompt.startsWith('slow')) setTimeout(() => report(200, answer), 1_500);
+    else report(200, answer);
   }
 }
 
@@ -119,10 +123,10 @@ test('an image task: submitted, completed, charged once, and its file can be ope
   const { status, json } = await main.send('POST', '/v1/images/generations', { model: 'paint', prompt: 'a cat', n: 2 });
   assert.equal(status, 200);
   assert.deepEqual(json, { code: 200, data: { id: json.data.id, status: 'submitted' } });
-  const told = await ended(main, `/v1/tasks/${json.data.id}`);
-  assert.equal(told.data.progress, 100);
-  assert.equal(told.data.result.images.length, 2);
-  const file = await fetch(told.data.result.images[0].url[0]);
+  const reported = await ended(main, `/v1/tasks/${json.data.id}`);
+  assert.equal(reported.data.progress, 100);
+  assert.equal(reported.data.result.images.length, 2);
+  const file = await fetch(reported.data.result.images[0].url[0]);
   assert.deepEqual([file.status, file.headers.get('content-type')], [200, 'image/png']);
   assert.deepEqual(Buffer.from(await file.arrayBuffer()), png);
   await main.hasPaid(before, parseUsd('0.02'));
@@ -133,9 +137,9 @@ test('a video task in both of its protocols', async () => {
   const before = await main.balance();
   const { json } = await main.send('POST', '/v1/contents/generations/tasks', { model: 'film', content, duration: 5 });
   assert.equal(json.status, 'queued');
-  const told = await ended(main, `/v1/contents/generations/tasks/${json.id}`);
-  assert.equal(told.status, 'succeeded');
-  const file = await fetch(told.content.video_url);
+  const reported = await ended(main, `/v1/contents/generations/tasks/${json.id}`);
+  assert.equal(reported.status, 'succeeded');
+  const file = await fetch(reported.content.video_url);
   assert.deepEqual([file.status, file.headers.get('content-type')], [200, 'video/mp4']);
   await file.arrayBuffer();
   await main.hasPaid(before, parseUsd('0.15'));
@@ -158,9 +162,9 @@ test('what a vendor refuses, or breaks off, fails and costs nothing', async () =
   const before = await main.balance();
   for (const prompt of ['bad thing', 'reset']) {
     const { json } = await main.send('POST', '/v1/images/generations', { model: 'paint', prompt });
-    const told = await ended(main, `/v1/tasks/${json.data.id}`);
-    assert.equal(told.data.status, 'failed');
-    assert.equal(typeof told.data.error, 'string');
+    const reported = await ended(main, `/v1/tasks/${json.data.id}`);
+    assert.equal(reported.data.status, 'failed');
+    assert.equal(typeof reported.data.error, 'string');
   }
   await main.hasPaid(before, 0n);
 });
@@ -200,8 +204,8 @@ test('a tenant cannot see, list, cancel or open what is another one’s: always 
     ['GET', `/v1/contents/generations/tasks/${json.data.id}`],
     ['GET', `/v1/videos/${json.data.id}/content`],
   ] as const) {
-    const told = await bob.send(method, path);
-    assert.deepEqual([told.status, told.json], [404, unknown.json], path);
+    const reply = await bob.send(method, path);
+    assert.deepEqual([reply.status, reply.json], [404, unknown.json], path);
   }
   assert.deepEqual((await bob.send('GET', '/v1/tasks')).json.data, []);
   const film = { model: 'film', content: [{ type: 'text', text: 'mine' }], duration: 2 };
@@ -244,9 +248,9 @@ test('videos are listed as their protocol has it: numbered pages, the total, fil
   const first = (await carol.send('GET', `${tasks}?page_num=1&page_size=3`)).json;
   const second = (await carol.send('GET', `${tasks}?page_num=2&page_size=3`)).json;
   assert.deepEqual([first.total, second.total, first.items.length], [4, 4, 3]);
-  const told = [...first.items, ...second.items] as { id: string; status: string }[];
+  const reported = [...first.items, ...second.items] as { id: string; status: string }[];
   assert.deepEqual(
-    told.map(({ id }) => id),
+    reported.map(({ id }) => id),
     [far.json.id, ...ids.toReversed()],
   );
   const failure = { code: 'cancelled', message: 'The task was cancelled.' };

@@ -74,8 +74,8 @@ test('an error inside a stream carries the members of the gateway’s own errors
     assert.match(frame, /^event: error\ndata: .*\n\n$/);
     return JSON.parse(frame.slice(frame.indexOf('{'))) as Record<string, unknown>;
   };
-  const told = { message: 'The model broke off.', type: 'server_error', param: null, code: 'outcome_unknown' };
-  assert.deepEqual(body(errorFrame(error)), { type: 'error', error: told });
+  const reported = { message: 'The model broke off.', type: 'server_error', param: null, code: 'outcome_unknown' };
+  assert.deepEqual(body(errorFrame(error)), { type: 'error', error: reported });
   const shape = { code: 'UPSTREAM_ERROR', message: 'The model broke off.' };
-  assert.deepEqual(body(errorFrame(error, shape)), { type: 'error', ...shape, error: { ...told, ...shape } });
+  assert.deepEqual(body(errorFrame(error, shape)), { type: 'error', ...shape, error: { ...reported, ...shape } });
 });

@@ -57,7 +57,7 @@ test('what is written is read by others as it was meant', async () => {
       const boundary = 'form-0123456789abcdef';
       const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` };
       const read = await new Response(new Uint8Array(writeMultipart(members, boundary)), { headers }).formData();
-      const told = await Promise.all(
+      const reply = await Promise.all(
         [...read].map(async ([of, value]) =>
           typeof value === 'string'
             ? { name: of, text: value }
@@ -70,7 +70,7 @@ test('what is written is read by others as it was meant', async () => {
         ),
       );
       assert.deepEqual(
-        told,
+        reply,
         members.map((each) => ({ ...each })),
       );
     }),

@@ -46,9 +46,9 @@ for (const [what, files, status, code] of cases) {
       ['/v1/videos', { model: 'film', prompt: 'waves' }, {}],
     ] as const;
     for (const [path, body, headers] of orders) {
-      const told = await client.send('POST', path, body, headers);
-      assert.deepEqual([told.status, told.json.error.code], [status, code], path);
-      assert.equal(told.headers.get('idempotent-replayed'), null);
+      const reply = await client.send('POST', path, body, headers);
+      assert.deepEqual([reply.status, reply.json.error.code], [status, code], path);
+      assert.equal(reply.headers.get('idempotent-replayed'), null);
     }
     await client.hasPaid(before, 0n);
     assert.deepEqual((await client.send('GET', '/v1/tasks')).json.data, []);

@@ -40,8 +40,8 @@ test('a video is ordered by a file, by an address and by words alone, and opened
     const { id, status, seconds, size } = await official.videos.create({ ...order, ...shown });
     assert.deepEqual([status, seconds, size], ['queued', '4', '1280x720']);
     await ended(alice, `/v1/videos/${id}`);
-    const told = await official.videos.retrieve(id);
-    assert.deepEqual([told.status, told.progress, told.error], ['completed', 100, null]);
+    const reported = await official.videos.retrieve(id);
+    assert.deepEqual([reported.status, reported.progress, reported.error], ['completed', 100, null]);
     const film = await official.videos.downloadContent(id);
     assert.equal(film.headers.get('content-type'), 'video/mp4');
     assert.equal(Buffer.from(await film.arrayBuffer()).toString('latin1', 4, 8), 'ftyp');

@@ -13,7 +13,7 @@ import { openaiVideos } from '../../../plugins/task-store/orders/shapes/index.ts
 import { takeOrder } from '../../../plugins/task-store/orders/submit.ts';
 import { submission } from '../../../plugins/task-store/orders/waiting.ts';
 import { fakeExchange, fakeHost } from '../../helpers/fakes.ts';
-import { openHouse, orderOf } from './setup.ts';
+import { openTestbed, orderOf } from './setup.ts';
 
 /** The rows, of which nobody can be found for a while. */
 function blind(rows: TaskRows, isBlind: () => boolean): TaskRows {
@@ -30,15 +30,15 @@ function blind(rows: TaskRows, isBlind: () => boolean): TaskRows {
 }
 
 test('an order that was taken is answered with its id, as if it had been read, also where it cannot be read; who waits, waits on', async () => {
-  const house = await openHouse({ accepted: new Map(), charged: 0, manner: () => 'at once' });
+  const testbed = await openTestbed({ accepted: new Map(), charged: 0, manner: () => 'at once' });
   let isDown = false;
-  const node = house.node();
+  const node = testbed.node();
   const tools: Tools = { ...node.tools, rows: blind(node.tools.rows, () => isDown) };
   const answered = async (waits: boolean) => {
     const exchange = fakeExchange();
     const money: Authorization = {
       ...{ id: exchange.id, accountId: 'alice', keyId: 'key', amount: zero },
-      place: (work) => house.database.orm.transaction((own) => work(own as Orm)),
+      place: (work) => testbed.database.orm.transaction((own) => work(own as Orm)),
     };
     exchange.set(authorization, money);
     exchange.set(model, tools.catalog.find('painter')!);
@@ -57,19 +57,19 @@ test('an order that was taken is answered with its id, as if it had been read, a
   isDown = true;
   const unread = await answered(false);
   const waited = await answered(true);
-  assert.deepEqual(await house.states(), { [read.id]: 'queued', [unread.id]: 'queued', [waited.id]: 'queued' });
-  const { id: _read, created_at: _before, ...told } = read;
-  const { id: _unread, created_at: _after, ...toldBlindly } = unread;
-  const { id: _waited, created_at: _late, ...toldAtLast } = waited;
-  assert.deepEqual([toldBlindly, toldAtLast], [told, told]);
-  await house.database.close();
+  assert.deepEqual(await testbed.states(), { [read.id]: 'queued', [unread.id]: 'queued', [waited.id]: 'queued' });
+  const { id: _read, created_at: _before, ...reported } = read;
+  const { id: _unread, created_at: _after, ...placedUnread } = unread;
+  const { id: _waited, created_at: _late, ...readAtLast } = waited;
+  assert.deepEqual([placedUnread, readAtLast], [reported, reported]);
+  await testbed.database.close();
 });
 
 test('where nobody answers whether an order stands, its client is told its task and not to order again', {
   timeout: 30_000,
 }, async () => {
-  const house = await openHouse({ accepted: new Map(), charged: 0, manner: () => 'at once' });
-  const node = house.node();
+  const testbed = await openTestbed({ accepted: new Map(), charged: 0, manner: () => 'at once' });
+  const node = testbed.node();
   const orderWith = async (isPlaced: boolean, unreadTimes: number) => {
     let reads = 0;
     const tools: Tools = { ...node.tools, rows: blind(node.tools.rows, () => reads++ < unreadTimes) };
@@ -77,7 +77,7 @@ test('where nobody answers whether an order stands, its client is told its task 
     exchange.set(authorization, {
       ...{ id: exchange.id, accountId: 'alice', keyId: 'key', amount: zero },
       place: async (work) => {
-        if (isPlaced) await house.database.orm.transaction((own) => work(own as Orm));
+        if (isPlaced) await testbed.database.orm.transaction((own) => work(own as Orm));
         throw markUndecided(new Error('the connection was lost at the commit'));
       },
     });
@@ -95,6 +95,6 @@ test('where nobody answers whether an order stands, its client is told its task 
   );
   const { kind, code, shouldRetry, retryAfterMs, headers } = unknown!;
   assert.deepEqual([kind, code, shouldRetry, retryAfterMs], ['overloaded', 'order_unknown', false, undefined]);
-  assert.equal((await house.states())[headers!['x-gateway-task']!], 'queued');
-  await house.database.close();
+  assert.equal((await testbed.states())[headers!['x-gateway-task']!], 'queued');
+  await testbed.database.close();
 });

@@ -5,12 +5,12 @@ import { GatewayError, UpstreamRefusal } from '../../../core/contract/errors.ts'
 import { runsOf, testHistory } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
 import {
-  type House,
   imagePrice,
   type Manner,
-  openHouse,
+  openTestbed,
   orderOf,
   settleTurn,
+  type Testbed,
   type VendorWorld,
   workOff,
 } from './setup.ts';
@@ -22,17 +22,17 @@ const world = (manner: VendorWorld['manner'], more: Partial<VendorWorld> = {}): 
   ...more,
 });
 
-async function checkEnds(house: House, vendor: VendorWorld): Promise<void> {
+async function checkEnds(testbed: Testbed, vendor: VendorWorld): Promise<void> {
   let completed = 0n;
-  for (const { id, state, settled, kinds } of await house.ends()) {
+  for (const { id, state, settled, kinds } of await testbed.ends()) {
     const isCharged = state === 'completed';
     assert.deepEqual(settled, [isCharged], `${id} is ${state}`);
     assert.deepEqual(kinds ?? [], isCharged ? ['CHARGE'] : [], `${id} is ${state} with ${kinds}`);
     if (state === 'completed') completed += 1n;
   }
-  assert.equal(await house.balance(), 1_000_000_000n - completed * imagePrice);
+  assert.equal(await testbed.balance(), 1_000_000_000n - completed * imagePrice);
   for (const [prompt, times] of vendor.accepted) assert.equal(times, 1, `${prompt} was made ${times} times`);
-  assert.deepEqual(await house.violations(), []);
+  assert.deepEqual(await testbed.violations(), []);
 }
 
 const expected: [Manner, string][] = [
@@ -45,61 +45,61 @@ const expected: [Manner, string][] = [
 for (const [manner, state] of expected) {
   test(`a vendor that answers "${manner}": the task is ${state}, and the money with it`, async () => {
     const vendor = world(() => manner);
-    const house = await openHouse(vendor);
-    await house.credit('1');
-    const node = house.node();
+    const testbed = await openTestbed(vendor);
+    await testbed.credit('1');
+    const node = testbed.node();
     await node.order('task_1', orderOf('p'));
-    await workOff(house, node);
-    assert.deepEqual(await house.states(), { task_1: state });
-    await checkEnds(house, vendor);
-    await house.database.close();
+    await workOff(testbed, node);
+    assert.deepEqual(await testbed.states(), { task_1: state });
+    await checkEnds(testbed, vendor);
+    await testbed.database.close();
   });
 }
 
 test('a vendor that is busy or out of reach is passed over; only where nothing was sent is another tried', async () => {
   const vendor = world((prompt, name) => (name === 'first' ? (prompt as Manner) : 'at once'));
-  const house = await openHouse(vendor);
-  await house.credit('1');
-  const node = house.node();
+  const testbed = await openTestbed(vendor);
+  await testbed.credit('1');
+  const node = testbed.node();
   for (const manner of ['busy', 'unreachable', 'breaks off']) await node.order(`task_${manner}`, orderOf(manner));
-  await workOff(house, node);
-  assert.deepEqual(await house.states(), {
+  await workOff(testbed, node);
+  assert.deepEqual(await testbed.states(), {
     task_busy: 'completed',
     task_unreachable: 'completed',
     'task_breaks off': 'failed',
   });
-  await checkEnds(house, vendor);
-  await house.database.close();
+  await checkEnds(testbed, vendor);
+  await testbed.database.close();
 });
 
 test('dead vendors are tried again until the deadline, and cost nothing', async () => {
   const vendor = world(() => 'unreachable');
-  const house = await openHouse(vendor);
-  await house.credit('1');
-  const node = house.node();
+  const testbed = await openTestbed(vendor);
+  await testbed.credit('1');
+  const node = testbed.node();
   await node.order('task_1', orderOf('p'));
   await settleTurn(node);
-  assert.deepEqual(await house.states(), { task_1: 'creating' });
-  await house.deadlinesPass();
-  await workOff(house, node);
-  assert.deepEqual(await house.states(), { task_1: 'failed' });
-  await checkEnds(house, vendor);
-  await house.database.close();
+  assert.deepEqual(await testbed.states(), { task_1: 'creating' });
+  await testbed.deadlinesPass();
+  await workOff(testbed, node);
+  assert.deepEqual(await testbed.states(), { task_1: 'failed' });
+  await checkEnds(testbed, vendor);
+  await testbed.database.close();
 });
 
 test('a stuck vendor: the task expires, its client pays nothing', async () => {
   const vendor = world(() => 'stuck');
-  const house = await openHouse(vendor);
-  await house.credit('1');
-  const node = house.node();
+  const testbed = await openTestbed(vendor);
+  await testbed.credit('1');
+  const node = testbed.node();
   await node.order('task_1', orderOf('p'));
-  await workOff(house, node, 5);
-  assert.deepEqual(await house.states(), { task_1: 'running' });
-  await house.deadlinesPass();
-  await workOff(house, node);
-  assert.equal((await house.rows.find('task_1'))!.error!.code, 'expired');
-  await checkEnds(house, vendor);
-  await house.database.close();
+  await workOff(testbed, node, 5);
+  assert.deepEqual(await testbed.states(), { task_1: 'running' });
+  await testbed.deadlinesPass();
+  await workOff(testbed, node);
+  assert.equal((await testbed.rows.find('task_1'))!.error!.code, 'expired');
+  await checkEnds(testbed, vendor);
+  await testbed.database.close();
 });
 
 for (const jumpMs of [-40 * 86_400_000, -3_600_000, 3_600_000, 40 * 86_400_000])
@@ -113,19 +113,19 @@ for (const jumpMs of [-40 * 86_400_000, -3_600_000, 3_600_000, 40 * 86_400_000])
           throw new UpstreamRefusal(new GatewayError('not_found', 'There is no such task.'), { status: 404 });
       },
     });
-    const house = await openHouse(vendor);
-    await house.credit('1');
-    const node = house.node();
+    const testbed = await openTestbed(vendor);
+    await testbed.credit('1');
+    const node = testbed.node();
     await node.order('task_1', orderOf('p'));
     while (polls === 0) {
       await settleTurn(node);
-      await house.timePasses();
+      await testbed.timePasses();
     }
-    house.jump(jumpMs);
-    await workOff(house, node);
-    assert.deepEqual(await house.states(), { task_1: 'completed' });
-    await checkEnds(house, vendor);
-    await house.database.close();
+    testbed.jump(jumpMs);
+    await workOff(testbed, node);
+    assert.deepEqual(await testbed.states(), { task_1: 'completed' });
+    await checkEnds(testbed, vendor);
+    await testbed.database.close();
   });
 
 test('a worker that was believed lost and answers late is still believed; it is not sent twice', async () => {
@@ -133,53 +133,53 @@ test('a worker that was believed lost and answers late is still believed; it is 
   const vendor = world(() => 'own task', {
     onCreate: () => new Promise<void>((resolve) => (release = resolve)),
   });
-  const house = await openHouse(vendor);
-  await house.credit('1');
-  const slow = house.node();
+  const testbed = await openTestbed(vendor);
+  await testbed.credit('1');
+  const slow = testbed.node();
   await slow.order('task_1', orderOf('p'));
   await slow.engine.turn();
   while (vendor.accepted.size === 0) await new Promise((resolve) => setTimeout(resolve, 2));
-  await house.timePasses();
-  const other = house.node({ reconcileMs: 60_000 });
+  await testbed.timePasses();
+  const other = testbed.node({ reconcileMs: 60_000 });
   await settleTurn(other);
-  assert.deepEqual(await house.states(), { task_1: 'reconciling' });
+  assert.deepEqual(await testbed.states(), { task_1: 'reconciling' });
   release();
   while (slow.engine.active > 0) await new Promise((resolve) => setTimeout(resolve, 2));
-  assert.notEqual((await house.states())['task_1'], 'reconciling');
-  await workOff(house, other);
-  assert.deepEqual(await house.states(), { task_1: 'completed' });
-  await checkEnds(house, vendor);
-  await house.database.close();
+  assert.notEqual((await testbed.states())['task_1'], 'reconciling');
+  await workOff(testbed, other);
+  assert.deepEqual(await testbed.states(), { task_1: 'completed' });
+  await checkEnds(testbed, vendor);
+  await testbed.database.close();
 });
 
 test('a vendor that answers twice, to a worker that was believed lost and to its successor: the task ends once', async () => {
   const releases: (() => void)[] = [];
   const vendor = world(() => 'own task', { onPoll: () => new Promise<void>((resolve) => void releases.push(resolve)) });
-  const house = await openHouse(vendor);
-  await house.credit('1');
-  const [one, two] = [house.node(), house.node()];
+  const testbed = await openTestbed(vendor);
+  await testbed.credit('1');
+  const [one, two] = [testbed.node(), testbed.node()];
   await one.order('task_1', orderOf('p'));
   while (releases.length === 0) {
     await one.engine.turn();
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
-  await house.timePasses();
+  await testbed.timePasses();
   await two.engine.turn();
   while (releases.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
   for (const release of releases) release();
   while (one.engine.active + two.engine.active > 0) await new Promise((resolve) => setTimeout(resolve, 5));
-  await workOff(house, two);
-  assert.deepEqual(await house.states(), { task_1: 'completed' });
-  await checkEnds(house, vendor);
-  await house.database.close();
+  await workOff(testbed, two);
+  assert.deepEqual(await testbed.states(), { task_1: 'completed' });
+  await checkEnds(testbed, vendor);
+  await testbed.database.close();
 });
 
 test('an order that the balance does not cover leaves no task', async () => {
-  const house = await openHouse(world(() => 'at once'));
-  const node = house.node();
+  const testbed = await openTestbed(world(() => 'at once'));
+  const node = testbed.node();
   await assert.rejects(node.order('task_1', orderOf('p')), /does not cover/);
-  assert.deepEqual(await house.states(), {});
-  await house.database.close();
+  assert.deepEqual(await testbed.states(), {});
+  await testbed.database.close();
 });
 
 const manners: Manner[] = [
@@ -200,29 +200,29 @@ testHistory(
       fc.array(fc.tuple(fc.integer({ min: 1, max: 14 }), fc.boolean()), { minLength: 1, maxLength: 8 }),
       async (plans, deaths) => {
         const vendor = world((prompt, name) => plans[Number(prompt)]![name === 'first' ? 0 : 1]);
-        const house = await openHouse(vendor);
-        await house.credit('1');
-        await house.node().order('task_0', orderOf('0'));
-        const first = house.node({ workers: 2 });
+        const testbed = await openTestbed(vendor);
+        await testbed.credit('1');
+        await testbed.node().order('task_0', orderOf('0'));
+        const first = testbed.node({ workers: 2 });
         for (let index = 1; index < plans.length; index += 1)
           await first.order(`task_${index}`, orderOf(String(index)));
         for (const [statements, after] of deaths) {
-          const node = house.node({ workers: 2 });
+          const node = testbed.node({ workers: 2 });
           Object.assign(node.fate, { statements, after });
           for (let turn = 0; turn < 4 && !node.fate.dead; turn += 1) await settleTurn(node);
-          await house.timePasses();
+          await testbed.timePasses();
         }
         // Vendors that were busy or away are back.
-        const last = house.node();
+        const last = testbed.node();
         vendor.manner = (prompt, name) => {
           const manner = plans[Number(prompt)]![name === 'first' ? 0 : 1];
           return manner === 'busy' || manner === 'unreachable' ? 'at once' : manner;
         };
-        await workOff(house, last);
-        const open = Object.values(await house.states()).filter((state) => !['completed', 'failed'].includes(state));
+        await workOff(testbed, last);
+        const open = Object.values(await testbed.states()).filter((state) => !['completed', 'failed'].includes(state));
         assert.deepEqual(open, []);
-        await checkEnds(house, vendor);
-        await house.database.close();
+        await checkEnds(testbed, vendor);
+        await testbed.database.close();
       },
     );
     await fc.assert(run, { numRuns: runsOf(4, 12), endOnFailure: true });
@@ -231,24 +231,24 @@ testHistory(
 
 testHistory('many tasks, eight workers, two nodes: every one ends once', async () => {
   const vendor = world((prompt) => (Number(prompt) % 3 === 0 ? 'own task' : 'at once'));
-  const house = await openHouse(vendor);
-  await house.credit('1');
-  await house.credit('19');
+  const testbed = await openTestbed(vendor);
+  await testbed.credit('1');
+  await testbed.credit('19');
   const count = runsOf(80, 1_000);
-  const [one, two] = [house.node({ workers: 8, wakes: true }), house.node({ workers: 8, wakes: true })];
+  const [one, two] = [testbed.node({ workers: 8, wakes: true }), testbed.node({ workers: 8, wakes: true })];
   for (let from = 0; from < count; from += 20) {
     const some = Array.from({ length: Math.min(20, count - from) }, (_, index) => from + index);
     await Promise.all(some.map((index) => one.order(`task_${index}`, orderOf(String(index)))));
   }
-  const isOpen = async () => Object.values(await house.states()).some((state) => state !== 'completed');
+  const isOpen = async () => Object.values(await testbed.states()).some((state) => state !== 'completed');
   for (let round = 0; round < 6_000 && (await isOpen()); round += 1) {
     one.engine.wake();
     two.engine.wake();
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  assert.equal(await house.balance(), 20_000_000_000n - BigInt(count) * imagePrice);
+  assert.equal(await testbed.balance(), 20_000_000_000n - BigInt(count) * imagePrice);
   assert.equal(vendor.accepted.size, count);
   assert.ok([...vendor.accepted.values()].every((times) => times === 1));
-  assert.deepEqual(await house.violations(), []);
-  await house.database.close();
+  assert.deepEqual(await testbed.violations(), []);
+  await testbed.database.close();
 });

@@ -115,11 +115,11 @@ test('a recorded request is what the adapter would send for the same wish', () =
     targetWith(),
   );
   assert.equal(ours.path, '/images/edits');
-  const told = (name: string) => ours.form!.flatMap((each) => (each.name === name ? [each] : []));
+  const report = (name: string) => ours.form!.flatMap((each) => (each.name === name ? [each] : []));
   for (const name of Object.keys(edit).filter((each) => each !== 'model' && each !== 'images'))
-    assert.deepEqual(told(name), [{ name, text: String(edit[name]) }]);
+    assert.deepEqual(report(name), [{ name, text: String(edit[name]) }]);
   assert.deepEqual(
-    told('image[]').map((each) => ({ image_url: `data:image/png;base64,${'base64' in each ? each.base64 : ''}` })),
+    report('image[]').map((each) => ({ image_url: `data:image/png;base64,${'base64' in each ? each.base64 : ''}` })),
     edit['images'],
   );
   const grok = sent('xai-grok-imagine-image-quality-image-out-image-in-usage-cost-365f');

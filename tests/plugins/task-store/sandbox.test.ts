@@ -78,7 +78,7 @@ async function beginningOf(file: MadeFile): Promise<string> {
   return Buffer.from(await answer.arrayBuffer()).toString('latin1', 0, 8);
 }
 
-const told = (protocol: string, words: string, over: Partial<Order> = {}): Order =>
+const report = (protocol: string, words: string, over: Partial<Order> = {}): Order =>
   (protocol.endsWith('videos') ? videoOrder : imageOrder)({ prompt: `A cat [[sandbox: ${words}]]`, ...over });
 
 for (const protocol of imageProtocols) {
@@ -103,22 +103,22 @@ for (const protocol of imageProtocols) {
       assert.deepEqual([some(step.made.usage), step.made.estimated], [some(billed.usage), false]);
       const { inputTokens, outputTokens, images } = adapter.bounds(order);
       const { input = 0, input_image: shown = 0, output_image: painted = 0, image = 0 } = billed.usage;
-      const tokensTold = 'output_image' in billed.usage;
-      assert.ok(image <= images && (!tokensTold || (input + shown <= inputTokens && painted <= outputTokens)));
+      const tokensReported = 'output_image' in billed.usage;
+      assert.ok(image <= images && (!tokensReported || (input + shown <= inputTokens && painted <= outputTokens)));
     }
   });
 
   test(`${protocol}: every fault that can be ordered is read as what it is`, async (context) => {
     const session = await sessionFor(context);
-    const moderated = await create(session, protocol, told(protocol, 'moderated'));
+    const moderated = await create(session, protocol, report(protocol, 'moderated'));
     const code = protocol === 'openai-images' ? 'moderation_blocked' : 'content_policy';
     assert.deepEqual(moderated.state === 'failed' && moderated.code, code);
-    const failed = await create(session, protocol, told(protocol, 'failed'));
+    const failed = await create(session, protocol, report(protocol, 'failed'));
     assert.equal(failed.state, 'failed');
     assert.equal(session.vendor.bill().requests, 0);
     const refused = async (words: string) => {
       try {
-        await create(session, protocol, told(protocol, words));
+        await create(session, protocol, report(protocol, words));
       } catch (error) {
         assert.ok(error instanceof UpstreamRefusal, String(error));
         return error;
@@ -136,11 +136,11 @@ for (const protocol of imageProtocols) {
 
   test(`${protocol}: what it sends twice or without its usage is charged once`, async (context) => {
     const session = await sessionFor(context);
-    const twice = await create(session, protocol, told(protocol, 'twice'));
+    const twice = await create(session, protocol, report(protocol, 'twice'));
     assert.ok(twice.state === 'done');
     assert.deepEqual([twice.files.length, twice.made.usage.image], [1, 1]);
     assert.equal(session.vendor.bill().recent.at(-1)!.usage.image, 1);
-    const silent = await create(session, protocol, told(protocol, 'no_usage'));
+    const silent = await create(session, protocol, report(protocol, 'no_usage'));
     assert.ok(silent.state === 'done' && silent.made.usage.image === 1);
     assert.equal(silent.made.estimated, ['openai-images', 'gemini-images'].includes(protocol));
   });
@@ -149,7 +149,7 @@ for (const protocol of imageProtocols) {
 test('pictures that failed beside others are not charged', async (context) => {
   const session = await sessionFor(context);
   for (const protocol of ['xai-images', 'openai-images']) {
-    const step = await create(session, protocol, told(protocol, 'partial', { count: 3 }));
+    const step = await create(session, protocol, report(protocol, 'partial', { count: 3 }));
     assert.ok(step.state === 'done');
     assert.deepEqual([step.files.length, step.made.usage.image], [1, 1]);
     assert.equal(session.vendor.bill().recent.at(-1)!.usage.image, 1);
@@ -166,7 +166,7 @@ for (const protocol of videoProtocols) {
 
   test(`${protocol}: a task runs for its time, ends with a real video, and is billed once`, async (context) => {
     const session = await sessionFor(context);
-    const order = told(protocol, 'takes=10s', { seconds: 4, resolution: '720p', ratio: '9:16' });
+    const order = report(protocol, 'takes=10s', { seconds: 4, resolution: '720p', ratio: '9:16' });
     const vendorId = await begun(session, order);
     assert.notEqual((await poll(session, protocol, order, vendorId)).state, 'done');
     session.advance(5_000);
@@ -187,7 +187,7 @@ for (const protocol of videoProtocols) {
 
   test(`${protocol}: what nobody asks about is billed all the same`, async (context) => {
     const session = await sessionFor(context);
-    await begun(session, told(protocol, 'takes=3s'));
+    await begun(session, report(protocol, 'takes=3s'));
     session.advance(3_000);
     assert.equal(session.vendor.bill().requests, 1);
   });
@@ -200,13 +200,13 @@ for (const protocol of videoProtocols) {
       lapsed: 'expired',
     };
     for (const [words, code] of Object.entries(ends)) {
-      const order = told(protocol, words);
+      const order = report(protocol, words);
       const vendorId = await begun(session, order);
       session.advance(1_000);
       const step = await poll(session, protocol, order, vendorId);
       assert.deepEqual(step.state === 'failed' && step.code, code);
     }
-    const stuck = told(protocol, 'stuck');
+    const stuck = report(protocol, 'stuck');
     const vendorId = await begun(session, stuck);
     session.advance(86_400_000);
     assert.equal((await poll(session, protocol, stuck, vendorId)).state, 'running');
@@ -215,7 +215,7 @@ for (const protocol of videoProtocols) {
 
   test(`${protocol}: polls that are not found or break end, a create that broke has begun, links die`, async (context) => {
     const session = await sessionFor(context);
-    const order = told(protocol, 'takes=0ms poll_404=1 poll_500=2 link_lasts=5s');
+    const order = report(protocol, 'takes=0ms poll_404=1 poll_500=2 link_lasts=5s');
     const vendorId = await begun(session, order);
     for (const status of [404, 500]) {
       await assert.rejects(poll(session, protocol, order, vendorId), (error) => {
@@ -230,7 +230,7 @@ for (const protocol of videoProtocols) {
     assert.equal((await fetch(file!.url)).status, 200);
     session.advance(5_000);
     assert.equal((await fetch(file!.url)).status, 403);
-    await assert.rejects(create(session, protocol, told(protocol, 'takes=0ms error_after')), (error) => {
+    await assert.rejects(create(session, protocol, report(protocol, 'takes=0ms error_after')), (error) => {
       assert.ok(error instanceof UpstreamRefusal);
       assert.equal(error.mayRun, true);
       return true;
@@ -240,7 +240,7 @@ for (const protocol of videoProtocols) {
 
   test(`${protocol}: a vendor that tells its end twice tells another address, and bills once`, async (context) => {
     const session = await sessionFor(context);
-    const order = told(protocol, 'takes=0ms twice');
+    const order = report(protocol, 'takes=0ms twice');
     const vendorId = await begun(session, order);
     const steps = [];
     for (let times = 0; times < 3; times++) steps.push(await poll(session, protocol, order, vendorId));
@@ -258,7 +258,7 @@ for (const protocol of videoProtocols) {
 
 test('xai-videos: a 202 may have no body', async (context) => {
   const session = await sessionFor(context);
-  const order = told('xai-videos', 'empty');
+  const order = report('xai-videos', 'empty');
   const step = await create(session, 'xai-videos', order);
   assert.ok(step.state === 'queued');
   assert.deepEqual(await poll(session, 'xai-videos', order, step.vendorId), {
@@ -270,7 +270,7 @@ test('xai-videos: a 202 may have no body', async (context) => {
 test('ark-videos: what waits can be taken back, what runs cannot', async (context) => {
   const session = await sessionFor(context);
   const adapter = adapters.get('ark-videos')!;
-  const order = told('ark-videos', 'takes=10s');
+  const order = report('ark-videos', 'takes=10s');
   const [waiting, running] = [await create(session, 'ark-videos', order), await create(session, 'ark-videos', order)];
   assert.ok(waiting.state === 'queued' && running.state === 'queued');
   assert.equal((await session.send(adapter, adapter.tasks!.cancel!(waiting.vendorId))).status, 200);

@@ -165,7 +165,7 @@ class SteppedEngine extends Engine {
   override wake(): void {}
 }
 
-export interface House {
+export interface Testbed {
   readonly database: TestDatabase;
   readonly rows: TaskRows;
   /** `wakes`: it takes due tasks whenever one has ended, as in truth; otherwise in `turn` alone. */
@@ -248,13 +248,13 @@ function filesOf(): Files {
 
 const catalogOf: Catalog = { find: (id) => (id === 'painter' ? painter : undefined), list: () => [painter] };
 
-export async function openHouse(world: VendorWorld): Promise<House> {
+export async function openTestbed(world: VendorWorld): Promise<Testbed> {
   const database = await openDatabase({ pool: 10, plugins: ['billing', 'task-store'] });
   let jumpedMs = 0;
   const host = { ...fakeHost(), clock: { now: () => Date.now() + jumpedMs, monotonic: () => performance.now() } };
   const files = filesOf();
   const table = (name: string) => sql`${sql.identifier(database.schema)}.${sql.identifier(name)}`;
-  const till = openLedgerService(host, database, sqlStore(database), () => undefined);
+  const ledgerService = openLedgerService(host, database, sqlStore(database), () => undefined);
   let requests = 0;
   let nodes = 0;
   const rows = new SqlTaskRows(database);
@@ -264,14 +264,14 @@ export async function openHouse(world: VendorWorld): Promise<House> {
     const store: Database = { ...database, orm: mortal(database.orm, fate) };
     const nodeHost = { ...fakeHost(), clock: host.clock };
     nodeHost.random.bytes(++nodes);
-    const vault = new AuthorizationStore(
+    const authorizations = new AuthorizationStore(
       nodeHost,
       openLedgerService(nodeHost, store, sqlStore(store), () => undefined).changes,
     );
     const tools: Tools = {
       store,
       rows: new SqlTaskRows(store),
-      authorizations: vault,
+      authorizations: authorizations,
       files,
       catalog: catalogOf,
       providers: providersOf(),
@@ -298,7 +298,7 @@ export async function openHouse(world: VendorWorld): Promise<House> {
       fate,
       engine: wakes ? new Engine(tools, workers) : new SteppedEngine(tools, workers),
       async order(id, order, callbackUrl) {
-        const deposit: Authorization = vault.offer({
+        const deposit: Authorization = authorizations.offer({
           id: `00000000-0000-7000-8000-${String(++requests).padStart(12, '0')}`,
           accountId: 'alice',
           keyId: 'key',
@@ -325,9 +325,9 @@ export async function openHouse(world: VendorWorld): Promise<House> {
     node,
     async credit(amount) {
       const entry = { kind: 'top-up', reason: 'test', reference: `${database.schema}-${Math.random()}` };
-      await till.ledger.credit('alice', parseUsd(amount), entry);
+      await ledgerService.ledger.credit('alice', parseUsd(amount), entry);
     },
-    balance: () => till.ledger.balance('alice'),
+    balance: () => ledgerService.ledger.balance('alice'),
     jump(milliseconds) {
       jumpedMs += milliseconds;
     },
@@ -361,11 +361,11 @@ export async function openHouse(world: VendorWorld): Promise<House> {
 }
 
 /** Works until nothing is due any more, however long things take in truth. */
-export async function workOff(house: House, node: Node, rounds = 60): Promise<void> {
+export async function workOff(testbed: Testbed, node: Node, rounds = 60): Promise<void> {
   for (let round = 0; round < rounds; round += 1) {
-    await house.timePasses();
+    await testbed.timePasses();
     await settleTurn(node);
-    const open = Object.values(await house.states()).filter(
+    const open = Object.values(await testbed.states()).filter(
       (state) => !['completed', 'failed', 'cancelled'].includes(state),
     );
     if (open.length === 0) return;

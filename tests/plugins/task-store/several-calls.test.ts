@@ -7,12 +7,12 @@ import { rowsOf } from '../../../plugins/task-store/engine/sql.ts';
 import { runsOf, testHistory } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
 import {
-  type House,
   imagePrice,
   type Manner,
-  openHouse,
+  openTestbed,
   orderOf,
   settleTurn,
+  type Testbed,
   type VendorWorld,
   workOff,
 } from './setup.ts';
@@ -27,12 +27,12 @@ function vendorOf(manners: readonly Manner[]): VendorWorld {
   return { accepted: new Map(), charged: 0, manner: () => left.shift() ?? 'at once' };
 }
 
-interface Books {
+interface Costs {
   readonly charged: bigint;
   readonly absorbed: bigint;
 }
 
-async function booksOf({ database, balance }: Pick<House, 'database' | 'balance'>): Promise<Books> {
+async function costsOf({ database, balance }: Pick<Testbed, 'database' | 'balance'>): Promise<Costs> {
   const [row] = await rowsOf<{ absorbed: string }>(
     database.orm,
     sql`select coalesce(sum(absorbed), 0)::text as absorbed from ${sql.identifier(database.schema)}.calls`,
@@ -47,7 +47,7 @@ interface AttemptRow {
   readonly estimated: boolean;
 }
 
-function attemptsOf({ database }: House): Promise<AttemptRow[]> {
+function attemptsOf({ database }: Testbed): Promise<AttemptRow[]> {
   return rowsOf<AttemptRow>(
     database.orm,
     sql`select attempt->>'result' as result, attempt->>'bearer' as borne_by, coalesce(attempt->>'absorbed', '0') as absorbed,
@@ -57,62 +57,62 @@ function attemptsOf({ database }: House): Promise<AttemptRow[]> {
   );
 }
 
-async function houseOf(vendor: VendorWorld): Promise<House> {
-  const house = await openHouse(vendor);
-  await house.credit('100');
-  return house;
+async function testbedOf(vendor: VendorWorld): Promise<Testbed> {
+  const testbed = await openTestbed(vendor);
+  await testbed.credit('100');
+  return testbed;
 }
 
 test('of three calls one breaks off: two are charged, and the third is absorbed with its bound, marked as estimated', async () => {
   const vendor = vendorOf(['at once', 'breaks off', 'at once']);
-  const house = await houseOf(vendor);
-  const node = house.node();
+  const testbed = await testbedOf(vendor);
+  const node = testbed.node();
   await node.order('task_1', orderOf('p', 25));
-  await workOff(house, node);
-  assert.deepEqual(await house.states(), { task_1: 'completed' });
-  const kept = (await house.rows.find('task_1'))!;
+  await workOff(testbed, node);
+  assert.deepEqual(await testbed.states(), { task_1: 'completed' });
+  const kept = (await testbed.rows.find('task_1'))!;
   assert.equal(kept.results.length, 15);
-  assert.deepEqual(await booksOf(house), { charged: 15n * imagePrice, absorbed: 10n * imagePrice });
-  assert.deepEqual(await attemptsOf(house), [
+  assert.deepEqual(await costsOf(testbed), { charged: 15n * imagePrice, absorbed: 10n * imagePrice });
+  assert.deepEqual(await attemptsOf(testbed), [
     { result: 'unknown', borne_by: 'operator', absorbed: String(10n * imagePrice), estimated: true },
     { result: 'answered', borne_by: 'client', absorbed: '0', estimated: false },
   ]);
-  assert.deepEqual(await house.violations(), []);
-  await house.database.close();
+  assert.deepEqual(await testbed.violations(), []);
+  await testbed.database.close();
 });
 
 test('of two calls one does not get through and one is refused: the vendor has had the order, and the books say so', async () => {
-  const house = await houseOf(vendorOf(['unreachable', 'busy']));
-  const node = house.node();
+  const testbed = await testbedOf(vendorOf(['unreachable', 'busy']));
+  const node = testbed.node();
   await node.order('task_1', orderOf('p', 20));
-  await workOff(house, node);
-  assert.deepEqual(await house.states(), { task_1: 'completed' });
+  await workOff(testbed, node);
+  assert.deepEqual(await testbed.states(), { task_1: 'completed' });
   const free = { absorbed: '0', estimated: false };
-  assert.deepEqual(await attemptsOf(house), [
+  assert.deepEqual(await attemptsOf(testbed), [
     { ...free, result: 'refused', borne_by: null },
     { ...free, result: 'answered', borne_by: 'client' },
   ]);
-  await house.database.close();
+  await testbed.database.close();
 });
 
 test('the audit misses what a broken call may have cost when its row or the attempts in it alone have it', async () => {
-  const house = await houseOf(vendorOf(['breaks off', 'at once']));
-  const node = house.node();
+  const testbed = await testbedOf(vendorOf(['breaks off', 'at once']));
+  const node = testbed.node();
   await node.order('task_1', orderOf('p', 20));
-  await workOff(house, node);
-  assert.deepEqual(await house.violations(), []);
-  const { orm, schema } = house.database;
+  await workOff(testbed, node);
+  assert.deepEqual(await testbed.violations(), []);
+  const { orm, schema } = testbed.database;
   const calls = sql`${sql.identifier(schema)}.calls`;
   await orm.execute(sql`alter table ${calls} disable trigger immutable`);
   await orm.execute(sql`
     update ${calls} set attempts = (select json_agg(attempt) from json_array_elements(attempts) as attempt
       where attempt->>9 is distinct from '2')`);
   await orm.execute(sql`alter table ${calls} enable trigger immutable`);
-  const [violation, ...others] = (await house.violations()) as { rule: string; what: string }[];
+  const [violation, ...others] = (await testbed.violations()) as { rule: string; what: string }[];
   assert.deepEqual(others, []);
   assert.equal(violation!.rule, 'M10');
   assert.match(violation!.what, /operator bears/);
-  await house.database.close();
+  await testbed.database.close();
 });
 
 testHistory('what broke off is still absorbed when its worker dies at any statement, and another goes on', async () => {
@@ -120,18 +120,18 @@ testHistory('what broke off is still absorbed when its worker dies at any statem
   for (const after of [false, true]) {
     for (let statements = 1; statements <= 5; statements += 1) {
       const vendor = vendorOf(['breaks off', 'at once']);
-      const house = await houseOf(vendor);
-      const [mortal, other] = [house.node(), house.node()];
+      const testbed = await testbedOf(vendor);
+      const [mortal, other] = [testbed.node(), testbed.node()];
       await mortal.order('task_1', orderOf('p', 20));
       Object.assign(mortal.fate, { statements, after });
       await settleTurn(mortal);
-      await workOff(house, other);
-      const { charged, absorbed } = await booksOf(house);
+      await workOff(testbed, other);
+      const { charged, absorbed } = await costsOf(testbed);
       assert.ok(charged <= 20n * imagePrice);
       assert.ok(charged + absorbed >= BigInt(vendor.charged) * imagePrice, `${statements} ${after}`);
-      ends.add(`${(await house.states())['task_1']} ${charged / imagePrice} ${absorbed / imagePrice}`);
-      assert.deepEqual(await house.violations(), []);
-      await house.database.close();
+      ends.add(`${(await testbed.states())['task_1']} ${charged / imagePrice} ${absorbed / imagePrice}`);
+      assert.deepEqual(await testbed.violations(), []);
+      await testbed.database.close();
     }
   }
   // Its answer was lost with the worker; or it was written down, and was charged by whoever came next.
@@ -140,8 +140,8 @@ testHistory('what broke off is still absorbed when its worker dies at any statem
 
 test('whatever becomes of the calls: never more is charged than was made, and charged and absorbed cover the bill', async () => {
   const manners: Manner[] = ['at once', 'at once', 'breaks off', 'refuses content', 'busy', 'unreachable'];
-  const house = await openHouse({ accepted: new Map(), charged: 0, manner: (prompt) => next(prompt) });
-  await house.credit('100');
+  const testbed = await openTestbed({ accepted: new Map(), charged: 0, manner: (prompt) => next(prompt) });
+  await testbed.credit('100');
   const waiting = new Map<string, Manner[]>();
   const next = (prompt: string) => waiting.get(prompt)?.shift() ?? 'at once';
   let orders = 0;
@@ -153,8 +153,8 @@ test('whatever becomes of the calls: never more is charged than was made, and ch
         const counts = drawn.map((_, index) => (index === drawn.length - 1 ? lastCount : mostPerCall));
         const id = `task_${++orders}`;
         waiting.set(id, [...drawn]);
-        const before = await booksOf(house);
-        const node = house.node({ deadlineMs: { image: 600_000, video: 600_000 } });
+        const before = await costsOf(testbed);
+        const node = testbed.node({ deadlineMs: { image: 600_000, video: 600_000 } });
         await node.order(
           id,
           orderOf(
@@ -162,10 +162,10 @@ test('whatever becomes of the calls: never more is charged than was made, and ch
             counts.reduce((sum, count) => sum + count, 0),
           ),
         );
-        await workOff(house, node);
-        const [books, task] = [await booksOf(house), (await house.rows.find(id))!];
-        const charged = money(books.charged - before.charged);
-        const absorbed = money(books.absorbed - before.absorbed);
+        await workOff(testbed, node);
+        const [records, task] = [await costsOf(testbed), (await testbed.rows.find(id))!];
+        const charged = money(records.charged - before.charged);
+        const absorbed = money(records.absorbed - before.absorbed);
         const imagesOf = (...which: Manner[]) =>
           counts.reduce((sum, count, index) => (which.includes(drawn[index]!) ? sum + count : sum), 0);
         const made = BigInt(imagesOf('at once')) * imagePrice;
@@ -188,6 +188,6 @@ test('whatever becomes of the calls: never more is charged than was made, and ch
     ),
     { numRuns: runsOf(6, 40) },
   );
-  assert.deepEqual(await house.violations(), []);
-  await house.database.close();
+  assert.deepEqual(await testbed.violations(), []);
+  await testbed.database.close();
 });

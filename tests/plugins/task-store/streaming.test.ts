@@ -117,9 +117,9 @@ test('a stream is the vendor’s byte for byte; it is paid by its last event, an
   assert.equal(await answer.text(), script);
   // Paid before the last event went out.
   assert.equal(before - (await alice.balance()), dueFor({ input: 10, output_image: 472 }));
-  const told = await alice.send('GET', `/v1/tasks/${answer.headers.get('x-gateway-task')}`);
-  assert.equal(told.json.data.status, 'completed');
-  const file = await fetch(told.json.data.result.images[0].url[0]);
+  const reply = await alice.send('GET', `/v1/tasks/${answer.headers.get('x-gateway-task')}`);
+  assert.equal(reply.json.data.status, 'completed');
+  const file = await fetch(reply.json.data.result.images[0].url[0]);
   assert.deepEqual(Buffer.from(await file.arrayBuffer()), png);
 });
 

@@ -148,8 +148,8 @@ test('what waits at its vendor is taken back, once and for all, and its money is
   const id = await handedOver('takes=300s');
   // Handed over is more than sent: a while later the vendor says that it waits.
   const taken = await until('the end of what is cancelled', async () => {
-    const told = await alice.send('DELETE', `${tasks}/${id}`);
-    return told.status === 200 ? told : undefined;
+    const reply = await alice.send('DELETE', `${tasks}/${id}`);
+    return reply.status === 200 ? reply : undefined;
   });
   assert.deepEqual([taken.json.status, taken.json.error], ['failed', 'The task was cancelled.']);
   const again = await alice.send('DELETE', `${tasks}/${id}`);
@@ -173,8 +173,8 @@ test('who has waited as long as clients may is given the task, which goes on', a
   for (const path of ['/v1/images/generations', '/v1/images/edits']) {
     const images = [{ image_url: `data:image/png;base64,${png.toString('base64')}` }];
     const body = path.endsWith('edits') ? { ...order, images } : order;
-    const told = await alice.send('POST', path, body, { prefer: 'wait' });
-    assert.deepEqual(told.json, { code: 200, data: { id: told.json.data.id, status: 'submitted' } });
-    assert.equal((await ended(alice, `/v1/tasks/${told.json.data.id}`)).data.status, 'completed');
+    const reply = await alice.send('POST', path, body, { prefer: 'wait' });
+    assert.deepEqual(reply.json, { code: 200, data: { id: reply.json.data.id, status: 'submitted' } });
+    assert.equal((await ended(alice, `/v1/tasks/${reply.json.data.id}`)).data.status, 'completed');
   }
 });

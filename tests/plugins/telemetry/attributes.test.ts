@@ -36,7 +36,7 @@ function said(values: readonly (readonly [ContextKey<never>, unknown])[], settin
 }
 
 const of = (key: unknown, value: unknown) => [key as ContextKey<never>, value] as const;
-const asking = (kind: string | undefined) => of(call, { protocol: 'chat', model: 'm', stream: true, kind });
+const requestOf = (kind: string | undefined) => of(call, { protocol: 'chat', model: 'm', stream: true, kind });
 const usage = { input: 5, cache_write_5m: 2, input_audio: 3, output: 7, output_image: 4 };
 const report = of(usageReport, { usage, estimated: false, terminal: true });
 const namesOf = (attributes: object) => Object.keys(attributes).filter((name) => name.startsWith('gen_ai.'));
@@ -44,20 +44,20 @@ const namesOf = (attributes: object) => Object.keys(attributes).filter((name) =>
 test('only of a request that generates something the names for generative AI are used', () => {
   const tried = of(attempts, [attempt]);
   for (const kind of ['rerank', 'decision', 'moderation', 'transcription']) {
-    const attributes = said([asking(kind), tried]);
+    const attributes = said([requestOf(kind), tried]);
     assert.deepEqual(namesOf(attributes), [], kind);
     assert.equal(attributes['gateway.provider'], 'p');
   }
   assert.deepEqual(namesOf(said([])), []);
   for (const kind of [undefined, 'image', 'video', 'embedding', 'speech'])
-    assert.equal(said([asking(kind), tried])['gen_ai.provider.name'], 'p', String(kind));
+    assert.equal(said([requestOf(kind), tried])['gen_ai.provider.name'], 'p', String(kind));
 });
 
 test('the convention decides the names of operations and of tokens by kind', () => {
-  const old = said([asking('image'), report]);
+  const old = said([requestOf('image'), report]);
   assert.equal(old['gen_ai.operation.name'], 'generate_image');
   assert.equal(old['gen_ai.usage.cache_write.input_tokens'], undefined);
-  const fresh = said([asking('image'), report], { convention: 'genai-0.1' });
+  const fresh = said([requestOf('image'), report], { convention: 'genai-0.1' });
   assert.deepEqual(
     namesOf(fresh)
       .filter((name) => !(name in old))
@@ -71,7 +71,7 @@ test('the convention decides the names of operations and of tokens by kind', () 
     ],
   );
   assert.equal(fresh['gen_ai.operation.name'], 'generate_content');
-  assert.equal(said([asking('embedding')], { convention: 'genai-0.1' })['gen_ai.operation.name'], 'embeddings');
+  assert.equal(said([requestOf('embedding')], { convention: 'genai-0.1' })['gen_ai.operation.name'], 'embeddings');
   assert.deepEqual([fresh['gen_ai.usage.input_tokens'], fresh['gen_ai.usage.output_tokens']], [10, 11]);
 });
 
@@ -79,7 +79,7 @@ test('account and key are a digest, themselves or not there, as the setting says
   const who = of(caller, { accountId: 'account-1', keyId: 'key-1' });
   const paid = of(spendGuard, { charged: () => ({ cost: 1_500n, own: 700n }) });
   const found = (identities: SpanSettings['identities']) => {
-    const attributes = said([asking(undefined), who, paid], { identities });
+    const attributes = said([requestOf(undefined), who, paid], { identities });
     assert.deepEqual([attributes['gateway.charged.nano_usd'], attributes['gateway.own_cost.nano_usd']], [1_500, 700]);
     return [attributes['gateway.account_id'], attributes['gateway.key_id']];
   };

@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type House, startHouse } from '../../end-to-end/house.ts';
 import { talk } from '../../end-to-end/sockets.ts';
+import { startTestbed, type Testbed } from '../../end-to-end/testbed.ts';
 import { freePort } from '../../helpers/free-port.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -36,7 +36,7 @@ const secretPrompt = 'a prompt that nobody else may read';
 async function startMeasured(
   t: TestContext,
   more: object = {},
-): Promise<{ house: House; port: number; collected: Collected[] }> {
+): Promise<{ testbed: Testbed; port: number; collected: Collected[] }> {
   const { origin, collected } = await startCollector(t);
   const port = await freePort();
   const telemetry = {
@@ -44,29 +44,29 @@ async function startMeasured(
     otlp: { endpoint: origin, headers: { authorization: 'Bearer c' } },
     ...more,
   };
-  const house = await startHouse({
+  const testbed = await startTestbed({
     providers: ({ sandbox }) => ({ bounded: { keys: 'k', speaks: { chat: `${sandbox}/v1` }, concurrency: 3 } }),
     more: { telemetry },
   });
-  t.after(() => house.stop());
-  return { house, port, collected };
+  t.after(() => testbed.stop());
+  return { testbed, port, collected };
 }
 
 test('Prometheus is told what went through, on a port of its own', async (t) => {
-  const { house, port } = await startMeasured(t);
-  const customer = await house.customer();
-  await house.call(customer, 'chat', {
+  const { testbed, port } = await startMeasured(t);
+  const customer = await testbed.customer();
+  await testbed.call(customer, 'chat', {
     model: 'sandbox',
     prompt: `${secretPrompt} [[sandbox: tokens=20]]`,
     stream: true,
   });
-  await house.call(customer, 'messages', { model: 'sandbox', prompt: secretPrompt });
-  await house.call(customer, 'chat', { model: 'made-up-by-a-client', prompt: secretPrompt });
-  await house.call(undefined, 'chat', { model: 'sandbox', prompt: secretPrompt });
-  const client = await talk(house.origin, customer.key);
+  await testbed.call(customer, 'messages', { model: 'sandbox', prompt: secretPrompt });
+  await testbed.call(customer, 'chat', { model: 'made-up-by-a-client', prompt: secretPrompt });
+  await testbed.call(undefined, 'chat', { model: 'sandbox', prompt: secretPrompt });
+  const client = await talk(testbed.origin, customer.key);
   await client.turn({ model: 'sandbox', input: 'Hello' });
   await client.close();
-  await house.books(customer, 3);
+  await testbed.records(customer, 3);
   const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   for (const line of [
     /^gateway_requests_in_flight\{.*\} 0$|^gateway_requests_in_flight 0$/m,
@@ -89,12 +89,12 @@ test('Prometheus is told what went through, on a port of its own', async (t) => 
   assert.doesNotMatch(page, /made-up-by-a-client/, 'a series for each invented name would grow without bound');
   for (const secret of [secretPrompt, customer.key, customer.accountId, 'vendor-key'])
     assert.ok(!page.includes(secret));
-  assert.equal((await fetch(`${house.origin}/metrics`)).status, 404, 'clients cannot see it');
+  assert.equal((await fetch(`${testbed.origin}/metrics`)).status, 404, 'clients cannot see it');
 });
 
 test('Prometheus is told of batches and of files that are kept', async (t) => {
-  const { house, port } = await startMeasured(t);
-  const customer = await house.customer();
+  const { testbed, port } = await startMeasured(t);
+  const customer = await testbed.customer();
   const headers = { authorization: `Bearer ${customer.key}` };
   const lineOf = (prompt: string, model = 'sandbox') =>
     JSON.stringify({
@@ -110,7 +110,7 @@ test('Prometheus is told of batches and of files that are kept', async (t) => {
   form.set('purpose', 'batch');
   form.set('file', new Blob([input]), 'in.jsonl');
   const post = async (path: string, init: RequestInit): Promise<{ id: string }> => {
-    const answer = await fetch(`${house.origin}${path}`, { method: 'POST', ...init });
+    const answer = await fetch(`${testbed.origin}${path}`, { method: 'POST', ...init });
     assert.equal(answer.status, 200);
     return (await answer.json()) as { id: string };
   };
@@ -138,16 +138,16 @@ test('Prometheus is told of batches and of files that are kept', async (t) => {
 });
 
 test("a collector gets spans that continue the caller's trace, and upstreams are told it", async (t) => {
-  const { house, collected } = await startMeasured(t);
-  const customer = await house.customer();
-  house.replay.play({ status: 503, body: '{"error":{"message":"busy"}}' });
+  const { testbed, collected } = await startMeasured(t);
+  const customer = await testbed.customer();
+  testbed.replay.play({ status: 503, body: '{"error":{"message":"busy"}}' });
   const headers = { traceparent: `00-${traceId}-${callerSpan}-01` };
-  await house.call(customer, 'chat', { model: 'replay', prompt: secretPrompt }, { headers });
-  await house.call(customer, 'chat', { model: 'sandbox', prompt: secretPrompt }, { headers });
-  const told = house.replay.requests.at(-1)!.headers['traceparent'] as string;
-  assert.match(told, new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
-  assert.notEqual(told.split('-')[2], callerSpan, "the upstream is a child of our span, not of the caller's");
-  await house.stop();
+  await testbed.call(customer, 'chat', { model: 'replay', prompt: secretPrompt }, { headers });
+  await testbed.call(customer, 'chat', { model: 'sandbox', prompt: secretPrompt }, { headers });
+  const reported = testbed.replay.requests.at(-1)!.headers['traceparent'] as string;
+  assert.match(reported, new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
+  assert.notEqual(reported.split('-')[2], callerSpan, "the upstream is a child of our span, not of the caller's");
+  await testbed.stop();
   const sent = collected.filter(({ path }) => path === '/v1/traces');
   assert.ok(sent.length > 0 && sent.every(({ headers: { authorization } }) => authorization === 'Bearer c'));
   const spans = sent.flatMap(({ body }) => spansIn(body)).filter(({ traceId: id }) => id === traceId);
@@ -172,14 +172,14 @@ test("a collector gets spans that continue the caller's trace, and upstreams are
 });
 
 test('a caller that does not sample is not traced, and with a ratio of 0 nobody is', async (t) => {
-  const { house, collected } = await startMeasured(t, { traces: 0 });
-  const customer = await house.customer();
-  house.replay.play({ status: 503, body: '{}' });
-  await house.call(customer, 'chat', { model: 'replay', prompt: 'x' });
-  assert.equal(house.replay.requests.at(-1)!.headers['traceparent'], undefined);
+  const { testbed, collected } = await startMeasured(t, { traces: 0 });
+  const customer = await testbed.customer();
+  testbed.replay.play({ status: 503, body: '{}' });
+  await testbed.call(customer, 'chat', { model: 'replay', prompt: 'x' });
+  assert.equal(testbed.replay.requests.at(-1)!.headers['traceparent'], undefined);
   const headers = { traceparent: `00-${traceId}-${callerSpan}-00` };
-  await house.call(customer, 'chat', { model: 'replay', prompt: 'x' }, { headers });
-  await house.stop();
+  await testbed.call(customer, 'chat', { model: 'replay', prompt: 'x' }, { headers });
+  await testbed.stop();
   assert.deepEqual(
     collected.filter(({ path }) => path === '/v1/traces'),
     [],
@@ -188,14 +188,14 @@ test('a caller that does not sample is not traced, and with a ratio of 0 nobody 
 
 test('a collector that is away costs neither requests nor the stop', async () => {
   const telemetry = { otlp: { endpoint: `http://127.0.0.1:${await freePort()}` } };
-  const house = await startHouse({
+  const testbed = await startTestbed({
     providers: ({ sandbox }) => ({ bounded: { keys: 'k', speaks: { chat: `${sandbox}/v1` }, concurrency: 3 } }),
     more: { telemetry },
   });
-  const customer = await house.customer();
-  assert.equal((await house.call(customer, 'chat', { model: 'sandbox', prompt: 'x' })).status, 200);
+  const customer = await testbed.customer();
+  assert.equal((await testbed.call(customer, 'chat', { model: 'sandbox', prompt: 'x' })).status, 200);
   const gaveUp = pause(25_000, 'gave up', { ref: false });
-  assert.notEqual(await Promise.race([house.stop(), gaveUp]), 'gave up', 'five seconds are all that it may cost');
+  assert.notEqual(await Promise.race([testbed.stop(), gaveUp]), 'gave up', 'five seconds are all that it may cost');
 });
 
 interface SpanRow {

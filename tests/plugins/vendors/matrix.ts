@@ -2,18 +2,18 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { dialects } from '../../end-to-end/dialects.ts';
-import { type Customer, type House, modelAt, startHouse } from '../../end-to-end/house.ts';
+import { type Customer, modelAt, startTestbed, type Testbed } from '../../end-to-end/testbed.ts';
 import { clients } from '../../matrix/clients/index.ts';
 import { post } from '../../matrix/post.ts';
-import { type Ask, type Play, type ProtocolName, protocolNames, type Seen } from '../../matrix/scenario.ts';
+import { type ClientRequest, type Play, type ProtocolName, protocolNames, type Seen } from '../../matrix/scenario.ts';
 import { type StandIn, startStandIn, type Words } from './stand-in.ts';
 
 export interface Stage {
-  readonly house: House;
+  readonly testbed: Testbed;
   readonly vendor: StandIn;
-  ask(ask: Ask, from: From): Promise<{ seen: Seen; customer: Customer; dropped: string | undefined }>;
+  send(request: ClientRequest, from: From): Promise<{ seen: Seen; customer: Customer; dropped: string | undefined }>;
   /** The error of a refused request. */
-  refused(ask: Ask, from: From): Promise<{ status: number; body: string; customer: Customer }>;
+  refused(request: ClientRequest, from: From): Promise<{ status: number; body: string; customer: Customer }>;
 }
 interface From {
   readonly client: ProtocolName;
@@ -43,13 +43,13 @@ const said: Play = { text: 'Sunny in Zürich, "rain" in Bern.\nThat is all.', me
 /** 120 tokens at 1 dollar a million and 30 at 2, in nano-USD. */
 const cost = 180_000n;
 
-const first: Ask = {
+const first: ClientRequest = {
   system: 'Be brief.',
   turns: [{ by: 'user', parts: [{ kind: 'text', text: 'The weather in both towns?' }, image] }],
   tools: [weather],
   maxOutputTokens: 500,
 };
-const second: Ask = {
+const second: ClientRequest = {
   ...first,
   turns: [
     ...first.turns,
@@ -60,7 +60,7 @@ const second: Ask = {
     },
   ],
 };
-const plain: Ask = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello' }] }] };
+const plain: ClientRequest = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello' }] }] };
 
 export interface Expected {
   /** The second request, as it must reach the vendor. */
@@ -74,7 +74,7 @@ export function testVendor(name: string, words: Words, expected: Expected): () =
   let stage: Stage;
   before(async () => {
     const vendor = await startStandIn(words);
-    const house = await startHouse({
+    const testbed = await startTestbed({
       providers: () => ({ own: { keys: words.key, speaks: { [name]: vendor.origin } } }),
       models: { own: modelAt('own/their-model') },
       // The plugin may stand anywhere.
@@ -85,10 +85,10 @@ export function testVendor(name: string, words: Words, expected: Expected): () =
         ],
       },
     });
-    stage = stageOf(house, vendor);
+    stage = stageOf(testbed, vendor);
   });
   after(async () => {
-    await stage.house.stop();
+    await stage.testbed.stop();
     stage.vendor.stop();
   });
   for (const client of protocolNames)
@@ -111,33 +111,33 @@ export function testVendor(name: string, words: Words, expected: Expected): () =
   return () => stage;
 }
 
-function stageOf(house: House, vendor: StandIn): Stage {
-  const send = async (ask: Ask, { client, isStream }: From) => {
-    const customer = await house.customer();
-    const wording = clients[client].word(ask, { model: 'own', isStream });
+function stageOf(testbed: Testbed, vendor: StandIn): Stage {
+  const send = async (request: ClientRequest, { client, isStream }: From) => {
+    const customer = await testbed.customer();
+    const wording = clients[client].word(request, { model: 'own', isStream });
     const headers = { ...wording.headers, ...dialects[client].key(customer.key) };
-    return { customer, told: await post(house.origin, { ...wording, headers }) };
+    return { customer, reported: await post(testbed.origin, { ...wording, headers }) };
   };
   return {
-    house,
+    testbed,
     vendor,
-    async ask(ask, from) {
-      const { customer, told } = await send(ask, from);
-      assert.equal(told.status, 200, told.body);
+    async send(request, from) {
+      const { customer, reported } = await send(request, from);
+      assert.equal(reported.status, 200, reported.body);
       const client = clients[from.client];
-      const seen = from.isStream ? client.readStream(told.body) : client.readWhole(told.body);
-      return { seen, customer, dropped: told.dropped };
+      const seen = from.isStream ? client.readStream(reported.body) : client.readWhole(reported.body);
+      return { seen, customer, dropped: reported.dropped };
     },
-    async refused(ask, from) {
-      const { customer, told } = await send(ask, from);
-      return { customer, status: told.status, body: told.body };
+    async refused(request, from) {
+      const { customer, reported } = await send(request, from);
+      return { customer, status: reported.status, body: reported.body };
     },
   };
 }
 
-async function callsTools({ house, vendor, ask }: Stage, from: From): Promise<void> {
+async function callsTools({ testbed, vendor, send }: Stage, from: From): Promise<void> {
   vendor.says = called;
-  const { seen, customer } = await ask(first, from);
+  const { seen, customer } = await send(first, from);
   assert.equal(seen.text, called.text);
   assert.deepEqual(
     seen.calls.map(({ name, input }) => ({ name, input })),
@@ -146,35 +146,35 @@ async function callsTools({ house, vendor, ask }: Stage, from: From): Promise<vo
   assert.equal(new Set(seen.calls.map(({ id }) => id)).size, 2);
   assert.ok(seen.meanings.includes('tool-calls'), seen.meanings.join());
   assert.equal(seen.reasoning.includes('weather of two towns') || from.client === 'gemini', true, seen.reasoning);
-  await assertBill(house, customer, seen);
+  await assertBill(testbed, customer, seen);
 }
 
-async function answers({ house, vendor, ask }: Stage, from: From): Promise<void> {
+async function answers({ testbed, vendor, send }: Stage, from: From): Promise<void> {
   vendor.says = said;
-  const { seen, customer } = await ask(second, from);
+  const { seen, customer } = await send(second, from);
   assert.equal(seen.text, said.text);
   assert.deepEqual(seen.calls, []);
   assert.ok(seen.meanings.includes('stop'));
-  await assertBill(house, customer, seen);
+  await assertBill(testbed, customer, seen);
 }
 
-async function assertBill(house: House, customer: Customer, { usage: told }: Seen): Promise<void> {
-  assert.deepEqual([told?.input, told?.output], [usage.input, usage.output], 'the client is told the usage');
-  const { charges } = await house.books(customer);
+async function assertBill(testbed: Testbed, customer: Customer, { usage: reported }: Seen): Promise<void> {
+  assert.deepEqual([reported?.input, reported?.output], [usage.input, usage.output], 'the client is told the usage');
+  const { charges } = await testbed.records(customer);
   assert.equal(charges.length, 1);
   const [charge] = charges;
   assert.deepEqual([charge!.cost, charge!.estimated, charge!.terminal], [cost, false, true]);
   assert.deepEqual(charge!.classes, { input: usage.input, output: usage.output });
 }
 
-async function isCut({ vendor, ask }: Stage, from: From): Promise<void> {
+async function isCut({ vendor, send }: Stage, from: From): Promise<void> {
   vendor.says = { text: 'The first half', meaning: 'length', usage };
-  const { seen } = await ask(plain, from);
+  const { seen } = await send(plain, from);
   assert.equal(seen.text, 'The first half');
   assert.ok(seen.meanings.includes('length'), seen.meanings.join());
 }
 
-async function refusals({ house, vendor, refused }: Stage, from: From, words: Words): Promise<void> {
+async function refusals({ testbed, vendor, refused }: Stage, from: From, words: Words): Promise<void> {
   const expectations = [
     [400, 400],
     [404, 404],
@@ -182,22 +182,22 @@ async function refusals({ house, vendor, refused }: Stage, from: From, words: Wo
   ] as const;
   for (const [status, expected] of expectations) {
     vendor.says = { status, body: words.error('the model "their-model" says no') };
-    const told = await refused(plain, from);
-    assert.equal(told.status, expected, told.body);
-    const error = clients[from.client].readError(told.body);
+    const reply = await refused(plain, from);
+    assert.equal(reply.status, expected, reply.body);
+    const error = clients[from.client].readError(reply.body);
     if (status < 500) assert.match(error.message, /says no/);
-    else assert.doesNotMatch(told.body, /says no/);
-    const { charges } = await house.books(told.customer);
+    else assert.doesNotMatch(reply.body, /says no/);
+    const { charges } = await testbed.records(reply.customer);
     assert.equal(charges.length, 0);
   }
 }
 
 async function breaks(stage: Stage, client: ProtocolName, words: Words, body: string): Promise<void> {
   stage.vendor.says = { status: 200, type: words.streamType, body };
-  const { seen, customer } = await stage.ask(plain, { client, isStream: true });
+  const { seen, customer } = await stage.send(plain, { client, isStream: true });
   assert.equal(seen.text, 'It begins');
   assert.ok(seen.error !== undefined);
   assert.doesNotMatch(seen.error.message, /127\.0\.0\.1|their-model/);
-  const { calls } = await stage.house.books(customer);
+  const { calls } = await stage.testbed.records(customer);
   assert.equal(calls[0]!.terminal, false);
 }

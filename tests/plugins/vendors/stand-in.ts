@@ -22,7 +22,7 @@ export interface Words {
 
 export type Body = Record<string, unknown>;
 
-interface Told {
+interface RawAnswer {
   readonly status: number;
   readonly body: string;
   readonly type?: string;
@@ -32,7 +32,7 @@ export interface StandIn {
   readonly origin: string;
   readonly bodies: Body[];
   /** What it answers from now on: a play, or these words as they are. */
-  says: Play | Told;
+  says: Play | RawAnswer;
   stop(): void;
 }
 
@@ -42,10 +42,10 @@ export async function startStandIn(words: Words): Promise<StandIn> {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => {
-      const told = answerTo(incoming.url!, incoming.headers.authorization, Buffer.concat(chunks).toString());
-      outgoing.writeHead(told.status, { 'content-type': told.type ?? 'application/json' });
+      const reported = answerTo(incoming.url!, incoming.headers.authorization, Buffer.concat(chunks).toString());
+      outgoing.writeHead(reported.status, { 'content-type': reported.type ?? 'application/json' });
       // Each cut falls inside a line, and most fall inside a character.
-      const bytes = Buffer.from(told.body);
+      const bytes = Buffer.from(reported.body);
       for (let at = 0; at < bytes.length; at += 37) outgoing.write(bytes.subarray(at, at + 37));
       outgoing.end();
     });
@@ -59,8 +59,8 @@ export async function startStandIn(words: Words): Promise<StandIn> {
   };
   return standIn;
 
-  function answerTo(path: string, key: string | undefined, text: string): Told {
-    const refused = (status: number, message: string): Told => ({ status, body: words.error(message) });
+  function answerTo(path: string, key: string | undefined, text: string): RawAnswer {
+    const refused = (status: number, message: string): RawAnswer => ({ status, body: words.error(message) });
     if (path !== words.path) return refused(404, `no such path: ${path}`);
     if (key !== `Bearer ${words.key}`) return refused(401, 'invalid api token');
     const body = JSON.parse(text) as Body;

@@ -5,13 +5,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { BatchRows } from '../../../../plugins/batches/rows.ts';
 import { database } from '../../../../plugins/common/domain/database.ts';
 import type { Trouble } from './stand-in.ts';
-import { type House, lineCost, startHouse, type World } from './world.ts';
+import { lineCost, startTestbed, type Testbed, type World } from './world.ts';
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await startHouse();
+  testbed = await startTestbed();
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const endpoint = '/v1beta/models/m:generateContent';
 const line = (id: string, text = id) =>
@@ -39,7 +39,7 @@ async function order({ gateway, account, keyId, client }: World, lines: readonly
 }
 
 test('contents are made in one batch of the vendor, each paid once by its own usage', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   const batch = await world.client.ended(await order(world, [line('one'), line('two', '[refused]'), line('three')]));
   assert.deepEqual(batch.request_counts, { total: 3, completed: 2, failed: 1 });
   assert.match(JSON.stringify(batch.lines.get('one')!.response!.body), /"answer b[0-9a-f]{24}-1"/);
@@ -50,7 +50,7 @@ test('contents are made in one batch of the vendor, each paid once by its own us
 });
 
 test('a batch that is cancelled, and one that expires at the vendor', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   world.vendor.pollsUntilEnd = Number.POSITIVE_INFINITY;
   const id = await order(world, [line('one'), line('two', '[late]')]);
   while (!world.vendor.steps.includes('get')) await pause(20);
@@ -65,7 +65,7 @@ test('a batch that is cancelled, and one that expires at the vendor', async () =
 });
 
 test('errors of the vendor at each call delay a batch, and repeat nothing', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   const kinds: Trouble[] = [{ status: 500 }, 'before', { status: 429, headers: { 'retry-after': '0' } }, 'after'];
   const seen = new Map<string, number>();
   world.vendor.trouble = (step) => {
@@ -82,7 +82,7 @@ test('errors of the vendor at each call delay a batch, and repeat nothing', asyn
 });
 
 test('a line of which the vendor reports more than it can have consumed is charged by its estimate', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   await world.client.ended(await order(world, [line('one'), line('two', '[lies]')]));
   await world.checkLies();
 });

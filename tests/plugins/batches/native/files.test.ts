@@ -11,16 +11,16 @@ import { database } from '../../../../plugins/common/domain/database.ts';
 import { pool } from '../../../../plugins/common/domain/ledger.ts';
 import { until } from '../../../helpers/until.ts';
 import type { Trouble } from './stand-in.ts';
-import { callCost, chatLine, type House, lineCost, lineOwn, startHouse } from './world.ts';
+import { callCost, chatLine, lineCost, lineOwn, startTestbed, type Testbed } from './world.ts';
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await startHouse();
+  testbed = await startTestbed();
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 test('a batch is one order at the vendor, and each line a call of its own at the batch price', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   const id = await world.client.order([
     chatLine('one'),
     chatLine('two', '[refused]'),
@@ -55,7 +55,7 @@ test('a batch is one order at the vendor, and each line a call of its own at the
 });
 
 test('a batch that is cancelled is cancelled at its vendor, and what was made until then is paid', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   world.vendor.pollsUntilEnd = Number.POSITIVE_INFINITY;
   const id = await world.client.order([chatLine('one'), chatLine('two', '[late]'), chatLine('three', '[left out]')]);
   while (!world.vendor.steps.includes('get')) await pause(20);
@@ -87,7 +87,7 @@ test('a batch that is cancelled is cancelled at its vendor, and what was made un
 });
 
 test('a batch that expires here, or at its vendor, has what was made; the rest is named', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   const lines = [chatLine('one'), chatLine('two', '[late]')];
   world.vendor.endsAs = 'expired';
   const atVendor = await world.client.ended(await world.client.order(lines));
@@ -108,14 +108,14 @@ test('a batch that expires here, or at its vendor, has what was made; the rest i
 });
 
 test('a line that the results leave out has an unknown outcome, and its client does not pay', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   const batch = await world.client.ended(await world.client.order([chatLine('one'), chatLine('two', '[left out]')]));
   assert.match(JSON.stringify(batch.lines.get('two')), /outcome_unknown/);
   await world.settled(lineCost, 1);
 });
 
 test('a client that deletes its input while the vendor works gets its answers, and pays for them', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   world.vendor.pollsUntilEnd = Number.POSITIVE_INFINITY;
   const id = await world.client.order([chatLine('one'), chatLine('two')]);
   while (!world.vendor.steps.includes('get')) await pause(20);
@@ -128,7 +128,7 @@ test('a client that deletes its input while the vendor works gets its answers, a
 });
 
 test('errors of the vendor at each call delay a batch, and repeat nothing', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   const kinds: Trouble[] = [
     { status: 500 },
     'before',
@@ -154,7 +154,7 @@ test('errors of the vendor at each call delay a batch, and repeat nothing', asyn
 });
 
 test('what a vendor refuses as a batch is made call by call, and nothing stays set aside', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   world.vendor.trouble = (step) => (step === 'order' ? { status: 400 } : undefined);
   const refused = await world.client.ended(await world.client.order([chatLine('one')]));
   assert.equal(refused.request_counts.completed, 1);
@@ -171,7 +171,7 @@ test('what a vendor refuses as a batch is made call by call, and nothing stays s
 });
 
 test('lines of two models, and lines that are refused here, are not in the batch of the vendor', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   const two = await world.client.ended(await world.client.order([chatLine('one'), chatLine('two', 'two', 'plain')]));
   assert.equal(two.request_counts.completed, 2);
   assert.ok(!world.vendor.steps.includes('order'));
@@ -186,7 +186,7 @@ test('lines of two models, and lines that are refused here, are not in the batch
 });
 
 test('lines that the balance does not cover are not ordered, and the account is not overdrawn', async () => {
-  const world = await house.open('0.0003');
+  const world = await testbed.open('0.0003');
   const id = await world.client.order(Array.from({ length: 8 }, (_, index) => chatLine(`line-${index}`)));
   while (!world.vendor.steps.includes('results')) await pause(20);
   const [ordered] = [...world.vendor.batches.values()];
@@ -201,7 +201,7 @@ test('lines that the balance does not cover are not ordered, and the account is 
 });
 
 test('an account with nothing to spend orders no batch by any protocol, and nothing is kept of its order', async () => {
-  const world = await house.open('0.00015');
+  const world = await testbed.open('0.00015');
   const inputFile = await world.client.upload([chatLine('one')]);
   const { gateway, account } = world;
   await gateway.find(pool)!.debit(account.id, await world.balance(), { reason: 'test', reference: account.id });
@@ -236,7 +236,7 @@ test('an account with nothing to spend orders no batch by any protocol, and noth
 });
 
 test('an order whose first lines the balance does not cover is refused by any protocol with what they need', async () => {
-  const world = await house.open('0.0002');
+  const world = await testbed.open('0.0002');
   const { key } = await world.gateway.find(accounts)!.createKey(world.account.id, { name: 'poor' });
   const wrong = JSON.stringify({ ...JSON.parse(chatLine('no')), body: { model: 'none', messages: [] } });
   const inputFile = await world.client.upload([wrong, 'no line', ...['one', 'two', 'three'].map((id) => chatLine(id))]);
@@ -273,7 +273,7 @@ test('an order whose first lines the balance does not cover is refused by any pr
 });
 
 test('lines of a batch count as bytes of the account while it is open, and its row until it is forgotten', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   const stored = () => world.gateway.find(fileAdmin)!.storedBytes(world.account.id);
   const input = [chatLine('one'), chatLine('two'), chatLine('three')];
   const inputFile = await world.client.upload(input);
@@ -297,7 +297,7 @@ test('lines of a batch count as bytes of the account while it is open, and its r
 });
 
 test('a line that a vendor has refused in its batch is not served by another model, and costs nothing', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   const lines = [chatLine('one', 'one', 'served'), chatLine('two', '[refused] [long]', 'served')];
   const batch = await world.client.ended(await world.client.order(lines));
   assert.deepEqual(batch.request_counts, { total: 2, completed: 1, failed: 1 });
@@ -311,7 +311,7 @@ test('a line that a vendor has refused in its batch is not served by another mod
 });
 
 test('a line of which the vendor reports more than it can have consumed is charged by its estimate', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   const id = await world.client.order([chatLine('one'), chatLine('two', '[lies]')]);
   await world.client.ended(id);
   await world.checkLies();

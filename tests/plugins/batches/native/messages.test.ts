@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Trouble } from './stand-in.ts';
-import { type Client, type House, lineCost, startHouse } from './world.ts';
+import { type Client, lineCost, startTestbed, type Testbed } from './world.ts';
 
-let house: House;
+let testbed: Testbed;
 before(async () => {
-  house = await startHouse();
+  testbed = await startTestbed();
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 const request = (id: string, text = id) => ({
   custom_id: id,
@@ -46,7 +46,7 @@ async function ended(client: Client, id: string) {
 }
 
 test('messages are made in one batch of the vendor, each paid once by its own usage', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   const id = await order(world.client, [request('one'), request('two', '[refused]'), request('three')]);
   const { counts, results } = await ended(world.client, id);
   assert.deepEqual(counts, { processing: 0, succeeded: 2, errored: 1, canceled: 0, expired: 0 });
@@ -58,7 +58,7 @@ test('messages are made in one batch of the vendor, each paid once by its own us
 });
 
 test('a batch that is cancelled, and one that expires at the vendor', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   world.vendor.pollsUntilEnd = Number.POSITIVE_INFINITY;
   const id = await order(world.client, [request('one'), request('two', '[late]')]);
   while (!world.vendor.steps.includes('get')) await pause(20);
@@ -73,7 +73,7 @@ test('a batch that is cancelled, and one that expires at the vendor', async () =
 });
 
 test('an order whose answer is lost is found by its lines, also beside a batch of someone else of the same size', async (context) => {
-  const world = await house.open();
+  const world = await testbed.open();
   const kinds: (Trouble | undefined)[] = [{ status: 529 }, 'before', { status: 502 }, 'after'];
   let tries = 0;
   world.vendor.trouble = (step) => (step === 'order' ? kinds[tries++] : undefined);
@@ -99,7 +99,7 @@ test('an order whose answer is lost is found by its lines, also beside a batch o
 });
 
 test('errors of the vendor at each other call delay a batch, and repeat nothing', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   const kinds: Trouble[] = [{ status: 500 }, 'before', { status: 429, headers: { 'retry-after': '0' } }, 'after'];
   const seen = new Map<string, number>();
   world.vendor.trouble = (step) => {
@@ -114,7 +114,7 @@ test('errors of the vendor at each other call delay a batch, and repeat nothing'
 });
 
 test('a line of which the vendor reports more than it can have consumed is charged by its estimate', async () => {
-  const world = await house.open();
+  const world = await testbed.open();
   const id = await order(world.client, [request('one'), request('two', '[lies]')]);
   await ended(world.client, id);
   await world.checkLies();

@@ -72,7 +72,7 @@ export const chatLine = (id: string, text = id, model = 'm') =>
     body: { model, max_tokens: 50, messages: [{ role: 'user', content: text }] },
   });
 
-export interface House {
+export interface Testbed {
   /** A new customer, and a vendor that has seen nothing. */
   open(usd?: string): Promise<World>;
   stop(): Promise<void>;
@@ -81,7 +81,7 @@ export interface House {
 export type World = Awaited<ReturnType<typeof openWorld>>;
 
 /** One gateway and one vendor for the tests of a file. */
-export async function startHouse(): Promise<House> {
+export async function startTestbed(): Promise<Testbed> {
   const vendor = new BatchVendor();
   vendor.add([...fileRoutes(vendor), ...messageRoutes(vendor), ...contentRoutes(vendor)]);
   await vendor.start();

@@ -47,7 +47,7 @@ export interface Town {
 
 export interface FakeHold {
   readonly amount: Money;
-  readonly purse: CachedBalance;
+  readonly balance: CachedBalance;
   readonly sequence: number;
 }
 
@@ -66,9 +66,9 @@ export function newTown(model: LeaseModel, bridgeMs = 0): Town {
     deliver() {
       while (letters[0] !== undefined && letters[0].heardAt <= host.clock.monotonic()) {
         const { topic, subject } = letters.shift()!;
-        for (const { lessor } of nodes.values())
-          if (topic === 'lease wanted') lessor.wanted(subject);
-          else lessor.returned(subject);
+        for (const { leases } of nodes.values())
+          if (topic === 'lease wanted') leases.wanted(subject);
+          else leases.returned(subject);
       }
     },
     fault: 'none',
@@ -88,8 +88,8 @@ export class FakeNode {
   readonly holds: FakeHold[] = [];
   /** Why the last hold was refused: the money is not there, or it is not known. */
   refusal: 'lacking' | 'unknown' | undefined;
-  readonly lessor: LeaseManager;
-  readonly purses: BalanceCache;
+  readonly leases: LeaseManager;
+  readonly balances: BalanceCache;
   readonly flusher: Flusher;
   readonly #town: Town;
   readonly #backlog: Backlog;
@@ -105,44 +105,44 @@ export class FakeNode {
     this.#town = town;
     const { clock, log } = town.host;
     this.#backlog = new Backlog(() => {});
-    this.purses = new BalanceCache({
+    this.balances = new BalanceCache({
       clock,
       limit: 10,
       idleMs: 60_000,
       fundsOf: () => assert.fail('a whole balance was asked for'),
-      lease: (purse, need) => this.lessor.open(purse, need),
+      lease: (balance, need) => this.leases.open(balance, need),
     });
     this.flusher = new Flusher({
       backlog: this.#backlog,
-      balances: this.purses,
+      balances: this.balances,
       clock,
       log,
       applied: 0,
       apply: async (_text, accounts, applied) => {
         const sentAt = clock.monotonic();
         await this.#run(() => this.#apply(applied, accounts.get(account)), false);
-        this.lessor.renewed([...accounts.keys()], sentAt);
+        this.leases.renewed([...accounts.keys()], sentAt);
         return new Map();
       },
-      fundsOf: (accountIds) => this.lessor.exchange(accountIds),
+      fundsOf: (accountIds) => this.leases.exchange(accountIds),
     });
-    this.lessor = new LeaseManager({
+    this.leases = new LeaseManager({
       node: name,
-      balances: this.purses,
+      balances: this.balances,
       flusher: this.flusher,
       clock,
       log,
-      takeShares: (asks) =>
+      takeShares: (requests) =>
         this.#run(() => {
           town.statements += 1;
-          const answerOf = (ask: (typeof asks)[number]): [string, Leased] => {
-            const answer = town.model.take(name, ask);
+          const answerOf = (request: (typeof requests)[number]): [string, Leased] => {
+            const answer = town.model.take(name, request);
             return [
-              ask.accountId,
+              request.accountId,
               { ...answer, pool: undefined, term: undefined, lastsMs: leaseTimes(town.bridgeMs).lastsMs },
             ];
           };
-          return new Map(asks.map(answerOf));
+          return new Map(requests.map(answerOf));
         }, true),
       bridgeMs: town.bridgeMs,
       mostResting: 5,
@@ -167,11 +167,11 @@ export class FakeNode {
     if (fault === 'refused') throw new Error('the database is down');
     if (fault === 'late' || fault === 'late batch') await this.#town.gate.promise;
     // The statement of a dead process no longer runs, or its answer is ignored.
-    const nobody = new Promise<never>(() => {});
-    if (this.#dead) return nobody;
+    const none = new Promise<never>(() => {});
+    if (this.#dead) return none;
     const result = work();
     await (fault === 'late answer' ? this.#town.gate.promise : Promise.resolve());
-    if (this.#dead) return nobody;
+    if (this.#dead) return none;
     if (fault === 'lost answer') throw new Error('no answer after the commit');
     return result;
   }
@@ -200,22 +200,22 @@ export class FakeNode {
   async hold(amount: Money): Promise<boolean> {
     const { clock } = this.#town.host;
     this.refusal = 'unknown';
-    const purse = await this.purses.acquire(account, amount).catch(() => undefined);
-    if (purse === undefined) return false;
+    const balance = await this.balances.acquire(account, amount).catch(() => undefined);
+    if (balance === undefined) return false;
     const since = clock.monotonic();
-    for (let tries = 0; !this.purses.admits(purse, amount); tries += 1) {
-      const again = await this.lessor.request(purse, amount, { tries, since }).catch(() => undefined);
+    for (let tries = 0; !this.balances.admits(balance, amount); tries += 1) {
+      const again = await this.leases.request(balance, amount, { tries, since }).catch(() => undefined);
       if (again) continue;
       this.refusal = again === false ? 'lacking' : 'unknown';
-      this.purses.release(purse);
+      this.balances.release(balance);
       return false;
     }
     if (this.#dead) return false;
-    purse.posted = money(purse.posted - amount);
+    balance.posted = money(balance.posted - amount);
     this.#write();
     this.#town.truth -= amount;
-    this.holds.push({ amount, purse, sequence: this.#sequence });
-    if (purse.base + purse.posted < purse.lease!.lowWater) this.lessor.topUp(purse);
+    this.holds.push({ amount, balance, sequence: this.#sequence });
+    if (balance.base + balance.posted < balance.lease!.lowWater) this.leases.topUp(balance);
     return true;
   }
 
@@ -225,12 +225,12 @@ export class FakeNode {
     if (hold === undefined) return;
     const cost = money((hold.amount * hundredths) / 100n);
     const back = hold.amount - cost;
-    this.#backlog.end(hold.purse, hold.amount, cost, hold.sequence);
+    this.#backlog.end(hold.balance, hold.amount, cost, hold.sequence);
     this.#journal.push({ sequence: this.#sequence + 1, cost });
     this.#write();
     this.#town.truth += back;
     if (back < 0n) this.#town.overrun -= back;
-    this.purses.release(hold.purse);
+    this.balances.release(hold.balance);
   }
 
   flush(): Promise<boolean> {

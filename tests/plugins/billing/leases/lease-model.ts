@@ -21,17 +21,17 @@ export interface Counter {
 /** The share that one request gets. */
 export function sliceOf(
   counter: Counter,
-  ask: Pick<LeaseRequest, 'pending' | 'keep' | 'need' | 'smallest' | 'target'>,
+  request: Pick<LeaseRequest, 'pending' | 'keep' | 'need' | 'smallest' | 'target'>,
   locked = 0n,
 ): Answer {
   const { balance, held, own, others, elsewhere, nodes } = counter;
-  const rest = balance - others - ask.pending;
+  const rest = balance - others - request.pending;
   const allowed = positive(rest - locked);
-  const kept = positive(least(ask.keep, own - ask.pending));
-  const share = least(ask.target, allowed / BigInt(nodes));
-  const granted = allowed < ask.smallest ? kept : least(allowed, greatest(ask.need, kept, share));
+  const kept = positive(least(request.keep, own - request.pending));
+  const share = least(request.target, allowed / BigInt(nodes));
+  const granted = allowed < request.smallest ? kept : least(allowed, greatest(request.need, kept, share));
   const given = greatest(granted, kept);
-  const amount = given === 0n ? least(ask.pending, positive(balance) - others) : ask.pending + given;
+  const amount = given === 0n ? least(request.pending, positive(balance) - others) : request.pending + given;
   return {
     amount: money(amount),
     allowed: money(allowed),
@@ -53,7 +53,7 @@ export class LeaseModel {
     this.balance = balance;
   }
 
-  take(node: string, ask: LeaseRequest, locked = 0n): Answer {
+  take(node: string, request: LeaseRequest, locked = 0n): Answer {
     const others = [...this.leases].filter(([name]) => name !== node);
     const living = others.filter(([name]) => this.living.has(name));
     const sum = (amounts: readonly bigint[]) => amounts.reduce((total, amount) => total + positive(amount), 0n);
@@ -66,8 +66,8 @@ export class LeaseModel {
       held: sum(living.map(([name, amount]) => least(amount, openOf(name)))),
       nodes: this.living.size,
     };
-    const answer = sliceOf(counter, ask, locked);
-    this.#set(node, answer.amount, ask.pending);
+    const answer = sliceOf(counter, request, locked);
+    this.#set(node, answer.amount, request.pending);
     return answer;
   }
 

@@ -43,8 +43,8 @@ async function pass(town: Town, milliseconds: number): Promise<void> {
     if (isLookDue) town.lookedAt = town.host.clock.monotonic();
     for (const node of town.nodes.values()) {
       await node.flusher.advance();
-      node.lessor.turn();
-      if (isLookDue) node.lessor.look();
+      node.leases.turn();
+      if (isLookDue) node.leases.look();
     }
     await settleDown();
   }
@@ -122,7 +122,7 @@ class History {
     if (step.kind === 'hold') this.running.push(node!.hold(money(BigInt(step.amount))));
     else if (step.kind === 'settle') node!.settle(BigInt(step.cost));
     else if (step.kind === 'flush') void node!.flush();
-    else if (step.kind === 'turn') node!.lessor.turn();
+    else if (step.kind === 'turn') node!.leases.turn();
     else if (step.kind === 'pass') await pass(town, step.ms);
     else if (step.kind === 'jump') town.host.jump(step.ms);
     else if (step.kind === 'fault') town.fault = step.fault;
@@ -220,8 +220,8 @@ test('a rich account is served from memory: a hundred calls need a statement or 
   assert.equal(await node.hold(money(10n)), true);
   let waited = 0;
   for (let call = 0; call < 100; call++) {
-    const purse = node.purses.find('alice')!;
-    if (!node.purses.admits(purse, money(10n))) waited += 1;
+    const balance = node.balances.find('alice')!;
+    if (!node.balances.admits(balance, money(10n))) waited += 1;
     assert.equal(await node.hold(money(10n)), true);
     node.settle(100n);
     if (call % 5 === 4) await settleDown();
@@ -292,7 +292,7 @@ test('what a call that ended has released is given back once the ledger has its 
   // While a batch is on its way there come a hold and, behind it, the end of the first; then another node wants all.
   assert.equal(await one.hold(money(15n)), true);
   one.settle(0n);
-  one.lessor.wanted('two alice');
+  one.leases.wanted('two alice');
   await letGo();
   town.fault = 'none';
   assert.equal(await two.hold(money(25n)), true, 'what is left beside it');
@@ -311,7 +311,7 @@ test('a share that has become smaller is not taken from what a node may be spend
   assert.equal(await one.hold(money(10n)), true);
   assert.equal(await two.hold(money(30n)), true);
   town.fault = 'late answer';
-  one.lessor.topUp(one.purses.find('alice')!);
+  one.leases.topUp(one.balances.find('alice')!);
   await settleDown();
   assert.equal(await one.hold(money(40n)), true, 'from memory, while the answer is on its way');
   const tooMuch = two.hold(money(21n));
@@ -341,12 +341,12 @@ test('a node that cannot reach the database stops when its lease ends, and goes 
   const town = openTown(1_000n, 2);
   const node = town.nodes.get('one')!;
   assert.equal(await node.hold(money(1n)), true);
-  const purse = node.purses.find('alice')!;
-  assert.equal(node.purses.admits(purse, money(1n)), true);
+  const balance = node.balances.find('alice')!;
+  assert.equal(node.balances.admits(balance, money(1n)), true);
   town.host.advance(29_999);
-  assert.equal(node.purses.admits(purse, money(1n)), true);
+  assert.equal(node.balances.admits(balance, money(1n)), true);
   town.host.advance(2);
-  assert.equal(node.purses.admits(purse, money(1n)), false);
+  assert.equal(node.balances.admits(balance, money(1n)), false);
   town.fault = 'refused';
   assert.equal(await node.hold(money(1n)), false);
   town.host.advance(5_000);
@@ -359,7 +359,7 @@ test('a drain gives back all that no call has spoken for', async () => {
   assert.equal(await node.hold(money(7n)), true);
   await node.flush();
   assert(town.model.leases.get('one')! > 0n);
-  node.lessor.drain();
+  node.leases.drain();
   await settleDown();
   assert.equal(town.model.leased, 7n, 'what a call holds stays leased');
   node.settle(0n);
@@ -380,7 +380,7 @@ test('however slow the database, calls that take what others asked for make none
       };
       const running: Promise<boolean>[] = [];
       for (const [turns, leaves] of calls) {
-        if (leaves) node.lessor.drain();
+        if (leaves) node.leases.drain();
         running.push(node.hold(money(10n)));
         for (let turn = 0; turn < turns; turn++) await Promise.resolve();
       }
@@ -416,7 +416,7 @@ test('money that is being returned while a call waits for it refuses none, whate
       for (const { does, turns, ms } of steps) {
         if (does === 'hold') running.push(node.hold(money(10n)));
         else if (does === 'settle') node.settle(50n);
-        else if (does === 'recall') node.lessor.wanted('other alice');
+        else if (does === 'recall') node.leases.wanted('other alice');
         else if (does === 'refresh') void node.flusher.refresh('alice');
         else void node.flush();
         for (let turn = 0; turn < turns; turn++) await Promise.resolve();
@@ -501,7 +501,7 @@ async function pausedTown(pauseMs: number, bridgeMs = 120_000) {
   assert.equal(await ended(town, node.hold(money(100n))), true);
   node.settle(5n);
   await pass(town, pauseMs);
-  return { town, node, purse: () => node.purses.find('alice') };
+  return { town, node, balance: () => node.balances.find('alice') };
 }
 
 /** Refuses every statement for so long, while a call comes every five seconds. Returns which were let in. */
@@ -544,12 +544,12 @@ test('beyond the bridge calls are refused, as the lease is over; back again the 
 test('without a bridge all of it is returned after ten seconds, as what nobody has called for within an hour is', async () => {
   const without = await pausedTown(12_000, 0);
   assert.equal(without.town.model.leased, 0n);
-  const { town, node, purse } = await pausedTown(12_000);
+  const { town, node, balance } = await pausedTown(12_000);
   assert.equal(town.model.leased, 800n);
-  for (let second = 0; second < 3_600; second++) node.lessor.look();
+  for (let second = 0; second < 3_600; second++) node.leases.look();
   await pass(town, 1_000);
   assert.equal(town.model.leased, 0n);
-  assert.equal(purse()!.base + purse()!.posted, 0n);
+  assert.equal(balance()!.base + balance()!.posted, 0n);
 });
 
 test('money that is kept for an outage is returned at once when another node needs it', async () => {
@@ -645,7 +645,7 @@ test('what is returned from a share that becomes small is spent by nobody before
   town.fault = 'late answer';
   for (let second = 0; second < 4; second++) {
     town.host.advance(1_000);
-    node.lessor.look();
+    node.leases.look();
     await settleDown();
   }
   assert.equal(town.model.leased, 800n, 'the statement has run, its answer is on the way');

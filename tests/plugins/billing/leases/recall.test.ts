@@ -140,12 +140,12 @@ test('in any scene 402 is told only of money that is not there, and nothing is t
   await fc.assert(
     fc.asyncProperty(scenes, async ({ amount, rest, ...scene }) => {
       const { living, dead } = scene;
-      const told = await sceneOf({ ...scene, balance: rest + living + dead } as Scene)
+      const reported = await sceneOf({ ...scene, balance: rest + living + dead } as Scene)
         .take(amount)
         .catch((error: { kind: string }) => error.kind);
-      if (told === 'insufficient_balance') assert.ok(rest + living < amount, '402, although it is there');
-      else if (rest + living < amount) assert.fail(`${told}, although it is not there`);
-      else if (told !== 'taken') assert.deepEqual([told, rest < amount], ['overloaded', true]);
+      if (reported === 'insufficient_balance') assert.ok(rest + living < amount, '402, although it is there');
+      else if (rest + living < amount) assert.fail(`${reported}, although it is not there`);
+      else if (reported !== 'taken') assert.deepEqual([reported, rest < amount], ['overloaded', true]);
     }),
     { numRuns: runsOf(30, 300) },
   );

@@ -54,7 +54,7 @@ async function openAccount({ orm, schema }: TestDatabase, balance: bigint, held 
   return accountId;
 }
 
-function ask(
+function requestOf(
   accountId: string,
   amounts: Partial<Record<'pending' | 'keep' | 'need' | 'target', bigint>>,
 ): LeaseRequest {
@@ -78,7 +78,7 @@ test('what processes have leased of a grant does not lapse, however long it take
   const hourMs = 3_600_000;
   const grant = { kind: 'promotion', reason: 'test', reference: randomUUID(), expiresAt: now + hourMs };
   await store.transact(accountId, now, (entries) => entries.credit(money(100n), grant));
-  await take(database, node, ask(accountId, { target: 30n }));
+  await take(database, node, requestOf(accountId, { target: 30n }));
   const balanceAfter = (ms: number) =>
     store.transact(accountId, now + ms, async (entries) => {
       entries.isComplete = true;
@@ -86,7 +86,7 @@ test('what processes have leased of a grant does not lapse, however long it take
       return entries.balance;
     });
   assert.deepEqual([await balanceAfter(2 * hourMs), await balanceAfter(72 * hourMs)], [100n, 100n]);
-  await take(database, node, ask(accountId, {}));
+  await take(database, node, requestOf(accountId, {}));
   assert.equal(await balanceAfter(73 * hourMs), 0n);
 });
 
@@ -139,7 +139,7 @@ test('one statement cuts shares as the oracle does, after any requests and batch
             );
             continue;
           }
-          const wanted = ask(accountId, step);
+          const wanted = requestOf(accountId, step);
           const { pool, term, lastsMs: lasts, ...answer } = await take(store, node, wanted);
           assert.deepEqual(answer, model.take(node.journal, wanted));
           assert.deepEqual([pool, term, lasts], [undefined, undefined, lastsMs]);
@@ -167,7 +167,7 @@ test('two connections at once never get more out of a balance than there is', as
   const nodes = await Promise.all(Array.from({ length: 4 }, () => newNode(store)));
   for (let round = 0; round < 10; round++) {
     const accountId = await openAccount(store, 100n);
-    const wanted = ask(accountId, { need: 30n, target: 30n });
+    const wanted = requestOf(accountId, { need: 30n, target: 30n });
     const answers = await Promise.all(nodes.map((node) => take(store, node, wanted)));
     assert.deepEqual(
       answers.map(({ amount }) => amount).toSorted((left, right) => Number(left - right)),
@@ -205,17 +205,17 @@ testOnServer('a statement of an earlier run that waited for a lock changes nothi
   const { orm, schema } = store;
   const [node, other] = [await newNode(store), await newNode(store)];
   const accountId = await openAccount(store, 100n);
-  assert.equal((await take(store, node, ask(accountId, { need: 80n }))).amount, 80n);
+  assert.equal((await take(store, node, requestOf(accountId, { need: 80n }))).amount, 80n);
   let late: Promise<bigint | string> | undefined;
   await whileLocked(store, accountId, async () => {
-    late = take(store, node, ask(accountId, { keep: 80n, need: 80n })).then(answered, refused);
+    late = take(store, node, requestOf(accountId, { keep: 80n, need: 80n })).then(answered, refused);
     await untilOneWaits(store);
     await claim(store, node.journal, 'a later run');
     await sqlLeases(orm, schema).returnAll({ ...node, owner: 'a later run' });
   });
   assert.match(String(await late), /belongs to another process/);
   assert.equal((await leasedOf(orm, schema, accountId)).leased, 0n);
-  assert.equal((await take(store, other, ask(accountId, { need: 100n }))).amount, 100n);
+  assert.equal((await take(store, other, requestOf(accountId, { need: 100n }))).amount, 100n);
   await store.close();
 });
 
@@ -226,7 +226,7 @@ test('an ask that was given up changes nothing when it comes to run behind what 
   const accountIds = [await openAccount(store, 100n), await openAccount(store, 100n)];
   const round = (number: number, need: bigint) => ({
     number,
-    requests: accountIds.map((accountId) => ask(accountId, { need })),
+    requests: accountIds.map((accountId) => requestOf(accountId, { need })),
     lastsMs,
     at: now,
   });
@@ -244,7 +244,7 @@ test('a batch takes from balance and lease alike, once, and begins a lease that 
   const { orm, schema } = store;
   const node = await newNode(store);
   const accountId = await openAccount(store, 100n);
-  await take(store, node, ask(accountId, { need: 40n, target: 40n }));
+  await take(store, node, requestOf(accountId, { need: 40n, target: 40n }));
   const terms = { account: accountId, key: 'k', model: 'm', input: 1, ratio: '1/1', version: 'v' };
   const at = now;
   const apply = (text: string, open: bigint, applied: number) =>
@@ -285,7 +285,7 @@ test('a batch takes from balance and lease alike, once, and begins a lease that 
     sql`select amount::text, open::text from ${tablesOf(schema)('leases')} where account_id = ${accountId}`,
   );
   assert.deepEqual(lease, { amount: '-5', open: '4' });
-  assert.equal((await take(store, node, ask(accountId, { keep: 15n, target: 0n }))).allowed, 80n);
+  assert.equal((await take(store, node, requestOf(accountId, { keep: 15n, target: 0n }))).allowed, 80n);
   await store.close();
 });
 
@@ -309,13 +309,13 @@ test('a lease is bounded by what windows have left and by grants that expire whi
   // 100 in all: 40 whose day window lets 10 be spent, 30 that expire in ten seconds, 30 that never do.
   await grant(40n, now + 10 * 86_400_000, '{"day":"10"}');
   await grant(30n, now + 10_000, null);
-  const whole = await take(store, node, ask(accountId, { need: 35n, target: 1_000n }));
+  const whole = await take(store, node, requestOf(accountId, { need: 35n, target: 1_000n }));
   assert.deepEqual([whole.amount, whole.allowed, whole.rest, whole.lastsMs], [40n, 40n, 100n, lastsMs]);
   assert.equal(whole.pool!.grants.length, 2);
   // What is free only for ten seconds is leased for ten seconds, to a call that needs it.
-  const short = await take(store, node, ask(accountId, { keep: 40n, need: 65n, target: 1_000n }));
+  const short = await take(store, node, requestOf(accountId, { keep: 40n, need: 65n, target: 1_000n }));
   assert.deepEqual([short.amount, short.allowed, short.lastsMs], [70n, 70n, 10_000]);
-  const refused = await take(store, node, ask(accountId, { keep: 70n, need: 71n }));
+  const refused = await take(store, node, requestOf(accountId, { keep: 70n, need: 71n }));
   assert.deepEqual([refused.amount, refused.rest], [70n, 100n]);
   await store.close();
 });
@@ -325,17 +325,17 @@ test('an expired lease is given to no other node, unless an operator releases it
   const { orm, schema } = store;
   const [lost, other] = [await newNode(store), await newNode(store)];
   const accountId = await openAccount(store, 100n);
-  await take(store, lost, ask(accountId, { need: 50n, target: 50n }));
+  await take(store, lost, requestOf(accountId, { need: 50n, target: 50n }));
   assert.equal(await releaseNode(orm, schema, lost.journal), 0, 'it still runs');
   await orm.execute(sql`update ${tablesOf(schema)('leases')} set expires_at = now() - interval '1 second'`);
-  const after = await take(store, other, ask(accountId, { need: 80n, target: 80n }));
+  const after = await take(store, other, requestOf(accountId, { need: 80n, target: 80n }));
   assert.deepEqual([after.amount, after.allowed, after.elsewhere], [0n, 50n, 0n]);
   const [view] = await listNodes(orm, schema);
   assert.deepEqual([view!.node, view!.amount, view!.expired], [lost.journal, 50n, true]);
   assert.equal(await releaseNode(orm, schema, lost.journal), 1);
-  assert.equal((await take(store, other, ask(accountId, { need: 80n, target: 80n }))).amount, 80n);
+  assert.equal((await take(store, other, requestOf(accountId, { need: 80n, target: 80n }))).amount, 80n);
   // It was not lost after all: it keeps nothing of what it had.
-  const back = await take(store, lost, ask(accountId, { keep: 50n, need: 60n }));
+  const back = await take(store, lost, requestOf(accountId, { keep: 50n, need: 60n }));
   assert.deepEqual([back.amount, back.allowed], [0n, 20n]);
   await store.close();
 });
@@ -345,13 +345,13 @@ test('nodes are counted while they live, and one whose journal has another owner
   const { orm, schema } = store;
   const [one, two] = [await newNode(store), await newNode(store)];
   const accountId = await openAccount(store, 100n);
-  assert.equal((await take(store, one, ask(accountId, { target: 100n }))).amount, 50n);
+  assert.equal((await take(store, one, requestOf(accountId, { target: 100n }))).amount, 50n);
   assert.equal(await sqlLeases(orm, schema).countOthers(one.journal), 1);
   await sqlLeases(orm, schema).heartbeat(two, false);
   assert.equal(await sqlLeases(orm, schema).countOthers(one.journal), 0);
-  assert.equal((await take(store, one, ask(accountId, { keep: 50n, target: 100n }))).amount, 100n);
+  assert.equal((await take(store, one, requestOf(accountId, { keep: 50n, target: 100n }))).amount, 100n);
   await claim({ orm, schema }, one.journal, 'another run');
-  await assert.rejects(take(store, one, ask(accountId, { target: 100n })), /belongs to another process/);
+  await assert.rejects(take(store, one, requestOf(accountId, { target: 100n })), /belongs to another process/);
   await store.close();
 });
 
@@ -368,7 +368,7 @@ test('the share of a process that no longer answers is shown as blocked, and is 
       }),
       async ({ own, lost, open }) => {
         const accountId = await openAccount(database, 1_000n);
-        if (own > 0n) await take(database, living, ask(accountId, { need: own }));
+        if (own > 0n) await take(database, living, requestOf(accountId, { need: own }));
         await orm.execute(
           sql`insert into ${tablesOf(schema)('leases')} (account_id, node, epoch, amount, open, expires_at)
               values (${accountId}, ${dead.journal}, '1', ${String(lost)}::bigint, ${String(open)}::bigint, now() - interval '1 minute')`,

@@ -150,7 +150,7 @@ function write({ orm, schema }: TestDatabase, calls: readonly Call[], journal = 
 }
 
 /** Every slot and group of an account is in the table, exactly, and nothing else is. */
-async function askTable(
+async function requestTable(
   { orm, schema }: Pick<TestDatabase, 'orm' | 'schema'>,
   calls: readonly Call[],
   filter: ChargeFilter & { readonly accountId: string },
@@ -172,7 +172,7 @@ async function askTable(
   assert.deepEqual(sorted(cells), sorted(wanted));
 }
 
-async function ask(
+async function send(
   { orm, schema }: TestDatabase,
   calls: readonly Call[],
   asked: typeof question extends fc.Arbitrary<infer T> ? T : never,
@@ -187,7 +187,7 @@ async function ask(
     assert.deepEqual(slot, sumsOf(calls.filter(means({ ...filter, from: at, until: bounds[index + 1]! }))));
   }
   if (wanted.accountId !== undefined)
-    await askTable({ orm, schema }, calls, { ...filter, accountId: wanted.accountId }, bounds);
+    await requestTable({ orm, schema }, calls, { ...filter, accountId: wanted.accountId }, bounds);
   const startOf = (ms: number) => (each: Call) => `${Math.floor((start + each.at) / ms) * ms}`;
   for (const [by, groupOf] of [
     ['model', ({ model }: Call) => model],
@@ -242,9 +242,9 @@ testHistory(
             if (foldsTo !== undefined) await foldSums(orm, schema, callSums, start + foldsTo * hourMs, richRows);
           }
           assert.deepEqual(await checkSums(orm, schema, callSums), []);
-          for (const asked of questions) await ask(database, calls, asked);
+          for (const asked of questions) await send(database, calls, asked);
           await rebuildSums(orm, schema, callSums);
-          for (const asked of questions) await ask(database, calls, asked);
+          for (const asked of questions) await send(database, calls, asked);
           await database.close();
         },
       ),
@@ -288,9 +288,9 @@ test('the audit names a sum that was changed by hand, and is content once sums w
     await orm.execute(
       sql`update ${sums} set charged = coalesce(charged, 0) + 1 where ctid = (select min(ctid) from ${sums} where part = ${part}::int)`,
     );
-    const told = await found();
-    assert.equal(told[0]?.what, 'a kept sum is not the sum of its rows');
-    if (part > 0) assert.match(told[0]!.subject, new RegExp(`^part ${part} 2026-10-\\d\\dT`));
+    const reported = await found();
+    assert.equal(reported[0]?.what, 'a kept sum is not the sum of its rows');
+    if (part > 0) assert.match(reported[0]!.subject, new RegExp(`^part ${part} 2026-10-\\d\\dT`));
     await rebuildSums(orm, schema, callSums);
     assert.deepEqual(await found(), []);
   }

@@ -30,7 +30,7 @@ async function charge(world: World, accountId: string, output: number, model = '
   return exchange.id;
 }
 
-const deskOf = (world: World): LedgerQueries => world.host.get(ledgerQueries);
+const queriesOf = (world: World): LedgerQueries => world.host.get(ledgerQueries);
 
 async function allPages<Row>(read: (page: PageRequest) => Promise<Page<Row>>, limit: number): Promise<Row[]> {
   const rows: Row[] = [];
@@ -48,7 +48,7 @@ async function chargesWithin(world: World, { from, until }: Span): Promise<reado
     sql`select id from ${world.table('calls')} where settled
         and created_at >= to_timestamp(${from} / 1000.0) and created_at < to_timestamp(${until} / 1000.0)`,
   );
-  return deskOf(world).chargesOf(
+  return queriesOf(world).chargesOf(
     rows.map(({ id }) => id),
     undefined,
   );
@@ -63,8 +63,8 @@ test('the ledger is paged newest first, without what is only set aside', async (
   for (const output of [10, 20, 30]) await charge(world, 'alice', output);
   await charge(world, 'bob', 10);
   await world.tick('write the ledger');
-  const desk = deskOf(world);
-  const rows = await allPages((page) => desk.ledger('alice', {}, page), 2);
+  const queries = queriesOf(world);
+  const rows = await allPages((page) => queries.ledger('alice', {}, page), 2);
   assert.deepEqual(
     rows.map(({ kind }) => kind),
     ['CHARGE', 'CHARGE', 'CHARGE', 'CREDIT'],
@@ -76,25 +76,25 @@ test('the ledger is paged newest first, without what is only set aside', async (
   assert.equal(rows[0]!.balanceAfter, await world.balance());
   assert.equal(rows[3]!.reason, 'test');
   assert.match(rows[3]!.reference!, /^world_/);
-  const credits = await allPages((page) => desk.ledger(undefined, { kinds: ['CREDIT', 'EXPIRE'] }, page), 1);
+  const credits = await allPages((page) => queries.ledger(undefined, { kinds: ['CREDIT', 'EXPIRE'] }, page), 1);
   assert.deepEqual(
     credits.map(({ accountId }) => accountId),
     ['bob', 'alice'],
   );
-  const later: Page<LedgerRow> = await desk.ledger('alice', { from: world.host.clock.now() + 1 }, { limit: 5 });
+  const later: Page<LedgerRow> = await queries.ledger('alice', { from: world.host.clock.now() + 1 }, { limit: 5 });
   assert.deepEqual(later, { rows: [], next: undefined });
 });
 
 test('asks that make no sense name their field', async () => {
-  const desk = deskOf(await newWorld());
-  const refused = (ask: Promise<unknown>, field: string) =>
-    assert.rejects(ask, (error: GatewayError) => error.kind === 'invalid_request' && error.field === field);
-  await refused(desk.ledger('alice', {}, { limit: 0 }), 'limit');
-  await refused(desk.ledger('alice', {}, { limit: 501 }), 'limit');
-  await refused(desk.ledger('alice', {}, { limit: 5, after: "1' or true" }), 'after');
+  const queries = queriesOf(await newWorld());
+  const refused = (request: Promise<unknown>, field: string) =>
+    assert.rejects(request, (error: GatewayError) => error.kind === 'invalid_request' && error.field === field);
+  await refused(queries.ledger('alice', {}, { limit: 0 }), 'limit');
+  await refused(queries.ledger('alice', {}, { limit: 501 }), 'limit');
+  await refused(queries.ledger('alice', {}, { limit: 5, after: "1' or true" }), 'after');
   for (const kind of ['THEFT', 'HOLD', 'VOID', 'SETTLE', 'LAPSE'])
-    await refused(desk.ledger('alice', { kinds: [kind] }, { limit: 5 }), 'kinds');
-  await refused(desk.spend(always, 'day', 1_501), 'limit');
+    await refused(queries.ledger('alice', { kinds: [kind] }, { limit: 5 }), 'kinds');
+  await refused(queries.spend(always, 'day', 1_501), 'limit');
 });
 
 test('a charge has its formula, refunds and attempts, and is visible to its account only', async () => {
@@ -107,7 +107,7 @@ test('a charge has its formula, refunds and attempts, and is visible to its acco
   await world.tick('write the ledger');
   const entry = { reason: 'sorry', reference: 'refund-1' };
   await world.host.get(pool).refundRequest('alice', exchange.id, usd('0.001'), entry);
-  const found = await deskOf(world).charge(exchange.id, 'alice');
+  const found = await queriesOf(world).charge(exchange.id, 'alice');
   assert.equal(found!.cost, usd('0.0025'));
   assert.equal(found!.refunded, usd('0.001'));
   assert.equal(found!.held, usd('0.003'));
@@ -126,11 +126,11 @@ test('a charge has its formula, refunds and attempts, and is visible to its acco
       { number: 2, result: 'answered', borneBy: 'client', absorbed: 0n, durationMs: 5 },
     ],
   );
-  const desk = deskOf(world);
-  assert.equal((await desk.charge(exchange.id, undefined))!.accountId, 'alice');
-  assert.equal(await desk.charge(exchange.id, 'bob'), undefined);
-  assert.equal(await desk.charge('no id', undefined), undefined);
-  const totals = await desk.totals(always);
+  const queries = queriesOf(world);
+  assert.equal((await queries.charge(exchange.id, undefined))!.accountId, 'alice');
+  assert.equal(await queries.charge(exchange.id, 'bob'), undefined);
+  assert.equal(await queries.charge('no id', undefined), undefined);
+  const totals = await queries.totals(always);
   assert.equal(totals.absorbed, usd('0.002'));
   assert.equal(totals.refunded, usd('0.001'));
 });
@@ -143,23 +143,23 @@ test('spend is grouped by time, model, key, account and provider', async () => {
   world.host.advance(hourMs);
   await charge(world, 'alice', 20);
   await world.tick('write the ledger');
-  const desk = deskOf(world);
+  const queries = queriesOf(world);
   const start = 1_800_000_000_000 - (1_800_000_000_000 % hourMs);
   const shown = (groups: Awaited<ReturnType<LedgerQueries['spend']>>) =>
     groups.map(({ group, requests, cost }) => [group, requests, cost]);
-  assert.deepEqual(shown(await desk.spend(always, 'hour', 10)), [
+  assert.deepEqual(shown(await queries.spend(always, 'hour', 10)), [
     [String(start), 2, usd('0.00411')],
     [String(start + hourMs), 1, usd('0.0022')],
   ]);
-  assert.deepEqual(shown(await desk.spend(always, 'hour', 1)), [[String(start + hourMs), 1, usd('0.0022')]]);
-  assert.deepEqual(shown(await desk.spend(always, 'model', 10)), [
+  assert.deepEqual(shown(await queries.spend(always, 'hour', 1)), [[String(start + hourMs), 1, usd('0.0022')]]);
+  assert.deepEqual(shown(await queries.spend(always, 'model', 10)), [
     ['test-model', 2, usd('0.0043')],
     ['small-model', 1, usd('0.00201')],
   ]);
-  assert.deepEqual(shown(await desk.spend({ ...always, accountId: 'bob' }, 'account', 10)), [
+  assert.deepEqual(shown(await queries.spend({ ...always, accountId: 'bob' }, 'account', 10)), [
     ['bob', 1, usd('0.00201')],
   ]);
-  const [whole] = await desk.spend(always, 'provider', 10);
+  const [whole] = await queries.spend(always, 'provider', 10);
   assert.deepEqual(whole, {
     group: 'vendor',
     requests: 3,
@@ -172,12 +172,12 @@ test('spend is grouped by time, model, key, account and provider', async () => {
   await enter(world, exchange);
   await answer(exchange, { input: 1_000, output: 10 });
   await world.tick('write the ledger');
-  const { ownCost, ownCostUnknown } = await desk.totals(always);
+  const { ownCost, ownCostUnknown } = await queries.totals(always);
   assert.deepEqual([ownCost, ownCostUnknown], [usd('0.003'), 1], 'one call is of a model without an own cost');
-  const [ofVendor] = await desk.spend(always, 'provider', 10);
+  const [ofVendor] = await queries.spend(always, 'provider', 10);
   assert.deepEqual([ofVendor!.ownCost, ofVendor!.ownCostUnknown], [usd('0.003'), 1]);
   const bounds = [start, start + hourMs, start + 90 * 60_000, start + 48 * hourMs];
-  const series = await desk.spendBetween({}, bounds);
+  const series = await queries.spendBetween({}, bounds);
   assert.deepEqual(
     series.map(({ at }) => at),
     bounds.slice(0, -1),
@@ -186,14 +186,14 @@ test('spend is grouped by time, model, key, account and provider', async () => {
     const rows = await chargesWithin(world, { from: at, until: bounds[index + 1]! });
     assert.equal(cost, sum(rows.map((row) => row.cost)));
   }
-  assert.equal((await desk.spendBetween({ provider: 'vendor' }, bounds))[0]!.cost, series[0]!.cost);
-  assert.equal((await desk.spendBetween({ provider: 'another' }, bounds))[0]!.requests, 0);
+  assert.equal((await queries.spendBetween({ provider: 'vendor' }, bounds))[0]!.cost, series[0]!.cost);
+  assert.equal((await queries.spendBetween({ provider: 'another' }, bounds))[0]!.requests, 0);
 });
 
 test('balances of many accounts are read at once, 0 where there is none', async () => {
   const world = await newWorld();
   await world.credit('1');
-  const balances = await deskOf(world).balances(['alice', 'nobody']);
+  const balances = await queriesOf(world).balances(['alice', 'nobody']);
   assert.deepEqual(
     [...balances],
     [
@@ -206,12 +206,12 @@ test('balances of many accounts are read at once, 0 where there is none', async 
 test('reconciling returns the audit in sentences, once for all concurrent callers', async () => {
   const world = await newWorld();
   await world.credit('1');
-  const desk = deskOf(world);
-  const [first, second] = await Promise.all([desk.reconcile(), desk.reconcile()]);
+  const queries = queriesOf(world);
+  const [first, second] = await Promise.all([queries.reconcile(), queries.reconcile()]);
   assert.equal(first, second);
   assert.deepEqual(first, { checkedAt: world.host.clock.now(), ok: true, findings: [], rows: 1 });
   await world.rows(sql`update ${world.table('balances')} set balance = balance + 1`);
-  const { ok, findings } = await desk.reconcile();
+  const { ok, findings } = await queries.reconcile();
   assert.equal(ok, false);
   assert.deepEqual(findings, ['The balance is not the sum of the ledger rows: alice (rule M1).']);
 });
@@ -225,9 +225,9 @@ test('the nodes are listed with their pending rows and leases; this one first', 
     values ('alice', 'dead', 'x', 5, now()), ('bob', 'dead', 'x', -3, now())`);
   const exchange = newCall();
   await enter(world, exchange);
-  assert.equal((await deskOf(world).nodes())[0]!.journalPending, 0, 'a hold makes no row');
+  assert.equal((await queriesOf(world).nodes())[0]!.journalPending, 0, 'a hold makes no row');
   await answer(exchange, { input: 1_000, output: 10 });
-  const nodes = await deskOf(world).nodes();
+  const nodes = await queriesOf(world).nodes();
   assert.deepEqual(
     nodes.map(({ self, journalPending, leases, leased }) => ({ self, journalPending, leases, leased })),
     [
@@ -267,34 +267,34 @@ test('whatever was called, the groups of every kind, the charges and the ledger 
         if (refund) await world.host.get(pool).refundRequest(accountId, id, usd('0.000001'), entry);
         world.host.advance(pauseMs);
       }
-      const desk = deskOf(world);
+      const queries = queriesOf(world);
       const span = { from: begin + fromMs, until: begin + 100 * 30 * hourMs };
       const charges = await chargesWithin(world, span);
       const whole = sum(charges.map(({ cost }) => cost));
-      const settled = await allPages((page) => desk.ledger(undefined, { kinds: ['CHARGE'], ...span }, page), 7);
+      const settled = await allPages((page) => queries.ledger(undefined, { kinds: ['CHARGE'], ...span }, page), 7);
       assert.equal(-sum(settled.map(({ change }) => change)), whole);
       for (const by of ['day', 'hour', 'model', 'key', 'account', 'provider'] as const) {
-        const groups = await desk.spend(span, by, 1_500);
+        const groups = await queries.spend(span, by, 1_500);
         assert.equal(sum(groups.map(({ cost }) => cost)), whole, by);
         assert.equal(
           groups.reduce((total, { requests }) => total + requests, 0),
           charges.length,
         );
       }
-      const totals = await desk.totals(span);
+      const totals = await queries.totals(span);
       assert.equal(totals.revenue, whole);
       assert.equal(totals.ownCost, sum(charges.map(({ ownCost }) => ownCost ?? 0n)));
       const every = await chargesWithin(world, { from: begin, until: span.until });
       assert.equal(
         sum(every.map(({ refunded }) => refunded)),
-        (await desk.totals({ from: begin, until: span.until })).refunded,
+        (await queries.totals({ from: begin, until: span.until })).refunded,
       );
       assert.equal(new Set(every.map(({ requestId }) => requestId)).size, list.length);
       const ids = [...every.map(({ requestId }) => requestId), '00000000-0000-7000-8000-000000000000'];
-      assert.deepEqual(await desk.chargesOf(ids, undefined), every);
+      assert.deepEqual(await queries.chargesOf(ids, undefined), every);
       const ofBob = every.filter(({ accountId }) => accountId === 'bob');
-      assert.deepEqual(await desk.chargesOf(ids.toReversed(), 'bob'), ofBob);
-      assert.deepEqual(await desk.chargesOf([], undefined), []);
+      assert.deepEqual(await queries.chargesOf(ids.toReversed(), 'bob'), ofBob);
+      assert.deepEqual(await queries.chargesOf([], undefined), []);
       await world.stop();
     }),
     { numRuns: runsOf(3, 15) },

@@ -113,16 +113,16 @@ export function fakeBatches(world: World, owner: string): BatchAdmin {
     result: undefined,
   };
   const other = world.accounts[1]!.id;
-  const story = (view: BatchView, accountId = owner, by?: Vendor): BatchStory => ({
+  const timeline = (view: BatchView, accountId = owner, by?: Vendor): BatchStory => ({
     accountId,
     batch: view,
     vendor: by,
   });
-  const stories = [
-    story(
+  const timelines = [
+    timeline(
       batch('running', 4 * minuteMs, { counts: { ...none, succeeded: 431, errored: 2 }, cost: parseUsd('0.8812') }),
     ),
-    story(
+    timeline(
       batch('native', 60 * minuteMs, {
         keyId: world.keys.find(({ accountId }) => accountId === other)!.id,
         total: 24_100,
@@ -134,7 +134,7 @@ export function fakeBatches(world: World, owner: string): BatchAdmin {
       vendor,
     ),
     ...Array.from({ length: 28 }, (_, index) =>
-      story(
+      timeline(
         batch(`nightly${index + 1}`, (index + 2) * 360 * minuteMs, {
           keyId: world.keys.find(({ accountId }) => accountId === other)!.id,
           endpoint: index % 4 === 3 ? '/v1/embeddings' : '/v1/chat/completions',
@@ -149,7 +149,7 @@ export function fakeBatches(world: World, owner: string): BatchAdmin {
         other,
       ),
     ),
-    story(
+    timeline(
       batch('done', 2 * dayMs, {
         state: 'ended',
         outcome: 'completed',
@@ -159,7 +159,7 @@ export function fakeBatches(world: World, owner: string): BatchAdmin {
         endedAt: world.now() - 2 * dayMs + 40 * minuteMs,
       }),
     ),
-    story(
+    timeline(
       batch('wrong', 3 * dayMs, {
         state: 'ended',
         outcome: 'failed',
@@ -170,10 +170,10 @@ export function fakeBatches(world: World, owner: string): BatchAdmin {
     ),
   ].toSorted((one, two) => two.batch.createdAt - one.batch.createdAt);
   const found = (accountId: string, id: string) =>
-    stories.find((row) => row.accountId === accountId && row.batch.id === id);
+    timelines.find((row) => row.accountId === accountId && row.batch.id === id);
   return {
     list: async (accountId, page) => {
-      const own = stories.filter((row) => row.accountId === accountId);
+      const own = timelines.filter((row) => row.accountId === accountId);
       return paged(
         own.map((row) => row.batch),
         page,
@@ -185,13 +185,13 @@ export function fakeBatches(world: World, owner: string): BatchAdmin {
         (accountId === undefined || account === accountId) &&
         (state === undefined || (outcome ?? now) === state) &&
         (endpoint === undefined || address === endpoint);
-      return paged(stories.filter(isWanted).map(rowOf), page);
+      return paged(timelines.filter(isWanted).map(rowOf), page);
     },
-    findAny: async (id) => stories.find((row) => row.batch.id === id),
+    findAny: async (id) => timelines.find((row) => row.batch.id === id),
     async cancel(accountId, id) {
       const row = found(accountId, id);
       if (row === undefined) throw new GatewayError('not_found', 'There is no such batch.');
-      stories[stories.indexOf(row)] = { ...row, batch: { ...row.batch, cancelAt: world.now() } };
+      timelines[timelines.indexOf(row)] = { ...row, batch: { ...row.batch, cancelAt: world.now() } };
     },
     check: async () => ({ lines: 1_200, errors: [] }),
   };

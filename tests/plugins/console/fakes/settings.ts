@@ -151,13 +151,13 @@ export function fakeConfig(now: () => number): ConfigFiles {
       if (file === undefined) throw new GatewayError('not_found', `There is no file "${name}".`, { field: 'file' });
       if (file.text !== previous)
         throw new GatewayError('conflict', 'The file has changed meanwhile.', { field: 'previous' });
-      const told = await check(name, text);
-      if (told.problems.length > 0)
-        throw new GatewayError('invalid_request', told.problems[0]!.message, { field: told.problems[0]!.where });
+      const reply = await check(name, text);
+      if (reply.problems.length > 0)
+        throw new GatewayError('invalid_request', reply.problems[0]!.message, { field: reply.problems[0]!.where });
       files[index] = { ...file, text };
       generation++;
       loadedAt = now();
-      return told;
+      return reply;
     },
     async reload() {
       generation++;

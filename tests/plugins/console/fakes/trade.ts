@@ -148,10 +148,10 @@ function viewOf(world: World, accountId: string): Awaited<ReturnType<Pool['view'
   };
 }
 
-export function fakeShop(world: World, post: ReturnType<typeof fakePool>['post']): { shop: Shop; desk: ShopAdmin } {
+export function fakeShop(world: World, post: ReturnType<typeof fakePool>['post']): { shop: Shop; admin: ShopAdmin } {
   const codes: CodeView[] = [];
   const secrets = new Map<string, string>();
-  const desk: ShopAdmin = {
+  const admin: ShopAdmin = {
     offers: () => offers.filter(({ price }) => price > 0n),
     codes: async ({ batch }, page) =>
       paged(codes.filter((code) => batch === undefined || code.batch === batch).toReversed(), page),
@@ -164,7 +164,7 @@ export function fakeShop(world: World, post: ReturnType<typeof fakePool>['post']
       });
     },
     async createCodes({ batch = `batch-${codes.length}`, count, ...terms }) {
-      const told = Array.from({ length: count }, () => {
+      const reply = Array.from({ length: count }, () => {
         const id = world.nextId('code');
         const code = `GIFT-${id.slice(-12).toUpperCase()}-${codes.length}`;
         secrets.set(code, id);
@@ -179,7 +179,7 @@ export function fakeShop(world: World, post: ReturnType<typeof fakePool>['post']
         });
         return code;
       });
-      return { batch, codes: told };
+      return { batch, codes: reply };
     },
     async revokeCodes(named) {
       let revoked = 0;
@@ -216,7 +216,7 @@ export function fakeShop(world: World, post: ReturnType<typeof fakePool>['post']
       return { amount, plan: undefined, endsAt: undefined, balance };
     },
   };
-  return { shop, desk };
+  return { shop, admin };
 }
 
 export function fakeTasks(world: World, accountId: string): TaskAdmin {

@@ -105,10 +105,10 @@ export function fakeProbes(): UpstreamProbes {
     async probe({ provider, credential, model }) {
       const chosen = choices(provider).find((choice) => choice.model === model);
       if (chosen === undefined) throw nothing('model');
-      const told = { protocol: chosen.protocols[0]!, upstreamModel: chosen.upstreamModel };
+      const reply = { protocol: chosen.protocols[0]!, upstreamModel: chosen.upstreamModel };
       if (credential.endsWith('#2'))
         return {
-          ...told,
+          ...reply,
           ok: false,
           status: 429,
           firstByteMs: 188,
@@ -118,7 +118,7 @@ export function fakeProbes(): UpstreamProbes {
           usage: {},
         };
       return {
-        ...told,
+        ...reply,
         ok: true,
         status: 200,
         firstByteMs: 412,

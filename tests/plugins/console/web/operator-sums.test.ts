@@ -137,14 +137,14 @@ test('a timeline has every moment once, in order, within the request', () => {
 
 test('an attempt stands at its timeline event with its text, at any clock resolution', () => {
   const line = (text: string) => ({ atMs: 1, by: 'route', text });
-  const story = [line('two targets'), line('attempt 1 goes to a/m'), line('attempt 1 was refused'), line('charged')];
+  const timeline = [line('two targets'), line('attempt 1 goes to a/m'), line('attempt 1 was refused'), line('charged')];
   const request = {
     receivedAt: '2026-11-21T08:00:00Z',
     status: 200,
     outcome: 'complete',
     totalMs: 1,
     dropped: [],
-    story,
+    story: timeline,
   };
   const attempt = { number: 1, provider: 'a', model: 'm', startedAt: '2026-11-21T08:00:00Z', result: 'refused' };
   const moments = timelineOf(request, [attempt, { ...attempt, number: 2 }]);

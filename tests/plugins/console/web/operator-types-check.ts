@@ -5,7 +5,7 @@ import type * as sale from '../../../../plugins/console/web/src/pages/operator/s
 import type * as web from '../../../../plugins/console/web/src/pages/operator/types.ts';
 
 type Admin = ReturnType<typeof hc<Api>>['admin'];
-type Told<Route> = Route extends (...asked: never[]) => unknown ? InferResponseType<Route, 200> : never;
+type ValueOf<Route> = Route extends (...asked: never[]) => unknown ? InferResponseType<Route, 200> : never;
 /** The server's answers have the types that the pages expect. */
 type Fits<Server extends Page, Page> = Server;
 interface Rows<Row> {
@@ -13,37 +13,37 @@ interface Rows<Row> {
 }
 
 export type Checked = [
-  Fits<Told<Admin['monitor']['$get']>, web.Monitor>,
-  Fits<Told<Admin['monitor']['series']['$get']>, web.MonitorSeries>,
-  Fits<Told<Admin['monitor']['groups']['$get']>, Rows<web.Group>>,
-  Fits<Told<Admin['requests']['$get']>, web.Page<web.OperatorRequest>>,
-  Fits<Told<Admin['requests'][':id']['$get']>, web.OperatorStory>,
-  Fits<Told<Admin['requests'][':id']['bodies']['$get']>, web.KeptBodies>,
-  Fits<Told<Admin['recordings']['$get']>, web.Recordings>,
-  Fits<Told<Admin['upstreams']['$get']>, Rows<web.Upstream>>,
-  Fits<Told<Admin['upstreams'][':provider']['choices']['$get']>, Rows<web.TestChoice>>,
-  Fits<Told<Admin['upstreams'][':provider']['test']['$post']>, web.TestResult>,
-  Fits<Told<Admin['accounts']['$get']>, web.Page<web.AccountRow>>,
-  Fits<Told<Admin['accounts'][':id']['$get']>, web.AccountDetail>,
-  Fits<Told<Admin['accounts'][':id']['keys']['$get']>, web.Page<web.AccountKey>>,
-  Fits<Told<Admin['accounts'][':id']['ledger']['$get']>, web.Page<web.LedgerRow>>,
-  Fits<Told<Admin['tasks']['$get']>, web.Page<web.OperatorTask>>,
-  Fits<Told<Admin['people']['$get']>, web.Page<web.Person>>,
-  Fits<Told<Admin['people'][':id']['reset']['$post']>, sale.Handover>,
-  Fits<Told<Admin['plans']['$get']>, Rows<web.Plan> & { readonly default: string }>,
-  Fits<Told<Admin['codes']['$get']>, web.Page<sale.Code>>,
-  Fits<Told<Admin['codes']['$post']>, sale.MadeCodes>,
-  Fits<Told<Admin['codes']['batches']['$get']>, Rows<sale.Batch>>,
-  Fits<Told<Admin['prices']['$get']>, Rows<sale.PricedModel>>,
-  Fits<Told<Admin['prices']['versions']['$get']>, sale.PriceVersions>,
-  Fits<Told<Admin['prices']['quote']['$post']>, sale.Quote>,
-  Fits<Told<Admin['money']['$get']>, sale.MoneyTotals>,
-  Fits<Told<Admin['money']['reconcile']['$post']>, sale.Reconciliation>,
-  Fits<Told<Admin['nodes']['$get']>, Rows<sale.NodeRow>>,
-  Fits<Told<Admin['audit']['$get']>, web.Page<sale.AuditRow>>,
-  Fits<Told<Admin['tokens']['$get']>, Rows<sale.Token>>,
-  Fits<Told<Admin['config']['$get']>, sale.ConfigAnswer>,
-  Fits<Told<Admin['config']['check']['$post']>, sale.ConfigCheck>,
+  Fits<ValueOf<Admin['monitor']['$get']>, web.Monitor>,
+  Fits<ValueOf<Admin['monitor']['series']['$get']>, web.MonitorSeries>,
+  Fits<ValueOf<Admin['monitor']['groups']['$get']>, Rows<web.Group>>,
+  Fits<ValueOf<Admin['requests']['$get']>, web.Page<web.OperatorRequest>>,
+  Fits<ValueOf<Admin['requests'][':id']['$get']>, web.OperatorStory>,
+  Fits<ValueOf<Admin['requests'][':id']['bodies']['$get']>, web.KeptBodies>,
+  Fits<ValueOf<Admin['recordings']['$get']>, web.Recordings>,
+  Fits<ValueOf<Admin['upstreams']['$get']>, Rows<web.Upstream>>,
+  Fits<ValueOf<Admin['upstreams'][':provider']['choices']['$get']>, Rows<web.TestChoice>>,
+  Fits<ValueOf<Admin['upstreams'][':provider']['test']['$post']>, web.TestResult>,
+  Fits<ValueOf<Admin['accounts']['$get']>, web.Page<web.AccountRow>>,
+  Fits<ValueOf<Admin['accounts'][':id']['$get']>, web.AccountDetail>,
+  Fits<ValueOf<Admin['accounts'][':id']['keys']['$get']>, web.Page<web.AccountKey>>,
+  Fits<ValueOf<Admin['accounts'][':id']['ledger']['$get']>, web.Page<web.LedgerRow>>,
+  Fits<ValueOf<Admin['tasks']['$get']>, web.Page<web.OperatorTask>>,
+  Fits<ValueOf<Admin['people']['$get']>, web.Page<web.Person>>,
+  Fits<ValueOf<Admin['people'][':id']['reset']['$post']>, sale.Handover>,
+  Fits<ValueOf<Admin['plans']['$get']>, Rows<web.Plan> & { readonly default: string }>,
+  Fits<ValueOf<Admin['codes']['$get']>, web.Page<sale.Code>>,
+  Fits<ValueOf<Admin['codes']['$post']>, sale.MadeCodes>,
+  Fits<ValueOf<Admin['codes']['batches']['$get']>, Rows<sale.Batch>>,
+  Fits<ValueOf<Admin['prices']['$get']>, Rows<sale.PricedModel>>,
+  Fits<ValueOf<Admin['prices']['versions']['$get']>, sale.PriceVersions>,
+  Fits<ValueOf<Admin['prices']['quote']['$post']>, sale.Quote>,
+  Fits<ValueOf<Admin['money']['$get']>, sale.MoneyTotals>,
+  Fits<ValueOf<Admin['money']['reconcile']['$post']>, sale.Reconciliation>,
+  Fits<ValueOf<Admin['nodes']['$get']>, Rows<sale.NodeRow>>,
+  Fits<ValueOf<Admin['audit']['$get']>, web.Page<sale.AuditRow>>,
+  Fits<ValueOf<Admin['tokens']['$get']>, Rows<sale.Token>>,
+  Fits<ValueOf<Admin['config']['$get']>, sale.ConfigAnswer>,
+  Fits<ValueOf<Admin['config']['check']['$post']>, sale.ConfigCheck>,
 ];
 
 /** A route that answered nothing would fit everything. */

@@ -8,17 +8,17 @@ import type { priceSheet } from '../../../../plugins/console/api/price-sheet.ts'
 import type { requestRow, requestStory, requestSums } from '../../../../plugins/console/api/request-rows.ts';
 import type * as web from '../../../../plugins/console/web/src/api/types.ts';
 
-type Told<Schema extends z.ZodType> = z.infer<Schema>;
+type ResponseOf<Schema extends z.ZodType> = z.infer<Schema>;
 /** The server's answers have the types that the pages expect. */
 type Fits<Server extends Page, Page> = Server;
 
 export type Checked = [
-  Fits<Told<typeof poolAnswer>, web.Pool>,
-  Fits<Told<typeof keyRow>, Omit<web.KeyRow, 'spent30d'>>,
-  Fits<Told<typeof ledgerRow>, web.LedgerRow>,
-  Fits<Told<typeof planCard>, web.Plan>,
-  Fits<Told<typeof priceSheet>, web.PriceSheet>,
-  Fits<Told<typeof requestRow>, web.RequestRow>,
-  Fits<Told<typeof requestStory>, web.RequestStory>,
-  Fits<Told<typeof requestSums>, web.RequestSums>,
+  Fits<ResponseOf<typeof poolAnswer>, web.Pool>,
+  Fits<ResponseOf<typeof keyRow>, Omit<web.KeyRow, 'spent30d'>>,
+  Fits<ResponseOf<typeof ledgerRow>, web.LedgerRow>,
+  Fits<ResponseOf<typeof planCard>, web.Plan>,
+  Fits<ResponseOf<typeof priceSheet>, web.PriceSheet>,
+  Fits<ResponseOf<typeof requestRow>, web.RequestRow>,
+  Fits<ResponseOf<typeof requestStory>, web.RequestStory>,
+  Fits<ResponseOf<typeof requestSums>, web.RequestSums>,
 ];

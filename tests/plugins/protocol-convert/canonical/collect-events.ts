@@ -6,17 +6,17 @@ import { ReplyEvents } from '../../../../plugins/common/canonical/events.ts';
 import type { Event, Reply } from '../../../../plugins/common/canonical/reply.ts';
 import { emulating } from '../../../../plugins/protocol-convert/translate/emulate.ts';
 
-export function eventsOf(tell: (events: ReplyEvents) => void, way: Partial<ResponseMapping> = {}): Event[] {
+export function eventsOf(report: (events: ReplyEvents) => void, way: Partial<ResponseMapping> = {}): Event[] {
   const seen: Event[] = [];
   const whole: ResponseMapping = { names: new Map(), wrapped: new Set(), ...way };
   const sink = emulating(whole, (event) => void seen.push(event));
-  tell(new ReplyEvents(sink, { names: whole.names, idSeed: 'seed' }));
+  report(new ReplyEvents(sink, { names: whole.names, idSeed: 'seed' }));
   return seen;
 }
 
-export function replyOf(tell: (events: ReplyEvents) => void, way: Partial<ResponseMapping> = {}): Reply {
+export function replyOf(report: (events: ReplyEvents) => void, way: Partial<ResponseMapping> = {}): Reply {
   const collector = new Collector();
-  for (const event of eventsOf(tell, way)) collector.event(event);
+  for (const event of eventsOf(report, way)) collector.event(event);
   return collector.reply();
 }
 

@@ -44,11 +44,11 @@ test('pitfall 092: an answer through a forced tool comes as text, and its end is
 
 test('hidden reasoning keeps its block, for what it signs, and loses its text', () => {
   const events = eventsOf(
-    (told) => {
-      told.reasoning(0, 'secret thought');
-      told.close(0, 'signature');
-      told.text(0, 'hello');
-      told.stop(0, 'stop');
+    (reported) => {
+      reported.reasoning(0, 'secret thought');
+      reported.close(0, 'signature');
+      reported.text(0, 'hello');
+      reported.stop(0, 'stop');
     },
     { hideReasoning: true },
   );
@@ -64,18 +64,18 @@ test('an answer ends at the first stop text, wherever the stream was cut', () =>
     fc.property(answer, stops, fc.array(fc.nat(40), { maxLength: 8 }), (text, stop, cuts) => {
       const places = [0, ...cuts.filter((cut) => cut < text.length).sort((one, two) => one - two), text.length];
       const events = eventsOf(
-        (told) => {
-          for (let at = 1; at < places.length; at++) told.text(0, text.slice(places[at - 1], places[at]));
-          told.call(0, 0, { id: 'late', name: 'tool' });
-          told.stop(0, 'length');
+        (reported) => {
+          for (let at = 1; at < places.length; at++) reported.text(0, text.slice(places[at - 1], places[at]));
+          reported.call(0, 0, { id: 'late', name: 'tool' });
+          reported.stop(0, 'length');
         },
         { stop },
       );
       const hits = stop.map((word) => [text.indexOf(word), word] as const).filter(([at]) => at !== -1);
       const first = hits.sort(([one], [two]) => one - two)[0];
-      const told = events.flatMap((event) => (event.type === 'text-delta' ? [event.text] : [])).join('');
+      const reported = events.flatMap((event) => (event.type === 'text-delta' ? [event.text] : [])).join('');
       const end = events.at(-1)!;
-      assert.equal(told, first === undefined ? text : text.slice(0, first[0]));
+      assert.equal(reported, first === undefined ? text : text.slice(0, first[0]));
       assert.equal(end.type === 'stop' && end.reason, first === undefined ? 'length' : 'stop-sequence');
       assert.equal(
         events.some((event) => event.type === 'tool-start'),

@@ -5,8 +5,8 @@ import type { ToolCallPart } from '../../../../plugins/common/canonical/prompt.t
 import { fc } from '../../../helpers/properties.ts';
 import { assertLegal, eventsOf, replyOf } from './collect-events.ts';
 
-const callsOf = (tell: (events: ReplyEvents) => void) =>
-  replyOf(tell).choices[0]!.parts.filter((part): part is ToolCallPart => part.kind === 'tool-call');
+const callsOf = (report: (events: ReplyEvents) => void) =>
+  replyOf(report).choices[0]!.parts.filter((part): part is ToolCallPart => part.kind === 'tool-call');
 
 test('interleaved fragments of parallel calls are put together by their key', () => {
   const calls = callsOf((events) => {
@@ -26,11 +26,11 @@ test('interleaved fragments of parallel calls are put together by their key', ()
 });
 
 test('what comes before a name is told after it', () => {
-  const events = eventsOf((told) => {
-    told.call(0, 0, { id: 'a', input: '{"x"' });
-    told.call(0, 0, { name: 'one' });
-    told.call(0, 0, { input: ':1}' });
-    told.stop(0, 'stop');
+  const events = eventsOf((reported) => {
+    reported.call(0, 0, { id: 'a', input: '{"x"' });
+    reported.call(0, 0, { name: 'one' });
+    reported.call(0, 0, { input: ':1}' });
+    reported.stop(0, 'stop');
   });
   assertLegal(events);
   assert.deepEqual(
@@ -40,22 +40,22 @@ test('what comes before a name is told after it', () => {
 });
 
 test('a call without arguments takes an empty object, a custom one an empty text', () => {
-  const tell = (custom: boolean) => (events: ReplyEvents) => {
+  const report = (custom: boolean) => (events: ReplyEvents) => {
     events.call(0, 0, { id: 'a', name: 'one', custom });
     events.stop(0, 'stop');
   };
-  assert.equal(callsOf(tell(false))[0]!.input, '{}');
-  assert.equal(callsOf(tell(true))[0]!.input, '');
+  assert.equal(callsOf(report(false))[0]!.input, '{}');
+  assert.equal(callsOf(report(true))[0]!.input, '');
 });
 
 test('a call without an id gets the same one each time', () => {
-  const tell = (events: ReplyEvents) => {
+  const report = (events: ReplyEvents) => {
     events.call(0, 0, { name: 'one' });
     events.call(0, 1, { id: '', name: 'two' });
     events.stop(0, 'stop');
   };
   assert.deepEqual(
-    callsOf(tell).map(({ id }) => id),
+    callsOf(report).map(({ id }) => id),
     ['call_seed_0', 'call_seed_1'],
   );
 });
@@ -118,22 +118,22 @@ test('whatever an upstream tells, the events are legal and no text is lost or to
     fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
       let text = '';
       const stopped = new Set<number>();
-      const events = eventsOf((told) => {
+      const events = eventsOf((reported) => {
         for (const one of steps) {
           if (one.kind === 'text') {
-            told.text(one.choice, one.text);
+            reported.text(one.choice, one.text);
             if (!stopped.has(one.choice)) text += one.text;
           } else if (one.kind === 'stop') {
-            told.stop(one.choice, 'stop');
+            reported.stop(one.choice, 'stop');
             stopped.add(one.choice);
-          } else if (one.kind === 'refusal') told.refusal(one.choice, one.text);
-          else if (one.kind === 'reasoning') told.reasoning(one.choice, one.text);
-          else if (one.kind === 'close') told.close(one.choice, one.text);
-          else if (one.kind === 'redacted') told.redacted(one.choice, one.text);
-          else if (one.kind === 'call') told.call(one.choice, one.key, one);
-          else told.endCall(one.choice, one.key);
+          } else if (one.kind === 'refusal') reported.refusal(one.choice, one.text);
+          else if (one.kind === 'reasoning') reported.reasoning(one.choice, one.text);
+          else if (one.kind === 'close') reported.close(one.choice, one.text);
+          else if (one.kind === 'redacted') reported.redacted(one.choice, one.text);
+          else if (one.kind === 'call') reported.call(one.choice, one.key, one);
+          else reported.endCall(one.choice, one.key);
         }
-        for (const { choice } of steps) if (!stopped.has(choice)) told.stop(choice, 'stop');
+        for (const { choice } of steps) if (!stopped.has(choice)) reported.stop(choice, 'stop');
       });
       assertLegal(events);
       assert.equal(events.flatMap((event) => (event.type === 'text-delta' ? [event.text] : [])).join(''), text);
@@ -142,13 +142,13 @@ test('whatever an upstream tells, the events are legal and no text is lost or to
 });
 
 test('calls of one answer have different ids, whatever the upstream sends', () => {
-  const ids = eventsOf((told) => {
-    told.call(0, 0, { id: 'same', name: 'one' });
-    told.call(0, 1, { id: 'same', name: 'two' });
-    told.call(0, 2, { name: 'three' });
-    told.call(1, 0, { id: 'same', name: 'four' });
-    told.call(1, 1, { name: 'five' });
-    for (const choice of [0, 1]) told.stop(choice, 'tool-calls');
+  const ids = eventsOf((reported) => {
+    reported.call(0, 0, { id: 'same', name: 'one' });
+    reported.call(0, 1, { id: 'same', name: 'two' });
+    reported.call(0, 2, { name: 'three' });
+    reported.call(1, 0, { id: 'same', name: 'four' });
+    reported.call(1, 1, { name: 'five' });
+    for (const choice of [0, 1]) reported.stop(choice, 'tool-calls');
   }).flatMap((event) => (event.type === 'tool-start' ? [event.id] : []));
   assert.equal(ids[0], 'same');
   assert.equal(new Set(ids).size, 5, ids.join(' '));

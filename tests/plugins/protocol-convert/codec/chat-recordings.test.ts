@@ -21,7 +21,7 @@ async function accumulate(stream: string) {
 }
 
 /** An upstream's choice as the tests read it, without the codec. */
-interface Told {
+interface ReadChoice {
   text: string;
   reasoning: string;
   refusal: string;
@@ -42,8 +42,8 @@ type Chunk = {
   readonly choices?: readonly { readonly index?: number; readonly delta?: Delta; readonly message?: Delta }[];
 };
 
-function readPlainly(chunks: readonly Chunk[], isStream: boolean): Told[] {
-  const sent: Told[] = [];
+function readPlainly(chunks: readonly Chunk[], isStream: boolean): ReadChoice[] {
+  const sent: ReadChoice[] = [];
   for (const { choices = [] } of chunks)
     for (const { index = 0, delta, message } of choices) {
       sent[index] ??= { text: '', reasoning: '', refusal: '', names: [], input: '' };
@@ -52,7 +52,7 @@ function readPlainly(chunks: readonly Chunk[], isStream: boolean): Told[] {
   return sent;
 }
 
-function add(sent: Told, { content, reasoning_content, reasoning, refusal, tool_calls }: Delta): void {
+function add(sent: ReadChoice, { content, reasoning_content, reasoning, refusal, tool_calls }: Delta): void {
   if (typeof content === 'string') sent.text += content;
   else
     for (const part of content ?? []) {
@@ -67,8 +67,8 @@ function add(sent: Told, { content, reasoning_content, reasoning, refusal, tool_
   }
 }
 
-function toldBy({ parts }: Choice): Told {
-  const sent: Told = { text: '', reasoning: '', refusal: '', names: [], input: '' };
+function readChoice({ parts }: Choice): ReadChoice {
+  const sent: ReadChoice = { text: '', reasoning: '', refusal: '', names: [], input: '' };
   for (const part of parts) {
     if (part.kind === 'text' || part.kind === 'reasoning' || part.kind === 'refusal') sent[part.kind] += part.text;
     if (part.kind !== 'tool-call') continue;
@@ -84,7 +84,7 @@ async function assertTaken(stream: string, reply: Reply): Promise<void> {
   assert.equal(completion.choices.length, reply.choices.length);
   for (const [index, choice] of reply.choices.entries()) {
     const { message } = completion.choices[index]!;
-    const { text, refusal } = toldBy(choice);
+    const { text, refusal } = readChoice(choice);
     assert.equal(message.content ?? '', text);
     assert.equal(message.refusal ?? '', refusal);
     const calls = choice.parts.filter((part) => part.kind === 'tool-call');
@@ -109,11 +109,11 @@ for (const recording of answered) {
     const sent = readPlainly(chunks as readonly Chunk[], isStream);
     for (const choice of sent)
       if (choice.names.length > 0 && choice.input === '') choice.input = '{}'.repeat(choice.names.length);
-    assert.deepEqual(reply.choices.map(toldBy), sent);
+    assert.deepEqual(reply.choices.map(readChoice), sent);
     const context = replyContext({ stream_options: { include_usage: true } }, { input: 3, output: 4 });
     await assertTaken(encodeStream(events, context), reply);
     const again = collect(replyEvents(chatCodec.encodeReply(reply, context)));
-    assert.deepEqual(again.choices.map(toldBy), sent);
+    assert.deepEqual(again.choices.map(readChoice), sent);
     assert.deepEqual(
       again.choices.map(({ stop }) => stop),
       reply.choices.map(({ stop }) => stop),

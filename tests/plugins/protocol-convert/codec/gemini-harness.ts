@@ -122,7 +122,7 @@ export function parsedFrames(stream: string): Body[] {
   return chunksOf(Buffer.from(stream), true) as Body[];
 }
 
-export const askThoughts = { contents: [], generationConfig: { thinkingConfig: { includeThoughts: true } } };
+export const requestThoughts = { contents: [], generationConfig: { thinkingConfig: { includeThoughts: true } } };
 
 /** One chunk with these parts. */
 export function chunk(...parts: unknown[]): JsonObject {

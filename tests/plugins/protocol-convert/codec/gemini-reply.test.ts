@@ -6,9 +6,9 @@ import type { Part } from '../../../../plugins/common/canonical/prompt.ts';
 import type { Choice, Event, Reply } from '../../../../plugins/common/canonical/reply.ts';
 import { geminiCodec } from '../../../../plugins/protocol-convert/protocols/gemini/codec.ts';
 import { decodeSlot } from '../../../../plugins/protocol-convert/protocols/gemini/signatures.ts';
-import { askThoughts, type Body, type ClientOptions, maker, openSeal, replyContext } from './gemini-harness.ts';
+import { type Body, type ClientOptions, maker, openSeal, replyContext, requestThoughts } from './gemini-harness.ts';
 
-function worded(choices: readonly Partial<Choice>[], options: ClientOptions = {}): Body {
+function encodedReply(choices: readonly Partial<Choice>[], options: ClientOptions = {}): Body {
   const whole = choices.map(
     (choice): Choice => ({ parts: [], stop: 'stop', sequence: undefined, cutCalls: new Set(), ...choice }),
   );
@@ -25,7 +25,7 @@ const parts: Part[] = [
 ];
 
 test('a whole answer has its parts in order, its usage, and the model as it was asked for', () => {
-  const answer = worded([{ parts, stop: 'tool-calls' }], {
+  const answer = encodedReply([{ parts, stop: 'tool-calls' }], {
     usage: { input: 3, cache_read: 2, output: 4, reasoning: 5 },
   });
   const [candidate] = answer.candidates;
@@ -51,17 +51,17 @@ test('a whole answer has its parts in order, its usage, and the model as it was 
 });
 
 test('a signature of reasoning goes with the part behind it, whether thoughts are shown or not', () => {
-  for (const request of [{ contents: [] }, askThoughts]) {
-    const all: Body[] = worded([{ parts }], { request }).candidates[0].content.parts;
+  for (const request of [{ contents: [] }, requestThoughts]) {
+    const all: Body[] = encodedReply([{ parts }], { request }).candidates[0].content.parts;
     assert.equal(
       all.some((part) => part.thought === true),
-      request === askThoughts,
+      request === requestThoughts,
     );
     const [said, call] = all.filter((part) => part.thought !== true);
     assert.deepEqual(decodeSlot(said.thoughtSignature, openSeal), [{ kind: 'reasoning', content: opaqueState('K1') }]);
     assert.deepEqual(decodeSlot(call.thoughtSignature, openSeal), [{ kind: 'own', content: opaqueState('K2') }]);
   }
-  const alone = worded([{ parts: [parts[0]!] }]).candidates[0].content.parts;
+  const alone = encodedReply([{ parts: [parts[0]!] }]).candidates[0].content.parts;
   assert.deepEqual([alone.length, alone[0].text], [1, '']);
   assert.deepEqual(decodeSlot(alone[0].thoughtSignature, openSeal), [
     { kind: 'reasoning', content: opaqueState('K1') },
@@ -69,7 +69,7 @@ test('a signature of reasoning goes with the part behind it, whether thoughts ar
 });
 
 test('pitfall 046: a call that was cut off is not handed on', () => {
-  const [candidate] = worded([{ parts, stop: 'length', cutCalls: new Set(['c']) }]).candidates;
+  const [candidate] = encodedReply([{ parts, stop: 'length', cutCalls: new Set(['c']) }]).candidates;
   assert.equal(
     candidate.content.parts.some((part: Body) => part.functionCall),
     false,
@@ -79,7 +79,12 @@ test('pitfall 046: a call that was cut off is not handed on', () => {
 
 test('pitfall 108, 109: each choice is a candidate with its own reason, refusals end for safety', () => {
   const refusal: Part = { kind: 'refusal', text: 'no' };
-  const { candidates } = worded([{ parts: [text('a')] }, { parts: [refusal] }, { stop: 'refusal' }, { stop: 'pause' }]);
+  const { candidates } = encodedReply([
+    { parts: [text('a')] },
+    { parts: [refusal] },
+    { stop: 'refusal' },
+    { stop: 'pause' },
+  ]);
   assert.deepEqual(
     candidates.map((one: Body) => [one.index, one.finishReason, one.content.parts[0].text]),
     [
@@ -97,7 +102,7 @@ test('citations and searches become grounding', () => {
     text: 'äb',
     citations: [{ url: 'https://a.example', title: 'A', start: 1, end: 2 }],
   };
-  const [candidate] = worded([{ parts: [text('é'), cited] }]).candidates;
+  const [candidate] = encodedReply([{ parts: [text('é'), cited] }]).candidates;
   assert.deepEqual(candidate.groundingMetadata, {
     groundingChunks: [{ web: { uri: 'https://a.example', title: 'A' } }],
     groundingSupports: [{ segment: { startIndex: 4, endIndex: 5, text: 'b' }, groundingChunkIndices: [0] }],
@@ -106,7 +111,7 @@ test('citations and searches become grounding', () => {
 
 test('a client of the specification reads a whole answer in its own case', () => {
   const request = { contents: [], max_output_tokens: 5 };
-  const answer = worded([{ parts: [text('a')] }], { request, usage: { output: 1 } });
+  const answer = encodedReply([{ parts: [text('a')] }], { request, usage: { output: 1 } });
   assert.equal(answer.candidates[0].finish_reason, 'STOP');
   assert.equal(answer.usage_metadata.candidates_token_count, 1);
   assert.deepEqual([answer.model_version, answer.created], ['asked', 1_700_000_000]);
@@ -134,7 +139,7 @@ test('a whole answer is read with a stop for each candidate', () => {
 
 test('the official SDK reads a translated whole answer', async () => {
   const body = JSON.stringify(
-    worded([{ parts, stop: 'tool-calls' }], { request: askThoughts, usage: { input: 1, output: 2 } }),
+    encodedReply([{ parts, stop: 'tool-calls' }], { request: requestThoughts, usage: { input: 1, output: 2 } }),
   );
   const fetch = async () => new Response(body, { headers: { 'content-type': 'application/json' } });
   const sdk = new GoogleGenAI({ apiKey: 'k', httpOptions: { baseUrl: 'http://127.0.0.1:1', fetch } });

@@ -10,7 +10,6 @@ import { decodeSlot } from '../../../../plugins/protocol-convert/protocols/gemin
 import { fc } from '../../../helpers/properties.ts';
 import { recording, recordings } from '../../../helpers/recordings.ts';
 import {
-  askThoughts,
   type Body,
   chunk,
   chunksOf,
@@ -19,6 +18,7 @@ import {
   openSeal,
   parsedFrames,
   replyContext,
+  requestThoughts,
   streamOf,
   turnsOf,
 } from './gemini-harness.ts';
@@ -318,7 +318,7 @@ test('thoughts are shown to those who asked for them, and their opaque state com
   ];
   const hidden = parsedFrames(streamOf(events));
   assert.equal(hidden.length, 2);
-  const shown = streamOf(events, { request: askThoughts });
+  const shown = streamOf(events, { request: requestThoughts });
   assert.match(shown, /12345678901234567890/);
   const frames = parsedFrames(shown);
   assert.deepEqual(frames[0].candidates[0].content.parts, [{ text: 'hm', thought: true }]);
@@ -408,7 +408,7 @@ for (const { name, response, isStream } of answered) {
   test(`${name} is read, worded and read again without a loss`, () => {
     const { events, failure } = eventsOf(chunksOf(response, isStream));
     if (failure !== undefined) return assert.match(name, /unexpected-tool-call|finish-other/);
-    const stream = streamOf(events, { request: askThoughts });
+    const stream = streamOf(events, { request: requestThoughts });
     assert.deepEqual(gist(eventsOf(parsedFrames(stream)).events), gist(events));
     return undefined;
   });
@@ -418,7 +418,7 @@ test('the official SDK reads the translated stream of every recording', async ()
   for (const { name, response, isStream } of answered) {
     const { events, failure } = eventsOf(chunksOf(response, isStream));
     if (failure !== undefined) continue;
-    const body = streamOf(events, { request: askThoughts, usage: { input: 3, output: 4 } });
+    const body = streamOf(events, { request: requestThoughts, usage: { input: 3, output: 4 } });
     const fetch = async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } });
     const sdk = new GoogleGenAI({ apiKey: 'k', httpOptions: { baseUrl: 'http://127.0.0.1:1', fetch } });
     let text = '';
@@ -441,7 +441,7 @@ test('the AI SDK reads the translated stream of every recording', async () => {
   for (const { name, response, isStream } of answered) {
     const { events, failure } = eventsOf(chunksOf(response, isStream));
     if (failure !== undefined || name.includes('n-choices')) continue;
-    const body = streamOf(events, { request: askThoughts, usage: { input: 3, output: 4 } });
+    const body = streamOf(events, { request: requestThoughts, usage: { input: 3, output: 4 } });
     const fetch = async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } });
     const model = createGoogleGenerativeAI({ apiKey: 'k', baseURL: 'http://127.0.0.1:1', fetch })('m');
     let text = '';

@@ -16,7 +16,7 @@ export const reasoning: readonly Row[] = [
   {
     what: 'an effort',
     from: 'chat',
-    ask: { reasoning_effort: 'xhigh' },
+    request: { reasoning_effort: 'xhigh' },
     to: {
       responses: { has: { 'reasoning.effort': 'high' } },
       messages: { has: { thinking: { type: 'adaptive', display: 'summarized' }, 'output_config.effort': 'high' } },
@@ -26,7 +26,7 @@ export const reasoning: readonly Row[] = [
   {
     what: 'no reasoning',
     from: 'responses',
-    ask: { reasoning: { effort: 'none' } },
+    request: { reasoning: { effort: 'none' } },
     to: {
       chat: { has: { reasoning_effort: 'none' } },
       messages: { has: { thinking: { type: 'disabled' } } },
@@ -36,7 +36,7 @@ export const reasoning: readonly Row[] = [
   {
     what: 'no reasoning, of models that always reason',
     from: 'messages',
-    ask: { thinking: { type: 'disabled' } },
+    request: { thinking: { type: 'disabled' } },
     to: {
       chat: { has: { reasoning_effort: 'low' }, traits: { reasoning_off: false }, dropped: ['thinking'] },
       responses: { has: { 'reasoning.effort': 'low' }, traits: { reasoning_off: false }, dropped: ['thinking'] },
@@ -45,7 +45,7 @@ export const reasoning: readonly Row[] = [
   {
     what: 'a budget',
     from: 'messages',
-    ask: { max_tokens: 32_000, thinking: { type: 'enabled', budget_tokens: 31_999 } },
+    request: { max_tokens: 32_000, thinking: { type: 'enabled', budget_tokens: 31_999 } },
     to: {
       chat: { has: { reasoning_effort: 'high' } },
       responses: { has: { reasoning: { effort: 'high', summary: 'auto' } } },
@@ -58,7 +58,7 @@ export const reasoning: readonly Row[] = [
   {
     what: 'a budget of generate-content',
     from: 'gemini',
-    ask: {
+    request: {
       generationConfig: { maxOutputTokens: 20_000, thinkingConfig: { includeThoughts: true, thinkingBudget: 8192 } },
     },
     to: {
@@ -73,7 +73,7 @@ export const reasoning: readonly Row[] = [
   {
     what: 'reasoning of a model that does none',
     from: 'gemini',
-    ask: { generationConfig: { thinkingConfig: { thinkingLevel: 'HIGH' } } },
+    request: { generationConfig: { thinkingConfig: { thinkingLevel: 'HIGH' } } },
     to: Object.fromEntries(
       (['chat', 'responses', 'messages'] as const).map((target) => [
         target,
@@ -89,7 +89,7 @@ export const structured: readonly Row[] = [
   {
     what: 'an answer by schema',
     from: 'chat',
-    ask: { response_format: { type: 'json_schema', json_schema: named } },
+    request: { response_format: { type: 'json_schema', json_schema: named } },
     to: {
       responses: { has: { 'text.format': { type: 'json_schema', ...named } } },
       messages: { has: { 'output_config.format.schema': { ...answerSchema, description: 'about' } } },
@@ -104,7 +104,7 @@ export const structured: readonly Row[] = [
   {
     what: 'an answer by schema, of a model that is forced to call a tool for it',
     from: 'gemini',
-    ask: { generationConfig: { responseMimeType: 'application/json', responseJsonSchema: answerSchema } },
+    request: { generationConfig: { responseMimeType: 'application/json', responseJsonSchema: answerSchema } },
     to: {
       chat: { has: { 'tool_choice.type': 'function' }, traits: { structured: 'tool' } },
       responses: { has: { 'tool_choice.type': 'function' }, traits: { structured: 'tool' } },
@@ -114,7 +114,7 @@ export const structured: readonly Row[] = [
   {
     what: 'an answer by schema in the list of formats that the newest types of generate-content have',
     from: 'gemini',
-    ask: {
+    request: {
       generationConfig: {
         responseFormat: [
           { text: { mimeType: 'APPLICATION_JSON', schema: answerSchema } },
@@ -131,19 +131,19 @@ export const structured: readonly Row[] = [
   {
     what: 'options of images where none is asked for',
     from: 'gemini',
-    ask: { generationConfig: { imageConfig: { aspectRatio: '16:9', imageSize: '2K' } } },
+    request: { generationConfig: { imageConfig: { aspectRatio: '16:9', imageSize: '2K' } } },
     to: imageOptions('generationConfig.imageConfig'),
   },
   {
     what: 'a format of images where none is asked for, in snake case',
     from: 'gemini',
-    ask: { generation_config: { response_format: { image: { aspect_ratio: '16:9' } } } },
+    request: { generation_config: { response_format: { image: { aspect_ratio: '16:9' } } } },
     to: imageOptions('generation_config.response_format.image'),
   },
   {
     what: 'an answer by schema in the list of formats, in snake case and not in a list',
     from: 'gemini',
-    ask: {
+    request: {
       generation_config: {
         response_format: { text: { mime_type: 'application/json', schema: { ...answerSchema, title: 'snake_case' } } },
       },
@@ -157,7 +157,7 @@ export const structured: readonly Row[] = [
   {
     what: 'JSON by the list of formats',
     from: 'gemini',
-    ask: { generationConfig: { responseFormat: [{ text: { mimeType: 'application/json' } }] } },
+    request: { generationConfig: { responseFormat: [{ text: { mimeType: 'application/json' } }] } },
     to: {
       chat: { has: { 'response_format.type': 'json_object' } },
       responses: { has: { 'text.format.type': 'json_object' } },
@@ -167,7 +167,7 @@ export const structured: readonly Row[] = [
   {
     what: 'an answer by schema in the upper case types of generate-content',
     from: 'gemini',
-    ask: {
+    request: {
       generationConfig: { responseSchema: { type: 'OBJECT', properties: { a: { type: 'STRING', nullable: true } } } },
     },
     to: {
@@ -179,7 +179,7 @@ export const structured: readonly Row[] = [
   {
     what: 'the schema of a messages client',
     from: 'messages',
-    ask: { output_config: { format: { type: 'json_schema', schema: answerSchema } } },
+    request: { output_config: { format: { type: 'json_schema', schema: answerSchema } } },
     to: {
       chat: { has: { 'response_format.json_schema': { name: 'response', schema: answerSchema, strict: true } } },
       responses: {
@@ -191,7 +191,7 @@ export const structured: readonly Row[] = [
   {
     what: 'a JSON object',
     from: 'responses',
-    ask: { text: { format: { type: 'json_object' } } },
+    request: { text: { format: { type: 'json_object' } } },
     to: {
       chat: { has: { response_format: { type: 'json_object' } } },
       messages: { has: { 'system.0.text': (text: string) => /JSON object/.test(text) } },
@@ -201,7 +201,7 @@ export const structured: readonly Row[] = [
   {
     what: 'a schema beside tools where both do not go together',
     from: 'chat',
-    ask: { tools: [functions.chat], response_format: { type: 'json_schema', json_schema: named } },
+    request: { tools: [functions.chat], response_format: { type: 'json_schema', json_schema: named } },
     to: {
       gemini: {
         has: { 'systemInstruction.parts.0.text': (text: string) => /JSON Schema/.test(text) },

@@ -4,7 +4,7 @@ import { functions, pdf, png, type Row, wav } from './table.ts';
 const film = 'https://www.youtube.com/watch?v=abc';
 const dataUrl = (type: string, base64: string) => `data:${type};base64,${base64}`;
 const said = (...content: unknown[]) => ({ messages: [{ role: 'user', content }] });
-const told = (...parts: unknown[]) => ({ contents: [{ role: 'user', parts }] });
+const report = (...parts: unknown[]) => ({ contents: [{ role: 'user', parts }] });
 const given = (...content: unknown[]) => ({ input: [{ role: 'user', content }] });
 const pngSource = { type: 'base64', media_type: 'image/png', data: png };
 const callOf = (found: unknown) => JSON.parse((found as { arguments: string }).arguments) as unknown;
@@ -42,7 +42,7 @@ export const texts: readonly Row[] = [
   {
     what: 'system words in front and later',
     from: 'chat',
-    ask: {
+    request: {
       messages: [
         { role: 'system', content: 'one' },
         { role: 'developer', content: 'two' },
@@ -66,7 +66,7 @@ export const texts: readonly Row[] = [
   {
     what: 'names of participants',
     from: 'chat',
-    ask: { messages: [{ role: 'user', name: 'Ann', content: 'hi' }] },
+    request: { messages: [{ role: 'user', name: 'Ann', content: 'hi' }] },
     to: {
       responses: { dropped: ['messages.name'] },
       messages: { has: { 'messages.0.content.0.text': 'Ann: hi' } },
@@ -76,7 +76,7 @@ export const texts: readonly Row[] = [
   {
     what: 'phases and annotations of what was answered',
     from: 'responses',
-    ask: {
+    request: {
       input: [
         { role: 'user', content: 'hi' },
         {
@@ -105,7 +105,7 @@ export const texts: readonly Row[] = [
   {
     what: 'annotations of what a chat model answered',
     from: 'chat',
-    ask: {
+    request: {
       messages: [
         { role: 'user', content: 'hi' },
         {
@@ -125,7 +125,7 @@ export const texts: readonly Row[] = [
   {
     what: 'refusals of the model',
     from: 'chat',
-    ask: {
+    request: {
       messages: [
         { role: 'user', content: 'hi' },
         { role: 'assistant', content: null, refusal: 'never' },
@@ -141,7 +141,7 @@ export const texts: readonly Row[] = [
   {
     what: 'marks of what to cache',
     from: 'messages',
-    ask: said({ type: 'text', text: 'hi', cache_control: { type: 'ephemeral', ttl: '1h' } }),
+    request: said({ type: 'text', text: 'hi', cache_control: { type: 'ephemeral', ttl: '1h' } }),
     to: {
       chat: { has: { 'messages.0.content': 'hi' }, dropped: ['cache_control'] },
       responses: { has: { 'input.0.content.0.prompt_cache_breakpoint.ttl': '12h' }, traits: { cache_marks: true } },
@@ -151,7 +151,7 @@ export const texts: readonly Row[] = [
   {
     what: 'turns that begin and end with the model, and empty texts',
     from: 'gemini',
-    ask: {
+    request: {
       contents: [
         { role: 'model', parts: [{ text: 'ho' }] },
         { role: 'user', parts: [{ text: '' }] },
@@ -166,7 +166,7 @@ export const texts: readonly Row[] = [
   {
     what: 'reasoning that another vendor signed',
     from: 'messages',
-    ask: {
+    request: {
       messages: [
         { role: 'user', content: 'hi' },
         {
@@ -192,7 +192,7 @@ export const media: readonly Row[] = [
   {
     what: 'an image, and how closely to look at it',
     from: 'chat',
-    ask: said({ type: 'image_url', image_url: { url: dataUrl('image/jpeg', png), detail: 'high' } }),
+    request: said({ type: 'image_url', image_url: { url: dataUrl('image/jpeg', png), detail: 'high' } }),
     to: {
       responses: {
         has: { 'input.0.content.0': { type: 'input_image', image_url: dataUrl('image/png', png), detail: 'high' } },
@@ -207,7 +207,7 @@ export const media: readonly Row[] = [
   {
     what: 'an image by address',
     from: 'responses',
-    ask: given({ type: 'input_image', image_url: 'https://a.example/i.png' }),
+    request: given({ type: 'input_image', image_url: 'https://a.example/i.png' }),
     to: {
       chat: { has: { 'messages.0.content.0.image_url.url': 'https://a.example/i.png' } },
       messages: { has: { 'messages.0.content.0.source': { type: 'url', url: 'https://a.example/i.png' } } },
@@ -216,7 +216,7 @@ export const media: readonly Row[] = [
   {
     what: 'a document',
     from: 'messages',
-    ask: said({
+    request: said({
       type: 'document',
       source: { type: 'base64', media_type: 'application/pdf', data: pdf },
       title: 'T',
@@ -241,7 +241,7 @@ export const media: readonly Row[] = [
   {
     what: 'a sound',
     from: 'chat',
-    ask: said({ type: 'text', text: 'hear' }, { type: 'input_audio', input_audio: { data: wav, format: 'wav' } }),
+    request: said({ type: 'text', text: 'hear' }, { type: 'input_audio', input_audio: { data: wav, format: 'wav' } }),
     to: {
       responses: { refused: 'messages[0].content[1].input_audio' },
       messages: { refused: 'messages[0].content[1].input_audio' },
@@ -251,7 +251,10 @@ export const media: readonly Row[] = [
   {
     what: 'a film',
     from: 'gemini',
-    ask: told({ text: 'see' }, { inlineData: { mimeType: 'video/mp4', data: 'AAAA' }, videoMetadata: { fps: 2 } }),
+    request: report(
+      { text: 'see' },
+      { inlineData: { mimeType: 'video/mp4', data: 'AAAA' }, videoMetadata: { fps: 2 } },
+    ),
     to: {
       chat: { refused: 'contents[0].parts[1].inlineData' },
       responses: { refused: 'contents[0].parts[1].inlineData' },
@@ -261,13 +264,13 @@ export const media: readonly Row[] = [
   {
     what: 'a film, as a client of underscores writes it',
     from: 'gemini',
-    ask: told({ inline_data: { mime_type: 'video/mp4', data: 'AAAA' } }),
+    request: report({ inline_data: { mime_type: 'video/mp4', data: 'AAAA' } }),
     to: { messages: { refused: 'contents[0].parts[0].inline_data' } },
   },
   {
     what: 'a film to be watched at its page',
     from: 'gemini',
-    ask: told({ fileData: { fileUri: film } }),
+    request: report({ fileData: { fileUri: film } }),
     to: {
       chat: { refused: 'contents[0].parts[0].fileData' },
       responses: { refused: 'contents[0].parts[0].fileData' },
@@ -277,7 +280,7 @@ export const media: readonly Row[] = [
   {
     what: 'a film to be watched at its page, of a chat client',
     from: 'chat',
-    ask: said({ type: 'video_url', video_url: { url: film } }),
+    request: said({ type: 'video_url', video_url: { url: film } }),
     to: {
       responses: { refused: 'messages[0].content[0].video_url' },
       messages: { refused: 'messages[0].content[0].video_url' },
@@ -287,7 +290,7 @@ export const media: readonly Row[] = [
   {
     what: 'files that another vendor keeps',
     from: 'responses',
-    ask: given({ type: 'input_file', file_id: 'file-1' }),
+    request: given({ type: 'input_file', file_id: 'file-1' }),
     to: {
       chat: { refused: 'input[0].content[0]' },
       messages: { refused: 'input[0].content[0]' },
@@ -297,7 +300,7 @@ export const media: readonly Row[] = [
   {
     what: 'an image for a model that sees none',
     from: 'messages',
-    ask: said({ type: 'text', text: 'see' }, { type: 'image', source: pngSource }),
+    request: said({ type: 'text', text: 'see' }, { type: 'image', source: pngSource }),
     to: {
       chat: { refused: 'messages[0].content[1].source', traits: { inputs: [] } },
       responses: { refused: 'messages[0].content[1].source', traits: { inputs: [] } },
@@ -307,7 +310,7 @@ export const media: readonly Row[] = [
   {
     what: 'text documents for a model that sees nothing',
     from: 'messages',
-    ask: said({ type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'words' } }),
+    request: said({ type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'words' } }),
     to: Object.fromEntries(
       (['chat', 'responses', 'gemini'] as const).map((target) => [
         target,
@@ -327,7 +330,7 @@ export const calls: readonly Row[] = [
   {
     what: 'a call and its result',
     from: 'chat',
-    ask: step('{"x":1}'),
+    request: step('{"x":1}'),
     to: {
       responses: {
         has: {
@@ -347,7 +350,7 @@ export const calls: readonly Row[] = [
   {
     what: 'an error of a tool',
     from: 'messages',
-    ask: messagesStep('broke', { is_error: true }),
+    request: messagesStep('broke', { is_error: true }),
     to: {
       chat: { has: { 'messages.2.content': 'Error: broke' } },
       responses: { has: { 'input.2.output': 'Error: broke' } },
@@ -357,7 +360,7 @@ export const calls: readonly Row[] = [
   {
     what: 'an image that a tool gives',
     from: 'messages',
-    ask: messagesStep(shown),
+    request: messagesStep(shown),
     to: {
       chat: {
         has: {
@@ -374,7 +377,7 @@ export const calls: readonly Row[] = [
   {
     what: 'an image that a tool gives to a model that sees none',
     from: 'messages',
-    ask: messagesStep(shown),
+    request: messagesStep(shown),
     to: Object.fromEntries(
       (['chat', 'responses', 'gemini'] as const).map((target) => [
         target,
@@ -390,7 +393,7 @@ export const calls: readonly Row[] = [
   {
     what: 'a sound that a tool gives',
     from: 'gemini',
-    ask: {
+    request: {
       contents: [
         { role: 'user', parts: [{ text: 'go' }] },
         { role: 'model', parts: [{ functionCall: { name: 'f', args: {} } }] },
@@ -416,7 +419,7 @@ export const calls: readonly Row[] = [
   {
     what: 'numbers that no double holds',
     from: 'chat',
-    ask: step('ok', bigNumber),
+    request: step('ok', bigNumber),
     to: {
       responses: { has: { 'input.1.arguments': bigNumber } },
       messages: { has: { 'messages.1.content.0.input.x': 1 } },
@@ -426,7 +429,7 @@ export const calls: readonly Row[] = [
   {
     what: 'results without a call, calls without a result, and results that come twice',
     from: 'responses',
-    ask: {
+    request: {
       input: [
         { role: 'user', content: 'go' },
         { type: 'function_call_output', call_id: 'nobody', output: 'x' },
@@ -460,7 +463,7 @@ export const calls: readonly Row[] = [
   {
     what: 'free text calls',
     from: 'responses',
-    ask: {
+    request: {
       tools: [{ type: 'custom', name: 'p' }],
       input: [
         { role: 'user', content: 'go' },
@@ -477,7 +480,7 @@ export const calls: readonly Row[] = [
   {
     what: 'items and blocks of tools that only their vendor runs',
     from: 'messages',
-    ask: {
+    request: {
       messages: [
         { role: 'user', content: 'go' },
         {
@@ -506,7 +509,7 @@ export const calls: readonly Row[] = [
   {
     what: 'searches that the vendor made',
     from: 'responses',
-    ask: {
+    request: {
       input: [
         { role: 'user', content: 'go' },
         { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'q' } },

@@ -7,7 +7,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'the bound on the answer',
     from: 'chat',
-    ask: { max_completion_tokens: 10, max_tokens: 20 },
+    request: { max_completion_tokens: 10, max_tokens: 20 },
     to: {
       responses: { has: { max_output_tokens: 16 } },
       messages: { has: { max_tokens: 10 } },
@@ -17,13 +17,13 @@ export const parameters: readonly Row[] = [
   {
     what: 'no bound on the answer',
     from: 'responses',
-    ask: {},
+    request: {},
     to: { chat: { lacks: ['max_'] }, messages: { has: { max_tokens: 8192 } }, gemini: { lacks: ['maxOutput'] } },
   },
   {
     what: 'the bound of a messages client',
     from: 'messages',
-    ask: { max_tokens: 128_000 },
+    request: { max_tokens: 128_000 },
     to: {
       chat: { has: { max_completion_tokens: 128_000 }, traits: { max_tokens_field: 'max_completion_tokens' } },
       responses: { has: { max_output_tokens: 128_000 } },
@@ -33,7 +33,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'temperature above 1',
     from: 'chat',
-    ask: { temperature: 1.5 },
+    request: { temperature: 1.5 },
     to: {
       responses: { has: { temperature: 1.5 } },
       messages: { has: { temperature: 1 }, dropped: ['temperature'] },
@@ -43,7 +43,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'sampling for models that take none',
     from: 'gemini',
-    ask: { generationConfig: { temperature: 0.5, topP: 0.9, topK: 3 } },
+    request: { generationConfig: { temperature: 0.5, topP: 0.9, topK: 3 } },
     to: Object.fromEntries(
       (['chat', 'responses', 'messages'] as const).map((target) => [
         target,
@@ -58,7 +58,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'temperature and top_p together',
     from: 'responses',
-    ask: { temperature: 0.5, top_p: 0.9 },
+    request: { temperature: 0.5, top_p: 0.9 },
     to: {
       chat: { has: { temperature: 0.5, top_p: 0.9 } },
       messages: { has: { temperature: 0.5, top_p: undefined }, dropped: ['top_p'] },
@@ -68,7 +68,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'top_k',
     from: 'messages',
-    ask: { top_k: 5 },
+    request: { top_k: 5 },
     to: {
       chat: { dropped: ['top_k'] },
       responses: { dropped: ['top_k'] },
@@ -78,7 +78,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'texts to stop at',
     from: 'chat',
-    ask: { stop: ['a', ' ', 'c', 'd'] },
+    request: { stop: ['a', ' ', 'c', 'd'] },
     to: {
       // What an upstream cannot do the gateway does itself on the way back.
       responses: { lacks: ['"stop'] },
@@ -89,7 +89,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'more texts to stop at than chat takes',
     from: 'messages',
-    ask: { stop_sequences: ['a', 'b', 'c', 'd', 'e', 'f'] },
+    request: { stop_sequences: ['a', 'b', 'c', 'd', 'e', 'f'] },
     to: {
       chat: { has: { stop: ['a', 'b', 'c', 'd'] } },
       gemini: { has: { 'generationConfig.stopSequences': ['a', 'b', 'c', 'd', 'e'] } },
@@ -98,7 +98,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'several answers',
     from: 'chat',
-    ask: { n: 2 },
+    request: { n: 2 },
     to: {
       responses: { refused: 'n' },
       messages: { refused: 'n' },
@@ -108,7 +108,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'several candidates',
     from: 'gemini',
-    ask: { generationConfig: { candidateCount: 2 } },
+    request: { generationConfig: { candidateCount: 2 } },
     to: {
       chat: { has: { n: 2 } },
       responses: { refused: 'generationConfig.candidateCount' },
@@ -118,7 +118,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'seed, penalties and bias',
     from: 'chat',
-    ask: { seed: 7, frequency_penalty: 1, presence_penalty: 0.5, logit_bias: { 1: 2 } },
+    request: { seed: 7, frequency_penalty: 1, presence_penalty: 0.5, logit_bias: { 1: 2 } },
     to: {
       responses: { dropped: ['seed', 'frequency_penalty', 'presence_penalty', 'logit_bias'] },
       messages: { dropped: ['seed', 'frequency_penalty', 'presence_penalty', 'logit_bias'] },
@@ -135,7 +135,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'probabilities of tokens',
     from: 'chat',
-    ask: { logprobs: true, top_logprobs: 3 },
+    request: { logprobs: true, top_logprobs: 3 },
     to: {
       responses: {
         has: { top_logprobs: 3, include: ['reasoning.encrypted_content', 'message.output_text.logprobs'] },
@@ -147,7 +147,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'verbosity, user, metadata and the key of a cache',
     from: 'responses',
-    ask: { text: { verbosity: 'low' }, safety_identifier: 'u', metadata: { a: 'b' }, prompt_cache_key: 'k' },
+    request: { text: { verbosity: 'low' }, safety_identifier: 'u', metadata: { a: 'b' }, prompt_cache_key: 'k' },
     to: {
       chat: { has: { verbosity: 'low', user: 'u', prompt_cache_key: 'k' }, dropped: ['metadata'] },
       messages: { has: { 'metadata.user_id': 'u' }, dropped: ['text.verbosity', 'metadata'] },
@@ -157,7 +157,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'a user that is a whole document',
     from: 'messages',
-    ask: { metadata: { user_id: JSON.stringify({ device: 'd'.repeat(64), session: 's'.repeat(36) }) } },
+    request: { metadata: { user_id: JSON.stringify({ device: 'd'.repeat(64), session: 's'.repeat(36) }) } },
     to: {
       chat: { has: { user: (user: string) => user.length <= 64 } },
       responses: { has: { safety_identifier: (user: string) => user.length <= 64 } },
@@ -168,7 +168,7 @@ export const parameters: readonly Row[] = [
     (tier): Row => ({
       what: `the tier ${tier} of messages`,
       from: 'messages',
-      ask: { service_tier: tier },
+      request: { service_tier: tier },
       to: {
         chat: { has: { service_tier: 'default' } },
         responses: { has: { service_tier: 'default' } },
@@ -179,7 +179,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'the fast speed of messages',
     from: 'messages',
-    ask: { speed: 'fast', service_tier: 'auto' },
+    request: { speed: 'fast', service_tier: 'auto' },
     to: {
       chat: { has: { service_tier: 'fast' } },
       responses: { has: { service_tier: 'fast' } },
@@ -198,7 +198,7 @@ export const parameters: readonly Row[] = [
     ([tier, has, gemini, dropped]): Row => ({
       what: `the tier ${tier} of chat`,
       from: 'chat',
-      ask: { service_tier: tier },
+      request: { service_tier: tier },
       to: {
         responses: { has: { service_tier: tier } },
         messages: { has, dropped },
@@ -209,7 +209,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'a tier that nobody else knows',
     from: 'responses',
-    ask: { service_tier: 'ultrafast' },
+    request: { service_tier: 'ultrafast' },
     to: {
       chat: { dropped: ['service_tier'] },
       messages: { dropped: ['service_tier'] },
@@ -219,7 +219,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'state that only its vendor keeps',
     from: 'gemini',
-    ask: { cachedContent: 'cachedContents/1' },
+    request: { cachedContent: 'cachedContents/1' },
     to: {
       chat: { refused: 'cachedContent' },
       responses: { refused: 'cachedContent' },
@@ -229,7 +229,12 @@ export const parameters: readonly Row[] = [
   {
     what: 'members that chat alone has',
     from: 'chat',
-    ask: { store: true, prediction: { type: 'content', content: 'x' }, prompt_cache_retention: '24h', top_logprobs: 2 },
+    request: {
+      store: true,
+      prediction: { type: 'content', content: 'x' },
+      prompt_cache_retention: '24h',
+      top_logprobs: 2,
+    },
     to: {
       responses: { dropped: ['store', 'prediction', 'prompt_cache_retention', 'top_logprobs'] },
       messages: { dropped: ['store', 'prediction', 'prompt_cache_retention', 'top_logprobs'] },
@@ -239,7 +244,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'members that messages alone has',
     from: 'messages',
-    ask: {
+    request: {
       container: 'c',
       inference_geo: 'eu',
       context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] },
@@ -263,7 +268,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'members that generate-content alone has',
     from: 'gemini',
-    ask: {
+    request: {
       safetySettings: [{ category: 'HARM', threshold: 'BLOCK_NONE' }],
       labels: { a: 'b' },
       generationConfig: { mediaResolution: 'MEDIA_RESOLUTION_LOW', logprobs: 2 },
@@ -280,7 +285,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'members that responses alone has',
     from: 'responses',
-    ask: { truncation: 'auto', include: ['file_search_call.results'], max_tool_calls: 3, top_logprobs: 2 },
+    request: { truncation: 'auto', include: ['file_search_call.results'], max_tool_calls: 3, top_logprobs: 2 },
     to: {
       chat: { has: { top_logprobs: 2, logprobs: true }, dropped: ['truncation', 'include', 'max_tool_calls'] },
       messages: { dropped: ['truncation', 'include', 'max_tool_calls', 'top_logprobs'] },
@@ -290,7 +295,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'answers in sound',
     from: 'chat',
-    ask: { modalities: ['text', 'audio'], audio: { voice: 'v', format: 'wav' } },
+    request: { modalities: ['text', 'audio'], audio: { voice: 'v', format: 'wav' } },
     to: {
       responses: { refused: 'modalities' },
       messages: { refused: 'modalities' },
@@ -300,7 +305,7 @@ export const parameters: readonly Row[] = [
   {
     what: 'answers in pictures',
     from: 'gemini',
-    ask: { generationConfig: { responseModalities: ['TEXT', 'IMAGE'], imageConfig: { aspectRatio: '16:9' } } },
+    request: { generationConfig: { responseModalities: ['TEXT', 'IMAGE'], imageConfig: { aspectRatio: '16:9' } } },
     to: {
       chat: { has: { modalities: ['image', 'text'], image_config: { aspect_ratio: '16:9' } } },
       responses: { has: { tools: [{ type: 'image_generation' }] }, dropped: ['generationConfig.imageConfig'] },

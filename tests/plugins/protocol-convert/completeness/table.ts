@@ -24,7 +24,7 @@ export interface Outcome {
 export interface Row {
   readonly what: string;
   readonly from: Name;
-  readonly ask: Json;
+  readonly request: Json;
   readonly to: { readonly [target in Name]?: Outcome };
 }
 
@@ -76,7 +76,7 @@ export interface Asked {
 }
 
 /** What an upstream of another protocol is asked, and what was noted. Throws what the gateway refuses with. */
-export async function ask(from: Name, members: Json, to: Name, traits: Traits = {}): Promise<Asked> {
+export async function send(from: Name, members: Json, to: Name, traits: Traits = {}): Promise<Asked> {
   const { sent, answer } = await relay(
     { path: paths[from], body: { ...least[from], ...members }, target: { protocol: to, traits } },
     wholeAnswer(JSON.stringify(answers[to])),
@@ -87,17 +87,17 @@ export async function ask(from: Name, members: Json, to: Name, traits: Traits = 
 }
 
 /** Fails unless the request becomes at this upstream what the row says. */
-export async function check({ from, ask: members }: Row, to: Name, outcome: Outcome): Promise<void> {
+export async function check({ from, request: members }: Row, to: Name, outcome: Outcome): Promise<void> {
   const { has = {}, lacks = [], dropped = [], refused, traits } = outcome;
   if (refused !== undefined) {
-    await assert.rejects(ask(from, members, to, traits), (error) => {
+    await assert.rejects(send(from, members, to, traits), (error) => {
       assert.ok(error instanceof GatewayError, String(error));
       assert.deepEqual([error.kind, error.field], ['invalid_request', refused]);
       return true;
     });
     return;
   }
-  const asked = await ask(from, members, to, traits);
+  const asked = await send(from, members, to, traits);
   for (const [path, wanted] of Object.entries(has)) {
     const found = path.split('.').reduce<unknown>((at, step) => (at as Json | undefined)?.[step], asked.body);
     if (typeof wanted === 'function') assert.ok(wanted(found), `${path}: ${JSON.stringify(found)}`);

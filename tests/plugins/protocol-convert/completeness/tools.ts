@@ -12,7 +12,7 @@ export const tools: readonly Row[] = [
   {
     what: 'a function and no choice',
     from: 'gemini',
-    ask: { tools: [functions.gemini] },
+    request: { tools: [functions.gemini] },
     to: {
       chat: { has: { 'tools.0.function.parameters.required': ['a'], tool_choice: undefined } },
       responses: { has: { 'tools.0.parameters.required': ['a'], 'tools.0.strict': false } },
@@ -22,7 +22,7 @@ export const tools: readonly Row[] = [
   {
     what: 'a function without a schema',
     from: 'chat',
-    ask: { tools: [{ type: 'function', function: { name: 'f' } }] },
+    request: { tools: [{ type: 'function', function: { name: 'f' } }] },
     to: {
       responses: { has: { 'tools.0.parameters': { type: 'object', properties: {} } } },
       messages: { has: { 'tools.0.input_schema': { type: 'object', properties: {} } } },
@@ -32,7 +32,7 @@ export const tools: readonly Row[] = [
   {
     what: 'a strict function',
     from: 'responses',
-    ask: { tools: [{ type: 'function', name: 'f', parameters: strictSchema, strict: true }] },
+    request: { tools: [{ type: 'function', name: 'f', parameters: strictSchema, strict: true }] },
     to: {
       chat: { has: { 'tools.0.function.strict': true } },
       messages: { has: { 'tools.0.strict': true } },
@@ -49,7 +49,7 @@ export const tools: readonly Row[] = [
     ([choice, responses, messages, calling]): Row => ({
       what: `the choice ${choice}`,
       from: 'chat',
-      ask: { tools: [functions.chat], tool_choice: choice },
+      request: { tools: [functions.chat], tool_choice: choice },
       to: {
         responses: { has: { tool_choice: responses } },
         messages: { has: { tool_choice: messages } },
@@ -61,7 +61,7 @@ export const tools: readonly Row[] = [
     (from): Row => ({
       what: 'the choice validated, which clients send to models of any vendor',
       from,
-      ask: { tools: [functions[from]], tool_choice: 'validated' },
+      request: { tools: [functions[from]], tool_choice: 'validated' },
       to: {
         chat: { has: { tool_choice: 'auto' } },
         responses: { has: { tool_choice: 'auto' } },
@@ -73,7 +73,7 @@ export const tools: readonly Row[] = [
   {
     what: 'a forced function',
     from: 'messages',
-    ask: { tools: [functions.messages], tool_choice: { type: 'tool', name: 'f', disable_parallel_tool_use: true } },
+    request: { tools: [functions.messages], tool_choice: { type: 'tool', name: 'f', disable_parallel_tool_use: true } },
     to: {
       chat: { has: { tool_choice: { type: 'function', function: { name: 'f' } }, parallel_tool_calls: false } },
       responses: { has: { tool_choice: { type: 'function', name: 'f' }, parallel_tool_calls: false } },
@@ -86,7 +86,7 @@ export const tools: readonly Row[] = [
   {
     what: 'a forced function of models that cannot be forced',
     from: 'gemini',
-    ask: { tools: [functions.gemini], toolConfig: { functionCallingConfig: { mode: 'ANY' } } },
+    request: { tools: [functions.gemini], toolConfig: { functionCallingConfig: { mode: 'ANY' } } },
     to: Object.fromEntries(
       (['chat', 'responses', 'messages'] as const).map((target) => [
         target,
@@ -97,7 +97,7 @@ export const tools: readonly Row[] = [
   {
     what: 'some of the tools, forced',
     from: 'responses',
-    ask: {
+    request: {
       tools: [functions.responses, { type: 'function', name: 'g' }, { type: 'function', name: 'h' }],
       tool_choice: {
         type: 'allowed_tools',
@@ -117,7 +117,7 @@ export const tools: readonly Row[] = [
   {
     what: 'some of the tools, for a chat server that knows such a choice',
     from: 'gemini',
-    ask: {
+    request: {
       tools: [{ functionDeclarations: [{ name: 'f' }, { name: 'g' }] }],
       toolConfig: { functionCallingConfig: { mode: 'VALIDATED', allowedFunctionNames: ['f'] } },
     },
@@ -133,7 +133,7 @@ export const tools: readonly Row[] = [
   {
     what: 'some of the tools of a chat client',
     from: 'chat',
-    ask: {
+    request: {
       tools: both,
       tool_choice: {
         type: 'allowed_tools',
@@ -151,7 +151,7 @@ export const tools: readonly Row[] = [
   {
     what: 'one call at a time',
     from: 'responses',
-    ask: { tools: [functions.responses], parallel_tool_calls: false },
+    request: { tools: [functions.responses], parallel_tool_calls: false },
     to: {
       chat: { has: { parallel_tool_calls: false } },
       messages: { has: { tool_choice: { type: 'auto', disable_parallel_tool_use: true } } },
@@ -161,7 +161,7 @@ export const tools: readonly Row[] = [
   {
     what: 'free text by a grammar',
     from: 'responses',
-    ask: {
+    request: {
       tools: [{ type: 'custom', name: 'p', format: { type: 'grammar', syntax: 'lark', definition: 'start: X' } }],
     },
     to: {
@@ -173,7 +173,7 @@ export const tools: readonly Row[] = [
   {
     what: 'a namespace, tools among the input, and a tool that waits',
     from: 'responses',
-    ask: {
+    request: {
       input: [
         {
           type: 'additional_tools',
@@ -196,7 +196,7 @@ export const tools: readonly Row[] = [
   {
     what: 'tools that wait, and the search for them',
     from: 'messages',
-    ask: {
+    request: {
       tools: [
         {
           ...functions.messages,
@@ -217,7 +217,7 @@ export const tools: readonly Row[] = [
   {
     what: 'a search of the web',
     from: 'chat',
-    ask: {
+    request: {
       web_search_options: {
         search_context_size: 'low',
         user_location: { type: 'approximate', approximate: { country: 'DE' } },
@@ -244,7 +244,7 @@ export const tools: readonly Row[] = [
   {
     what: 'a search of the web that is all there is',
     from: 'messages',
-    ask: { tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 8 }] },
+    request: { tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 8 }] },
     to: {
       chat: { refused: 'tools' },
       responses: { has: { tools: [{ type: 'web_search' }] }, dropped: ['max_uses'] },
@@ -254,7 +254,7 @@ export const tools: readonly Row[] = [
   {
     what: 'a search within domains',
     from: 'responses',
-    ask: { tools: [{ type: 'web_search', filters: { allowed_domains: ['a.example'] } }] },
+    request: { tools: [{ type: 'web_search', filters: { allowed_domains: ['a.example'] } }] },
     to: {
       chat: { refused: 'tools', traits: { hosted_tools: ['web_search'] } },
       messages: { has: { 'tools.0.allowed_domains': ['a.example'] } },
@@ -264,7 +264,7 @@ export const tools: readonly Row[] = [
   {
     what: 'a forced search beside functions',
     from: 'responses',
-    ask: { tools: [functions.responses, { type: 'web_search' }], tool_choice: { type: 'web_search' } },
+    request: { tools: [functions.responses, { type: 'web_search' }], tool_choice: { type: 'web_search' } },
     to: {
       chat: { has: { web_search_options: {} }, traits: { hosted_tools: ['web_search'] }, dropped: ['tool_choice'] },
       messages: { has: { tool_choice: { type: 'tool', name: 'web_search' } } },
@@ -273,7 +273,7 @@ export const tools: readonly Row[] = [
   {
     what: 'code that the vendor runs, and its reading of addresses',
     from: 'gemini',
-    ask: { tools: [functions.gemini, { codeExecution: {} }, { urlContext: {} }] },
+    request: { tools: [functions.gemini, { codeExecution: {} }, { urlContext: {} }] },
     to: {
       chat: { has: { tools: (found: unknown) => chatNames(found) === 'f' }, dropped: ['tools'] },
       responses: { has: { 'tools.1.type': 'code_interpreter' }, dropped: ['tools.urlContext'] },
@@ -283,13 +283,13 @@ export const tools: readonly Row[] = [
   {
     what: 'a tool of the vendor alone',
     from: 'responses',
-    ask: { tools: [{ type: 'file_search', vector_store_ids: ['v'] }] },
+    request: { tools: [{ type: 'file_search', vector_store_ids: ['v'] }] },
     to: { chat: { refused: 'tools' }, messages: { refused: 'tools' }, gemini: { refused: 'tools' } },
   },
   {
     what: 'a tool of the vendor alone beside a function',
     from: 'gemini',
-    ask: { tools: [functions.gemini, { googleMaps: {} }] },
+    request: { tools: [functions.gemini, { googleMaps: {} }] },
     to: {
       chat: { dropped: ['tools[1].googleMaps'] },
       responses: { dropped: ['tools[1].googleMaps'] },
@@ -299,7 +299,7 @@ export const tools: readonly Row[] = [
   {
     what: 'pictures that a tool draws',
     from: 'responses',
-    ask: { tools: [{ type: 'image_generation', size: '1536x1024', quality: 'high' }] },
+    request: { tools: [{ type: 'image_generation', size: '1536x1024', quality: 'high' }] },
     to: {
       chat: { refused: 'tools' },
       messages: { refused: 'tools' },
@@ -315,7 +315,7 @@ export const tools: readonly Row[] = [
   {
     what: 'tools of the vendor that any client can carry out itself',
     from: 'messages',
-    ask: {
+    request: {
       tools: [
         { type: 'bash_20250124', name: 'bash' },
         { type: 'text_editor_20250728', name: 'str_replace_based_edit_tool' },
@@ -330,13 +330,13 @@ export const tools: readonly Row[] = [
   {
     what: 'servers whose tools the vendor calls',
     from: 'messages',
-    ask: { mcp_servers: [{ type: 'url', url: 'https://a.example', name: 's' }] },
+    request: { mcp_servers: [{ type: 'url', url: 'https://a.example', name: 's' }] },
     to: { chat: { refused: 'mcp_servers' }, responses: { refused: 'mcp_servers' }, gemini: { refused: 'mcp_servers' } },
   },
   {
     what: 'options of a hosted tool that nobody else knows',
     from: 'messages',
-    ask: {
+    request: {
       tools: [
         functions.messages,
         {
@@ -358,7 +358,7 @@ export const tools: readonly Row[] = [
   {
     what: 'options of a hosted search that nobody else knows',
     from: 'responses',
-    ask: {
+    request: {
       tools: [
         { type: 'web_search', search_content_types: ['text', 'image'], return_token_budget: 'high' },
         { type: 'code_interpreter', container: { type: 'auto', file_ids: ['f'] } },

@@ -166,11 +166,11 @@ test('empty texts inside results go, and their mark moves to the result', () => 
 });
 
 test('pitfall 121: an empty text or thought with a signature stays', () => {
-  const keepsake = { maker: 'm', value: 's' };
+  const opaqueState = { maker: 'm', value: 's' };
   const turns = [
     assistant(
-      { kind: 'text', text: '', opaqueState: keepsake },
-      { kind: 'reasoning', text: '', opaqueState: keepsake },
+      { kind: 'text', text: '', opaqueState: opaqueState },
+      { kind: 'reasoning', text: '', opaqueState: opaqueState },
     ),
   ];
   assert.deepEqual(withoutEmpty(turns), turns);

@@ -85,11 +85,11 @@ const noFailure = (error: GatewayError): void => assert.fail(error.message);
 /** What a decoder would tell of an answer that thinks, writes in pieces and stops. */
 function summarised(texts: readonly string[], stop: 'stop' | 'length' = 'stop'): Event[] {
   const events: Event[] = [];
-  const told = new ReplyEvents((event) => void events.push(event), { names: new Map(), idSeed: 's' });
-  told.start('up_1', 1_700_000_001);
-  told.reasoning(0, 'let me see');
-  for (const text of texts) told.text(0, text);
-  told.stop(0, stop);
+  const reported = new ReplyEvents((event) => void events.push(event), { names: new Map(), idSeed: 's' });
+  reported.start('up_1', 1_700_000_001);
+  reported.reasoning(0, 'let me see');
+  for (const text of texts) reported.text(0, text);
+  reported.stop(0, stop);
   return events;
 }
 
@@ -114,9 +114,9 @@ test('pitfall 212: a stream that was to compact holds exactly one item, the comp
       },
     }),
   );
-  const told = payloads(text);
+  const reported = payloads(text);
   assert.deepEqual(
-    told.map(({ type }) => type),
+    reported.map(({ type }) => type),
     [
       'response.created',
       'response.in_progress',
@@ -126,11 +126,11 @@ test('pitfall 212: a stream that was to compact holds exactly one item, the comp
     ],
   );
   assert.deepEqual(
-    told.map((payload) => payload['sequence_number']),
+    reported.map((payload) => payload['sequence_number']),
     [0, 1, 2, 3, 4],
   );
-  const response = told[4]!['response'] as JsonObject;
-  const item = told[3]!['item'] as JsonObject;
+  const response = reported[4]!['response'] as JsonObject;
+  const item = reported[3]!['item'] as JsonObject;
   assert.deepEqual(response['output'], [item]);
   assert.equal(item['type'], 'compaction');
   assert.equal(item['encrypted_content'], seal(sealedSummary('All of it.')!));

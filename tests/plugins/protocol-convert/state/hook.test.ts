@@ -36,10 +36,10 @@ test('a stream tells the object of its last event', () => {
   const sink = (event: Event) => {
     out += encoder.event(event);
   };
-  const told = new ReplyEvents(sink, { names: new Map(), idSeed: 's' });
-  told.text(0, 'hello');
+  const reported = new ReplyEvents(sink, { names: new Map(), idSeed: 's' });
+  reported.text(0, 'hello');
   assert.deepEqual(kept, []);
-  told.stop(0, 'stop');
+  reported.stop(0, 'stop');
   out += encoder.finish();
   const last = out.trimEnd().split('\n\n').at(-1)!;
   const { response } = JSON.parse(last.slice(last.indexOf('data: ') + 6)) as { response: JsonObject };

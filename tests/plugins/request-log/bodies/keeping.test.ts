@@ -18,9 +18,9 @@ test('without the section nothing is watched and nothing is kept', async () => {
   await stage.part.stop!();
   assert.equal(exchange.watcher, undefined);
   assert.equal(await stage.count(), 0);
-  assert.equal(stage.desk.isEnabled, false);
+  assert.equal(stage.bodies.isEnabled, false);
   await assert.rejects(
-    stage.desk.record({ accountId: alice, errorsOnly: false, until: stage.host.clock.now() + 1 }, 'x'),
+    stage.bodies.record({ accountId: alice, errorsOnly: false, until: stage.host.clock.now() + 1 }, 'x'),
     {
       kind: 'invalid_request',
     },
@@ -31,7 +31,7 @@ test('without the section nothing is watched and nothing is kept', async () => {
 test('with an empty section nothing is watched either, until somebody asks for it', async () => {
   const stage = await startStage({ bodies: {} });
   assert.equal((await stage.pass()).watcher, undefined);
-  assert.equal(stage.desk.isEnabled, true);
+  assert.equal(stage.bodies.isEnabled, true);
   await stage.store.close();
 });
 
@@ -44,7 +44,7 @@ test('both bodies are kept as they passed, but for their secrets, until they exp
   });
   await stage.part.stop!();
   const now = stage.host.clock.now();
-  assert.deepEqual(await stage.desk.find(id), {
+  assert.deepEqual(await stage.bodies.find(id), {
     requestId: id,
     accountId: alice,
     receivedAt: now,
@@ -60,7 +60,7 @@ test('both bodies are kept as they passed, but for their secrets, until they exp
   const lines = JSON.stringify(stage.host.lines);
   assert.equal(lines.includes('naïve') || lines.includes('hunter2'), false);
   stage.host.advance(7_200_000);
-  assert.equal(await stage.desk.find(id), undefined);
+  assert.equal(await stage.bodies.find(id), undefined);
   await stage.run('prune bodies');
   assert.equal(await stage.count(), 0);
   await stage.store.close();
@@ -90,7 +90,7 @@ test('each selector chooses, and all that one rule says must apply', async () =>
     const stage = await startStage({ bodies: { of: rules } }, await shared());
     const { id } = await stage.pass(passing);
     await stage.part.stop!();
-    assert.equal((await stage.desk.find(id)) !== undefined, isKept, JSON.stringify([rules, passing]));
+    assert.equal((await stage.bodies.find(id)) !== undefined, isKept, JSON.stringify([rules, passing]));
   }
 });
 
@@ -121,7 +121,7 @@ test('whatever bytes are sent they are stored, and keep no other body out', asyn
         await stage.pass({ answer: [text] }),
       ];
       await stage.flush();
-      const [wild, tame] = await Promise.all(ids.map(({ id }) => stage.desk.find(id)));
+      const [wild, tame] = await Promise.all(ids.map(({ id }) => stage.bodies.find(id)));
       assert.equal(
         wild!.answer?.bytes ?? 0,
         chunks.reduce((sum, { length }) => sum + length, 0),
@@ -146,7 +146,7 @@ test('of long bodies the beginning is kept, and how much was left out is told', 
   const answer = Array.from({ length: 100 }, (_, index) => `line ${index} of one hundred lines\n`);
   const { id } = await stage.pass({ answer, answerHeaders: { 'content-type': 'text/plain' } });
   await stage.part.stop!();
-  const kept = (await stage.desk.find(id))!.answer!;
+  const kept = (await stage.bodies.find(id))!.answer!;
   const whole = answer.join('');
   assert.ok(whole.startsWith(kept.text));
   assert.ok(kept.text.length > 1_900 && kept.text.length <= 2_048, `${kept.text.length}`);
@@ -167,12 +167,12 @@ test('what is no text is told by type, length and digest; of a form its fields a
   });
   const packed = await stage.pass({ answer: [Buffer.from([31, 139])], answerHeaders: { 'content-encoding': 'gzip' } });
   await stage.part.stop!();
-  const kept = (await stage.desk.find(film.id))!;
+  const kept = (await stage.bodies.find(film.id))!;
   assert.equal(kept.answer!.text, '[video/mp4: 4 bytes, sha256 3d1f57c984978ef9]');
   assert.match(kept.request!.text, /name="prompt"\r\n\r\na fox, password: \*\*\*/);
   assert.match(kept.request!.text, /\[image\/png: 11 bytes, sha256 [0-9a-f]{16}\]/);
   assert.doesNotMatch(kept.request!.text, /PNG bytes|hunter2/);
-  assert.match((await stage.desk.find(packed.id))!.answer!.text, /^\[gzip: 2 bytes/);
+  assert.match((await stage.bodies.find(packed.id))!.answer!.text, /^\[gzip: 2 bytes/);
   await stage.store.close();
 });
 
@@ -182,8 +182,8 @@ test('when the memory is full bodies are left out and counted, and requests go o
   const { id } = await stage.pass({ request: large, answer: [large, large] });
   const small = await stage.pass();
   await stage.flush();
-  assert.equal(await stage.desk.find(id), undefined);
-  assert.ok(await stage.desk.find(small.id));
+  assert.equal(await stage.bodies.find(id), undefined);
+  assert.ok(await stage.bodies.find(small.id));
   const warnings = stage.host.lines.filter(({ message }) => message.startsWith('bodies were not kept'));
   assert.deepEqual(
     warnings.map(({ fields }) => fields),
@@ -206,7 +206,7 @@ test('while the database is away bodies wait within their memory, and those that
   await assert.rejects(stage.flush(), /away/);
   stage.store.orm.execute = execute;
   await stage.flush();
-  const found = await Promise.all(ids.map((id) => stage.desk.find(id)));
+  const found = await Promise.all(ids.map((id) => stage.bodies.find(id)));
   const kept = found.filter((one) => one !== undefined).length;
   assert.ok(kept >= 3 && kept <= 6, `${kept} of 20`);
   assert.notEqual(found.at(-1), undefined);
@@ -218,34 +218,34 @@ test('while the database is away bodies wait within their memory, and those that
 test('a recording keeps what it names, in every process, until it ends by itself or is stopped', async () => {
   const stage = await startStage({ bodies: {} });
   const other = await startStage({ bodies: {} }, stage.store);
-  const { host, desk } = stage;
+  const { host, bodies } = stage;
   const until = host.clock.now() + 60_000;
-  const recording = await desk.record({ accountId: alice, errorsOnly: false, until }, 'tester');
-  assert.deepEqual(await desk.recordings(), [{ ...recording, keyId: undefined, model: undefined }]);
+  const recording = await bodies.record({ accountId: alice, errorsOnly: false, until }, 'tester');
+  assert.deepEqual(await bodies.recordings(), [{ ...recording, keyId: undefined, model: undefined }]);
   for (const one of [stage, other]) {
     await one.run('follow recordings of bodies');
     const kept = await one.pass();
     const foreign = await one.pass({ account: bob });
     await one.flush();
-    assert.ok(await desk.find(kept.id));
-    assert.equal(await desk.find(foreign.id), undefined);
+    assert.ok(await bodies.find(kept.id));
+    assert.equal(await bodies.find(foreign.id), undefined);
   }
   host.advance(60_000);
   const late = await stage.pass();
   assert.equal(late.watcher, undefined);
-  assert.deepEqual(await desk.recordings(), []);
-  const next = await desk.record({ model: 'm', errorsOnly: true, until: until + 60_000 }, 'tester');
+  assert.deepEqual(await bodies.recordings(), []);
+  const next = await bodies.record({ model: 'm', errorsOnly: true, until: until + 60_000 }, 'tester');
   await stage.run('follow recordings of bodies');
   assert.notEqual((await stage.pass({ model: 'm', outcome: failed })).watcher, undefined);
-  await desk.stopRecording(next.id);
+  await bodies.stopRecording(next.id);
   await stage.run('follow recordings of bodies');
   assert.equal((await stage.pass({ model: 'm', outcome: failed })).watcher, undefined);
-  await assert.rejects(desk.stopRecording(next.id), { kind: 'not_found' });
+  await assert.rejects(bodies.stopRecording(next.id), { kind: 'not_found' });
   await stage.store.close();
 });
 
 test('recordings that have no end, an end too far away, or nobody to keep are refused', async () => {
-  const { desk, host, store } = await startStage({ bodies: {} });
+  const { bodies, host, store } = await startStage({ bodies: {} });
   const until = host.clock.now() + 1_000;
   for (const terms of [
     { accountId: alice, errorsOnly: false, until: Number.NaN },
@@ -255,7 +255,7 @@ test('recordings that have no end, an end too far away, or nobody to keep are re
     { accountId: 'alice', errorsOnly: false, until },
     { model: 'm\0', errorsOnly: false, until },
   ])
-    await assert.rejects(desk.record(terms, 'x'), { kind: 'invalid_request' });
+    await assert.rejects(bodies.record(terms, 'x'), { kind: 'invalid_request' });
   await store.close();
 });
 
@@ -264,13 +264,13 @@ test('what was kept is deleted at once: of a request, of an account, or all', as
   const [one, two, three] = [await stage.pass(), await stage.pass(), await stage.pass({ account: bob })];
   await stage.pass({ account: bob });
   await stage.flush();
-  assert.equal(await stage.desk.delete({ requestId: one.id }), 1);
-  assert.equal(await stage.desk.delete({ requestId: three.id, accountId: alice }), 0);
-  assert.equal(await stage.desk.delete({ accountId: 'nonsense' }), 0);
-  assert.equal(await stage.desk.find(one.id), undefined);
-  assert.equal(await stage.desk.delete({ accountId: alice }), 1);
-  assert.equal(await stage.desk.find(two.id), undefined);
-  assert.equal(await stage.desk.delete({}), 2);
+  assert.equal(await stage.bodies.delete({ requestId: one.id }), 1);
+  assert.equal(await stage.bodies.delete({ requestId: three.id, accountId: alice }), 0);
+  assert.equal(await stage.bodies.delete({ accountId: 'nonsense' }), 0);
+  assert.equal(await stage.bodies.find(one.id), undefined);
+  assert.equal(await stage.bodies.delete({ accountId: alice }), 1);
+  assert.equal(await stage.bodies.find(two.id), undefined);
+  assert.equal(await stage.bodies.delete({}), 2);
   assert.equal(await stage.count(), 0);
   await stage.store.close();
 });

@@ -21,8 +21,8 @@ function kept(
     at = end;
   }
   excerpt.add(bytes.subarray(at));
-  const told = excerpt.end();
-  return told === undefined ? '' : maskBody(told, options.secrets ?? usual);
+  const reported = excerpt.end();
+  return reported === undefined ? '' : maskBody(reported, options.secrets ?? usual);
 }
 
 const letters = fc.constantFrom(...'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789');
@@ -90,9 +90,9 @@ const writer = fc.constantFrom(
 test('whatever JSON a secret is planted in, and wherever that is split, it is not in what is kept, which is JSON still', () => {
   fc.assert(
     fc.property(grown, writer, cuts, ({ secret, body }, write, at) => {
-      const told = kept(write(body), { cuts: at });
-      assert.equal(told.includes(secret), false, told);
-      assert.equal(JSON.stringify(JSON.parse(told)).includes(secret), false);
+      const reported = kept(write(body), { cuts: at });
+      assert.equal(reported.includes(secret), false, reported);
+      assert.equal(JSON.stringify(JSON.parse(reported)).includes(secret), false);
     }),
     { numRuns: 400 },
   );
@@ -101,12 +101,12 @@ test('whatever JSON a secret is planted in, and wherever that is split, it is no
 test('cut anywhere, no piece of a secret that could be told by its form is left', () => {
   fc.assert(
     fc.property(grown, writer, fc.integer({ min: 20, max: 1_500 }), cuts, ({ secret, body }, write, largest, at) => {
-      const told = kept(write(body), { largest, cuts: at });
+      const reported = kept(write(body), { largest, cuts: at });
       for (let start = 0; start + 12 <= secret.length; start++)
         assert.equal(
-          told.includes(secret.slice(start, start + 12)),
+          reported.includes(secret.slice(start, start + 12)),
           false,
-          `${secret.slice(start, start + 12)} in ${told}`,
+          `${secret.slice(start, start + 12)} in ${reported}`,
         );
     }),
     { numRuns: 400 },
@@ -130,8 +130,10 @@ test('a secret that a stream tells by the syllable is hidden in each event', () 
           1,
         ),
       ];
-      const told = kept(`${one.map((event, index) => event + other[index]).join('')}data: [DONE]\n\n`, { cuts: at });
-      const contents = [...told.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json!).choices[0]);
+      const reported = kept(`${one.map((event, index) => event + other[index]).join('')}data: [DONE]\n\n`, {
+        cuts: at,
+      });
+      const contents = [...reported.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json!).choices[0]);
       const joined = contents
         .filter(({ index }) => index === 0)
         .map(({ delta }) => delta.content)
@@ -139,7 +141,7 @@ test('a secret that a stream tells by the syllable is hidden in each event', () 
       for (let start = 0; start + 8 <= secret.length; start++)
         assert.equal(joined.includes(secret.slice(start, start + 8)), false, joined);
       assert.ok(joined.endsWith(' and more'));
-      assert.match(told, /data: \[DONE\]/);
+      assert.match(reported, /data: \[DONE\]/);
     }),
   );
 });
@@ -153,10 +155,10 @@ test('nor does a stream that is cut leave the beginning of one', () => {
       (secret, size, largest) => {
         const text = `so the thing is ${secret} `.repeat(3);
         const pieces = text.match(new RegExp(`[^]{1,${size}}`, 'g'))!;
-        const told = kept(pieces.map((delta) => `data: ${JSON.stringify({ type: 'd', delta })}\n\n`).join(''), {
+        const reported = kept(pieces.map((delta) => `data: ${JSON.stringify({ type: 'd', delta })}\n\n`).join(''), {
           largest,
         });
-        const joined = [...told.matchAll(/"delta":"([^"]*)"/g)].map(([, delta]) => delta).join('');
+        const joined = [...reported.matchAll(/"delta":"([^"]*)"/g)].map(([, delta]) => delta).join('');
         for (let start = 0; start + 10 <= secret.length; start++)
           assert.equal(joined.includes(secret.slice(start, start + 10)), false, `${joined} of ${secret}`);
       },

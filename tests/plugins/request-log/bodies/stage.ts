@@ -31,7 +31,7 @@ export interface Stage {
   readonly host: FakeHost;
   readonly store: TestDatabase;
   readonly part: PluginInstance;
-  readonly desk: RecordedBodies;
+  readonly bodies: RecordedBodies;
   /** Sends an exchange through, to its end; resolves with it. */
   pass(passing?: Passing): Promise<FakeExchange>;
   /** Runs what goes on every so often. */
@@ -54,7 +54,7 @@ export async function startStage(section: object, given?: TestDatabase): Promise
     host,
     store,
     part,
-    desk: host.get(recordedBodies),
+    bodies: host.get(recordedBodies),
     run,
     flush: async () => {
       host.advance(beatMs);

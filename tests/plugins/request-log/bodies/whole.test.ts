@@ -1,31 +1,31 @@
 /** Bodies kept by the whole demo gateway: what really went over the wire, streams and errors too, seen by whom it may. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Browser, Told } from '../../console/browser.ts';
-import { clientOf, operatorOf, startDemo, type TestConsole } from '../../console/house.ts';
+import type { Browser, Reply } from '../../console/browser.ts';
+import { clientOf, operatorOf, startDemo, type TestConsole } from '../../console/start-console.ts';
 
-let house: TestConsole;
+let testbed: TestConsole;
 let boss: Browser;
 let ada: Browser;
 let accountId: string;
 let key: string;
 
 before(async () => {
-  house = await startDemo(
+  testbed = await startDemo(
     'demo',
     'request-log:\n  bodies: { of: [{ when: errors }, { models: [gpt-5.4-mini] }, { accounts: [nobody] }], largest: 4KB }\n',
   );
-  boss = await operatorOf(house);
-  ada = await clientOf(house);
-  accountId = (await ada.ask('/me')).json.account.id;
+  boss = await operatorOf(testbed);
+  ada = await clientOf(testbed);
+  accountId = (await ada.send('/me')).json.account.id;
   const headers = { 'idempotency-key': crypto.randomUUID() };
-  await boss.ask(`/admin/accounts/${accountId}/credit`, { body: { amount: '20', reason: 'to try' }, headers });
-  key = (await ada.ask('/keys', { body: { name: 'laptop' } })).json.key;
+  await boss.send(`/admin/accounts/${accountId}/credit`, { body: { amount: '20', reason: 'to try' }, headers });
+  key = (await ada.send('/keys', { body: { name: 'laptop' } })).json.key;
 });
-after(() => house.stop());
+after(() => testbed.stop());
 
 async function call(body: object, bearer = key): Promise<{ id: string; status: number; text: string }> {
-  const answer = await fetch(`${house.origin}/v1/chat/completions`, {
+  const answer = await fetch(`${testbed.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -34,12 +34,12 @@ async function call(body: object, bearer = key): Promise<{ id: string; status: n
 }
 
 /** Bodies are written behind the request's back. */
-async function keptOf(id: string): Promise<Told['json']> {
+async function keptOf(id: string): Promise<Reply['json']> {
   for (let attempt = 0; attempt < 100; attempt++) {
-    const told = await boss.ask(`/admin/requests/${id}/bodies`);
-    assert.equal(told.status, 200, told.text);
-    assert.equal(told.headers.get('cache-control'), 'no-store');
-    if (told.json.kept !== null) return told.json.kept;
+    const reply = await boss.send(`/admin/requests/${id}/bodies`);
+    assert.equal(reply.status, 200, reply.text);
+    assert.equal(reply.headers.get('cache-control'), 'no-store');
+    if (reply.json.kept !== null) return reply.json.kept;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   throw new Error('no bodies were kept');
@@ -56,7 +56,7 @@ test('a whole answer is kept as the client got it, and the request without the k
   assert.equal(kept.answer.text, text.replaceAll(key, '***'));
   assert.equal(kept.request.text, JSON.stringify({ model: 'gpt-5.4-mini', messages: hello('why is *** refused?') }));
   assert.equal(kept.request.mediaType, 'application/json');
-  assert.equal(house.lines.join('').includes('refused?'), false);
+  assert.equal(testbed.lines.join('').includes('refused?'), false);
 });
 
 test('a stream is kept as it was sent, cut where the bound is, and the client gets all of it', async () => {
@@ -103,17 +103,17 @@ test('what no rule names is not kept, until an operator records it, and that is 
   const model = 'gpt-5.4';
   const unkept = await call({ model, messages: hello('one') });
   assert.equal(unkept.status, 200, unkept.text);
-  const begun = await boss.ask('/admin/recordings', { body: { accountId, minutes: 5, reason: 'a complaint' } });
+  const begun = await boss.send('/admin/recordings', { body: { accountId, minutes: 5, reason: 'a complaint' } });
   assert.equal(begun.status, 200, begun.text);
-  let kept: Told['json'] = null;
+  let kept: Reply['json'] = null;
   for (let attempt = 0; attempt < 50 && kept === null; attempt++) {
     const { id } = await call({ model, messages: hello('two') });
     await new Promise((resolve) => setTimeout(resolve, 700));
-    kept = (await boss.ask(`/admin/requests/${id}/bodies`)).json.kept;
+    kept = (await boss.send(`/admin/requests/${id}/bodies`)).json.kept;
   }
   assert.match(kept.request.text, /two/);
-  assert.equal((await boss.ask(`/admin/requests/${unkept.id}/bodies`)).json.kept, null);
-  const rows = (await boss.ask('/admin/audit?limit=200')).json.rows as { action: string; actor: string }[];
+  assert.equal((await boss.send(`/admin/requests/${unkept.id}/bodies`)).json.kept, null);
+  const rows = (await boss.send('/admin/audit?limit=200')).json.rows as { action: string; actor: string }[];
   for (const action of ['recording.begin', 'request.bodies'])
     assert.ok(
       rows.some((row) => row.action === action && row.actor === 'oscar@example.test'),
@@ -124,16 +124,16 @@ test('what no rule names is not kept, until an operator records it, and that is 
 test('a client sees no bodies, their own neither', async () => {
   const { id } = await call({ model: 'gpt-5.4-mini', messages: hello('something of mine') });
   await keptOf(id);
-  assert.equal((await ada.ask(`/admin/requests/${id}/bodies`)).status, 403);
-  assert.equal((await ada.ask(`/usage/${id}`)).text.includes('something of mine'), false);
-  assert.equal((await house.browser().ask(`/admin/requests/${id}/bodies`)).status, 401);
+  assert.equal((await ada.send(`/admin/requests/${id}/bodies`)).status, 403);
+  assert.equal((await ada.send(`/usage/${id}`)).text.includes('something of mine'), false);
+  assert.equal((await testbed.browser().send(`/admin/requests/${id}/bodies`)).status, 401);
 });
 
 test('an account is forgotten at once', async () => {
-  const told = await boss.ask(`/admin/accounts/${accountId}/bodies`, {
+  const reply = await boss.send(`/admin/accounts/${accountId}/bodies`, {
     method: 'DELETE',
     body: { reason: 'asked to' },
   });
-  assert.equal(told.status, 200, told.text);
-  assert.ok(told.json.forgotten >= 3);
+  assert.equal(reply.status, 200, reply.text);
+  assert.ok(reply.json.forgotten >= 3);
 });

@@ -102,8 +102,12 @@ test('xAI: the ends of a task', () => {
     files: [{ url: 'https://v', mediaType: 'video/mp4' }],
     made: { usage: { second: 5 }, estimated: false, media: ['720p'] },
   });
-  const untold = poll(xai, 200, { video: { url: 'https://v' } }, videoOrder({ seconds: 8 }));
-  assert.deepEqual(untold.state === 'done' && untold.made, { usage: { second: 8 }, estimated: true, media: ['480p'] });
+  const unreported = poll(xai, 200, { video: { url: 'https://v' } }, videoOrder({ seconds: 8 }));
+  assert.deepEqual(unreported.state === 'done' && unreported.made, {
+    usage: { second: 8 },
+    estimated: true,
+    media: ['480p'],
+  });
   assert.equal(
     code(poll(xai, 200, { status: 'done', video: { ...video, respect_moderation: false } })),
     'content_policy',
@@ -178,18 +182,18 @@ test('Ark is asked in its own words, which are the client’s', () => {
 });
 
 test('Ark: the states of a task', () => {
-  const told = (over: object) => poll(ark, 200, { id: 'v1', ...over });
-  assert.equal(code(told({ status: 'queued' })), 'queued');
-  assert.equal(code(told({ status: 'running' })), 'running');
-  assert.equal(code(told({ status: 'reviewing' })), 'running');
-  assert.equal(code(told({ status: 'cancelled' })), 'cancelled');
-  assert.equal(code(told({ status: 'expired' })), 'expired');
+  const report = (over: object) => poll(ark, 200, { id: 'v1', ...over });
+  assert.equal(code(report({ status: 'queued' })), 'queued');
+  assert.equal(code(report({ status: 'running' })), 'running');
+  assert.equal(code(report({ status: 'reviewing' })), 'running');
+  assert.equal(code(report({ status: 'cancelled' })), 'cancelled');
+  assert.equal(code(report({ status: 'expired' })), 'expired');
   assert.equal(
-    code(told({ status: 'failed', error: { code: 'OutputVideoSensitiveContentDetected', message: 'x' } })),
+    code(report({ status: 'failed', error: { code: 'OutputVideoSensitiveContentDetected', message: 'x' } })),
     'content_policy',
   );
   assert.deepEqual(
-    told({
+    report({
       status: 'failed',
       error: { code: 'InvalidParameter', message: 'The image at https://x.com/a is too small' },
     }),
@@ -201,7 +205,7 @@ test('Ark: the states of a task', () => {
   );
   const content = { video_url: 'https://v', last_frame_url: 'https://l' };
   const usage = { completion_tokens: 108_900, total_tokens: 108_900 };
-  assert.deepEqual(told({ status: 'succeeded', content, usage, duration: 5, resolution: '720p' }), {
+  assert.deepEqual(report({ status: 'succeeded', content, usage, duration: 5, resolution: '720p' }), {
     state: 'done',
     files: [
       { url: 'https://v', mediaType: 'video/mp4' },

@@ -167,8 +167,8 @@ test('the OpenAI videos shape reads seconds, size and one reference', () => {
 
 test('each state of a video has its words in the OpenAI shape', () => {
   const order = videoOrder({ seconds: 8, size: { width: 1280, height: 720 } });
-  const told = (over: Partial<Task>) => openaiVideos.render(video({ order, ...over }));
-  assert.deepEqual(told({ state: 'running', progress: 33.4 }), {
+  const report = (over: Partial<Task>) => openaiVideos.render(video({ order, ...over }));
+  assert.deepEqual(report({ state: 'running', progress: 33.4 }), {
     id: 'task_1',
     object: 'video',
     model: 'grok-imagine-video',
@@ -183,9 +183,12 @@ test('each state of a video has its words in the OpenAI shape', () => {
     remixed_from_video_id: null,
     error: null,
   });
-  const done = told({ state: 'succeeded', completedAtMs: 1_700_000_009_000 });
+  const done = report({ state: 'succeeded', completedAtMs: 1_700_000_009_000 });
   assert.deepEqual([done['status'], done['progress'], done['completed_at']], ['completed', 100, 1_700_000_009]);
-  assert.deepEqual(told({ state: 'expired' })['error'], { code: 'expired', message: 'The task was not done in time.' });
+  assert.deepEqual(report({ state: 'expired' })['error'], {
+    code: 'expired',
+    message: 'The task was not done in time.',
+  });
   assert.equal(openaiVideos.submitted(video())['status'], 'queued');
 });
 

@@ -1,14 +1,14 @@
 /** Puts a vendor's bytes, right or odd, before a client of another protocol: the plugin alone, without sockets. */
 import type { Traits } from '../../plugins/common/domain/traits.ts';
 import { clients } from '../matrix/clients/index.ts';
-import type { Ask, Play, ProtocolName, Seen } from '../matrix/scenario.ts';
+import type { ClientRequest, Play, ProtocolName, Seen } from '../matrix/scenario.ts';
 import { protocolNames } from '../matrix/scenario.ts';
 import { vendors } from '../matrix/vendors/index.ts';
 import { type Asked, readBody, relay, Source, streamAnswer, wholeAnswer } from '../plugins/protocol-convert/harness.ts';
 
 export const usage = { input: 31, cacheRead: 0, cacheWrite: 0, output: 17, reasoning: 0 };
 export const hello: Play = { text: 'Grüß Gott, 世界 🌍!', meaning: 'stop', usage };
-const question: Ask = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] };
+const question: ClientRequest = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] };
 
 export interface Pair {
   readonly client: ProtocolName;
@@ -27,8 +27,8 @@ export function streamOf(vendor: ProtocolName, play: Play = hello): string {
   return vendors[vendor].stream(play, 'model').join('');
 }
 
-export interface Telling {
-  readonly ask?: Ask;
+export interface AnswerOptions {
+  readonly request?: ClientRequest;
   readonly traits?: Traits;
   /** How the upstream's stream ends; absent: in good order. */
   readonly end?: Error | 'hang';
@@ -38,15 +38,15 @@ export interface Telling {
 
 function askedOf(
   { client, vendor }: Pair,
-  { ask = question, traits = {}, isStream = true, provider = 'vendor' }: Telling,
+  { request = question, traits = {}, isStream = true, provider = 'vendor' }: AnswerOptions,
 ): Asked {
-  const { path, headers, body } = clients[client].word(ask, { model: 'model', isStream });
+  const { path, headers, body } = clients[client].word(request, { model: 'model', isStream });
   return { path, headers, body, target: { protocol: vendor, traits, provider } };
 }
 
 /** The client's bytes of a stream that comes in these chunks. */
-export async function bytesOf(pair: Pair, chunks: readonly (Uint8Array | string)[], telling: Telling = {}) {
-  const { answer } = await relay(askedOf(pair, telling), streamAnswer(chunks, telling.end));
+export async function bytesOf(pair: Pair, chunks: readonly (Uint8Array | string)[], options: AnswerOptions = {}) {
+  const { answer } = await relay(askedOf(pair, options), streamAnswer(chunks, options.end));
   return readBody(answer.body);
 }
 
@@ -54,16 +54,16 @@ export async function bytesOf(pair: Pair, chunks: readonly (Uint8Array | string)
 export async function streamed(
   pair: Pair,
   chunks: string | readonly (Uint8Array | string)[],
-  telling: Telling = {},
+  options: AnswerOptions = {},
 ): Promise<Seen> {
-  const body = await bytesOf(pair, typeof chunks === 'string' ? [chunks] : chunks, telling);
+  const body = await bytesOf(pair, typeof chunks === 'string' ? [chunks] : chunks, options);
   return clients[pair.client].readStream(body.toString());
 }
 
 /** What a client reads of a whole answer. */
-export async function whole(pair: Pair, body: string | object, telling: Telling = {}): Promise<Seen> {
+export async function whole(pair: Pair, body: string | object, options: AnswerOptions = {}): Promise<Seen> {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const { answer } = await relay(askedOf(pair, { ...telling, isStream: false }), wholeAnswer(text));
+  const { answer } = await relay(askedOf(pair, { ...options, isStream: false }), wholeAnswer(text));
   return clients[pair.client].readWhole((await readBody(answer.body)).toString());
 }
 
@@ -77,13 +77,13 @@ export interface Sent {
 export async function sent(
   pair: Pair,
   body: Record<string, unknown>,
-  telling: Telling & { readonly play?: Play } = {},
+  options: AnswerOptions & { readonly play?: Play } = {},
 ): Promise<Sent> {
-  const asked = askedOf(pair, { ...telling, isStream: false });
+  const asked = askedOf(pair, { ...options, isStream: false });
   const merged = { ...(JSON.parse(asked.body as string) as object), ...body };
   const { answer, sent: request } = await relay(
     { ...asked, body: merged },
-    wholeAnswer(vendors[pair.vendor].whole(telling.play ?? hello, 'model')),
+    wholeAnswer(vendors[pair.vendor].whole(options.play ?? hello, 'model')),
   );
   return {
     body: JSON.parse(Buffer.from(request.body as Uint8Array).toString()) as Record<string, unknown>,
@@ -92,11 +92,11 @@ export async function sent(
 }
 
 /** One turn of a conversation: what the vendor was sent, and what the client reads of its answer. */
-export async function turn(pair: Pair, ask: Ask, play: Play, telling: Telling = {}) {
-  const isStream = telling.isStream ?? true;
+export async function turn(pair: Pair, clientRequest: ClientRequest, play: Play, options: AnswerOptions = {}) {
+  const isStream = options.isStream ?? true;
   const vendor = vendors[pair.vendor];
   const upstream = isStream ? streamAnswer([streamOf(pair.vendor, play)]) : wholeAnswer(vendor.whole(play, 'model'));
-  const { answer, sent: request } = await relay(askedOf(pair, { ...telling, ask }), upstream);
+  const { answer, sent: request } = await relay(askedOf(pair, { ...options, request: clientRequest }), upstream);
   const text = (await readBody(answer.body)).toString();
   const client = clients[pair.client];
   return {

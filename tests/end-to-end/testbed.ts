@@ -28,7 +28,7 @@ export interface Customer {
   readonly key: string;
 }
 
-export interface Told {
+export interface Reply {
   readonly status: number;
   readonly headers: Headers;
   /** As far as it came. */
@@ -81,7 +81,7 @@ export interface AttemptRow {
 }
 
 /** What one account's calls have left in the database, oldest first. */
-export interface Books {
+export interface AccountRecords {
   readonly ledger: readonly LedgerRow[];
   readonly calls: readonly CallRow[];
   /** Those of the calls that were charged. */
@@ -91,7 +91,7 @@ export interface Books {
   readonly ends: readonly string[];
 }
 
-export interface HouseOptions {
+export interface TestbedOptions {
   /** Offers by name; `open` has no limits and is the default. */
   readonly offers?: Record<string, object>;
   readonly providers?: (origins: { sandbox: string; replay: string }) => Record<string, object>;
@@ -104,7 +104,7 @@ export interface HouseOptions {
   readonly clock?: Clock;
 }
 
-export interface House {
+export interface Testbed {
   readonly origin: string;
   readonly gateway: TestGateway;
   /** Serves the model `sandbox`. */
@@ -114,9 +114,9 @@ export interface House {
   customer(options?: { nanoUsd?: bigint; plan?: string; models?: readonly string[] }): Promise<Customer>;
   credit(customer: Customer, nanoUsd: bigint): Promise<Money>;
   balance(customer: Customer): Promise<Money>;
-  call(customer: Customer | undefined, dialect: DialectName, question: Question, init?: RequestInit): Promise<Told>;
+  call(customer: Customer | undefined, dialect: DialectName, question: Question, init?: RequestInit): Promise<Reply>;
   /** Waits until `ends` calls of this account have ended in the database and nothing is held for others. */
-  books(customer: Customer, ends?: number): Promise<Books>;
+  records(customer: Customer, ends?: number): Promise<AccountRecords>;
   /** Calls that have ended in the database, of one account or of all, oldest first. */
   calls(customer?: Customer): Promise<CallRow[]>;
   /** Rows of one table of the gateway's schema; `requests`: of all requests. */
@@ -139,7 +139,7 @@ export const speaks = (origin: string) => ({
 });
 export const modelAt = (...targets: (string | object)[]) => ({ owned_by: 'test', targets, context: '100k', price });
 
-export async function startHouse(options: HouseOptions = {}): Promise<House> {
+export async function startTestbed(options: TestbedOptions = {}): Promise<Testbed> {
   const keys = { sandbox: 'vendor-key-of-the-sandbox', replay: 'vendor-key-of-the-replay', ...options.keys };
   const sandbox = await startSandbox({ key: keys.sandbox });
   const replay = await startReplaying();
@@ -199,11 +199,11 @@ export async function dropSchema(schema: string): Promise<void> {
 }
 
 /** What can be done with a gateway that runs, whoever its vendors are. */
-export function faces(gateway: TestGateway): Omit<House, 'sandbox' | 'replay' | 'stop'> {
+export function faces(gateway: TestGateway): Omit<Testbed, 'sandbox' | 'replay' | 'stop'> {
   const running = gateway.gateway;
   const book = running.find(ledger)!;
   let grants = 0;
-  const credit: House['credit'] = ({ accountId }, nanoUsd) =>
+  const credit: Testbed['credit'] = ({ accountId }, nanoUsd) =>
     book.credit(accountId, money(nanoUsd), { kind: 'top-up', reason: 'test', reference: `${accountId}-${++grants}` });
   return {
     origin: gateway.origin,
@@ -218,8 +218,8 @@ export function faces(gateway: TestGateway): Omit<House, 'sandbox' | 'replay' | 
     },
     credit,
     balance: ({ accountId }) => book.balance(accountId),
-    call: (customer, dialect, question, init) => ask(gateway.origin, customer, dialect, question, init),
-    books: (customer, ends = 1) => readBooks(gateway, customer, ends),
+    call: (customer, dialect, question, init) => send(gateway.origin, customer, dialect, question, init),
+    records: (customer, ends = 1) => readRecords(gateway, customer, ends),
     calls: (customer) => callsOf(gateway, customer?.accountId),
     rows: (table) => (table === 'requests' ? requestRowsOf(gateway) : rowsOf(gateway, table)),
     async audit() {
@@ -229,13 +229,13 @@ export function faces(gateway: TestGateway): Omit<House, 'sandbox' | 'replay' | 
   };
 }
 
-async function ask(
+async function send(
   origin: string,
   customer: Customer | undefined,
   name: DialectName,
   question: Question,
   init: RequestInit = {},
-): Promise<Told> {
+): Promise<Reply> {
   const dialect = dialects[name];
   const answer = await fetch(origin + dialect.path(question), {
     method: 'POST',
@@ -248,11 +248,11 @@ async function ask(
       ...(init.headers as Record<string, string> | undefined),
     },
   });
-  return told(answer);
+  return readReply(answer);
 }
 
 /** Reads an answer to its end, or to where it breaks. */
-export async function told(answer: Response): Promise<Told> {
+export async function readReply(answer: Response): Promise<Reply> {
   const decoder = new TextDecoder();
   const { status, headers } = answer;
   const id = (headers.get('x-request-id') ?? '').replace(/^req_/, '');
@@ -265,7 +265,7 @@ export async function told(answer: Response): Promise<Told> {
   }
 }
 
-async function readBooks(gateway: TestGateway, { accountId }: Customer, ends: number): Promise<Books> {
+async function readRecords(gateway: TestGateway, { accountId }: Customer, ends: number): Promise<AccountRecords> {
   const deadline = Date.now() + 60_000;
   for (;;) {
     // What has ended is in the database then.

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { ProtocolName } from '../matrix/scenario.ts';
-import { nameOf, pairs, sent } from '../pitfalls/telling.ts';
-import { worded } from './wording.ts';
+import { nameOf, pairs, sent } from '../pitfalls/relayed.ts';
+import { translated } from './translated.ts';
 
 async function refusal(work: () => unknown): Promise<GatewayError> {
   try {
@@ -114,18 +114,18 @@ test('pictures from chat upstreams are asked for with members that their schema 
     responseModalities: ['TEXT', 'IMAGE'],
     imageConfig: { aspectRatio: '1:1', imageSize: '2K' },
   };
-  const own = worded('gemini', { contents, generationConfig }, 'chat');
+  const own = translated('gemini', { contents, generationConfig }, 'chat');
   assert.deepEqual(own.body['image_config'], { aspect_ratio: '1:1', image_size: '2K' });
   assert.deepEqual(own.dropped, []);
   const imageConfig = { aspectRatio: '1:1', personGeneration: 'ALLOW_ALL' };
-  const more = worded('gemini', { contents, generationConfig: { ...generationConfig, imageConfig } }, 'chat');
+  const more = translated('gemini', { contents, generationConfig: { ...generationConfig, imageConfig } }, 'chat');
   assert.deepEqual(more.body['image_config'], { aspect_ratio: '1:1' });
   assert.deepEqual(more.dropped, ['generationConfig.imageConfig']);
 });
 
 test('what a chat client says of its pictures reaches generate-content upstreams', () => {
   const image_config = { aspect_ratio: '16:9', image_size: '1K' };
-  const { body, dropped } = worded('chat', { messages, modalities: ['image', 'text'], image_config }, 'gemini');
+  const { body, dropped } = translated('chat', { messages, modalities: ['image', 'text'], image_config }, 'gemini');
   const config = body['generationConfig'] as JsonObject;
   assert.deepEqual(config['imageConfig'], { aspectRatio: '16:9', imageSize: '1K' });
   assert.deepEqual(dropped, []);

@@ -28,12 +28,12 @@ process.once('exit', () => {
   for (const directory of directories) rmSync(directory, { recursive: true, force: true });
 });
 
-export interface Till {
+export interface PaymentsTestbed {
   readonly host: FakeHost;
   readonly database: TestDatabase;
   readonly stripe: FakeStripe;
   readonly part: PluginInstance;
-  readonly desk: Payments;
+  readonly payments: Payments;
   readonly pool: Pool;
   balance(accountId?: string): Promise<bigint>;
   /** An account begins to pay so much. Resolves with the session's id. */
@@ -49,7 +49,7 @@ export interface Till {
   close(): Promise<void>;
 }
 
-export interface TillOptions {
+export interface PaymentsTestbedOptions {
   /** Stands in for the ledger or the pool that payments use. */
   readonly ledger?: (real: Ledger) => Ledger;
   readonly pool?: (real: Pool) => Pool;
@@ -64,7 +64,10 @@ atEnd(async () => {
   await Promise.all([...services].map((each) => each.close()));
 });
 
-export async function openTill(of?: Till, options: TillOptions = {}): Promise<Till> {
+export async function openPayments(
+  of?: PaymentsTestbed,
+  options: PaymentsTestbedOptions = {},
+): Promise<PaymentsTestbed> {
   const store = await openDatabase({
     pool: 8,
     ...(of === undefined ? { plugins: ['billing', 'payments'] } : { schema: of.database.schema }),
@@ -76,9 +79,9 @@ export async function openTill(of?: Till, options: TillOptions = {}): Promise<Ti
   if (of !== undefined) host.advance(of.host.clock.now() - host.clock.now());
   host.provide(database, store);
   const accounting = await setUp(billing, host);
-  const [book, purse] = [host.get(ledger), host.get(pool)];
+  const [book, balance] = [host.get(ledger), host.get(pool)];
   host.provide(ledger, options.ledger?.(book) ?? book);
-  host.provide(pool, options.pool?.(purse) ?? purse);
+  host.provide(pool, options.pool?.(balance) ?? balance);
   const stripe = of?.stripe ?? (await startFakeStripe(() => host.clock.now()));
   services.add(stripe);
   const part = await setUp(paymentsPlugin, host, {
@@ -89,21 +92,21 @@ export async function openTill(of?: Till, options: TillOptions = {}): Promise<Ti
   });
   await part.start!();
   const [endpoint] = part.endpoints as [Endpoint];
-  const desk = host.get(payments);
+  const paymentsService = host.get(payments);
   return {
     host,
     database: store,
     stripe,
     part,
-    desk,
-    pool: purse,
+    payments: paymentsService,
+    pool: balance,
     balance: (accountId = 'alice') => book.balance(accountId),
     async begin(usd, accountId = 'alice') {
       // No two at the same time, so that they have an order.
       host.advance(1);
       const urls = { paidUrl: 'https://gateway.example/paid', leftUrl: 'https://gateway.example/left' };
       const reference = `begin-${++references}`;
-      const { url } = await desk.checkout(accountId, money(parseUsd(usd)), { reference, ...urls });
+      const { url } = await paymentsService.checkout(accountId, money(parseUsd(usd)), { reference, ...urls });
       return url.split('/').at(-1)!;
     },
     async deliver({ body, headers }) {
@@ -116,7 +119,7 @@ export async function openTill(of?: Till, options: TillOptions = {}): Promise<Ti
       }
     },
     round: async () => void (await host.intervals.find(({ name }) => name === 'look after payments')!.work()),
-    state: async () => (await desk.list(undefined, { limit: 2 })).rows[0]?.state,
+    state: async () => (await paymentsService.list(undefined, { limit: 2 })).rows[0]?.state,
     command: async (name, values) =>
       [...accounting.commands!, ...part.commands!].find((each) => each.name === name)!.run(values),
     async audit() {

@@ -13,9 +13,9 @@ export interface StoredDraw {
   readonly heldAt: number;
 }
 
-export class MemoryPots {
+export class MemoryGrants {
   readonly draws: StoredDraw[] = [];
-  readonly byGrant = new Map<string, { readonly account: string; readonly pot: GrantBalance }>();
+  readonly byGrant = new Map<string, { readonly account: string; readonly grant: GrantBalance }>();
   readonly #openByAccount = new Map<string, Set<string>>();
   readonly #drawsBySource = new Map<string, StoredDraw[]>();
 
@@ -25,22 +25,22 @@ export class MemoryPots {
   }
 
   /** The function that takes it back. */
-  open(account: string, pot: GrantBalance): () => void {
-    this.byGrant.set(pot.grantId, { account, pot: { ...pot } });
-    this.#setOpen(pot.grantId);
+  open(account: string, grant: GrantBalance): () => void {
+    this.byGrant.set(grant.grantId, { account, grant: { ...grant } });
+    this.#setOpen(grant.grantId);
     return () => {
-      this.#openByAccount.get(account)?.delete(pot.grantId);
-      this.byGrant.delete(pot.grantId);
+      this.#openByAccount.get(account)?.delete(grant.grantId);
+      this.byGrant.delete(grant.grantId);
     };
   }
 
   empty(grantId: string): () => void {
-    const { pot } = this.byGrant.get(grantId)!;
-    const { remaining } = pot;
-    pot.remaining = money(0n);
+    const { grant } = this.byGrant.get(grantId)!;
+    const { remaining } = grant;
+    grant.remaining = money(0n);
     this.#setOpen(grantId);
     return () => {
-      pot.remaining = remaining;
+      grant.remaining = remaining;
       this.#setOpen(grantId);
     };
   }
@@ -48,21 +48,21 @@ export class MemoryPots {
   draw(placed: readonly PlacedAllocation[]): () => void {
     const undo: (() => void)[] = [];
     for (const { seq, grant: given, amount, heldAt } of placed) {
-      const { pot } = this.byGrant.get(given.grantId)!;
+      const { grant } = this.byGrant.get(given.grantId)!;
       const source = given.windows?.source;
       const drawn = { seq, grantId: given.grantId, amount, source, heldAt };
       this.draws.push(drawn);
       const ofSource = source === undefined ? undefined : (this.#drawsBySource.get(source) ?? []);
       ofSource?.push(drawn);
       if (source !== undefined) this.#drawsBySource.set(source, ofSource!);
-      if (pot.remaining < amount) throw new Error('violates check constraint "pots_remaining_check"');
-      pot.remaining = money(pot.remaining - amount);
-      this.#setOpen(pot.grantId);
+      if (grant.remaining < amount) throw new Error('violates check constraint "pots_remaining_check"');
+      grant.remaining = money(grant.remaining - amount);
+      this.#setOpen(grant.grantId);
       undo.push(() => {
         this.draws.pop();
         ofSource?.pop();
-        pot.remaining = money(pot.remaining + amount);
-        this.#setOpen(pot.grantId);
+        grant.remaining = money(grant.remaining + amount);
+        this.#setOpen(grant.grantId);
       });
     }
     return () => {
@@ -77,18 +77,18 @@ export class MemoryPots {
     for (const account of accounts) {
       const ids = this.#openByAccount.get(account);
       if (ids === undefined || ids.size === 0) continue;
-      const pots = inOrder(Array.from(ids, (id) => ({ ...this.byGrant.get(id)!.pot })));
-      pools.set(account, { grants: pots, spent });
-      for (const pot of pots) for (const at of times) this.#addSpent(spent, pot, at);
+      const grantBalances = inOrder(Array.from(ids, (id) => ({ ...this.byGrant.get(id)!.grant })));
+      pools.set(account, { grants: grantBalances, spent });
+      for (const grant of grantBalances) for (const at of times) this.#addSpent(spent, grant, at);
     }
     return pools;
   }
 
-  #addSpent(spent: PoolState['spent'], pot: GrantBalance, at: number): void {
-    for (const { key, start, end } of windowsAt(pot, at)) {
+  #addSpent(spent: PoolState['spent'], grant: GrantBalance, at: number): void {
+    for (const { key, start, end } of windowsAt(grant, at)) {
       if (spent.has(key)) continue;
       let sum = 0n;
-      for (const { heldAt, amount } of this.#drawsBySource.get(pot.windows!.source) ?? []) {
+      for (const { heldAt, amount } of this.#drawsBySource.get(grant.windows!.source) ?? []) {
         if (heldAt >= start && heldAt < end) sum += amount;
       }
       spent.set(key, money(sum));
@@ -96,13 +96,13 @@ export class MemoryPots {
   }
 
   #setOpen(grantId: string): void {
-    const { account, pot } = this.byGrant.get(grantId)!;
+    const { account, grant } = this.byGrant.get(grantId)!;
     let ids = this.#openByAccount.get(account);
     if (ids === undefined) {
       ids = new Set();
       this.#openByAccount.set(account, ids);
     }
-    if (pot.remaining > 0n) ids.add(grantId);
+    if (grant.remaining > 0n) ids.add(grantId);
     else ids.delete(grantId);
   }
 }

@@ -9,17 +9,17 @@ import { makerOf } from '../../plugins/protocol-convert/translate/call.ts';
 import type { Family } from '../helpers/recordings.ts';
 import { targetFor } from '../plugins/protocol-convert/harness.ts';
 
-export interface Worded extends EncodedRequest {
+export interface TranslatedRequest extends EncodedRequest {
   readonly dropped: readonly string[];
 }
 
 /** Throws what the codecs throw. */
-export function worded(
+export function translated(
   client: Family,
   json: JsonObject,
   upstream: Family,
   { traits = {}, stream = false }: { traits?: Traits; stream?: boolean } = {},
-): Worded {
+): TranslatedRequest {
   const codec = protocolNamed(client)!.codec;
   const losses = new DroppedParameters(codec.spelling);
   const prompt = codec.decodeRequest(json, { dropped: losses, open: () => undefined });

@@ -2,17 +2,17 @@
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { LiveBranch } from '../../core/http/exchange.ts';
 import { spendGuard, usageReport } from '../../plugins/common/domain/calls.ts';
-import type { Setting } from './ask.ts';
+import type { Setting } from './client-call.ts';
+import { heard } from './reported.ts';
 import type { Life } from './schedule.ts';
-import type { Story, Told, Try } from './story.ts';
 import { reportOf } from './talk.ts';
-import { heard } from './told.ts';
+import type { ReportedUsage, Trace, Try } from './trace.ts';
 import type { VendorAnswer } from './vendors.ts';
 
-export interface TapOptions {
+export interface MeteredAnswerOptions {
   readonly setting: Setting;
   readonly life: Life;
-  readonly story: Story;
+  readonly trace: Trace;
   readonly branch: LiveBranch;
   readonly attempt: Try;
   readonly answer: VendorAnswer;
@@ -21,23 +21,26 @@ export interface TapOptions {
 type Step = IteratorResult<Uint8Array>;
 
 /** A tap that was told nothing estimates by what it saw of the text, as a rule a little more than there is. */
-export function toldOf(inputTokens: number, { usage, chunks }: Pick<VendorAnswer, 'usage' | 'chunks'>): Told {
+export function reportedOf(
+  inputTokens: number,
+  { usage, chunks }: Pick<VendorAnswer, 'usage' | 'chunks'>,
+): ReportedUsage {
   const seen = chunks.reduce((sum, tokens) => sum + tokens, 0);
   const isGuess = usage === undefined;
   return { usage: usage ?? { input: inputTokens, output: seen }, isGuess, isWhole: true, seen };
 }
 
 /** The text of a chunk: the first names the request. */
-export const textOf = ({ id }: Story, chunks: readonly number[], index: number): string =>
+export const textOf = ({ id }: Trace, chunks: readonly number[], index: number): string =>
   index === 0 ? id : ` ${chunks[index]}`;
 
-export class Tap implements AsyncIterableIterator<Uint8Array> {
-  readonly #options: TapOptions;
+export class MeteredAnswer implements AsyncIterableIterator<Uint8Array> {
+  readonly #options: MeteredAnswerOptions;
   #at = 0;
   #error: Error | undefined;
   #waiting: { resolve(step: Step): void; reject(error: Error): void } | undefined;
 
-  constructor(options: TapOptions) {
+  constructor(options: MeteredAnswerOptions) {
     this.#options = options;
   }
 
@@ -54,9 +57,9 @@ export class Tap implements AsyncIterableIterator<Uint8Array> {
 
   /** Of an answer that is not streamed: all of it. */
   whole(): Uint8Array {
-    const { story, answer } = this.#options;
+    const { trace, answer } = this.#options;
     this.#end();
-    return Buffer.from(answer.chunks.map((_tokens, index) => textOf(story, answer.chunks, index)).join(''));
+    return Buffer.from(answer.chunks.map((_tokens, index) => textOf(trace, answer.chunks, index)).join(''));
   }
 
   next(): Promise<Step> {
@@ -83,46 +86,46 @@ export class Tap implements AsyncIterableIterator<Uint8Array> {
   }
 
   #handOn(): Step {
-    const { story, answer } = this.#options;
+    const { trace, answer } = this.#options;
     this.#at += 1;
-    return { done: false, value: Buffer.from(textOf(story, answer.chunks, this.#at - 1)) };
+    return { done: false, value: Buffer.from(textOf(trace, answer.chunks, this.#at - 1)) };
   }
 
   #take(tokens: number): void {
-    const { story, attempt } = this.#options;
+    const { trace, attempt } = this.#options;
     attempt.seen += tokens;
-    attempt.bill = { input: story.inputTokens, output: attempt.seen };
+    attempt.bill = { input: trace.inputTokens, output: attempt.seen };
   }
 
   /** false: the client's money is used up. */
   #show(tokens: number): boolean {
-    const { setting, story, branch, attempt } = this.#options;
+    const { setting, trace, branch, attempt } = this.#options;
     this.#take(tokens);
     const goesOn = branch.get(spendGuard).observe(attempt.seen);
-    if (story.winner !== attempt) return goesOn;
-    story.seen = attempt.seen;
-    setting.oracle.observed(story, goesOn);
+    if (trace.winner !== attempt) return goesOn;
+    trace.seen = attempt.seen;
+    setting.oracle.observed(trace, goesOn);
     return goesOn;
   }
 
   /** The protocol's terminal event has come. */
   #end(): void {
-    const { story, answer, attempt } = this.#options;
+    const { trace, answer, attempt } = this.#options;
     attempt.over = true;
-    const told = toldOf(story.inputTokens, answer);
-    this.#report(told, told.isGuess ? told.usage : heard(told.usage, story.id));
-    attempt.bill = told.usage;
+    const reported = reportedOf(trace.inputTokens, answer);
+    this.#report(reported, reported.isGuess ? reported.usage : heard(reported.usage, trace.id));
+    attempt.bill = reported.usage;
   }
 
   /** It goes no further, or nobody wants more of it. What the client is shown is counted by the meter too. */
   break(error: Error): void {
-    const { setting, story, attempt } = this.#options;
+    const { setting, trace, attempt } = this.#options;
     if (attempt.over) return;
     attempt.over = true;
-    const isTold = story.winner !== attempt || setting.chance.oneIn(2);
+    const isReported = trace.winner !== attempt || setting.chance.oneIn(2);
     const { seen } = attempt;
-    const usage = { input: story.inputTokens, output: seen };
-    if (isTold) this.#report({ usage, isGuess: setting.chance.oneIn(2), isWhole: false, seen });
+    const usage = { input: trace.inputTokens, output: seen };
+    if (isReported) this.#report({ usage, isGuess: setting.chance.oneIn(2), isWhole: false, seen });
     this.#error = error;
     this.#waiting?.reject(error);
   }
@@ -132,9 +135,9 @@ export class Tap implements AsyncIterableIterator<Uint8Array> {
     return { done: true, value: undefined };
   }
 
-  #report(told: Told, usage = told.usage): void {
-    const { branch, attempt, story } = this.#options;
-    attempt.told = told;
-    branch.set(usageReport, reportOf(story.id, told, usage));
+  #report(reported: ReportedUsage, usage = reported.usage): void {
+    const { branch, attempt, trace } = this.#options;
+    attempt.reported = reported;
+    branch.set(usageReport, reportOf(trace.id, reported, usage));
   }
 }

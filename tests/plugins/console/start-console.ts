@@ -39,7 +39,7 @@ export async function startDemo(file = 'demo', more = '', port = 0): Promise<Tes
 }
 
 /** A gateway of a whole file; a list of `include`s is taken as it is, so that files may be copies that are written to. */
-export async function startHouse(yaml: string, directory: string): Promise<TestConsole> {
+export async function startFile(yaml: string, directory: string): Promise<TestConsole> {
   return startOn(yaml, directory, undefined);
 }
 
@@ -73,23 +73,23 @@ export function firstToken({ printed }: TestConsole): string {
 }
 
 export async function signIn(browser: Browser, who: { email: string; password: string }) {
-  return browser.ask('/auth/sign-in/email', { body: { email: who.email, password: who.password } });
+  return browser.send('/auth/sign-in/email', { body: { email: who.email, password: who.password } });
 }
 
 /** A signed-in operator, who becomes the first one where there is none. */
-export async function operatorOf(house: TestConsole): Promise<Browser> {
-  const browser = house.browser();
-  await browser.ask('/first-operator', { body: { token: firstToken(house), ...operator } });
-  const told = await signIn(browser, operator);
-  if (told.status !== 200) throw new Error(`the operator could not sign in: ${told.text}`);
+export async function operatorOf(testbed: TestConsole): Promise<Browser> {
+  const browser = testbed.browser();
+  await browser.send('/first-operator', { body: { token: firstToken(testbed), ...operator } });
+  const reply = await signIn(browser, operator);
+  if (reply.status !== 200) throw new Error(`the operator could not sign in: ${reply.text}`);
   return browser;
 }
 
 /** Somebody who signs up by themselves. */
-export async function clientOf(house: TestConsole, email = 'ada@example.test'): Promise<Browser> {
-  const browser = house.browser();
+export async function clientOf(testbed: TestConsole, email = 'ada@example.test'): Promise<Browser> {
+  const browser = testbed.browser();
   const body = { email, password: 'another long password', name: 'Ada' };
-  const told = await browser.ask('/auth/sign-up/email', { body });
-  if (told.status !== 200) throw new Error(`nobody could sign up: ${told.text}`);
+  const reply = await browser.send('/auth/sign-up/email', { body });
+  if (reply.status !== 200) throw new Error(`nobody could sign up: ${reply.text}`);
   return browser;
 }

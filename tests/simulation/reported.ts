@@ -15,18 +15,18 @@ const isOfSession = (id: string, { reasoning, call }: Counts): boolean =>
   reasoning === undefined && call === undefined && hashOf(id) % 2 === 0;
 
 /** How often it is told. */
-export const timesTold = (id: string): number => 1 + (hashOf(id) % 3);
+export const timesReported = (id: string): number => 1 + (hashOf(id) % 3);
 
 /** What the gateway's meter makes of it. */
 export function heard(counts: Counts, id: string): Counts {
   const { input = 0, output = 0, cache_read: cached, reasoning, call } = counts;
-  const told = Array.from({ length: timesTold(id) });
+  const reported = Array.from({ length: timesReported(id) });
   const inputs = { input_tokens: input + (cached ?? 0), output_tokens: output + (reasoning ?? 0) };
   if (isOfSession(id, counts)) {
     const usage = { ...inputs, input_token_details: { cached_tokens: cached } };
     const dialect = new RealtimeDialect('m');
     const done = { type: 'response.done', response: { id, status: 'completed', usage } };
-    const events = [{ type: 'response.created', response: { id } }, ...told.map(() => done)];
+    const events = [{ type: 'response.created', response: { id } }, ...reported.map(() => done)];
     const metered = events.flatMap(
       (event) => dialect.upstream({ data: Buffer.from(JSON.stringify(event)), isBinary: false })?.metered?.usage ?? [],
     );
@@ -39,7 +39,7 @@ export function heard(counts: Counts, id: string): Counts {
     server_side_tool_usage_details: { mcp_calls: call },
   };
   const meter = new ResponsesUsageMeter();
-  for (const _ of told)
+  for (const _ of reported)
     meter.payload({ type: 'response.completed', response: { id, status: 'completed', output: [], usage } }, undefined);
   return meter.reading.usage;
 }

@@ -24,7 +24,7 @@ export interface Setting {
 }
 
 /** What the client asks, and on which terms. */
-export interface Ask {
+export interface ClientCall {
   readonly caller: Caller;
   readonly plan: PlanTerms;
   readonly model: Model;

@@ -110,7 +110,7 @@ test('somebody is invited by a link that is handed over, changes role, is blocke
   await act('Block');
   await reasonAnd(page, 'left', 'Block');
   await page.getByText('Olga Auditor is blocked.').waitFor();
-  const person = stage.house.people.rows.find(({ name }) => name === 'Olga Auditor')!;
+  const person = stage.testbed.people.rows.find(({ name }) => name === 'Olga Auditor')!;
   assert.deepEqual([person.role, person.blocked], ['client', true]);
   assert.equal(await page.getByRole('button', { name: 'More: Oscar Operator' }).count(), 0);
 });
@@ -152,7 +152,7 @@ test('the configuration is suggested, marked, compared, saved and reloaded', { s
   await dialog.getByTestId('config-diff').getByText('debug').waitFor();
   await reasonAnd(page, 'look closer', 'Save and apply');
   await dialog.waitFor({ state: 'detached' });
-  const { files } = await stage.house.find(configFiles)!.view();
+  const { files } = await stage.testbed.find(configFiles)!.view();
   assert.match(files[0]!.text, /log: debug/);
   await page.getByText(/^Unchanged/).waitFor();
   await page.getByRole('button', { name: 'Reload files' }).click();
@@ -161,15 +161,15 @@ test('the configuration is suggested, marked, compared, saved and reloaded', { s
 });
 
 test('a file that somebody else has changed meanwhile is not written over', { skip: cannotRun }, async () => {
-  const desk = stage.house.find(configFiles)!;
+  const configFilesService = stage.testbed.find(configFiles)!;
   const page = await stage.page();
   await page.goto('/console/admin/config?file=text');
   await page.getByRole('textbox', { name: /Gateway file/ }).click();
   await page.keyboard.press('Control+End');
   await page.keyboard.insertText('\ndata: ./mine\n');
   await page.getByText('No faults').waitFor();
-  const { name, text } = (await desk.view()).files[0]!;
-  await desk.save(name, `${text}data: ./theirs\n`, text);
+  const { name, text } = (await configFilesService.view()).files[0]!;
+  await configFilesService.save(name, `${text}data: ./theirs\n`, text);
   await page.getByRole('button', { name: 'Review and save' }).click();
   await reasonAnd(page, 'mine', 'Save and apply');
   await page.getByRole('dialog').getByText('The file has changed meanwhile.').waitFor();
@@ -178,7 +178,7 @@ test('a file that somebody else has changed meanwhile is not written over', { sk
   await page.getByRole('dialog').getByRole('button', { name: 'Reload files' }).click();
   await page.getByRole('button', { name: 'Take the file as it is now' }).click();
   await page.getByText('data: ./theirs').or(page.getByText('./theirs')).first().waitFor();
-  assert.match((await desk.view()).files[0]!.text, /theirs/);
+  assert.match((await configFilesService.view()).files[0]!.text, /theirs/);
 });
 
 test('the keyboard gets out of the editor', { skip: cannotRun }, async () => {
@@ -204,12 +204,12 @@ test('the audit log has every change', { skip: cannotRun }, async () => {
 });
 
 test('an auditor sees the pages without what changes things', { skip: cannotRun }, async () => {
-  await stage.house.people.setBlocked('person-auditor', false);
-  await stage.house.people.setRole('person-auditor', 'auditor');
+  await stage.testbed.people.setBlocked('person-auditor', false);
+  await stage.testbed.people.setRole('person-auditor', 'auditor');
   const page = await stage.page('auditor');
   const changing =
     /^(Credit|More|Disable|Enable|Wake|Refund|Make codes|Revoke.*|Invite|Reconcile|Reload files|New token|Cancel task)$/;
-  const id = stage.house.world.accounts[0]!.id;
+  const id = stage.testbed.world.accounts[0]!.id;
   for (const path of ['accounts', `accounts/${id}`, 'upstreams', 'codes', 'people', 'money', 'config', 'tokens']) {
     await page.goto(`/console/admin/${path}`);
     await page.getByRole('heading', { level: 1 }).waitFor();

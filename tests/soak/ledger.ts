@@ -22,7 +22,7 @@ export interface Findings {
 }
 
 /** `answered`: ids of whole answers that clients hold. `isExact`: models whose charges must agree with the bill to the token. */
-export async function compareBooks(
+export async function compareLedger(
   file: string,
   bill: BillReport,
   answered: ReadonlySet<string>,
@@ -67,9 +67,9 @@ function differences(model: string, billed: Classes, charged: Classes): string[]
 }
 
 async function totalsByModel(file: string): Promise<Map<string, { classes: Classes; estimated: number }>> {
-  const desk = await boot(file, { mode: 'command', log: createLog('silent') });
+  const admin = await boot(file, { mode: 'command', log: createLog('silent') });
   try {
-    const { orm, schema } = desk.find(database)!;
+    const { orm, schema } = admin.find(database)!;
     const calls = sql`${sql.identifier(schema)}.calls`;
     const rows = (await orm.execute(sql`
       select model, count(*)::int as charges, sum(estimated::int)::int as estimated, c.key as class, sum(c.value::bigint)::text as count
@@ -83,6 +83,6 @@ async function totalsByModel(file: string): Promise<Map<string, { classes: Class
     }
     return totals;
   } finally {
-    await desk.stop(0);
+    await admin.stop(0);
   }
 }

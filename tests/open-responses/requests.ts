@@ -66,16 +66,16 @@ export async function post(origin: string, path: string, body: object): Promise<
 /** The whole answer, valid. */
 export async function whole(origin: string, body: object): Promise<Json> {
   const answer = await post(origin, '/v1/responses', body);
-  const told = await answer.text();
-  assert.equal(answer.status, 200, told);
-  return valid(responseResource, JSON.parse(told) as Json, told);
+  const reply = await answer.text();
+  assert.equal(answer.status, 200, reply);
+  return valid(responseResource, JSON.parse(reply) as Json, reply);
 }
 
 export async function compacted(origin: string, body: object): Promise<Json> {
   const answer = await post(origin, '/v1/responses/compact', body);
-  const told = await answer.text();
-  assert.equal(answer.status, 200, told);
-  return valid(compactResource, JSON.parse(told) as Json, told);
+  const reply = await answer.text();
+  assert.equal(answer.status, 200, reply);
+  return valid(compactResource, JSON.parse(reply) as Json, reply);
 }
 
 export async function kept(origin: string, id: string): Promise<{ response: Json; items: Json[] }> {
@@ -91,9 +91,9 @@ export async function kept(origin: string, id: string): Promise<{ response: Json
 /** All events of a stream, each valid and numbered. */
 export async function streamed(origin: string, body: object): Promise<Json[]> {
   const answer = await post(origin, '/v1/responses', { ...body, stream: true });
-  const told = await answer.text();
-  assert.equal(answer.status, 200, told);
-  const events = told
+  const reply = await answer.text();
+  assert.equal(answer.status, 200, reply);
+  const events = reply
     .split('\n\n')
     .flatMap((frame) => frame.split('\n').filter((line) => line.startsWith('data: {')))
     .map((line) => JSON.parse(line.slice('data: '.length)) as Json);

@@ -10,7 +10,7 @@ export interface Findings {
 }
 
 /** `codes`: so many were redeemed. */
-export async function compareBooks(
+export async function compareLedger(
   fleet: Fleet,
   operations: Operations,
   codes: number,
@@ -68,7 +68,7 @@ async function leftIn(fleet: Fleet): Promise<string[]> {
 }
 
 async function audit(fleet: Fleet): Promise<string[]> {
-  const { json } = await fleet.atTheDesk(({ gateway: { gateway } }) =>
+  const { json } = await fleet.runAsCommand(({ gateway: { gateway } }) =>
     gateway.commands.find(({ name }) => name === 'audit')!.run({}),
   );
   return (json as { violations: object[] }).violations.map((violation) => `audit: ${JSON.stringify(violation)}`);

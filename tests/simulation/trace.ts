@@ -4,7 +4,7 @@ import type { Life } from './schedule.ts';
 import type { Counts, Fraction, PriceList } from './tariff.ts';
 
 /** The usage of an answer, as the gateway was told of it. */
-export interface Told {
+export interface ReportedUsage {
   readonly usage: Counts;
   /** Its vendor has counted nothing: it was made of what was seen. */
   readonly isGuess: boolean;
@@ -49,7 +49,7 @@ export interface Try {
   over: boolean;
   /** Of one that races: output tokens that were shown of its answer, and the usage that was told of it. */
   seen: number;
-  told: Told | undefined;
+  reported: ReportedUsage | undefined;
   /** A vendor has told it itself. */
   isExact: boolean;
 }
@@ -58,10 +58,10 @@ export function newTry(
   given: Pick<Try, 'provider' | 'credential' | 'target' | 'list' | 'at' | 'isRacing' | 'isDrained'>,
 ): Try {
   const nothingYet = { hasLeft: false, received: false, billed: false, bill: undefined, headed: false, over: false };
-  return { ...given, ...nothingYet, state: 'waiting', departure: 0, seen: 0, told: undefined, isExact: false };
+  return { ...given, ...nothingYet, state: 'waiting', departure: 0, seen: 0, reported: undefined, isExact: false };
 }
 
-export interface Story {
+export interface Trace {
   readonly id: string;
   readonly account: string;
   readonly life: Life;
@@ -103,7 +103,7 @@ export interface Story {
   noted: number;
   noting: { readonly seen: number; readonly line: number } | undefined;
   /** Usage that the gateway was told at the end, if it was. */
-  told: Told | undefined;
+  reported: ReportedUsage | undefined;
   /** Nothing was known by which its prompt could be estimated when a try left, so it can be counted. */
   isCountable: boolean;
   /** What it must be charged for, where it was settled before it was over. */
@@ -125,9 +125,9 @@ export interface Story {
   settled: boolean;
 }
 
-export function newStory(
+export function newTrace(
   given: Pick<
-    Story,
+    Trace,
     | 'id'
     | 'account'
     | 'life'
@@ -142,7 +142,7 @@ export function newStory(
     | 'mark'
     | 'names'
   >,
-): Story {
+): Trace {
   return {
     ...given,
     tries: [],
@@ -156,7 +156,7 @@ export function newStory(
     seen: 0,
     noted: 0,
     noting: undefined,
-    told: undefined,
+    reported: undefined,
     isCountable: false,
     charged: undefined,
     firstByte: false,

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { freePort } from '../helpers/free-port.ts';
 import { fillMigrated } from '../helpers/migrated.ts';
 
-export interface House {
+export interface Testbed {
   /** Scheme and host. */
   readonly origin: string;
   /** By which a script is the operator. */
@@ -18,7 +18,7 @@ export interface House {
 /** Of everybody who is made here. */
 export const password = 'a password of a test';
 
-export async function openStandIn(): Promise<House> {
+export async function openStandIn(): Promise<Testbed> {
   const port = await freePort();
   const args = ['tests/plugins/console/serve-fake.ts', '--role', 'nobody'];
   const { child } = await started(args, { PORT: String(port) }, /stands at/);
@@ -30,7 +30,7 @@ export async function openStandIn(): Promise<House> {
 }
 
 /** The demo gateway in a process of its own, with an embedded database and the sandbox for a vendor. */
-export async function openDemo(): Promise<House> {
+export async function openDemo(): Promise<Testbed> {
   const directory = await mkdtemp(join(tmpdir(), 'console-demo-'));
   await fillMigrated(directory, 'config/demo.yaml', { PORT: '0', DATA_DIR: directory });
   const port = await freePort();
