@@ -226,15 +226,16 @@ export class ReplyEvents {
     this.#sink({ type: 'search', block: this.#begin(), choice, search });
   }
 
-  /** Closes open blocks. With `length`, calls that have not ended are cut off. */
+  /** Closes open blocks. With `length`, calls that have not ended are cut off. The reason agrees with whether there are calls. */
   stop(choice: number, reason: StopReason, sequence?: string): void {
     const state = this.#state(choice);
     if (state.stopped) return;
     this.#closeOpen(choice, state);
     for (const call of state.calls.values()) this.#endCall(call, { isCut: reason === 'length' });
     state.stopped = true;
-    const finalReason = state.callCount > 0 && (reason === 'stop' || reason === 'pause') ? 'tool-calls' : reason;
-    this.#sink({ type: 'stop', choice, reason: finalReason, sequence });
+    const withCalls = reason === 'stop' || reason === 'pause' ? 'tool-calls' : reason;
+    const withoutCalls = reason === 'tool-calls' ? 'stop' : reason;
+    this.#sink({ type: 'stop', choice, reason: state.callCount > 0 ? withCalls : withoutCalls, sequence });
   }
 
   /** Output after the reason to stop is ignored. */

@@ -71,6 +71,18 @@ test('a stop with calls is told as tool calls, a length stop stays and cuts the 
   assert.deepEqual([...stopOf('length').cutCalls], ['a']);
 });
 
+test('an answer that ends for tool calls and has none ends plainly, in each choice by itself', () => {
+  const { choices } = replyOf((events) => {
+    events.text(0, 'x');
+    events.call(1, 0, { id: 'a', name: 'one', input: '{}' });
+    for (const choice of [0, 1]) events.stop(choice, 'tool-calls');
+  });
+  assert.deepEqual(
+    choices.map(({ stop }) => stop),
+    ['stop', 'tool-calls'],
+  );
+});
+
 test('the whole of the arguments fills only the gap that deltas left', () => {
   const calls = callsOf((events) => {
     events.call(0, 0, { id: 'a', name: 'one', input: '{"x"' });

@@ -71,6 +71,11 @@ test('pitfall 042: blocks and answers end once, however often that is said', () 
   assert.deepEqual(types(events), ['reply-start', 'text-start', 'text-delta', 'text-end', 'stop']);
 });
 
+test('a stop reason of tool calls without a call ends an answer of text plainly', () => {
+  const events = eventsOf([block(0, { type: 'text', text: 'x' }), stop(0), ending('tool_use')]);
+  assert.equal(events.find((event) => event.type === 'stop')?.reason, 'stop');
+});
+
 test('pitfall 112: a signature ends its thinking block, and belongs to no other', () => {
   const events = eventsOf([
     block(0, { type: 'thinking', thinking: '' }),

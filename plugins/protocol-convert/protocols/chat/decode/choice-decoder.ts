@@ -64,9 +64,7 @@ export class ChoiceDecoder {
   #endAs(reason: StopReason): void {
     const events = this.#events;
     this.#calls.end(reason === 'length' ? 'cut' : 'whole');
-    const hasCalls = events.hasCalls(this.#choice);
-    if (reason === 'tool-calls' && !hasCalls) events.stop(this.#choice, 'stop');
-    else if (reason === 'stop' && this.#stopText !== undefined && !hasCalls)
+    if (reason === 'stop' && this.#stopText !== undefined && !events.hasCalls(this.#choice))
       events.stop(this.#choice, 'stop-sequence', this.#stopText);
     else events.stop(this.#choice, reason);
   }

@@ -145,9 +145,7 @@ export class MessagesDecoder implements ReplyDecoder {
     for (const id of this.#searches.keys()) this.#found(id, undefined);
     const explanation = textOf(objectOf(delta['stop_details'])?.['explanation']);
     if (named === 'refusal' && explanation !== undefined) this.#events.refusal(choice, explanation);
-    const reason = stopReasons[named] ?? 'stop';
-    const isCallless = reason === 'tool-calls' && !this.#events.hasCalls(choice);
-    this.#events.stop(choice, isCallless ? 'stop' : reason, textOf(delta['stop_sequence']));
+    this.#events.stop(choice, stopReasons[named] ?? 'stop', textOf(delta['stop_sequence']));
   }
 
   #delta(value: unknown): void {
