@@ -2,10 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  billionthsOf,
   cost,
   costBound,
   formatUsd,
   isLess,
+  mean,
+  money,
   one,
   parseDecimal,
   parseRatio,
@@ -143,6 +146,22 @@ test('cost rounds half up, once', () => {
       assert.equal(cost({ input: 1 }, price), millionths >= 500_000n ? whole + 1n : whole);
     }),
   );
+});
+
+test('means and shares are rounded half up, for the nearest whole number', () => {
+  fc.assert(
+    fc.property(fc.bigInt(0n, 10n ** 15n), fc.integer({ min: 1, max: 1_000 }), (sum, count) => {
+      // Twice the error lies above -count and is at most count.
+      const error = 2n * (mean(money(sum), count) * BigInt(count) - sum);
+      assert.ok(-BigInt(count) < error && error <= BigInt(count));
+    }),
+  );
+  assert.deepEqual(
+    [1n, 3n, 5n].map((sum) => mean(money(sum), 2)),
+    [1n, 2n, 3n],
+  );
+  assert.equal(billionthsOf(money(2_000_000_000n), money(1n)), 1n);
+  assert.equal(billionthsOf(money(2_000_000_001n), money(1n)), 0n);
 });
 
 test('cost never falls when a count, a price or the ratio grows, and is never below zero', () => {

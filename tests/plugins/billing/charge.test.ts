@@ -140,6 +140,29 @@ test('the request itself can have a price, and images are held by number and siz
   await world.stop();
 });
 
+test('a client pays for the media that it ordered, whatever the vendor made; for what was made where it left that open', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const image = { entries: [{ words: ['4k'], amount: parseUsd('0.2') }], otherwise: parseUsd('0.05') };
+  const prices = [new PriceVersion({ name: 'v', base: {}, image })];
+  const charges: bigint[] = [];
+  for (const media of [['4k'], ['1k'], undefined]) {
+    for (const made of [['4k'], ['1k']]) {
+      const drawing = { inputTokens: 0, maxOutputTokens: 0, images: 1, ...(media !== undefined && { media }) };
+      const exchange = newCall({ model: { prices }, call: drawing });
+      const before = await world.balance();
+      await enter(world, exchange);
+      Object.assign(await send(exchange), { result: 'answered', status: 200 });
+      exchange.set(usageReport, report({ image: 1 }, { media: made }));
+      await exchange.end();
+      charges.push(before - (await world.balance()));
+    }
+  }
+  const [large, small] = [usd('0.2'), usd('0.05')];
+  assert.deepEqual(charges, [large, large, small, small, large, small]);
+  await world.stop();
+});
+
 test('the row of a call keeps what it cost the operator: at the target that served it, else the model’s', async () => {
   const world = await newWorld();
   await world.credit('1');

@@ -62,6 +62,20 @@ const table: Row[] = [
     expect: { kind: 'VOID', reason: 'unknown', cost: '0' },
   },
   {
+    outcome: 'broken off before the head, with an estimate of what it may have consumed',
+    sent: ['unknown'],
+    report: guess,
+    end: 'failed',
+    expect: { kind: 'VOID', reason: 'unknown', cost: '0' },
+  },
+  {
+    outcome: 'refused by the upstream, with an estimate of what it may have consumed',
+    sent: ['refused'],
+    report: guess,
+    end: 'complete',
+    expect: { kind: 'VOID', reason: 'refused', cost: '0' },
+  },
+  {
     outcome: 'still running when the exchange failed',
     sent: ['running'],
     end: 'failed',

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
+import { caller } from '../../../plugins/common/domain/accounts.ts';
 import { ledgerQueries } from '../../../plugins/common/domain/admin/ledger.ts';
 import { usageReport } from '../../../plugins/common/domain/calls.ts';
 import { type ServedPrice, serveWithoutAttempt } from '../../../plugins/common/domain/ledger.ts';
-import { cost, type Money, money } from '../../../plugins/common/domain/money.ts';
+import { cost, type Money, money, one, parseRatio, timesRatio } from '../../../plugins/common/domain/money.ts';
 import type { FakeExchange } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
@@ -22,6 +23,7 @@ const rule: fc.Arbitrary<ServedPrice> = fc.oneof(
     ratio: fc.record({ numerator: fc.bigInt({ min: 0n, max: 30n }), denominator: fc.bigInt({ min: 1n, max: 10n }) }),
   }),
 );
+const ratio = fc.constantFrom(one, parseRatio('0.9'), parseRatio('1.37'));
 const step = fc.record({
   usage: fc.record({ input: count, output: count }),
   served: fc.option(rule, { nil: undefined }),
@@ -30,6 +32,8 @@ const step = fc.record({
   /** The status of its head; undefined: it never began. */
   status: fc.constantFrom(200, 200, 206, 400, 500, undefined),
   hasBody: fc.boolean(),
+  /** Of plan and account, and of the model. */
+  multipliers: fc.record({ account: ratio, model: ratio }),
   end: fc.constantFrom('complete' as const, 'client_left' as const, 'failed' as const),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
@@ -41,12 +45,15 @@ interface Made {
   readonly isServed: boolean;
 }
 
-async function run(world: World, { usage, served, failed, status, hasBody, end }: Step): Promise<Made> {
-  const exchange = newCall();
+async function run(world: World, { usage, served, failed, status, hasBody, multipliers, end }: Step): Promise<Made> {
+  const { account, model } = multipliers;
+  const sold = timesRatio(account, model);
+  const who = { accountId: 'alice', keyId: 'key-1', plan: 'free', models: undefined, multiplier: account };
+  const exchange = newCall({ model: { multiplier: model }, facts: [[caller, who]] });
   await enter(world, exchange);
   if (served === undefined) {
     await answer(exchange, usage);
-    return { id: exchange.id, cost: cost(usage, price), isServed: false };
+    return { id: exchange.id, cost: cost(usage, price, sold), isServed: false };
   }
   for (const result of failed) Object.assign(await send(exchange), { result });
   serveWithoutAttempt(exchange, { name: 'cache', usage, price: served });
@@ -54,7 +61,8 @@ async function run(world: World, { usage, served, failed, status, hasBody, end }
   deliver(exchange, status, hasBody);
   await exchange.end({ kind: end, status: status ?? 499 });
   const isServed = status !== undefined && status < 400 && (end === 'complete' || (end === 'client_left' && hasBody));
-  const due = served === 'free' ? 0n : 'fixed' in served ? served.fixed : cost(usage, price, served.ratio);
+  const due =
+    served === 'free' ? 0n : 'fixed' in served ? served.fixed : cost(usage, price, timesRatio(sold, served.ratio));
   return { id: exchange.id, cost: isServed ? due : 0n, isServed };
 }
 
