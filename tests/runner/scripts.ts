@@ -71,6 +71,11 @@ export const scripts: Readonly<Record<string, readonly Line[]>> = {
   'Faults and load': [
     ['simulate -- --seeds 100', 'a minute', 'seeded worlds of crashes and faults (tests/simulation/README.md)'],
     ['simulate:slices', 'a minute', 'how often nodes ask for slices of an account, which docker/SCALING.md quotes'],
+    [
+      'mutants',
+      'half an hour',
+      '200 small mistakes in the product, and which the nearest tests find (tests/mutants/README.md)',
+    ],
     ['fuzz -- --runs 100000', '5 minutes', 'mutated bytes for every reader of outside bytes (tests/fuzz/README.md)'],
     [
       'soak -- --minutes 60',
