@@ -96,10 +96,14 @@ function ownerOf(node: Node, outer: string): string {
 }
 
 function nameOf(node: Node): string | undefined {
-  if (is.isFunctionDeclaration(node) || is.isMethodDeclaration(node) || is.isClassDeclaration(node))
+  if (is.isConstructorDeclaration(node)) return 'constructor';
+  if (
+    is.isFunctionDeclaration(node) ||
+    is.isMethodDeclaration(node) ||
+    is.isClassDeclaration(node) ||
+    is.isGetAccessorDeclaration(node)
+  )
     return node.name?.getText();
-  if (is.isGetAccessorDeclaration(node) || is.isConstructorDeclaration(node))
-    return node.name?.getText() ?? 'constructor';
   if (!is.isArrowFunction(node) && !is.isFunctionExpression(node)) return undefined;
   const { parent } = node;
   return is.isVariableDeclaration(parent) || is.isPropertyAssignment(parent) ? parent.name.getText() : undefined;
