@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url';
 const root = join(import.meta.dirname, '../..');
 const imported = (path: string) => `--import=${pathToFileURL(join(root, path)).href}`;
 
-export interface Suite {
+interface Suite {
   readonly file: string;
   /** The longest that it may take, with what it loads. */
   readonly limitMs: number;
