@@ -6,10 +6,10 @@ import type { Page, PageRequest } from '../../../../plugins/common/domain/admin/
 import type {
   Percentiles,
   RequestFilter,
-  RequestResult,
   RequestSums,
   RequestView,
 } from '../../../../plugins/common/domain/admin/requests.ts';
+import { resultOf } from '../../../../plugins/console/web/src/parts/result-of.ts';
 
 /** `rows` in the order of the list. */
 export function paged<Row>(rows: readonly Row[], { limit, after }: PageRequest): Page<Row> {
@@ -18,12 +18,6 @@ export function paged<Row>(rows: readonly Row[], { limit, after }: PageRequest):
     throw new GatewayError('invalid_request', 'after is not a place in this list.', { field: 'after' });
   const end = from + limit;
   return { rows: rows.slice(from, end), next: end < rows.length ? String(end) : undefined };
-}
-
-function resultOf({ status, outcome }: RequestView): RequestResult {
-  if (outcome === 'client_left') return 'left';
-  if (outcome === 'failed' || status >= 500) return 'upstream_error';
-  return status >= 400 ? 'client_error' : 'ok';
 }
 
 /** Of a failure. */

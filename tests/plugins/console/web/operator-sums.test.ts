@@ -24,6 +24,7 @@ import {
   plainRatio,
   sum,
 } from '../../../../plugins/console/web/src/pages/operator/sums/usd.ts';
+import { resultOf } from '../../../../plugins/console/web/src/parts/result-of.ts';
 import { fc } from '../../../helpers/properties.ts';
 
 const amount = fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }).map(formatUsd);
@@ -205,4 +206,12 @@ test('no cell of a CSV is run by a spreadsheet, and every cell comes back', () =
       assert.ok(!/^[=+@\t\r]/.test(inner));
     }),
   );
+});
+
+test('a request has one result for clients, operators and the filter, and an answer that broke off has failed', () => {
+  const of = (status: number, outcome: 'complete' | 'client_left' | 'failed') => resultOf({ status, outcome });
+  assert.deepEqual([of(200, 'complete'), of(302, 'complete')], ['ok', 'ok']);
+  assert.deepEqual([of(429, 'complete'), of(503, 'complete')], ['client_error', 'upstream_error']);
+  assert.deepEqual([of(200, 'failed'), of(400, 'failed')], ['upstream_error', 'upstream_error']);
+  assert.deepEqual([of(200, 'client_left'), of(500, 'client_left')], ['left', 'left']);
 });

@@ -2,19 +2,13 @@
 import { Badge, Text, Tooltip } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { RequestResult, RequestRow } from '../../api/types.ts';
+import { resultOf } from '../../parts/result-of.ts';
 
 const colors: Record<Exclude<RequestResult, 'ok'>, string> = {
   client_error: 'orange',
   upstream_error: 'red',
   left: 'gray',
 };
-
-/** The same division as the filter: the status of a stream that broke off says 200, its outcome says more. */
-function resultOf({ status, outcome }: Pick<RequestRow, 'status' | 'outcome'>): RequestResult {
-  if (outcome === 'client_left') return 'left';
-  if (status >= 400 && status < 500) return 'client_error';
-  return outcome === 'failed' || status >= 500 ? 'upstream_error' : 'ok';
-}
 
 export function ResultBadge({
   row,

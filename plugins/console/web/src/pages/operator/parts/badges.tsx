@@ -2,8 +2,9 @@
 import { Badge, type MantineColor, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { TaskState } from '../../../api/types.ts';
+import { resultOf } from '../../../parts/result-of.ts';
 import type { UpstreamState } from '../sums/upstream-state.ts';
-import type { OperatorRequest, RequestResult } from '../types.ts';
+import type { OperatorRequest } from '../types.ts';
 
 interface WordProps {
   readonly color: MantineColor;
@@ -35,12 +36,6 @@ export function Word({ color, children }: WordProps) {
   );
 }
 
-/** As the filter of the API sorts them. */
-function resultOf({ status, outcome }: Pick<OperatorRequest, 'status' | 'outcome'>): RequestResult {
-  if (outcome === 'client_left') return 'left';
-  if (outcome === 'failed' || status >= 500) return 'upstream_error';
-  return status >= 400 ? 'client_error' : 'ok';
-}
 const resultColors = { ok: 'teal', client_error: 'yellow', upstream_error: 'red', left: 'gray' } as const;
 
 export function ResultWord({ request }: { readonly request: Pick<OperatorRequest, 'status' | 'outcome'> }) {
