@@ -93,5 +93,5 @@ export function useDangerColumn<Row>(
         {action}
       </Button>
     );
-  return { key: 'actions', title: t('operator.column.actions'), right: true, cell };
+  return { key: 'actions', title: t('shell.word.actions'), right: true, cell };
 }

@@ -29,7 +29,7 @@ export function useLedgerColumns({ why, account }: LedgerColumns): readonly Colu
       cell: (row) => <Money of={row[key]} signed={signed} exact />,
     });
   return [
-    timeColumn('at', t('shell.ledger.time')),
+    timeColumn('at', t('shell.word.time')),
     ...(account === undefined ? [] : [account]),
     textColumn('kind', t('shell.ledger.kind'), { cell: ({ kind }) => nameOf(kind) }),
     textColumn('reason', t('shell.ledger.why'), { cell: why }),

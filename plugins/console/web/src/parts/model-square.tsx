@@ -64,7 +64,7 @@ export function ModelSquare<Row extends SquareModel>({ models, status, more = []
           <EmptyState icon={IconCpuOff} title={t('client.models.none')} hint={t('client.models.noneHint')} />
         ) : (
           <RowsTable
-            label={t('client.models.title')}
+            label={t('shell.word.models')}
             rows={shown && inOrder(shown, order)}
             columns={[...columns, ...more]}
             rowKey={({ id }) => id}
@@ -100,7 +100,7 @@ function KindFilter({ models }: { readonly models: readonly SquareModel[] }) {
     ...[...counts].map(([kind, count]) => ({ value: kind, label: `${t(`client.models.kinds.${kind}`)} ${count}` })),
   ];
   const pick = (kind: string | null) => change({ kind: kind === 'all' || kind === null ? undefined : kind });
-  const label = t('client.models.kind');
+  const label = t('shell.word.kind');
   return (
     <>
       <SegmentedControl
@@ -132,7 +132,7 @@ function useColumns<Row extends SquareModel>(status: PublicStatus | undefined): 
   const columns: Column<Row>[] = [
     {
       key: 'model',
-      title: t('client.models.model'),
+      title: t('shell.word.model'),
       cell: (row) => (
         <span>
           <span className="mono">{row.id}</span>{' '}

@@ -56,7 +56,7 @@ function ModelChoice({ models, model, onChange }: ModelChoiceProps) {
     <Select
       size="xs"
       maw={280}
-      label={t('client.setUp.model')}
+      label={t('shell.word.model')}
       data={[...groups].map(([kind, rows]) => ({
         group: t(`client.models.kinds.${kind}`),
         items: rows.map(({ id }) => id),

@@ -63,7 +63,7 @@ function useColumns(onRemove: (file: FileRow) => void): Column<FileRow>[] {
   return [
     {
       key: 'name',
-      title: t('client.files.name'),
+      title: t('shell.word.name'),
       cell: ({ id, name }) => (
         <Text span inherit title={id}>
           {name}
@@ -88,7 +88,7 @@ function useColumns(onRemove: (file: FileRow) => void): Column<FileRow>[] {
     timeColumn('expiresAt', t('client.files.expires'), { relative: true }),
     {
       key: 'actions',
-      title: t('client.files.actions'),
+      title: t('shell.word.actions'),
       right: true,
       cell: (file) => (
         <Group justify="flex-end" gap={4} wrap="nowrap">

@@ -119,7 +119,7 @@ function Funds({ pool }: { readonly pool: NonNullable<HomeView['pool']> }) {
       title={t('client.home.funds')}
       actions={
         <Anchor fz="sm" renderRoot={(props) => <Link {...props} to="/wallet" />}>
-          {t('client.home.fill')}
+          {t('client.wallet.title')}
         </Anchor>
       }
     >

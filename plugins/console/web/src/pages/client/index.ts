@@ -18,7 +18,7 @@ export const clientPages: readonly PageEntry[] = [
   {
     path: '/keys',
     load: () => import('./keys.tsx'),
-    link: { text: () => i18next.t('client.keys.title'), icon: IconKey },
+    link: { text: () => i18next.t('shell.word.keys'), icon: IconKey },
     needs: ['accounts'],
   },
   {
@@ -30,7 +30,7 @@ export const clientPages: readonly PageEntry[] = [
   {
     path: '/models',
     load: () => import('./models.tsx'),
-    link: { text: () => i18next.t('client.models.title'), icon: IconCpu },
+    link: { text: () => i18next.t('shell.word.models'), icon: IconCpu },
   },
   {
     path: '/tasks',

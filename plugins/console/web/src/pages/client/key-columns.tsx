@@ -16,19 +16,19 @@ interface Actions {
 export function useKeyColumns(actions: Actions): readonly Column<KeyRow>[] {
   const { t } = useTranslation();
   return [
-    textColumn('name', t('client.keys.name'), {
+    textColumn('name', t('shell.word.name'), {
       cell: (row) => (
         <Text fz="sm" fw={550}>
           {row.name}
         </Text>
       ),
     }),
-    textColumn('prefix', t('client.keys.key'), { cell: (row) => <Code className="nowrap">{`${row.prefix}…`}</Code> }),
-    textColumn('project', t('shell.project.name'), { minor: true }),
-    { key: 'state', title: t('client.keys.state'), cell: (row) => <State row={row} /> },
+    textColumn('prefix', t('shell.word.key'), { cell: (row) => <Code className="nowrap">{`${row.prefix}…`}</Code> }),
+    textColumn('project', t('shell.word.project'), { minor: true }),
+    { key: 'state', title: t('shell.word.state'), cell: (row) => <State row={row} /> },
     { key: 'terms', title: t('client.keys.terms'), cell: (row) => <Terms row={row} /> },
     timeColumn('lastUsedAt', t('client.keys.lastUsed'), { relative: true, absent: t('shell.never') }),
-    timeColumn('createdAt', t('client.keys.created'), { minor: true }),
+    timeColumn('createdAt', t('shell.word.created'), { minor: true }),
     moneyColumn('spent', t('client.keys.spent'), (row) => row.spent30d),
     { key: 'actions', title: '', right: true, cell: (row) => <RowMenu row={row} {...actions} /> },
   ];
@@ -130,7 +130,7 @@ function RowMenu({ row, onEdit, onRevoke }: Actions & { readonly row: KeyRow }) 
         )}
         {live && (
           <Menu.Item color="red" leftSection={<IconTrash size={15} />} onClick={() => onRevoke(row)}>
-            {t('client.keys.revoke')}
+            {t('shell.word.revoke')}
           </Menu.Item>
         )}
       </Menu.Dropdown>

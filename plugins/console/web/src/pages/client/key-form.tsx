@@ -63,14 +63,14 @@ export function KeyForm({ row, button, onSend }: KeyFormProps) {
     <form onSubmit={submit}>
       <Stack>
         <TextInput
-          label={t('client.keys.name')}
+          label={t('shell.word.name')}
           description={t('client.keys.nameHint')}
           maxLength={100}
           data-autofocus
           {...form.getInputProps('name')}
         />
         <Autocomplete
-          label={t('shell.project.name')}
+          label={t('shell.word.project')}
           description={t('shell.project.hint')}
           placeholder={t('shell.project.none')}
           data={projects}
@@ -79,7 +79,7 @@ export function KeyForm({ row, button, onSend }: KeyFormProps) {
         />
         <Expiry form={form} />
         <MultiSelect
-          label={t('client.keys.models')}
+          label={t('shell.word.models')}
           data={models}
           searchable
           clearable

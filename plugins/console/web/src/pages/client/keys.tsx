@@ -31,10 +31,10 @@ export default function Keys() {
     </Button>
   );
   return (
-    <Page title={t('client.keys.title')} hint={t('client.keys.hint')} actions={create}>
+    <Page title={t('shell.word.keys')} hint={t('client.keys.hint')} actions={create}>
       <Panel flush>
         <DataTable
-          label={t('client.keys.title')}
+          label={t('shell.word.keys')}
           path="/keys"
           columns={columns}
           rowKey={({ id }) => id}
@@ -117,7 +117,7 @@ function RevokeKey({ row, onClose }: { readonly row: KeyRow | undefined; readonl
     <Confirm
       opened={row !== undefined}
       title={t('client.keys.revokeTitle', { name: row?.name ?? '' })}
-      action={t('client.keys.revoke')}
+      action={t('shell.word.revoke')}
       danger
       onConfirm={revoke}
       onClose={onClose}

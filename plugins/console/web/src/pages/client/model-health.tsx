@@ -21,7 +21,7 @@ export function ModelHealth({ row: { lastHour } }: { readonly row: ModelRow }) {
     requests: countText(requests, i18n.language),
   });
   return (
-    <Tooltip label={`${t('client.models.firstByte')}: ${durationText(firstByteP50Ms)}`}>
+    <Tooltip label={`${t('client.usage.firstByte')}: ${durationText(firstByteP50Ms)}`}>
       {failing < 0.02 ? (
         <Text span fz="sm" className="number nowrap">
           {words}

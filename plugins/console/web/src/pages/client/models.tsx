@@ -33,7 +33,7 @@ export default function Models() {
       ),
   };
   return (
-    <Page title={t('client.models.title')} hint={t('client.models.hint')}>
+    <Page title={t('shell.word.models')} hint={t('client.models.hint')}>
       {models.isError && models.data === undefined ? (
         <ErrorState error={models.error} onRetry={() => void models.refetch()} />
       ) : (

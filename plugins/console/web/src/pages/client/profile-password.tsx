@@ -29,7 +29,7 @@ export function Password() {
     }
   });
   return (
-    <Panel title={t('client.profile.password')} hint={t('client.profile.passwordHint')}>
+    <Panel title={t('entry.password')} hint={t('client.profile.passwordHint')}>
       <form onSubmit={submit}>
         <Stack gap="sm">
           {done && (
@@ -43,7 +43,7 @@ export function Password() {
             {...form.getInputProps('current')}
           />
           <PasswordInput
-            label={t('client.profile.next')}
+            label={t('entry.newPassword')}
             description={t('entry.passwordHint')}
             autoComplete="new-password"
             {...form.getInputProps('next')}

@@ -28,7 +28,7 @@ export function SecondFactor() {
     <Panel
       title={
         <Group gap="xs">
-          {t('client.profile.second')}
+          {t('entry.second.title')}
           <Badge size="sm" radius="sm" variant="light" color={twoFactor ? 'teal' : 'gray'}>
             {t(twoFactor ? 'client.profile.secondOn' : 'client.profile.secondOff')}
           </Badge>
@@ -42,7 +42,7 @@ export function SecondFactor() {
       <Modal
         opened={step?.at === 'password' || step?.at === 'scan'}
         onClose={shut}
-        title={t(twoFactor ? 'client.profile.turnOff' : 'client.profile.second')}
+        title={t(twoFactor ? 'client.profile.turnOff' : 'entry.second.title')}
       >
         {step?.at === 'password' && <AskPassword on={twoFactor} onStep={setStep} onOff={shut} />}
         {step?.at === 'scan' && <Scan {...step} onStep={setStep} />}
@@ -146,7 +146,7 @@ function Scan({ uri, codes, onStep }: ScanProps) {
           </Group>
         </Text>
         <TextInput
-          label={t('client.profile.code')}
+          label={t('entry.second.code')}
           inputMode="numeric"
           autoComplete="one-time-code"
           required

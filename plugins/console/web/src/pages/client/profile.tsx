@@ -18,7 +18,7 @@ import { Sessions } from './profile-sessions.tsx';
 export default function Profile() {
   const { t } = useTranslation();
   return (
-    <Page title={t('client.profile.title')}>
+    <Page title={t('shell.profile')}>
       <Grid gap="md">
         <Grid.Col span={{ base: 12, md: 6 }}>
           <Stack gap="md">
@@ -61,7 +61,7 @@ function You() {
         <Group gap="xs" align="flex-end">
           <TextInput
             className="grow"
-            label={t('client.profile.name')}
+            label={t('shell.word.name')}
             autoComplete="name"
             maxLength={100}
             value={name}
@@ -74,7 +74,7 @@ function You() {
         </Group>
         <Mail />
         <Select
-          label={t('client.profile.language')}
+          label={t('shell.language')}
           data={languages.map((value) => ({ value, label: languageName(value) }))}
           value={i18n.language}
           allowDeselect={false}
@@ -104,7 +104,7 @@ function Mail() {
   return (
     <div>
       <Text fz="sm" fw={500}>
-        {t('client.profile.email')}
+        {t('entry.email')}
       </Text>
       <Group gap="xs">
         <Text fz="sm" className="breaks">

@@ -10,14 +10,14 @@ import { ResultBadge } from './result-badge.tsx';
 export function useRequestColumns(): readonly Column<RequestRow>[] {
   const { t } = useTranslation();
   return [
-    timeColumn('receivedAt', t('client.usage.time'), { sort: 'time' }),
-    textColumn('model', t('client.usage.model')),
-    textColumn('operation', t('client.usage.operation'), { minor: true, cell: operationCell }),
-    textColumn('status', t('client.usage.result'), { cell: (row) => <ResultBadge row={row} /> }),
+    timeColumn('receivedAt', t('shell.word.time'), { sort: 'time' }),
+    textColumn('model', t('shell.word.model')),
+    textColumn('operation', t('shell.word.operation'), { minor: true, cell: operationCell }),
+    textColumn('status', t('shell.word.result'), { cell: (row) => <ResultBadge row={row} /> }),
     tokensColumn(t('client.usage.tokens')),
-    durationColumn('first', t('client.usage.first'), (row) => row.firstByteMs, { minor: true, sort: 'firstByte' }),
+    durationColumn('first', t('shell.word.firstByte'), (row) => row.firstByteMs, { minor: true, sort: 'firstByte' }),
     durationColumn('total', t('client.usage.duration'), (row) => row.totalMs, { sort: 'duration' }),
-    { ...moneyColumn<RequestRow>('cost', t('client.usage.cost'), (row) => row.cost), sort: 'cost' },
+    { ...moneyColumn<RequestRow>('cost', t('shell.word.cost'), (row) => row.cost), sort: 'cost' },
   ];
 }
 

@@ -109,7 +109,7 @@ function Formula({ charge }: { readonly charge: Charge }) {
       )}
       <Group gap={6}>
         <Badge variant="default" tt="none" radius="sm" fw={500}>
-          {t('client.usage.ratio')} {charge.ratio}
+          {t('shell.word.ratio')} {charge.ratio}
         </Badge>
         <Badge variant="default" tt="none" radius="sm" fw={500}>
           {t('client.usage.priceVersion')} {charge.priceVersion}
@@ -132,21 +132,21 @@ function Formula({ charge }: { readonly charge: Charge }) {
 function Facts({ story: { request } }: { readonly story: RequestStory }) {
   const { t, i18n } = useTranslation();
   const facts: readonly (readonly [string, ReactNode])[] = [
-    [t('client.usage.first'), durationText(request.firstByteMs)],
-    [t('client.usage.total'), durationText(request.totalMs)],
+    [t('shell.word.firstByte'), durationText(request.firstByteMs)],
+    [t('shell.word.wholeAnswer'), durationText(request.totalMs)],
     [
       t('client.usage.bytes'),
       `${bytesText(request.bytesIn, i18n.language)} / ${bytesText(request.bytesOut, i18n.language)}`,
     ],
     [
-      t('client.usage.protocol'),
+      t('shell.word.protocol'),
       `${request.protocol ?? '–'}, ${request.streamed ? t('client.usage.streamed') : t('client.usage.whole')}`,
     ],
     ...(request.servedBy === null ? [] : [[t('client.usage.servedBy'), request.servedBy] as const]),
     ...(request.finish === null ? [] : [[t('client.usage.finish'), request.finish] as const]),
     ...(request.errorKind === null
       ? []
-      : [[t('client.usage.error'), [request.errorKind, request.errorCode].filter(Boolean).join(' · ')] as const]),
+      : [[t('shell.word.error'), [request.errorKind, request.errorCode].filter(Boolean).join(' · ')] as const]),
     [
       t('client.usage.requestId'),
       <Group key="id" gap={4} wrap="nowrap">

@@ -57,7 +57,7 @@ export function SessionKey({ value, onChange }: SessionKeyProps) {
   return (
     <Stack gap={6}>
       <PasswordInput
-        label={t('client.playground.key')}
+        label={t('shell.word.key')}
         description={t('client.playground.keyHint')}
         placeholder={t('client.playground.keyPaste')}
         autoComplete="off"

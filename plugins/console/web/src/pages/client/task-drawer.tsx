@@ -42,10 +42,10 @@ export function TaskDrawer({ id, onClose }: TaskDrawerProps) {
 function Details({ task }: { readonly task: TaskDetail }) {
   const { t } = useTranslation();
   const facts: readonly (readonly [string, ReactNode])[] = [
-    [t('client.usage.model'), <Code key="model">{task.model}</Code>],
-    [t('client.tasks.created'), <Time key="created" at={task.createdAt} />],
+    [t('shell.word.model'), <Code key="model">{task.model}</Code>],
+    [t('shell.word.created'), <Time key="created" at={task.createdAt} />],
     [t('client.tasks.completed'), <Time key="completed" at={task.completedAt} />],
-    [t('client.tasks.cost'), <Money key="cost" of={task.cost} />],
+    [t('shell.word.cost'), <Money key="cost" of={task.cost} />],
     [
       t('client.tasks.request'),
       <Anchor

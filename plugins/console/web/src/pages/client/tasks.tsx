@@ -64,7 +64,7 @@ function Filters() {
         data={(['all', 'image', 'video'] as const).map((value) => ({ value, label: t(`client.tasks.${value}`) }))}
       />
       <Select
-        aria-label={t('client.tasks.state')}
+        aria-label={t('shell.word.state')}
         placeholder={t('client.tasks.everyState')}
         clearable
         w={170}

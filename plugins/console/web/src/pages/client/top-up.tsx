@@ -83,7 +83,7 @@ function AmountForm({ amounts }: { readonly amounts: readonly Usd[] }) {
   return (
     <form onSubmit={(event) => void begin(event)}>
       {amounts.length > 0 && (
-        <Group gap={6} mb="xs" role="group" aria-label={t('client.wallet.amount')}>
+        <Group gap={6} mb="xs" role="group" aria-label={t('shell.word.amount')}>
           {amounts.map((sum) => (
             <Button
               key={sum}
@@ -100,7 +100,7 @@ function AmountForm({ amounts }: { readonly amounts: readonly Usd[] }) {
       <Group gap="xs" align="flex-start" wrap="nowrap">
         <TextInput
           className="grow"
-          aria-label={t('client.wallet.amount')}
+          aria-label={t('shell.word.amount')}
           leftSection="$"
           inputMode="decimal"
           required

@@ -56,7 +56,7 @@ function useChoices(): readonly Choice[] {
   return [
     {
       name: 'keyId',
-      label: t('client.usage.key'),
+      label: t('shell.word.key'),
       placeholder: t('client.usage.allKeys'),
       data: keys.map(({ id, name }) => ({ value: id, label: name })),
     },
@@ -65,20 +65,20 @@ function useChoices(): readonly Choice[] {
       : [
           {
             name: 'project' as const,
-            label: t('shell.project.name'),
+            label: t('shell.word.project'),
             placeholder: t('shell.project.all'),
             data: projectChoices(projects, t('shell.project.none')),
           },
         ]),
     {
       name: 'model',
-      label: t('client.usage.model'),
+      label: t('shell.word.model'),
       placeholder: t('client.usage.allModels'),
       data: models.map(({ id }) => ({ value: id, label: id })),
     },
     {
       name: 'result',
-      label: t('client.usage.result'),
+      label: t('shell.word.result'),
       placeholder: t('client.result.all'),
       data: results.map((value) => ({ value, label: t(`client.result.${value}`) })),
     },

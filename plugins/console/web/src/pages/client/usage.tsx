@@ -80,7 +80,7 @@ function Activity({ filter, span }: { readonly filter: Filter; readonly span: As
       query={filter}
       span={span}
       metrics={metrics}
-      by={by.map((value) => ({ value, label: t(`client.usage.by.${value}`) }))}
+      by={by.map((value) => ({ value, label: t(`shell.word.${value}`) }))}
       nameOf={(name, group) => {
         if (name === 'project') return projectName(group, t('shell.project.none'));
         return name === 'key' ? keyName(group) : group;
@@ -99,7 +99,7 @@ function useMetrics(now: UsageSums | undefined, before: UsageSums | undefined): 
   const mean = now?.cost && now.requests > 0 ? meanUsd(now.cost, now.requests) : undefined;
   const cost: Metric = {
     name: 'cost',
-    label: t('client.usage.cost'),
+    label: t('shell.word.cost'),
     value: now && <Money of={now.cost} />,
     note: mean && t('client.usage.perRequest', { cost: moneyText(mean, i18n.language) }),
     change: [amount(now), amount(before)],
@@ -113,7 +113,7 @@ function useMetrics(now: UsageSums | undefined, before: UsageSums | undefined): 
   const others: readonly Metric[] = [
     {
       name: 'requests',
-      label: t('client.usage.requests'),
+      label: t('shell.word.requests'),
       value: now && count(now.requests),
       change: [now?.requests, before?.requests],
     },

@@ -65,7 +65,7 @@ function Funds({ pool }: { readonly pool: Pool }) {
           }
         />
         <Stat
-          label={t('client.wallet.plan')}
+          label={t('shell.word.plan')}
           value={me.account?.plan ?? '–'}
           note={
             pool.term?.endsAt ? (

@@ -22,7 +22,7 @@ export function IdentityFields({ form }: { readonly form: ReturnType<typeof useI
   const { t } = useTranslation();
   return (
     <>
-      <TextInput label={t('entry.name')} autoComplete="name" {...form.getInputProps('name')} />
+      <TextInput label={t('shell.word.name')} autoComplete="name" {...form.getInputProps('name')} />
       <TextInput label={t('entry.email')} type="email" autoComplete="username" {...form.getInputProps('email')} />
       <NewPassword {...form.getInputProps('password')} label={t('entry.password')} />
     </>

@@ -39,7 +39,7 @@ export default function Welcome() {
       </div>
       <Stack gap="sm" mt="xl">
         <Title order={2} fz="lg">
-          {t('client.models.title')}
+          {t('shell.word.models')}
         </Title>
         {models.isError ? (
           <ErrorState error={models.error} onRetry={() => void models.refetch()} />

@@ -6,7 +6,6 @@ export default {
   passwordHint: 'At least 10 characters.',
   passwordShort: 'Needs at least 10 characters',
   emailWrong: 'Is not an e-mail address',
-  name: 'Name',
   nameMissing: 'Say what to call you',
   or: 'or',
   signIn: {

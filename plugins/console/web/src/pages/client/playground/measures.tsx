@@ -39,7 +39,7 @@ export function Measures({ facts, requestId, busy, name }: MeasuresProps) {
           </DataList.Item>
         ))}
         <DataList.Item>
-          <DataList.ItemLabel>{t('client.playground.cost')}</DataList.ItemLabel>
+          <DataList.ItemLabel>{t('shell.word.cost')}</DataList.ItemLabel>
           <DataList.ItemValue data-testid="cost">
             <Money of={story?.charge?.cost} />
           </DataList.ItemValue>

@@ -81,7 +81,7 @@ function ModelChoice({ models, model }: ModelChoiceProps) {
   };
   return (
     <Select
-      label={t('client.playground.model')}
+      label={t('shell.word.model')}
       data={[...groups].map(([kind, rows]) => ({
         group: t(`client.models.kinds.${kind}`),
         items: rows.map(({ id }) => id),

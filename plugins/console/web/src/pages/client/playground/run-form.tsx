@@ -50,7 +50,7 @@ export function RunForm({ model, apiKey, head, run, call, isWhole, counts, onRun
       measures={
         (run.busy || run.requestId !== undefined) && (
           <Measures
-            facts={[[t('client.playground.total'), durationText(run.totalMs)]]}
+            facts={[[t('shell.word.wholeAnswer'), durationText(run.totalMs)]]}
             requestId={run.requestId}
             busy={run.busy}
           />

@@ -71,7 +71,7 @@ export function MoneyDialog({ account, verb, onClose }: DialogProps & { readonly
       }}
     >
       <DecimalField
-        label={t('operator.ask.amountLabel')}
+        label={t('shell.word.amount')}
         placeholder="12.50"
         required
         value={amount}
@@ -110,7 +110,7 @@ export function PlanDialog({ account, onClose }: DialogProps) {
       }}
     >
       <Select
-        label={t('operator.people.accounts.planLabel')}
+        label={t('shell.word.plan')}
         data={plans.map((one) => one.name)}
         allowDeselect={false}
         data-autofocus
@@ -147,7 +147,7 @@ export function MultiplierDialog({ account, onClose }: DialogProps) {
       }}
     >
       <DecimalField
-        label={t('operator.people.accounts.multiplierLabel')}
+        label={t('shell.word.ratio')}
         placeholder="1"
         value={ratio}
         wrong={isFine ? undefined : t('operator.ask.ratioWrong')}

@@ -40,11 +40,7 @@ export function AccountKeys({ id }: { readonly id: string }) {
   const path = `/admin/accounts/${encodeURIComponent(id)}/keys`;
   const [moved, setMoved] = useState<AccountKey>();
   const columns = useColumns(acts ? setMoved : undefined);
-  const revoke = useDangerColumn<AccountKey>(
-    t('operator.people.accounts.revoke'),
-    setRevoked,
-    (key) => key.revokedAt === null,
-  );
+  const revoke = useDangerColumn<AccountKey>(t('shell.word.revoke'), setRevoked, (key) => key.revokedAt === null);
   return (
     <Panel flush actions={<AllRowsCsv path={path} file="keys" columns={csvColumns} />}>
       <DataTable<AccountKey>
@@ -67,7 +63,7 @@ export function AccountKeys({ id }: { readonly id: string }) {
           onClose={() => setRevoked(undefined)}
           title={t('operator.people.accounts.revokeTitle', { name: revoked.name })}
           text={t('operator.people.accounts.revokeText')}
-          action={t('operator.people.accounts.revoke')}
+          action={t('shell.word.revoke')}
           danger
           stale={[listKey(path)]}
           act={async (reason) => {
@@ -83,18 +79,18 @@ export function AccountKeys({ id }: { readonly id: string }) {
 function useColumns(onProject: ((key: AccountKey) => void) | undefined): Column<AccountKey>[] {
   const { t } = useTranslation();
   return [
-    textColumn('name', t('operator.column.name'), {
+    textColumn('name', t('shell.word.name'), {
       cell: ({ id, name }) => (
         <RowLink to="/admin/requests" search={{ keyId: id, span: '30d' }}>
           {name}
         </RowLink>
       ),
     }),
-    textColumn('project', t('operator.column.project'), {
+    textColumn('project', t('shell.word.project'), {
       beside: onProject && ((key) => <ProjectButton of={key} onClick={() => onProject(key)} />),
     }),
     prefixColumn(t('operator.column.prefix')),
-    { key: 'state', title: t('operator.column.state'), cell: (key) => <KeyWord of={key} /> },
+    { key: 'state', title: t('shell.word.state'), cell: (key) => <KeyWord of={key} /> },
     { key: 'bounds', title: t('operator.people.accounts.keyLimits'), minor: true, cell: (key) => <Bounds of={key} /> },
     timeColumn('lastUsedAt', t('operator.column.lastUse'), { relative: true }),
     timeColumn('createdAt', t('operator.column.created'), { minor: true }),
@@ -136,7 +132,7 @@ function ProjectDialog({ of: { id, name, project }, path, onClose }: ProjectDial
       }}
     >
       <Autocomplete
-        label={t('operator.column.project')}
+        label={t('shell.word.project')}
         data={[...useProjects()]}
         maxLength={100}
         data-autofocus

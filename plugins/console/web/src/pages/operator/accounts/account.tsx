@@ -29,7 +29,7 @@ export default function AccountPage() {
   const account = detail.data?.account;
   return (
     <Page
-      title={account?.name ?? t('operator.column.account')}
+      title={account?.name ?? t('shell.word.account')}
       hint={account === undefined ? undefined : <Id id={id} disabled={account.disabled} />}
       actions={detail.data === undefined ? undefined : <AccountActions detail={detail.data} />}
     >

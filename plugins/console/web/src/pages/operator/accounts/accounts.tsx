@@ -59,7 +59,7 @@ function useColumns(): Column<AccountRow>[] {
   const { t } = useTranslation();
   const withMoney = has(useMe(), 'money');
   return [
-    textColumn('name', t('operator.column.name'), {
+    textColumn('name', t('shell.word.name'), {
       plain: shownName,
       cell: (row) => (
         <div title={row.name}>
@@ -74,22 +74,20 @@ function useColumns(): Column<AccountRow>[] {
         </div>
       ),
     }),
-    textColumn('disabled', t('operator.column.state'), {
+    textColumn('disabled', t('shell.word.state'), {
       cell: ({ disabled }) => (
         <Word color={disabled ? 'red' : 'teal'}>
           {disabled ? t('operator.people.accounts.disabled') : t('operator.people.accounts.active')}
         </Word>
       ),
     }),
-    textColumn('plan', t('operator.column.plan'), { cell: planCell }),
+    textColumn('plan', t('shell.word.plan'), { cell: planCell }),
     textColumn('multiplier', t('operator.column.multiplier'), {
       right: true,
       minor: true,
       cell: ({ multiplier }) => multiplier ?? '1',
     }),
-    ...(withMoney
-      ? [moneyColumn<AccountRow>('balance', t('operator.column.balance'), ({ balance }) => balance, true)]
-      : []),
+    ...(withMoney ? [moneyColumn<AccountRow>('balance', t('shell.balance'), ({ balance }) => balance, true)] : []),
     timeColumn('createdAt', t('operator.column.created'), { right: true, minor: true }),
   ];
 }

@@ -42,12 +42,12 @@ function Figures({ id, pool }: { readonly id: string; readonly pool: Pool | null
       {pool !== null && (
         <>
           <Stat
-            label={t('operator.people.accounts.balance')}
+            label={t('shell.balance')}
             value={<Money of={pool.balance} />}
             tone={isNegative(pool.balance) ? 'bad' : undefined}
             note={
               <>
-                {t('operator.people.accounts.held')} <Money of={pool.held} />
+                {t('client.wallet.held')} <Money of={pool.held} />
               </>
             }
             {...ledger}
@@ -160,11 +160,11 @@ function PlanFacts({ detail: { account, plan } }: { readonly detail: AccountDeta
   const { t, i18n } = useTranslation();
   const lines = plan === null ? [] : limitLines(plan, t, i18n.language);
   return (
-    <Panel title={t('operator.column.plan')}>
+    <Panel title={t('shell.word.plan')}>
       <Facts
         of={[
           [
-            t('operator.column.plan'),
+            t('shell.word.plan'),
             <RowLink key="plan" to="/admin/plans">
               {account.plan}
             </RowLink>,

@@ -40,7 +40,7 @@ export default function Alerts() {
       filters={
         <>
           <TextFilter name="subject" label={t('operator.alerts.subject')} />
-          <ChoiceFilter name="state" label={t('operator.column.state')} data={states} />
+          <ChoiceFilter name="state" label={t('shell.word.state')} data={states} />
         </>
       }
       source={{ path: alertsPath, query: { ...times, state, subject }, refetchMs: 15_000 }}

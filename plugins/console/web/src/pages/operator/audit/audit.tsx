@@ -39,7 +39,7 @@ export default function Audit() {
 function useColumns(): Column<AuditRow>[] {
   const { t } = useTranslation();
   return [
-    timeColumn('at', t('operator.column.time')),
+    timeColumn('at', t('shell.word.time')),
     textColumn('actor', t('operator.people.audit.actor'), {
       cell: ({ actor, role }) => (
         <span>
@@ -62,7 +62,7 @@ function useColumns(): Column<AuditRow>[] {
       ),
     }),
     textColumn('address', t('operator.people.audit.address'), { minor: true }),
-    textColumn('result', t('operator.column.result'), { cell: ({ result }) => <ResultText result={result} /> }),
+    textColumn('result', t('shell.word.result'), { cell: ({ result }) => <ResultText result={result} /> }),
   ];
 }
 

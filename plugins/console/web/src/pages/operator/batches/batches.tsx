@@ -55,7 +55,7 @@ export default function Batches() {
         </>
       }
       drawer={{
-        title: t('operator.batches.detail'),
+        title: t('client.batches.one'),
         content: id === undefined ? undefined : <BatchStory id={id} list={path} />,
         onClose: () => change({ ...stay, open: undefined }),
         size: 'lg',
@@ -69,7 +69,7 @@ function useColumns(): Column<OperatorBatch>[] {
   const count = (value: number | null) => (value === null ? '–' : countText(value, i18n.language));
   return [
     timeColumn('createdAt', t('operator.column.created')),
-    textColumn('accountId', t('operator.column.account'), {
+    textColumn('accountId', t('shell.word.account'), {
       cell: ({ accountId }) => <AccountLink id={accountId} />,
     }),
     textColumn('endpoint', t('client.batches.endpoint'), {
@@ -78,7 +78,7 @@ function useColumns(): Column<OperatorBatch>[] {
     }),
     {
       key: 'state',
-      title: t('operator.column.state'),
+      title: t('shell.word.state'),
       cell: (batch) => <BatchState batch={batch} />,
       plain: ({ outcome, state }) => outcome ?? state,
     },

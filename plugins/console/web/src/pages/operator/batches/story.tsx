@@ -51,8 +51,8 @@ function What({ batch }: { readonly batch: OperatorBatchStory }) {
   return (
     <Facts
       of={[
-        [t('operator.column.account'), <AccountLink key="account" id={batch.accountId} />],
-        [t('operator.column.key'), <KeyName key="key" accountId={batch.accountId} id={batch.keyId} />],
+        [t('shell.word.account'), <AccountLink key="account" id={batch.accountId} />],
+        [t('shell.word.key'), <KeyName key="key" accountId={batch.accountId} id={batch.keyId} />],
         [t('client.batches.endpoint'), <Mono key="endpoint" of={batch.endpoint} />],
         [t('client.batches.done'), <Done key="done" batch={batch} />],
         [t('client.batches.succeeded'), count(batch.succeeded)],
@@ -79,16 +79,16 @@ function AtVendor({ vendor }: { readonly vendor: NonNullable<OperatorBatchStory[
   const { provider, asked, model, credential, protocol, state, lines, vendorId, orderedAt, cancelSent, result } =
     vendor;
   const facts: readonly (Fact | false)[] = [
-    [t('operator.column.provider'), provider],
-    [t('operator.column.model'), asked === model ? model : t('operator.batches.vendorModel', { asked, model })],
-    [t('operator.column.state'), t(`operator.batches.vendorState.${state}`)],
-    result !== null && [t('operator.column.result'), t(`operator.batches.vendorResult.${result}`)],
+    [t('shell.word.provider'), provider],
+    [t('shell.word.model'), asked === model ? model : t('operator.batches.vendorModel', { asked, model })],
+    [t('shell.word.state'), t(`operator.batches.vendorState.${state}`)],
+    result !== null && [t('shell.word.result'), t(`operator.batches.vendorResult.${result}`)],
     cancelSent && result === null && ['', t('operator.batches.cancelSent')],
     lines > 0 && [t('operator.batches.lines'), countText(lines, i18n.language)],
     [t('operator.batches.ordered'), <Time key="ordered" at={orderedAt} />],
     vendorId !== null && [t('operator.batches.vendorId'), <Mono key="vendorId" of={vendorId} />],
-    credential !== null && [t('operator.column.key'), credential],
-    [t('operator.batches.protocol'), protocol],
+    credential !== null && [t('shell.word.key'), credential],
+    [t('shell.word.protocol'), protocol],
   ];
   return (
     <Section title={t('operator.batches.vendor')}>

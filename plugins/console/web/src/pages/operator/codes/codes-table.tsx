@@ -32,7 +32,7 @@ export function useCodeColumns(onRevoke: ((named: string) => void) | undefined):
       right: true,
       cell: ({ uses, maxUses }) => t('operator.sales.codes.usesOf', { uses, most: maxUses }),
     }),
-    { key: 'state', title: t('operator.column.state'), cell: (code) => <CodeWord of={code} /> },
+    { key: 'state', title: t('shell.word.state'), cell: (code) => <CodeWord of={code} /> },
     timeColumn('expiresAt', t('operator.column.expires'), { minor: true }),
     timeColumn('createdAt', t('operator.column.created'), { minor: true }),
     ...(onRevoke === undefined ? [] : [revoke]),

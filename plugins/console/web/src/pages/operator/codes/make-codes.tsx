@@ -106,7 +106,7 @@ function GiftFields({ wanted, change }: FieldsProps) {
       {kind === 'balance' ? (
         <Group grow align="flex-start">
           <TextInput
-            label={t('operator.ask.amountLabel')}
+            label={t('shell.word.amount')}
             placeholder="10.00"
             inputMode="decimal"
             required
@@ -128,7 +128,7 @@ function GiftFields({ wanted, change }: FieldsProps) {
       ) : (
         <Group grow align="flex-start">
           <Select
-            label={t('operator.sales.codes.plan')}
+            label={t('shell.word.plan')}
             required
             data={plans.map(({ name }) => name)}
             value={plan}

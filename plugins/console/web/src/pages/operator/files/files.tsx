@@ -64,8 +64,8 @@ export default function Files() {
 function useColumns(): Column<OperatorFile>[] {
   const { t, i18n } = useTranslation();
   return [
-    textColumn('name', t('client.files.name')),
-    textColumn('accountId', t('operator.column.account'), {
+    textColumn('name', t('shell.word.name')),
+    textColumn('accountId', t('shell.word.account'), {
       cell: ({ accountId }) => <AccountLink id={accountId} />,
     }),
     textColumn('purpose', t('client.files.purpose'), {
@@ -98,8 +98,8 @@ function Known({ file, onDone }: { readonly file: OperatorFileDetail; readonly o
     <Stack>
       <Facts
         of={[
-          [t('client.files.name'), file.name],
-          [t('operator.column.account'), <AccountLink key="account" id={file.accountId} />],
+          [t('shell.word.name'), file.name],
+          [t('shell.word.account'), <AccountLink key="account" id={file.accountId} />],
           [
             t('client.files.purpose'),
             <span key="purpose" className="mono">
@@ -122,7 +122,7 @@ function Known({ file, onDone }: { readonly file: OperatorFileDetail; readonly o
       {acts && (
         <Group>
           <ActButton
-            title={t('operator.files.removeTitle', { name: file.name })}
+            title={t('client.files.removeTitle', { name: file.name })}
             text={t('operator.files.removeText')}
             action={t('operator.files.remove')}
             danger
@@ -130,7 +130,7 @@ function Known({ file, onDone }: { readonly file: OperatorFileDetail; readonly o
             act={async (reason) => {
               await send('DELETE', `${path}/${encodeURIComponent(file.id)}`, { reason });
               onDone();
-              return t('operator.files.removed');
+              return t('client.files.removed');
             }}
           />
         </Group>

@@ -40,7 +40,7 @@ export default function Days({ series }: { readonly series: MonitorSeries }) {
           series={[
             {
               key: 'ownCost',
-              label: t('operator.sales.money.ownCost'),
+              label: t('operator.column.ownCost'),
               color: 'var(--chart-3)',
               values: series.rows.map(({ ownCost }) => (ownCost === null ? null : approximate(ownCost))),
             },
@@ -76,9 +76,9 @@ function useColumns(label: (bucket: Bucket) => string): Column<Bucket>[] {
   const { t } = useTranslation();
   return [
     { key: 'day', title: t('operator.column.day'), cell: label, plain: ({ at }) => at },
-    useCountColumn('requests', t('operator.column.requests')),
+    useCountColumn('requests', t('shell.word.requests')),
     moneyColumn('revenue', t('operator.sales.money.revenue'), ({ cost }) => cost),
-    knownColumn('ownCost', t('operator.sales.money.ownCost'), t('operator.unknown')),
-    knownColumn('margin', t('operator.sales.money.margin'), t('operator.unknown')),
+    knownColumn('ownCost', t('operator.column.ownCost'), t('operator.unknown')),
+    knownColumn('margin', t('operator.column.margin'), t('operator.unknown')),
   ];
 }

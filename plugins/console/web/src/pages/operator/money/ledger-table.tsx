@@ -26,7 +26,7 @@ export function LedgerTable({ empty, accountId }: LedgerTableProps) {
   const span = useSpan('30d');
   const account = {
     key: 'account',
-    title: t('operator.column.account'),
+    title: t('shell.word.account'),
     cell: (row: LedgerRow) => <AccountLink id={row.accountId} />,
   };
   const columns = useLedgerColumns({ why, ...(accountId === undefined ? { account } : {}) });
@@ -37,7 +37,7 @@ export function LedgerTable({ empty, accountId }: LedgerTableProps) {
         <KindFilter />
       </FilterBar>
       <DataTable
-        label={t('operator.sales.money.ledger')}
+        label={t('client.wallet.ledger')}
         path={ledgerPath}
         query={{ ...span.query, kind: search['kind'], accountId }}
         csv={`${ledgerPath}.csv`}

@@ -25,7 +25,7 @@ export default function MoneyPage() {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
   const tab = tabs.find((one) => one === search['tab']) ?? 'overview';
-  const titles = { overview: t('operator.sales.money.byDay'), ledger: t('operator.sales.money.ledger') };
+  const titles = { overview: t('operator.sales.money.byDay'), ledger: t('client.wallet.ledger') };
   const pick = (value: string | null) =>
     change({ tab: value === 'overview' ? undefined : (value ?? undefined), kind: undefined });
   return (
@@ -121,7 +121,7 @@ function Totals({ totals, span }: TotalsProps) {
           {...rows('CHARGE')}
         />
         <Stat
-          label={t('operator.sales.money.ownCost')}
+          label={t('operator.column.ownCost')}
           value={ownCost === null ? unknown : <Money of={ownCost} />}
           note={ownCost === null ? unknownNote : t('operator.sales.money.ownCostHint')}
           {...requests}
@@ -134,7 +134,7 @@ function Totals({ totals, span }: TotalsProps) {
           search={{ ...span.search, result: 'upstream_error' }}
         />
         <Stat
-          label={t('operator.sales.money.margin')}
+          label={t('operator.column.margin')}
           value={margin === null ? unknown : <Money of={margin} />}
           tone={margin !== null && isNegative(margin) ? 'bad' : undefined}
           note={

@@ -37,13 +37,13 @@ function Table({ rows, span }: { readonly rows: readonly CauseRow[]; readonly sp
     },
     {
       key: 'result',
-      title: t('operator.column.result'),
+      title: t('shell.word.result'),
       cell: ({ result }) => t(`operator.result.${result}`),
       plain: ({ result }) => result,
     },
     {
       key: 'requests',
-      title: t('operator.column.requests'),
+      title: t('shell.word.requests'),
       right: true,
       cell: ({ cause, result, requests }) => (
         <RowLink to="/admin/requests" search={{ ...span.search, result, cause }}>

@@ -57,7 +57,7 @@ export default function Charts({ series, alerts }: ChartsProps) {
           series={[
             {
               key: 'firstByte',
-              label: `${t('operator.column.firstByte')} p50`,
+              label: `${t('shell.word.firstByte')} p50`,
               color: 'var(--chart-2)',
               values: rows.map(({ firstByte }) => firstByte.p50),
             },

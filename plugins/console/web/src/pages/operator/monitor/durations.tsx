@@ -46,7 +46,7 @@ function Spread({ rows, of, title }: SpreadProps) {
         series={[
           {
             key: of,
-            label: t('operator.column.requests'),
+            label: t('shell.word.requests'),
             color: 'var(--chart-1)',
             values: rows.map((row) => row[of]),
           },

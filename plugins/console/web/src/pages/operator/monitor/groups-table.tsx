@@ -68,7 +68,7 @@ function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): Col
   const counts: Column<Group>[] = [
     {
       key: by,
-      title: t(`operator.column.${by}`),
+      title: t(`shell.word.${by}`),
       cell: ({ group }) =>
         by === 'account' ? (
           <AccountLink id={group} />
@@ -79,7 +79,7 @@ function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): Col
     },
     {
       key: 'requests',
-      title: t('operator.column.requests'),
+      title: t('shell.word.requests'),
       right: true,
       cell: ({ group, requests }) => (
         <div>
@@ -115,7 +115,7 @@ function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): Col
       plain: ({ results }) => results.upstream_error,
     },
   ];
-  return [...counts, ...waits(t('operator.column.firstByte'), t('operator.column.total')), ...useMoneyColumns(rows)];
+  return [...counts, ...waits(t('shell.word.firstByte'), t('operator.column.total')), ...useMoneyColumns(rows)];
 }
 
 function waits(firstByteTitle: string, totalTitle: string): Column<Group>[] {

@@ -112,7 +112,7 @@ function Activity({ sums, span }: { readonly sums: Sums | undefined; readonly sp
       query={{}}
       span={span}
       metrics={useMetrics(sums, before, span)}
-      by={by.map((value) => ({ value, label: t(`operator.column.${value}`) }))}
+      by={by.map((value) => ({ value, label: t(`shell.word.${value}`) }))}
       nameOf={(name, group) => {
         if (name === 'project') return projectName(group, t('shell.project.none'));
         return name === 'account' ? (names?.get(group) ?? shortId(group)) : group;
@@ -133,7 +133,7 @@ function useMetrics(now: Sums | undefined, before: Sums | undefined, span: Asked
   const traffic: readonly Metric[] = [
     {
       name: 'requests',
-      label: t('operator.column.requests'),
+      label: t('shell.word.requests'),
       value: now && count(now.requests),
       note: now && t('operator.traffic.monitor.rate', { rate: rateText(now.requests, span.ms) }),
       change: [now?.requests, before?.requests],
@@ -141,7 +141,7 @@ function useMetrics(now: Sums | undefined, before: Sums | undefined, span: Asked
     },
     {
       name: 'errors',
-      label: t('operator.traffic.monitor.upstreamErrors'),
+      label: t('operator.column.errors'),
       value: now && count(now.results.upstream_error),
       note:
         now &&
@@ -154,7 +154,7 @@ function useMetrics(now: Sums | undefined, before: Sums | undefined, span: Asked
     },
     {
       name: 'firstByte',
-      label: t('operator.traffic.monitor.firstByte'),
+      label: t('operator.overview.firstByte'),
       value: now && durationText(now.firstByte.p50),
       note:
         now &&
@@ -177,7 +177,7 @@ function useMetrics(now: Sums | undefined, before: Sums | undefined, span: Asked
     },
     {
       name: 'cost',
-      label: t('operator.traffic.monitor.spend'),
+      label: t('operator.column.cost'),
       value: now && <Money of={now.cost} />,
       change: [amount(now), amount(before)],
       // The ledger does not know projects.
@@ -204,7 +204,7 @@ function Others({ sums, span }: FiguresProps) {
   const knownNote = (
     <>
       {share !== undefined && `${t('operator.traffic.monitor.marginHint', { percent: `${share} %` })} · `}
-      {t('operator.traffic.monitor.ownCost')} <Money of={ownCost} />
+      {t('operator.column.ownCost')} <Money of={ownCost} />
     </>
   );
   return (
@@ -228,7 +228,7 @@ function Others({ sums, span }: FiguresProps) {
         {...rows()}
       />
       <Stat
-        label={t('operator.traffic.monitor.margin')}
+        label={t('operator.column.margin')}
         value={margin === null && cost !== null ? t('operator.unknown') : <Money of={margin} />}
         tone={margin !== null && isNegative(margin) ? 'bad' : undefined}
         note={margin === null ? unknownNote : knownNote}
@@ -255,7 +255,7 @@ function Groups({ span }: { readonly span: AskedSpan }) {
     account: t('operator.traffic.monitor.byAccount'),
     project: t('operator.traffic.monitor.byProject'),
     operation: t('operator.traffic.monitor.byOperation'),
-    key: t('operator.column.key'),
+    key: t('shell.word.key'),
   };
   return (
     <SimpleGrid cols={1}>

@@ -36,7 +36,7 @@ function useColumns(answeredAt: number): Column<NodeRow>[] {
     return t('operator.traffic.nodes.journalPending', { shown: countText(journalPending, i18n.language) });
   };
   return [
-    textColumn('name', t('operator.column.name'), { cell: (node) => <Name of={node} /> }),
+    textColumn('name', t('shell.word.name'), { cell: (node) => <Name of={node} /> }),
     textColumn('version', t('operator.traffic.nodes.version')),
     timeColumn('startedAt', t('operator.traffic.nodes.started'), { relative: true }),
     timeColumn('seenAt', t('operator.traffic.nodes.seen'), {

@@ -144,12 +144,12 @@ function Figures({ day }: { readonly day: Monitor }) {
       <Stat
         label={t('operator.overview.requests')}
         value={countText(day.requests, i18n.language)}
-        note={t('operator.overview.answered', { share: shareText(day.results.ok, day.requests, i18n.language) })}
+        note={t('client.usage.succeeded', { share: shareText(day.results.ok, day.requests, i18n.language) })}
         {...monitor}
       />
-      <Stat label={t('operator.overview.charged')} value={<Money of={day.cost} />} to="/admin/money" />
+      <Stat label={t('operator.column.cost')} value={<Money of={day.cost} />} to="/admin/money" />
       <Stat
-        label={t('operator.overview.margin')}
+        label={t('operator.column.margin')}
         value={day.margin === null && day.cost !== null ? t('operator.unknown') : <Money of={day.margin} />}
         to="/admin/money"
       />

@@ -27,7 +27,7 @@ export function ProjectFilter() {
   return (
     <ChoiceFilter
       name="project"
-      label={t('shell.project.name')}
+      label={t('shell.word.project')}
       data={projectChoices(known, t('shell.project.none'))}
     />
   );

@@ -79,7 +79,7 @@ export function AddDialog({ onClose, onDone }: LetInProps) {
     >
       <EmailField value={email} onChange={setEmail} />
       <TextInput
-        label={t('operator.column.name')}
+        label={t('shell.word.name')}
         required
         maxLength={100}
         value={name}

@@ -87,13 +87,13 @@ function useColumns(acts: boolean, onLink: (handover: Handover) => void): Column
   const own = useMe().person?.id;
   const act: Column<Person> = {
     key: 'actions',
-    title: t('operator.column.actions'),
+    title: t('shell.word.actions'),
     right: true,
     // Operators cannot change their own role or block themselves.
     cell: (person) => person.id !== own && <PersonMenu person={person} onLink={onLink} />,
   };
   return [
-    textColumn('name', t('operator.column.name'), { cell: (person) => <Who of={person} isMe={person.id === own} /> }),
+    textColumn('name', t('shell.word.name'), { cell: (person) => <Who of={person} isMe={person.id === own} /> }),
     textColumn('role', t('operator.people.people.roleTitleShort'), {
       cell: ({ role, blocked }) =>
         blocked ? (
@@ -102,7 +102,7 @@ function useColumns(acts: boolean, onLink: (handover: Handover) => void): Column
           <Word color={roleColors[role]}>{t(`operator.people.people.role.${role}`)}</Word>
         ),
     }),
-    textColumn('accountId', t('operator.column.account'), { cell: ({ accountId }) => <AccountLink id={accountId} /> }),
+    textColumn('accountId', t('shell.word.account'), { cell: ({ accountId }) => <AccountLink id={accountId} /> }),
     textColumn('twoFactor', t('operator.people.people.twoFactor'), {
       minor: true,
       cell: ({ twoFactor }) => (twoFactor ? t('shell.yes') : t('shell.no')),

@@ -81,7 +81,7 @@ function Price({ plan: { price, grant } }: { readonly plan: Plan }) {
   if (price === null || /^0*\.?0*$/.test(price))
     return (
       <Text fz={26} fw={650}>
-        {t('operator.sales.plans.free')}
+        {t('client.wallet.free')}
       </Text>
     );
   const every =

@@ -36,7 +36,7 @@ export function Calculator({ models }: { readonly models: readonly PricedModel[]
           {t('operator.sales.prices.calculatorHint')}
         </Text>
         <Select
-          label={t('operator.column.model')}
+          label={t('shell.word.model')}
           searchable
           allowDeselect={false}
           data={models.map(({ id, prices }) => ({ value: id, label: id, disabled: prices === null }))}

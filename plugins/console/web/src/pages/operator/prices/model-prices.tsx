@@ -78,7 +78,7 @@ function ModelFacts({ model }: { readonly model: PricedModel }) {
     <Facts
       of={[
         [
-          t('operator.column.model'),
+          t('shell.word.model'),
           <span key="id" className="mono">
             {id}
           </span>,
@@ -99,10 +99,7 @@ function ModelFacts({ model }: { readonly model: PricedModel }) {
           `${t('operator.column.ownCost')}: ${t('operator.traffic.requests.priceVersion')}`,
           cost.version,
         ],
-        prices !== null && [
-          t('operator.sales.prices.ratio'),
-          `${prices.ratio}${multiplier === null ? '' : ` (${multiplier})`}`,
-        ],
+        prices !== null && [t('shell.word.ratio'), `${prices.ratio}${multiplier === null ? '' : ` (${multiplier})`}`],
         changesAt !== null && [t('operator.sales.prices.changes'), <Time key="changes" at={changesAt} />],
         source !== null && [t('operator.sales.prices.source'), source],
         contextTokens !== null && [t('operator.sales.prices.context'), count(contextTokens)],

@@ -39,7 +39,7 @@ export default function Prices() {
           <TextFilter name="text" label={t('operator.sales.prices.search')} />
           <ChoiceFilter
             name="kind"
-            label={t('operator.column.kind')}
+            label={t('shell.word.kind')}
             data={modelKinds.map((value) => ({ value, label: t(`operator.sales.prices.kind.${value}`) }))}
           />
         </>
@@ -113,10 +113,10 @@ function useColumns(): Column<PricedModel>[] {
     plain: ({ prices }) => listPrice(prices, name),
   });
   return [
-    { key: 'model', title: t('operator.column.model'), cell: (model) => <Name of={model} />, plain: ({ id }) => id },
+    { key: 'model', title: t('shell.word.model'), cell: (model) => <Name of={model} />, plain: ({ id }) => id },
     {
       key: 'state',
-      title: t('operator.column.state'),
+      title: t('shell.word.state'),
       cell: (model) => <StateWord of={model} />,
       plain: ({ prices }) => (prices === null ? 'unpriced' : 'priced'),
     },
@@ -127,7 +127,7 @@ function useColumns(): Column<PricedModel>[] {
     price('second', t('operator.sales.prices.second')),
     {
       key: 'ratio',
-      title: t('operator.sales.prices.ratio'),
+      title: t('shell.word.ratio'),
       right: true,
       minor: true,
       cell: ({ prices }) => prices?.ratio ?? '–',

@@ -51,13 +51,13 @@ function useColumns(): Column<Row>[] {
   return [
     {
       key: 'of',
-      title: t('operator.column.kind'),
+      title: t('shell.word.kind'),
       cell: ({ of }) => t(`operator.sales.prices.${of}`),
       plain: ({ of }) => of,
     },
     {
       key: 'state',
-      title: t('operator.column.state'),
+      title: t('shell.word.state'),
       cell: ({ state }) => <Word color={colors[state]}>{t(`operator.sales.prices.versionState.${state}`)}</Word>,
       plain: ({ state }) => state,
     },

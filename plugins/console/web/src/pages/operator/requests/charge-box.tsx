@@ -56,11 +56,11 @@ function ChargeFacts({ charge }: { readonly charge: OperatorCharge }) {
         [t('operator.column.cost'), <Money key="cost" of={cost} />],
         [t('operator.column.ownCost'), <Money key="own" of={ownCost} />],
         ownCost !== null && [t('operator.column.margin'), <Money key="margin" of={minus(cost, ownCost)} />],
-        !isNothing(refunded) && [t('operator.traffic.requests.refunded'), <Money key="refunded" of={refunded} />],
+        !isNothing(refunded) && [t('client.usage.refunded'), <Money key="refunded" of={refunded} />],
         [t('operator.traffic.requests.held'), <Money key="held" of={held} />],
-        [t('operator.traffic.requests.ratio'), plainRatio(ratio)],
+        [t('shell.word.ratio'), plainRatio(ratio)],
         [t('operator.traffic.requests.priceVersion'), priceVersion],
-        tier !== null && tier !== '' && [t('operator.traffic.requests.tier'), tier],
+        tier !== null && tier !== '' && [t('client.usage.tier'), tier],
       ]}
     />
   );
@@ -99,7 +99,7 @@ function Refund({ id, left }: { readonly id: string; readonly left: string }) {
         }}
       >
         <TextInput
-          label={t('operator.ask.amountLabel')}
+          label={t('shell.word.amount')}
           inputMode="decimal"
           data-autofocus
           value={amount}

@@ -18,12 +18,12 @@ export function OpenById() {
       <TextInput
         size="xs"
         w={190}
-        aria-label={t('operator.traffic.requests.idLabel')}
-        placeholder={t('operator.traffic.requests.idLabel')}
+        aria-label={t('client.usage.requestId')}
+        placeholder={t('client.usage.requestId')}
         value={id}
         onChange={({ currentTarget }) => setId(currentTarget.value)}
         rightSection={
-          <ActionIcon type="submit" size="sm" variant="subtle" aria-label={t('operator.traffic.requests.idOpen')}>
+          <ActionIcon type="submit" size="sm" variant="subtle" aria-label={t('shell.open')}>
             <IconArrowRight size={14} />
           </ActionIcon>
         }

@@ -54,9 +54,9 @@ export function RecordButton() {
       >
         <Facts
           of={[
-            accountId !== undefined && [t('operator.column.account'), <AccountLink key="account" id={accountId} />],
-            keyId !== undefined && [t('operator.column.key'), keyId],
-            model !== undefined && [t('operator.column.model'), model],
+            accountId !== undefined && [t('shell.word.account'), <AccountLink key="account" id={accountId} />],
+            keyId !== undefined && [t('shell.word.key'), keyId],
+            model !== undefined && [t('shell.word.model'), model],
           ]}
         />
         {!isNamed && (

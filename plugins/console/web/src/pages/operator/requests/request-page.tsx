@@ -8,7 +8,7 @@ export default function RequestPage() {
   const { t } = useTranslation();
   const { id = '' } = useParams({ strict: false }) as { id?: string };
   return (
-    <Page title={t('operator.traffic.requests.detail')}>
+    <Page title={t('client.usage.request')}>
       <Panel>
         <Story id={id} />
       </Panel>

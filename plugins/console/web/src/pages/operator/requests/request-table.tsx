@@ -46,7 +46,7 @@ export function RequestList({ query, filters, ofOne = false }: RequestListProps)
         filters={filters}
       />
       <SideDrawer
-        title={t('operator.traffic.requests.detail')}
+        title={t('client.usage.request')}
         content={id === undefined ? undefined : <Story id={id} />}
         onClose={() => change({ ...stay, open: undefined })}
         size="xl"
@@ -57,18 +57,18 @@ export function RequestList({ query, filters, ofOne = false }: RequestListProps)
 
 function useColumns(ofOne: boolean): Column<OperatorRequest>[] {
   const { t } = useTranslation();
-  const account = textColumn<OperatorRequest, 'accountId'>('accountId', t('operator.column.account'), {
+  const account = textColumn<OperatorRequest, 'accountId'>('accountId', t('shell.word.account'), {
     cell: ({ accountId }) => <AccountLink id={accountId} />,
   });
   return [
-    timeColumn('receivedAt', t('operator.column.time'), { sort: 'time' }),
+    timeColumn('receivedAt', t('shell.word.time'), { sort: 'time' }),
     ...(ofOne ? [] : [account]),
-    textColumn('model', t('operator.column.model')),
-    textColumn('operation', t('operator.column.operation'), { minor: true, cell: operationCell }),
-    textColumn('provider', t('operator.column.provider'), { minor: true }),
-    textColumn('status', t('operator.column.result'), { cell: (row) => <ResultWord request={row} /> }),
+    textColumn('model', t('shell.word.model')),
+    textColumn('operation', t('shell.word.operation'), { minor: true, cell: operationCell }),
+    textColumn('provider', t('shell.word.provider'), { minor: true }),
+    textColumn('status', t('shell.word.result'), { cell: (row) => <ResultWord request={row} /> }),
     tokensColumn(t('operator.column.tokens'), { minor: true }),
-    durationColumn('firstByteMs', t('operator.column.firstByte'), (row) => row.firstByteMs, {
+    durationColumn('firstByteMs', t('shell.word.firstByte'), (row) => row.firstByteMs, {
       minor: true,
       sort: 'firstByte',
     }),

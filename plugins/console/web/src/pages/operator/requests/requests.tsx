@@ -38,9 +38,9 @@ export default function Requests() {
         filters={
           <>
             <ResultFilter />
-            <SeenFilter name="model" label={t('operator.column.model')} span={span.query} />
-            <SeenFilter name="provider" label={t('operator.column.provider')} span={span.query} />
-            <SeenFilter name="operation" label={t('operator.column.operation')} span={span.query} />
+            <SeenFilter name="model" label={t('shell.word.model')} span={span.query} />
+            <SeenFilter name="provider" label={t('shell.word.provider')} span={span.query} />
+            <SeenFilter name="operation" label={t('shell.word.operation')} span={span.query} />
             {withAccounts && <AccountFilter />}
             <ProjectFilter />
             {search['keyId'] !== undefined && <TextFilter name="keyId" label={t('operator.traffic.requests.keyId')} />}

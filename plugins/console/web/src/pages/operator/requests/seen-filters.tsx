@@ -49,7 +49,7 @@ export function AccountFilter() {
   return (
     <Choice
       name="accountId"
-      label={t('operator.traffic.requests.accountId')}
+      label={t('shell.word.account')}
       data={data}
       onSearchChange={setTyped}
       // They are found by more than what is shown of them.

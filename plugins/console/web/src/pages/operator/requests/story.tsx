@@ -75,26 +75,23 @@ function RequestFacts({ request }: { readonly request: OperatorRequest }) {
         <Text span fz="sm" className="mono wrap-any">
           {id}
         </Text>
-        <CopyButton text={id} label={`${t('shell.copy')}: ${t('operator.traffic.requests.idLabel')}`} />
+        <CopyButton text={id} label={`${t('shell.copy')}: ${t('client.usage.requestId')}`} />
       </Group>
       <Facts
         of={[
-          [t('operator.column.time'), <Time key="time" at={request.receivedAt} />],
-          [t('operator.column.account'), <AccountLink key="account" id={request.accountId} />],
+          [t('shell.word.time'), <Time key="time" at={request.receivedAt} />],
+          [t('shell.word.account'), <AccountLink key="account" id={request.accountId} />],
           keyId !== null && [
-            t('operator.column.key'),
+            t('shell.word.key'),
             <RowLink key="key" to="/admin/requests" search={{ keyId, span: '30d' }}>
               <span className="mono">{keyId}</span>
             </RowLink>,
           ],
-          [t('operator.column.model'), model ?? '–'],
-          provider !== null && [
-            t('operator.column.provider'),
-            `${provider}${upstreamModel ? ` / ${upstreamModel}` : ''}`,
-          ],
-          servedBy !== null && [t('operator.traffic.requests.servedBy'), servedBy],
+          [t('shell.word.model'), model ?? '–'],
+          provider !== null && [t('shell.word.provider'), `${provider}${upstreamModel ? ` / ${upstreamModel}` : ''}`],
+          servedBy !== null && [t('client.usage.servedBy'), servedBy],
           upstreamId !== null && [t('operator.traffic.requests.upstreamId'), upstreamId],
-          errorText !== '' && [t('operator.traffic.requests.error'), errorText],
+          errorText !== '' && [t('shell.word.error'), errorText],
           finish !== null && [t('operator.traffic.requests.finish'), finish],
           counts.length > 0 && [
             t('operator.traffic.requests.usage'),

@@ -34,17 +34,17 @@ export function TaskList({ query, filters }: { readonly query: Query; readonly f
         source={{ path, query, csv: `${path}.csv`, refetchMs: 10_000 }}
         columns={[
           timeColumn('createdAt', t('operator.column.created')),
-          textColumn('accountId', t('operator.column.account'), {
+          textColumn('accountId', t('shell.word.account'), {
             cell: (task) => <AccountLink id={task.accountId} />,
           }),
-          textColumn('kind', t('operator.column.kind'), {
+          textColumn('kind', t('shell.word.kind'), {
             minor: true,
             cell: ({ kind }) => t(`operator.traffic.tasks.kind.${kind}`),
           }),
-          textColumn('model', t('operator.column.model')),
-          textColumn('state', t('operator.column.state'), { cell: ({ state }) => <TaskWord state={state} /> }),
+          textColumn('model', t('shell.word.model')),
+          textColumn('state', t('shell.word.state'), { cell: ({ state }) => <TaskWord state={state} /> }),
           textColumn('progress', t('operator.traffic.tasks.progress'), { right: true, cell: progressCell }),
-          textColumn('prompt', t('operator.traffic.tasks.prompt'), {
+          textColumn('prompt', t('client.tasks.prompt'), {
             minor: true,
             cell: ({ prompt }) => (
               <Text fz="sm" lineClamp={1} maw={320}>
@@ -85,14 +85,14 @@ function Detail({ task, onDone }: DetailProps) {
     <Stack>
       <Facts
         of={[
-          [t('operator.column.state'), <TaskWord key="state" state={task.state} />],
-          [t('operator.column.account'), <AccountLink key="account" id={task.accountId} />],
-          [t('operator.column.model'), task.model],
+          [t('shell.word.state'), <TaskWord key="state" state={task.state} />],
+          [t('shell.word.account'), <AccountLink key="account" id={task.accountId} />],
+          [t('shell.word.model'), task.model],
           [t('operator.column.created'), <Time key="created" at={task.createdAt} />],
           [t('operator.traffic.tasks.completed'), <Time key="completed" at={task.completedAt} />],
           [t('operator.traffic.tasks.openRequest'), <RequestLink key="request" id={task.requestId} />],
-          [t('operator.traffic.tasks.prompt'), task.prompt],
-          task.error !== null && [t('operator.traffic.requests.error'), `${task.error.code}: ${task.error.message}`],
+          [t('client.tasks.prompt'), task.prompt],
+          task.error !== null && [t('shell.word.error'), `${task.error.code}: ${task.error.message}`],
         ]}
       />
       {task.results.map((result, index) => (
@@ -109,7 +109,7 @@ function Detail({ task, onDone }: DetailProps) {
             act={async (reason) => {
               await send('DELETE', `/admin/tasks/${encodeURIComponent(task.id)}`, { reason });
               onDone();
-              return t('operator.traffic.tasks.cancelled');
+              return t('client.tasks.cancelled');
             }}
           />
         </Group>

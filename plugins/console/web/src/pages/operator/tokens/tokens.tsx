@@ -83,12 +83,12 @@ function TokenList({ hint }: { readonly hint: ReactNode }) {
 function useColumns(onRevoke: (token: Token) => void): Column<Token>[] {
   const { t } = useTranslation();
   return [
-    textColumn('name', t('operator.column.name')),
+    textColumn('name', t('shell.word.name')),
     prefixColumn(t('operator.column.prefix')),
     textColumn('createdBy', t('operator.people.tokens.by')),
     timeColumn('lastUsedAt', t('operator.column.lastUse'), { relative: true, absent: t('shell.never') }),
     timeColumn('expiresAt', t('operator.column.expires'), { absent: t('shell.never') }),
-    useDangerColumn(t('operator.people.tokens.revoke'), onRevoke),
+    useDangerColumn(t('shell.word.revoke'), onRevoke),
   ];
 }
 
@@ -142,7 +142,7 @@ function RevokeDialog({ token: { id, name }, onClose }: { readonly token: Token;
       onClose={onClose}
       title={t('operator.people.tokens.revokeTitle', { name })}
       text={t('operator.people.tokens.revokeText')}
-      action={t('operator.people.tokens.revoke')}
+      action={t('shell.word.revoke')}
       danger
       withReason={false}
       stale={[answerKey(path)]}

@@ -22,7 +22,7 @@ export function ModelHealth({ upstream, elapsedMs }: { readonly upstream: Upstre
         {t('operator.traffic.upstreams.models.none')}
       </Text>
     );
-  const label = t('operator.traffic.upstreams.models.title');
+  const label = t('shell.word.models');
   return (
     <div>
       <Text fz="xs" c="dimmed">
@@ -82,8 +82,8 @@ function OneKey({
   const { t, i18n } = useTranslation();
   const parts = [
     t('operator.traffic.upstreams.models.key', { credential, answered: shareText(answered, 1, i18n.language) }),
-    firstByteMs !== null && `${t('operator.traffic.upstreams.models.firstByte')} ${durationText(firstByteMs)}`,
-    wholeMs !== null && `${t('operator.traffic.upstreams.models.whole')} ${durationText(wholeMs)}`,
+    firstByteMs !== null && `${t('shell.word.firstByte')} ${durationText(firstByteMs)}`,
+    wholeMs !== null && `${t('shell.word.wholeAnswer')} ${durationText(wholeMs)}`,
   ];
   return (
     <Text fz="xs" c="dimmed" w="100%" className="number wrap-any">
@@ -102,8 +102,8 @@ function Figures({ of: { recent, failed, inFlight, firstByteMs, wholeMs } }: { r
       t('operator.traffic.upstreams.models.failedHint', { failed, recent }),
     ],
     [t('operator.traffic.upstreams.models.inFlight'), countText(inFlight, i18n.language)],
-    [t('operator.traffic.upstreams.models.firstByte'), durationText(firstByteMs)],
-    ...(wholeMs === null ? [] : [[t('operator.traffic.upstreams.models.whole'), durationText(wholeMs)]]),
+    [t('shell.word.firstByte'), durationText(firstByteMs)],
+    ...(wholeMs === null ? [] : [[t('shell.word.wholeAnswer'), durationText(wholeMs)]]),
   ];
   return (
     <Group gap="4px 16px" w="100%">

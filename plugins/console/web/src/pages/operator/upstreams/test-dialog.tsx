@@ -71,24 +71,14 @@ function TestForm({ upstream, first, others }: FormProps) {
       <Stack gap="sm">
         <Text fz="sm">{t('operator.traffic.upstreams.test.text')}</Text>
         <Choice
-          label={t('operator.column.model')}
+          label={t('shell.word.model')}
           data={[first, ...others].map((other) => other.model)}
           value={model}
           onChange={setModel}
         />
-        <Choice
-          label={t('operator.traffic.upstreams.test.key')}
-          data={credentials}
-          value={credential}
-          onChange={setCredential}
-        />
+        <Choice label={t('shell.word.key')} data={credentials} value={credential} onChange={setCredential} />
         {choice.protocols.length > 1 && (
-          <Choice
-            label={t('operator.traffic.upstreams.test.protocol')}
-            data={choice.protocols}
-            value={protocol}
-            onChange={setProtocol}
-          />
+          <Choice label={t('shell.word.protocol')} data={choice.protocols} value={protocol} onChange={setProtocol} />
         )}
         {test.isError && <ErrorState error={test.error} />}
         {test.data !== undefined && !test.isPending && <Outcome of={test.data} />}
@@ -137,9 +127,9 @@ function Outcome({ of }: { readonly of: TestResult }) {
     >
       <Facts
         of={[
-          error !== null && [t('operator.traffic.requests.error'), error],
+          error !== null && [t('shell.word.error'), error],
           [t('operator.traffic.upstreams.test.status'), status ?? t('operator.traffic.upstreams.test.noStatus')],
-          [t('operator.column.firstByte'), durationText(firstByteMs)],
+          [t('shell.word.firstByte'), durationText(firstByteMs)],
           [t('operator.traffic.upstreams.test.total'), durationText(totalMs)],
           text !== '' && [t('operator.traffic.upstreams.test.said'), text],
           tokens.length > 0 && [t('operator.traffic.upstreams.test.used'), tokens.join(' · ')],

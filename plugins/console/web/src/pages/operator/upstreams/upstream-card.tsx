@@ -72,14 +72,14 @@ function Traffic({ upstream: { provider, lastHour, ownCost } }: { readonly upstr
   const { requests, results, firstByte } = lastHour;
   const rows = { provider, span: '1h' };
   const figures = [
-    [t('operator.column.requests'), countText(requests, i18n.language), rows],
+    [t('shell.word.requests'), countText(requests, i18n.language), rows],
     [t('operator.column.success'), shareText(results.ok, requests, i18n.language), { ...rows, result: 'ok' }],
     [
       t('operator.column.errors'),
       countText(results.upstream_error, i18n.language),
       { ...rows, result: 'upstream_error' },
     ],
-    [`${t('operator.column.firstByte')} p50`, durationText(firstByte.p50), rows],
+    [`${t('shell.word.firstByte')} p50`, durationText(firstByte.p50), rows],
     [t('operator.column.ownCost'), <Money key="cost" of={ownCost} />, rows],
   ] as const;
   return (

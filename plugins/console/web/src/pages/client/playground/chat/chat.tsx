@@ -66,8 +66,8 @@ function TurnMeasures({ turn, ...shown }: TurnMeasuresProps) {
   const { t, i18n } = useTranslation();
   const count = (tokens: number | undefined) => (tokens === undefined ? '–' : countText(tokens, i18n.language));
   const facts = [
-    [t('client.playground.firstByte'), durationText(turn.firstByteMs)],
-    [t('client.playground.total'), durationText(turn.totalMs)],
+    [t('shell.word.firstByte'), durationText(turn.firstByteMs)],
+    [t('shell.word.wholeAnswer'), durationText(turn.totalMs)],
     [t('client.playground.tokens'), `${count(turn.tokensIn)} / ${count(turn.tokensOut)}`],
   ] as const;
   return <Measures facts={facts} requestId={turn.requestId} {...shown} />;
@@ -137,7 +137,7 @@ function Choices({ ids, model, beside, protocol }: ChoicesProps) {
         onChange={(value) => change({ beside: value ?? undefined })}
       />
       <Select
-        label={t('client.usage.protocol')}
+        label={t('shell.word.protocol')}
         data={[...protocolNames]}
         value={protocol}
         allowDeselect={false}

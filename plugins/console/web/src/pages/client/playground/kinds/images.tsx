@@ -120,7 +120,7 @@ function Options({ of: { size, resolution, quality, n }, limits, onChange }: Opt
 function Pictures({ urls, prompt }: { readonly urls: readonly string[]; readonly prompt: string }) {
   const { t } = useTranslation();
   return (
-    <Panel title={t('client.playground.result')}>
+    <Panel title={t('shell.word.result')}>
       <SimpleGrid cols={{ base: 1, sm: urls.length === 1 ? 1 : 2 }}>
         {urls.map((url, index) => (
           <figure key={url} className="made">

@@ -54,7 +54,7 @@ export default function Rerank(kind: KindProps<ModelRow>) {
     >
       {run.result !== undefined && (
         <ScoreTable
-          title={t('client.playground.result')}
+          title={t('shell.word.result')}
           nameTitle={t('client.playground.document')}
           scoreTitle={t('client.playground.relevance')}
           rows={run.result}

@@ -31,7 +31,7 @@ export function ScoreTable({ title, nameTitle, scoreTitle, rows }: ScoreTablePro
         <Table.Thead>
           <Table.Tr>
             <Table.Th>{nameTitle}</Table.Th>
-            <Table.Th ta="right">{hasScores ? scoreTitle : t('client.playground.result')}</Table.Th>
+            <Table.Th ta="right">{hasScores ? scoreTitle : t('shell.word.result')}</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>

@@ -52,7 +52,7 @@ export default function Speech(kind: KindProps<ModelRow>) {
     >
       {run.result !== undefined && address !== undefined && (
         <Panel
-          title={t('client.playground.result')}
+          title={t('shell.word.result')}
           actions={<Download href={address} name={`speech.${run.result.format}`} />}
         >
           {/* biome-ignore lint/a11y/useMediaCaption: its text stands above */}

@@ -100,7 +100,7 @@ const clock = (seconds: number) => `${Math.floor(seconds / 60)}:${(seconds % 60)
 function Words({ transcript: { text, segments } }: { readonly transcript: Transcript }) {
   const { t } = useTranslation();
   return (
-    <Panel title={t('client.playground.result')} actions={<CopyButton text={text} />}>
+    <Panel title={t('shell.word.result')} actions={<CopyButton text={text} />}>
       <Text fz="sm" className="said-text">
         {text}
       </Text>

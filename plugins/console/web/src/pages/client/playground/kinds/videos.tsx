@@ -72,7 +72,7 @@ export default function Videos(kind: KindProps<ModelRow>) {
     >
       <TaskProgress busy={run.busy} progress={progress} ended={run.result !== undefined || run.problem !== undefined} />
       {run.result?.urls.map((url) => (
-        <Panel key={url} title={t('client.playground.result')} actions={<Download href={url} name="video.mp4" />}>
+        <Panel key={url} title={t('shell.word.result')} actions={<Download href={url} name="video.mp4" />}>
           {/* biome-ignore lint/a11y/useMediaCaption: nothing is known of what is said in it */}
           <video className="media" src={url} controls playsInline aria-label={prompt} />
         </Panel>

@@ -89,7 +89,7 @@ function NewEntry({ names, more, onAdd }: NewEntryProps) {
       <Group align="flex-start" gap="xs">
         {more}
         <TextInput
-          label={t('operator.config.forms.name')}
+          label={t('shell.word.name')}
           value={name}
           error={tried ? fault : undefined}
           onChange={({ currentTarget }) => setName(currentTarget.value)}

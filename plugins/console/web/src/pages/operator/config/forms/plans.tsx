@@ -27,7 +27,7 @@ export function PlanForm() {
         hint={t('operator.config.forms.defaultPlanHint')}
         choices={names.map(same)}
       />
-      <Picker label={t('operator.column.plan')} names={names} add={t('operator.config.forms.addPlan')} onAdd={add}>
+      <Picker label={t('shell.word.plan')} names={names} add={t('operator.config.forms.addPlan')} onAdd={add}>
         {(name) => <Plan name={name} />}
       </Picker>
     </Stack>

@@ -36,7 +36,7 @@ export function RatioForm() {
           ))}
         </SimpleGrid>
       </Fieldset>
-      <Fieldset legend={t('operator.config.forms.models')}>
+      <Fieldset legend={t('shell.word.models')}>
         <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm">
           {shown.map((name) => (
             <TextField key={name} path={['models', name, 'multiplier']} label={name} usual="1" />

@@ -38,7 +38,7 @@ export function SignUpForm() {
         <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm">
           <TextField path={[...smtp, 'host']} label={t('operator.config.forms.mailHost')} />
           <TextField path={[...smtp, 'user']} label={t('operator.config.forms.mailUser')} />
-          <SecretField path={[...smtp, 'password']} label={t('operator.config.forms.mailPassword')} />
+          <SecretField path={[...smtp, 'password']} label={t('entry.password')} />
           <TextField path={[...smtp, 'from']} label={t('operator.config.forms.mailFrom')} />
         </SimpleGrid>
       </Fieldset>

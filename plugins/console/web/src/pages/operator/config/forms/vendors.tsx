@@ -88,7 +88,7 @@ function Vendor({ name, presets }: { readonly name: string; readonly presets: Re
         </Text>
       )}
       <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
-        <SecretField path={[...at, 'keys']} label={t('operator.config.forms.keys')} many />
+        <SecretField path={[...at, 'keys']} label={t('shell.word.keys')} many />
         {shown.map((protocol) => (
           <TextField
             key={protocol}

@@ -21,7 +21,7 @@ export function ModelForm() {
   const names = namesAt(layers, ['models']);
   return (
     <Picker
-      label={t('operator.config.forms.model')}
+      label={t('shell.word.model')}
       names={names}
       add={t('operator.config.forms.addModel')}
       form={(onDone) => (
@@ -53,7 +53,7 @@ function Model({ name }: { readonly name: string }) {
         <TextField path={[...at, 'owned_by']} label={t('operator.config.forms.owner')} />
         <ChoiceField
           path={[...at, 'kind']}
-          label={t('client.models.kind')}
+          label={t('shell.word.kind')}
           usual={t('client.models.kinds.chat')}
           choices={modelKinds.map((one) => ({ value: one, label: t(`client.models.kinds.${one}`) }))}
         />

@@ -108,7 +108,7 @@ function Head({ model, change, errorOf }: PartProps) {
   return (
     <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm">
       <TextInput
-        label={t('operator.config.forms.name')}
+        label={t('shell.word.name')}
         description={t('operator.config.forms.newNameHint')}
         inputWrapperOrder={['label', 'input', 'description', 'error']}
         required
@@ -117,7 +117,7 @@ function Head({ model, change, errorOf }: PartProps) {
         onChange={({ currentTarget }) => change({ name: currentTarget.value })}
       />
       <Select
-        label={t('client.models.kind')}
+        label={t('shell.word.kind')}
         data={modelKinds.map((one) => ({ value: one, label: t(`client.models.kinds.${one}`) }))}
         value={model.kind}
         allowDeselect={false}
