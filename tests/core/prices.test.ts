@@ -293,6 +293,16 @@ test('a combination of tiers is always the same object, and every price that is 
   );
 });
 
+test('prices of every size of an image and every resolution of a video are listed', () => {
+  const listed = version.all();
+  for (const media of [undefined, ['4k'], ['high'], ['high', '1024x1024'], ['480p'], ['720p']])
+    for (const services of [undefined, { tier: 'flex' }]) {
+      const context: PriceContext = { ...(services && { services }), ...(media && { media }) };
+      const asked = version.priced(monday, { image: 1, second: 1 }, context);
+      assert.ok(listed.includes(asked), JSON.stringify(context));
+    }
+});
+
 test('a charge never falls when more is used within a tier, and its classes add up to it', () => {
   fc.assert(
     fc.property(

@@ -6,9 +6,8 @@ import type { Mutant } from './candidates.ts';
 import { isExecuted } from './executed.ts';
 import type { Plain } from './plain.ts';
 
-/** What all files of one mutant take without it, about. */
+/** What files that are not near may take together without a mutant. */
 const longestMs = 60_000;
-const fewest = 3;
 /** So many imports away is near. */
 const nearImports = 2;
 
@@ -29,9 +28,9 @@ export class Suites {
       .toSorted((left, right) => Number(right.isNear) - Number(left.isNear) || left.ms - right.ms);
     let sum = 0;
     return executing
-      .filter(({ ms }, index) => {
-        sum += ms;
-        return index < fewest || sum <= longestMs;
+      .filter(({ ms, isNear }) => {
+        if (!isNear) sum += ms;
+        return sum <= longestMs;
       })
       .map(({ file }) => file);
   }

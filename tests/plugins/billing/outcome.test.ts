@@ -49,6 +49,12 @@ const table: Row[] = [
     expect: { kind: 'VOID', reason: 'refused', cost: '0' },
   },
   {
+    outcome: 'of unknown outcome at first, then refused elsewhere',
+    sent: ['unknown', 'refused'],
+    end: 'complete',
+    expect: { kind: 'VOID', reason: 'unknown', cost: '0' },
+  },
+  {
     outcome: 'refused at first, then answered elsewhere',
     sent: ['refused', 'answered'],
     report: actual,

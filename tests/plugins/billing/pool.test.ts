@@ -381,6 +381,18 @@ test('an operator credits, debits and refunds on the command line, each once for
   assert.deepEqual((await world.audit()).violations, []);
 });
 
+test('credits without a reference of their own on the command line are credited each', async () => {
+  const world = await newWorld({ idle: true });
+  world.host.provide(accounts, directory);
+  const { run } = world.part.commands!.find(({ name }) => name === 'accounts credit')!;
+  for (let round = 0; round < 2; round += 1) await run({ name: 'alice', reason: 'test', usd: '2' });
+  assert.equal(await world.balance(), usd('4'));
+  await assert.rejects(world.host.get(pool).refundRequest('alice', 'none', usd('1'), { reason: 'x', reference: 'y' }), {
+    kind: 'not_found',
+    field: 'of',
+  });
+});
+
 test('the audit finds a grant whose rest is wrong, a row that another grant paid, and a refund that is too high', async () => {
   const damages: [string[], (world: World) => Promise<unknown>][] = [
     [['M1', 'M3'], (world) => world.rows(sql`update ${world.table('balances')} set held = held + 1`)],

@@ -46,6 +46,17 @@ test('a refusal says how long to wait, and that wait is enough', () => {
   assert.equal(throttle.take('who', 1, 1_000), 0);
 });
 
+test('an attempt at the end of a window begins the next one', () => {
+  const host = fakeHost();
+  const throttle = new Throttle(host.clock);
+  throttle.take('who', 2, 1_000);
+  host.advance(1_000);
+  assert.equal(throttle.take('who', 2, 1_000), 0);
+  host.advance(1);
+  assert.equal(throttle.take('who', 2, 1_000), 0, 'the second of its window');
+  assert.equal(throttle.take('who', 2, 1_000), 999);
+});
+
 test('attempts from one address lock the account for that address alone; a known device never waits for others', () => {
   const host = fakeHost();
   const attempts = new SignInAttempts(new Throttle(host.clock), 10, 1_000);
