@@ -8,6 +8,7 @@ import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync 
 import { bodyOwner } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import { type BodyLimits, BodyReader } from '../../core/http/body.ts';
+import { BodyBudget } from '../../core/http/bounds/body-budget.ts';
 import { FairTurns } from '../../core/http/bounds/fair-turns.ts';
 import { LiveExchange } from '../../core/http/exchange.ts';
 import { IncomingRequest } from '../../core/http/incoming-request.ts';
@@ -226,4 +227,17 @@ test('waiting work gets its turn owner by owner, and an owner may not wait witho
   await Promise.all(all);
   assert.deepEqual(order, ['busy refused', 'busy', 'other', 'third', 'busy', 'busy']);
   assert.equal(turns.running, 0);
+});
+
+test('bodies fill the bounds of all and of an account to the last byte, and one byte more is refused', () => {
+  const budget = new BodyBudget({ maxBytesInFlight: 100, maxBytesPerAccount: 60 });
+  const holderOf = (owner: string) => ({ heldBytes: 0, share: budget.shareOf(owner) });
+  const [one, other] = [holderOf('one'), holderOf('other')];
+  budget.take(one, 60);
+  assert.throws(() => budget.take(one, 1), { kind: 'rate_limited', code: 'request_bytes' });
+  budget.take(other, 40);
+  assert.throws(() => budget.take(other, 1), { kind: 'overloaded' });
+  assert.deepEqual([budget.heldBytes, one.heldBytes, other.heldBytes], [100, 60, 40]);
+  budget.release(one, 1);
+  budget.take(other, 1);
 });

@@ -308,4 +308,8 @@ test('the story tells how much is left of plan and key', async () => {
   second.set(timeline, []);
   await refusal(second);
   assert.match(report(second)[0]!, /^refused by the limit on requests per minute; left of the plan: 19 of 20/);
+  const ofPlan = request({ limits: { rpm: 20 } });
+  ofPlan.set(timeline, []);
+  await send(ofPlan);
+  assert.deepEqual(report(ofPlan), ['left of the plan: 18 of 20 requests per minute']);
 });
