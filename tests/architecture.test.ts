@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
-import { filesIn, type Import, importsOf } from './runner/imports.ts';
+import { circlesIn, filesIn, type Import, importsOf } from './runner/imports.ts';
 
 const files = filesIn('core', 'plugins').filter((file) => /\.tsx?$/.test(file));
 const source = (file: string) => readFileSync(file, 'utf8');
@@ -25,7 +25,7 @@ const imports = files.flatMap((file) => importsOf(file));
 const refused = (list: readonly Import[]) => list.map(({ from, to }) => `${from} imports ${to}`);
 
 /** Rooms of the core, each importing itself and the ones before it. */
-const coreRooms = ['core/contract/', 'core/json/', 'core/http/', 'core/gateway/', 'core/process/'];
+const coreRooms = ['core/contract/', 'core/json/', 'core/tools/', 'core/http/', 'core/gateway/', 'core/process/'];
 const roomOf = (file: string) => coreRooms.findIndex((room) => file.startsWith(room));
 
 test('the core knows no plugin and only its own packages; contract and json know no other room', () => {
@@ -46,15 +46,19 @@ test('http-proxy-3 has one importer', () => {
   );
 });
 
-test('a plugin imports the contract, JSON reading, what plugins share, its own folder and packages', () => {
+test('a plugin imports the contract, the JSON and tools of the core, what plugins share, its own folder and packages', () => {
   const wrong = imports.filter(({ from, to, relative }) => {
     if (!from.startsWith('plugins/') || !relative || to === 'package.json') return false;
     // What authors' tests boot gateways with.
     if (from === 'plugins/common/author/testing.ts') return false;
     const own = `${from.split('/').slice(0, 2).join('/')}/`;
-    return ![own, 'core/contract/', 'core/json/', 'plugins/common/'].some((room) => to.startsWith(room));
+    return ![own, 'core/contract/', 'core/json/', 'core/tools/', 'plugins/common/'].some((room) => to.startsWith(room));
   });
   assert.deepEqual(refused(wrong), []);
+});
+
+test('no files import one another in a circle, by types either', () => {
+  assert.deepEqual(circlesIn(imports), []);
 });
 
 test('only storage drives databases', () => {

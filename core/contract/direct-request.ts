@@ -1,7 +1,7 @@
 /** Requests that did not come over HTTP (a turn on a WebSocket, a line of a batch), and the WebSocket addresses of plugins. Types. */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Endpoint, Exchange, Outcome } from './contract.ts';
+import type { Endpoint, Exchange, Outcome } from './exchange.ts';
 import type { ClientRequest, Headers } from './message.ts';
 
 /** Such a request passes the same chain as one over HTTP: key, limits, hold, row, log line, metrics. */

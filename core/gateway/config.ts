@@ -2,10 +2,10 @@
 
 import { resolve } from 'node:path';
 import type { Plugin } from '../contract/contract.ts';
-import { didYouMean, nearName } from '../contract/near-names.ts';
 import { count, duration, listenAddress, size, z } from '../contract/schema.ts';
 import { isAddressRange } from '../http/client-address.ts';
 import { crossOriginSchema } from '../http/cross-origin.ts';
+import { didYouMean, nearName } from '../tools/near-names.ts';
 import type { FoundSecrets } from './secrets/filling.ts';
 import { parseSection } from './section-problems.ts';
 import { type Drafts, display, type LoadedYaml, loadYaml, type Problem, type Values } from './yaml.ts';

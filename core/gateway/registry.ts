@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Plugin } from '../contract/contract.ts';
 import { GatewayError, isPassing } from '../contract/errors.ts';
-import { didYouMean } from '../contract/near-names.ts';
+import { didYouMean } from '../tools/near-names.ts';
 import { packageUrl, pathOf, pathUrl } from './resolution.ts';
 
 const builtInFolder = new URL('../../plugins/', import.meta.url);

@@ -1,7 +1,8 @@
 /** Problems of a parsed section: what the schema found, in sentences with file and line. */
-import { didYouMean, nearName } from '../contract/near-names.ts';
+
 import { z } from '../contract/schema.ts';
 import { table } from '../contract/table.ts';
+import { didYouMean, nearName } from '../tools/near-names.ts';
 import type { LoadedYaml, Problem } from './yaml.ts';
 
 type Issue = z.core.$ZodIssue;

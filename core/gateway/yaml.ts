@@ -13,7 +13,7 @@ import {
   type Scalar,
   visit,
 } from 'yaml';
-import { didYouMean } from '../contract/near-names.ts';
+import { didYouMean } from '../tools/near-names.ts';
 import { Filling, type FoundSecrets, isQuoted, type WantedSecret } from './secrets/filling.ts';
 import { describeSyntaxError } from './yaml-errors.ts';
 

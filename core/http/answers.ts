@@ -1,9 +1,10 @@
 /** Answers of the core itself, and the rendering of errors. */
 
 import type { Endpoint, Exchange, PluginInstance } from '../contract/contract.ts';
-import { GatewayError, toGatewayError } from '../contract/errors.ts';
+import { GatewayError } from '../contract/errors.ts';
 import type { Answer } from '../contract/message.ts';
 import type { Unrouted } from '../contract/public-operation.ts';
+import { toGatewayError } from '../contract/upstream-failures.ts';
 import { withNulField } from '../json/nul-field.ts';
 
 /** What a rendered error may contain of the exchange. */

@@ -2,7 +2,7 @@
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
-import { UpstreamError } from '../contract/errors.ts';
+import { UpstreamError } from '../contract/upstream-failures.ts';
 
 export type Encoding = 'gzip' | 'deflate' | 'br' | 'zstd';
 

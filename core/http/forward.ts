@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createProxyServer, type ServerOptions } from 'http-proxy-3';
 import { type UpstreamRequest, upstreamRequest } from '../contract/contract.ts';
-import { UpstreamError } from '../contract/errors.ts';
 import type { Answer } from '../contract/message.ts';
+import { UpstreamError } from '../contract/upstream-failures.ts';
 import { decodeStream, decodeWhole, encodingOf } from './content-encoding.ts';
 import type { LiveExchange } from './exchange.ts';
 import { Pools, type SocketPool } from './sockets.ts';

@@ -4,10 +4,11 @@ import { type AddressInfo, type BlockList, Server as SocketServer } from 'node:n
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Outcome, PluginInstance } from '../contract/contract.ts';
 import type { DirectAnswer, DirectRequest } from '../contract/direct-request.ts';
-import { GatewayError, toGatewayError } from '../contract/errors.ts';
+import { GatewayError } from '../contract/errors.ts';
 import type { Clock, Log } from '../contract/host-tools.ts';
 import type { Answer } from '../contract/message.ts';
 import type { Unrouted } from '../contract/public-operation.ts';
+import { toGatewayError } from '../contract/upstream-failures.ts';
 import { renderUnrouted } from './answers.ts';
 import type { BodyReader } from './body.ts';
 import type { Run } from './chain.ts';

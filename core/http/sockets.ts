@@ -1,7 +1,8 @@
 /** Sockets to upstreams: pools by origin and credential, and each socket for one request at a time. */
 import { Client } from 'undici';
 import { GatewayError } from '../contract/errors.ts';
-import { connectorFor, type UpstreamNetwork } from '../contract/network.ts';
+import type { UpstreamNetwork } from '../contract/exchange.ts';
+import { connectorFor } from '../tools/network.ts';
 
 /** The oldest unused pool is closed when there are more than this. */
 const maxPools = 512;

@@ -2,8 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import type { UpstreamRequest } from '../contract/contract.ts';
-import { UpstreamError, type UpstreamPhase } from '../contract/errors.ts';
 import type { Headers, RepeatableBody } from '../contract/message.ts';
+import { UpstreamError, type UpstreamPhase } from '../contract/upstream-failures.ts';
 import type { Connection, SocketPool } from './sockets.ts';
 
 /** An answer from its head on. */

@@ -1,9 +1,9 @@
 /** The end of the command line by an error. */
 import { GatewayError } from '../contract/errors.ts';
 import { maskSecrets } from '../contract/secret.ts';
-import { unwritableSentence } from '../contract/unwritable.ts';
 import { ConfigError } from '../gateway/config.ts';
 import { describeError } from '../gateway/log.ts';
+import { unwritableSentence } from '../tools/unwritable.ts';
 
 /** Ends the process. What is wrong with the words of a command has been printed already. */
 export function endBy(error: unknown): never {

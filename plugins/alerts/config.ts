@@ -1,8 +1,8 @@
 /** The section of a gateway file: rules, which begin with the defaults of their kinds, and sinks. */
 import type { ExtensionPoint, Service } from '../../core/contract/contract.ts';
-import { didYouMean } from '../../core/contract/near-names.ts';
 import type { Fault, SectionPart } from '../../core/contract/remarks.ts';
 import { duration, z } from '../../core/contract/schema.ts';
+import { didYouMean } from '../../core/tools/near-names.ts';
 import {
   type AlertKind,
   type AlertSinkType,

@@ -9,7 +9,7 @@ import {
   type ShownValue,
 } from '../common/domain/admin/alerts.ts';
 import { formatUsd } from '../common/domain/money.ts';
-import type { OpenAlert } from './stored.ts';
+import type { OpenAlert } from './state.ts';
 
 const longestName = 120;
 

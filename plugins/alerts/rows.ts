@@ -10,7 +10,8 @@ import type {
 } from '../common/domain/admin/alerts.ts';
 import type { Page, PageRequest } from '../common/domain/admin/pages.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
-import { afterSql, cursorAt, type OpenAlert, readView, type StoredAlert, stateOf, storedValue } from './stored.ts';
+import type { OpenAlert } from './state.ts';
+import { afterSql, cursorAt, readView, type StoredAlert, stateOf, storedValue } from './stored.ts';
 
 type Runner = Pick<Orm, 'execute'>;
 

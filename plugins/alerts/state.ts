@@ -1,5 +1,5 @@
 /** When an alert begins, is repeated and ends. Pure. */
-import type { AlertKind, AlertValue } from '../common/domain/admin/alerts.ts';
+import type { AlertKind, AlertUnit, AlertValue } from '../common/domain/admin/alerts.ts';
 
 /** `between`: neither bad nor good enough to end. */
 export type Verdict = 'bad' | 'between' | 'good';
@@ -24,6 +24,22 @@ export interface AlertState {
   /** Since when it is good. */
   readonly calmSince: number | undefined;
   readonly acknowledged: boolean;
+}
+
+/** One that is pending or running. */
+export interface OpenAlert {
+  readonly id: string;
+  readonly rule: string;
+  readonly kind: string;
+  readonly title: string;
+  readonly unit: AlertUnit;
+  readonly subject: string;
+  readonly value: AlertValue;
+  readonly threshold: AlertValue;
+  readonly fields: Readonly<Record<string, string | number>>;
+  readonly beganAt: number | undefined;
+  readonly state: AlertState;
+  readonly version: number;
 }
 
 export interface Step {

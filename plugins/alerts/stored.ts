@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { AlertUnit, AlertValue, AlertView } from '../common/domain/admin/alerts.ts';
 import { shownValue } from './message.ts';
-import type { AlertState } from './state.ts';
+import type { OpenAlert } from './state.ts';
 
 type Moment = Date | string;
 export interface StoredAlert {
@@ -25,16 +25,6 @@ export interface StoredAlert {
   readonly acknowledged_at: Moment | null;
   readonly acknowledged_by: string | null;
   readonly acknowledged_reason: string | null;
-  readonly version: number;
-}
-
-/** One that is pending or running. */
-export interface OpenAlert extends Pick<StoredAlert, 'id' | 'rule' | 'kind' | 'title' | 'unit' | 'subject'> {
-  readonly value: AlertValue;
-  readonly threshold: AlertValue;
-  readonly fields: Readonly<Record<string, string | number>>;
-  readonly beganAt: number | undefined;
-  readonly state: AlertState;
   readonly version: number;
 }
 

@@ -3,6 +3,12 @@ import { createHmac, hash, type KeyObject } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Random } from '../../core/contract/host-tools.ts';
 
+/** By what a key is found. */
+export interface Digest {
+  readonly digest: string;
+  readonly secret: string;
+}
+
 /**
  * `sk-gw-`, 43 characters with 256 random bits, 6 characters with their CRC-32; base 62, so that a double click selects
  * all of it.

@@ -1,5 +1,5 @@
 /** Records when keys were used, and writes it in batches, outside of requests. */
-import type { Digest } from './peppers.ts';
+import type { Digest } from './key.ts';
 import type { Store } from './store.ts';
 
 /** Limit of pending uses; further keys are not recorded until the next batch. */

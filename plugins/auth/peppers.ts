@@ -2,19 +2,13 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Host } from '../../core/contract/contract.ts';
 import type { RotatedSecret } from '../../core/contract/secret.ts';
-import { hashKey } from './key.ts';
+import { type Digest, hashKey } from './key.ts';
 import type { Store } from './store.ts';
 
 interface Pepper {
   readonly key: KeyObject;
   /** Names the secret without showing it. */
   readonly mark: string;
-}
-
-/** By what a key is found. */
-export interface Digest {
-  readonly digest: string;
-  readonly secret: string;
 }
 
 const madeName = 'pepper';

@@ -2,8 +2,8 @@
 import { and, asc, eq, isNull, or, type SQL, sql } from 'drizzle-orm';
 import { type Database, isUuid, type Orm } from '../common/domain/database.ts';
 import type { Limits } from '../common/domain/plans.ts';
+import type { Digest } from './key.ts';
 import type { TermsRow } from './key-terms.ts';
-import type { Digest } from './peppers.ts';
 import { type AuthTables, authTables } from './tables.ts';
 
 export interface AccountRow {

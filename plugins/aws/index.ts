@@ -6,7 +6,8 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import { definePlugin } from '../../core/contract/contract.ts';
 import { z } from '../../core/contract/schema.ts';
 import type { Secret } from '../../core/contract/secret.ts';
-import { type ComputedScheme, type FinalRequest, Refreshed, vendorCredentials } from '../common/wire/credentials.ts';
+import type { FinalRequest } from '../common/domain/upstreams.ts';
+import { type ComputedScheme, Refreshed, vendorCredentials } from '../common/wire/credentials.ts';
 
 const name = z.string().regex(/^[a-z0-9-]{1,64}$/, 'must be lower-case letters, digits and dashes');
 

@@ -22,7 +22,7 @@ import { BatchSpace } from './space.ts';
 import { insteadOfSending } from './vendor/exchanges.ts';
 import { VendorRows } from './vendor/rows.ts';
 import { Settling } from './vendor/settle.ts';
-import type { VendorTools } from './vendor/step.ts';
+import type { VendorTools } from './vendor/tools.ts';
 import { Wires } from './vendor/wire.ts';
 import { VendorWork } from './vendor/work.ts';
 import { textOf, Worker } from './worker.ts';

@@ -1,12 +1,10 @@
 /** Counts the rows of batches as space of their accounts, beside their files. */
 import type { UploadedFiles } from '../common/domain/stored-files.ts';
 import type { Batch, InputError, InputLine } from './batch.ts';
-import type { LineRows } from './line-rows.ts';
+import { type LineRows, lineBytes } from './line-rows.ts';
 
 type OfBatch = Pick<Batch, 'id' | 'accountId' | 'endpoint' | 'metadata' | 'headers'>;
 
-/** A row beside its texts, with its part of the indexes: as measured. */
-export const lineBytes = 400;
 const batchBytes = 1_000;
 
 interface SpaceTools {

@@ -1,5 +1,5 @@
 /** Claude by InvokeModel: the messages protocol at `/model/{id}/invoke` and `/model/{id}/invoke-with-response-stream`. */
-import { UpstreamError } from '../../core/contract/errors.ts';
+import { UpstreamError } from '../../core/contract/upstream-failures.ts';
 import { isObject, type JsonObject, listOf, textOf, tryParse } from '../../core/json/json.ts';
 import { formatFrame } from '../common/kit/sse.ts';
 import type { VariantProtocol, VariantRequest } from '../common/wire/protocols.ts';

@@ -1,5 +1,5 @@
 /** Answers of Llama and Mistral by InvokeModel, whole and in chunks: decoding, and their usage from bodies, headers and metrics. */
-import { UpstreamError } from '../../core/contract/errors.ts';
+import { UpstreamError } from '../../core/contract/upstream-failures.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../core/json/json.ts';
 import type { ReplyDecoder, UpstreamCodec } from '../common/canonical/codec.ts';
 import type { ReplyEvents } from '../common/canonical/events.ts';

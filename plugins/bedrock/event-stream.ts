@@ -1,7 +1,7 @@
 /** AWS's binary event stream: messages with a length, headers, a body and two checksums; each becomes a frame of text. */
 import { createRequire } from 'node:module';
 import type { EventStreamCodec } from '@smithy/core/event-streams';
-import { UpstreamError } from '../../core/contract/errors.ts';
+import { UpstreamError } from '../../core/contract/upstream-failures.ts';
 import { isObject, textOf, tryParse } from '../../core/json/json.ts';
 import { formatFrame, type OnFrame } from '../common/kit/sse.ts';
 import type { Framing, Reshape, StreamReader } from '../common/wire/protocols.ts';

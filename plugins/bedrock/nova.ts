@@ -1,5 +1,5 @@
 /** Nova by InvokeModel: bodies nearly as in Converse, and its events as chunks with one member each. */
-import { UpstreamError } from '../../core/contract/errors.ts';
+import { UpstreamError } from '../../core/contract/upstream-failures.ts';
 import { isObject, type JsonObject, objectOf, tryParse } from '../../core/json/json.ts';
 import type { EncodeContext, EncodedRequest } from '../common/canonical/codec.ts';
 import type { Prompt } from '../common/canonical/prompt.ts';

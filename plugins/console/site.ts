@@ -1,8 +1,9 @@
 /** Everything under `/console`, and the gateway's root: an exchange of the gateway becomes a web request for API or sign-in, or gets a file. */
 
 import { type Exchange, type Next, type UpstreamRequest, upstreamRequest } from '../../core/contract/contract.ts';
-import { GatewayError, toGatewayError } from '../../core/contract/errors.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
+import { toGatewayError } from '../../core/contract/upstream-failures.ts';
 import { createApi } from './api/index.ts';
 import type { ConsoleServices } from './api/routing/router.ts';
 import { compressed } from './compress.ts';

@@ -1,8 +1,8 @@
 /** One attempt of a call: the request for its target, and the answer with its usage. */
 import { type Exchange, type Next, upstreamRequest } from '../../core/contract/contract.ts';
-import { UpstreamRefusal } from '../../core/contract/errors.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
 import type { Answer, Headers } from '../../core/contract/message.ts';
+import { UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
 import { asBuffer, isObject, tryParseBytes } from '../../core/json/json.ts';
 import { applyEdits, findPlace } from '../../core/json/splice.ts';
 import { dropped, type UsageReport, usageReport } from '../common/domain/calls.ts';

@@ -1,6 +1,7 @@
 /** Renders errors in the dialects of these endpoints' clients. Pure. */
-import { type ErrorKind, GatewayError, UpstreamRefusal } from '../../core/contract/errors.ts';
+import { type ErrorKind, GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
+import { UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
 import { envelope } from '../common/kit/error-envelope.ts';
 import { notAnAnswer } from '../common/kit/upstream-errors.ts';
 

@@ -1,7 +1,7 @@
 /** Checks free space on the disk, and recognises errors of a disk that is full or cannot be written. */
 import { statfs } from 'node:fs/promises';
 import { GatewayError } from '../../core/contract/errors.ts';
-import { isUnwritable } from '../../core/contract/unwritable.ts';
+import { isUnwritable } from '../../core/tools/unwritable.ts';
 import { storageFull } from './sql.ts';
 
 /** Throws overloaded if `bytes` more would leave less than `reserveBytes` on the disk of `directory`. */

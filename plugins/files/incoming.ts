@@ -9,7 +9,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Random } from '../../core/contract/host-tools.ts';
-import { makeDirectory } from '../../core/contract/unwritable.ts';
+import { makeDirectory } from '../../core/tools/unwritable.ts';
 import type { FileContent, FileVendor } from '../common/domain/stored-files.ts';
 import { type FetchWay, GuardedClient, type GuardOptions, Unfetchable } from '../common/kit/fetch/guarded-fetch.ts';
 import { kindOfMedia } from '../common/kit/media-types.ts';

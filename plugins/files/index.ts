@@ -30,10 +30,11 @@ import { configSchema, type FilesConfig } from './config.ts';
 import { openDisk } from './disk.ts';
 import { FileService, noSuchFile } from './file-service.ts';
 import { Incoming } from './incoming.ts';
+import type { UploadTools } from './pieces.ts';
 import type { Paying, RoomLimits } from './room.ts';
 import { FileRows } from './rows.ts';
 import { UploadRows } from './upload-rows.ts';
-import { Uploads, type UploadTools } from './uploads.ts';
+import { Uploads } from './uploads.ts';
 
 const sweepIntervalMs = 60_000;
 const leftoversIntervalMs = 3_600_000;

@@ -1,7 +1,19 @@
 /** Pieces of uploads: files of the store without a name, until one file is made of them. */
+
+import type { Clock, Random } from '../../core/contract/host-tools.ts';
 import { pieceUnitBytes, type ReceivedFile, type UploadPieces } from '../common/domain/stored-files.ts';
 import { newFileId } from './address.ts';
-import type { UploadTools } from './uploads.ts';
+import type { ByteStore } from './bytes.ts';
+import type { FileService } from './file-service.ts';
+import type { UploadRows } from './upload-rows.ts';
+
+export interface UploadTools {
+  readonly files: FileService;
+  readonly rows: UploadRows;
+  readonly store: ByteStore;
+  readonly clock: Clock;
+  readonly random: Random;
+}
 
 export class Pieces implements UploadPieces {
   readonly #tools: UploadTools;

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Exchange } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
-import type { Clock, Random } from '../../core/contract/host-tools.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import type {
   ReceivedFile,
@@ -16,11 +15,10 @@ import type {
   UploadPieces,
   UploadQuery,
 } from '../common/domain/stored-files.ts';
-import type { ByteStore, Span } from './bytes.ts';
+import type { Span } from './bytes.ts';
 import { ensureDisk, refusedByDisk } from './disk-space.ts';
-import { type FileService, noSuchFile } from './file-service.ts';
-import { Pieces } from './pieces.ts';
-import type { UploadRows } from './upload-rows.ts';
+import { noSuchFile } from './file-service.ts';
+import { Pieces, type UploadTools } from './pieces.ts';
 
 export interface UploadOptions {
   readonly directory: string;
@@ -31,14 +29,6 @@ export interface UploadOptions {
   /** Uploads that come at once: of an account, and of all. */
   readonly atOnce: { readonly account: number; readonly all: number };
   readonly origin: (host?: string) => string;
-}
-
-export interface UploadTools {
-  readonly files: FileService;
-  readonly rows: UploadRows;
-  readonly store: ByteStore;
-  readonly clock: Clock;
-  readonly random: Random;
 }
 
 const idFormat = /^(?:file-[0-9a-f]{32}|files\/[a-z0-9-]{1,40})$/;

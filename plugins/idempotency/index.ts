@@ -7,9 +7,9 @@ import {
   type Next,
   type PluginInstance,
 } from '../../core/contract/contract.ts';
-import { toGatewayError, UpstreamRefusal } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { duration, size, z } from '../../core/contract/schema.ts';
+import { toGatewayError, UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { attempts, call, keyedCalls, usageReport } from '../common/domain/calls.ts';
 import { type Database, database, isUndecided } from '../common/domain/database.ts';

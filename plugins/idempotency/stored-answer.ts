@@ -1,13 +1,8 @@
 /** The stored form of an answer, and its replay. Pure. */
 
-import {
-  type ErrorDetails,
-  type ErrorKind,
-  errorStatus,
-  GatewayError,
-  UpstreamRefusal,
-} from '../../core/contract/errors.ts';
+import { type ErrorDetails, type ErrorKind, errorStatus, GatewayError } from '../../core/contract/errors.ts';
 import type { Answer, AnswerBody, Headers } from '../../core/contract/message.ts';
+import { UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
 
 /** A whole answer; an error is stored as such and rendered again at its replay. */
 export interface StoredAnswer {

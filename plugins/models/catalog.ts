@@ -1,6 +1,6 @@
 /** The catalogue: configured models with a usable target, by id or alias. Pure. */
 import type { Endpoint, Notice } from '../../core/contract/contract.ts';
-import { didYouMean } from '../../core/contract/near-names.ts';
+import { didYouMean } from '../../core/tools/near-names.ts';
 import type { Catalog, Model } from '../common/domain/models.ts';
 import type { PlanTerms } from '../common/domain/plans.ts';
 import type { Providers } from '../common/domain/upstreams.ts';

@@ -1,6 +1,6 @@
 /** Which other models may serve a call of a model, and mistakes in these settings. */
 import type { Exchange, Fault, Notice } from '../../core/contract/contract.ts';
-import { didYouMean } from '../../core/contract/near-names.ts';
+import { didYouMean } from '../../core/tools/near-names.ts';
 import { type Instead, type InsteadReason, insteadReasons, type Model, model } from '../common/domain/models.ts';
 import { priceFor, versionAt } from '../common/domain/prices.ts';
 import type { UsageClass } from '../common/domain/usage.ts';

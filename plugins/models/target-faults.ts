@@ -1,6 +1,6 @@
 /** Mistakes in `speaks` of targets: protocols that do not exist, or that the provider does not speak. */
 import type { Fault, Host, Notice } from '../../core/contract/contract.ts';
-import { didYouMean } from '../../core/contract/near-names.ts';
+import { didYouMean } from '../../core/tools/near-names.ts';
 import {
   endpointProtocols,
   mediaProtocols,

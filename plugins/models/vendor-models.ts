@@ -1,10 +1,10 @@
 /** Reads a vendor's list of models: the forms in which vendors answer, page by page, within bounds. */
 import { GatewayError } from '../../core/contract/errors.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../core/json/json.ts';
-import type { Provider, Target } from '../common/domain/upstreams.ts';
+import type { FinalRequest, Provider, Target } from '../common/domain/upstreams.ts';
 import { boundedText } from '../common/kit/fetch/bounded-text.ts';
 import { modelMark } from '../common/kit/upstream-request.ts';
-import { authorized, type FinalRequest } from '../common/wire/credentials.ts';
+import { authorized } from '../common/wire/credentials.ts';
 
 /** A model as its vendor lists it. */
 export interface VendorModel {

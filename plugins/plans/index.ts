@@ -7,8 +7,8 @@ import {
   type Notice,
   type PluginInstance,
 } from '../../core/contract/contract.ts';
-import { didYouMean } from '../../core/contract/near-names.ts';
 import { z } from '../../core/contract/schema.ts';
+import { didYouMean } from '../../core/tools/near-names.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { ledger } from '../common/domain/ledger.ts';
 import { catalog } from '../common/domain/models.ts';

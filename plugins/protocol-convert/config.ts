@@ -1,6 +1,26 @@
 /** Settings of the protocols and their translation. */
 import { count, duration, secretList, size, z } from '../../core/contract/schema.ts';
-import { stateSchema } from './state/index.ts';
+
+export const stateSchema = z.strictObject({
+  keep: duration()
+    .prefault('24h')
+    .describe(
+      'How long answers of the responses protocol and conversations can be continued, read and listed; 0s: they are not kept.',
+    ),
+  keep_ids: duration()
+    .prefault('30d')
+    .describe(
+      'How long ids of files, containers and the like are known that vendors issued in an answer, so that the same account may use them again.',
+    ),
+  max_bytes: size()
+    .prefault(4 * 2 ** 20)
+    .describe('Largest conversation, as JSON, that is kept; the answer of a larger one cannot be continued by its id.'),
+  memory: size()
+    .prefault(64 * 2 ** 20)
+    .describe('Memory for answers that were kept or asked for last; without a database no others are kept.'),
+});
+
+export type StateConfig = z.output<typeof stateSchema>;
 
 export const configSchema = z.strictObject({
   expose: z

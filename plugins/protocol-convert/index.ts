@@ -13,9 +13,9 @@ import {
   upstreamRequest,
 } from '../../core/contract/contract.ts';
 import type { Answer } from '../../core/contract/message.ts';
-import { didYouMean } from '../../core/contract/near-names.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { RequestBody } from '../../core/json/request-body.ts';
+import { didYouMean } from '../../core/tools/near-names.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { upstreamProbes } from '../common/domain/admin/upstreams.ts';
 import { call, conversation, dropped, pinned, spendGuard, usageReport } from '../common/domain/calls.ts';

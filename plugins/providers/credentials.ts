@@ -1,16 +1,15 @@
 /** The credentials of a provider: its own schemes `header` and `query`, and the resolution of the schemes that plugins add. */
 import type { Host } from '../../core/contract/contract.ts';
 import type { Headers } from '../../core/contract/message.ts';
-import { fetchOver } from '../../core/contract/network.ts';
 import { z } from '../../core/contract/schema.ts';
+import { fetchOver } from '../../core/tools/network.ts';
 import { headerName, headerValue } from '../common/domain/headers-schema.ts';
-import type { ComputedAuth, Target, UpstreamTraits } from '../common/domain/upstreams.ts';
+import type { ComputedAuth, FinalRequest, Target, UpstreamTraits } from '../common/domain/upstreams.ts';
 import { scrubText } from '../common/kit/scrub.ts';
 import {
   type Credential,
   CredentialError,
   type CredentialScheme,
-  type FinalRequest,
   type FixedScheme,
   vendorCredentials,
 } from '../common/wire/credentials.ts';

@@ -1,6 +1,7 @@
 /** The keys of one provider: used in turn, in cooldown when the vendor asks for it, disabled by an operator. */
+
+import type { UpstreamNetwork } from '../../core/contract/exchange.ts';
 import type { Clock, Log } from '../../core/contract/host-tools.ts';
-import type { UpstreamNetwork } from '../../core/contract/network.ts';
 import type { Secret } from '../../core/contract/secret.ts';
 import { secret } from '../../core/contract/secret.ts';
 import type { UpstreamView } from '../common/domain/admin/upstreams.ts';

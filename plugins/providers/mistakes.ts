@@ -1,7 +1,7 @@
 /** Mistakes in the settings of vendors that the shape of a section does not show: unknown protocols, wrong base URLs. */
 import type { Fault, Notice } from '../../core/contract/contract.ts';
-import { didYouMean } from '../../core/contract/near-names.ts';
 import type { SectionPart } from '../../core/contract/remarks.ts';
+import { didYouMean } from '../../core/tools/near-names.ts';
 import { type LocalUpstreams, localUpstreams } from '../common/domain/upstreams.ts';
 import { type CredentialScheme, vendorCredentials } from '../common/wire/credentials.ts';
 import { wireProtocols } from '../common/wire/protocols.ts';

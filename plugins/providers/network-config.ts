@@ -1,9 +1,10 @@
 /** Settings of the way to a vendor: proxy, certificates, address family; and the network that they make. */
 import { hash, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { addressFamilies, secureContextOf, type UpstreamNetwork } from '../../core/contract/network.ts';
+import type { UpstreamNetwork } from '../../core/contract/exchange.ts';
 import { listOf, secretText, z } from '../../core/contract/schema.ts';
 import { secret } from '../../core/contract/secret.ts';
+import { addressFamilies, secureContextOf } from '../../core/tools/network.ts';
 import type { CertificateView } from '../common/domain/admin/upstreams.ts';
 
 const proxyForm = 'must be a URL such as http://user:password@proxy.example:3128, https://… or socks5://…';

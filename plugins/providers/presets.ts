@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
 import type { Command, CommandResult } from '../../core/contract/commands.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
-import { didYouMean } from '../../core/contract/near-names.ts';
+import { didYouMean } from '../../core/tools/near-names.ts';
 
 /** A vendor of the file. */
 export interface Preset {

@@ -1,6 +1,6 @@
 /** Builds the providers of a configuration: service entries, key rings and gates; and rebuilds them when it changes. */
 import type { Host, Notice } from '../../core/contract/contract.ts';
-import type { UpstreamNetwork } from '../../core/contract/network.ts';
+import type { UpstreamNetwork } from '../../core/contract/exchange.ts';
 import { localUpstreams, type Provider, type UpstreamTraits } from '../common/domain/upstreams.ts';
 import { parseLocal, resolvingMap } from './addresses.ts';
 import { isOneAuth, type ProviderConfig, type ProvidersConfig } from './config.ts';

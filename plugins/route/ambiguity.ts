@@ -5,9 +5,9 @@ import type { Clock } from '../../core/contract/host-tools.ts';
 import { type Attempt, call, conversation, pinned, spendGuard } from '../common/domain/calls.ts';
 import type { Model } from '../common/domain/models.ts';
 import type { Candidate } from './candidates.ts';
+import { hasSeveralKeys } from './candidates.ts';
 import type { RouteConfig } from './config.ts';
-import { hasSeveralKeys } from './health-feedback.ts';
-import { recordAmbiguous } from './timeline.ts';
+import { type Refused, recordAmbiguous } from './timeline.ts';
 
 /** Calls of these kinds leave nothing but their answer. */
 const answersAlone = new Set<Model['kind']>([
@@ -29,9 +29,6 @@ export function isPure(exchange: Exchange): boolean {
 
 /** The body was buffered, so that it can be sent more than once. */
 export const isKept = ({ request: { body, bodyBytes } }: Exchange) => body.length === bodyBytes;
-
-/** Why no other attempt may follow one that may have run. */
-export type Refused = 'setting' | 'effects' | 'share';
 
 /** undefined: another one may follow, and what this one may have cost is written off. */
 function refusedAfter(

@@ -2,7 +2,7 @@
 
 import type { Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
-import type { UpstreamNetwork } from '../../core/contract/network.ts';
+import type { UpstreamNetwork } from '../../core/contract/exchange.ts';
 import type { Secret } from '../../core/contract/secret.ts';
 import type { Call, Pinned } from '../common/domain/calls.ts';
 import { type Model, type ModelTarget, protocolsOf, speaksProtocol } from '../common/domain/models.ts';
@@ -227,3 +227,5 @@ function lost({ field }: Pinned): GatewayError {
     code: 'previous_response_not_found',
   });
 }
+
+export const hasSeveralKeys = ({ keyCount }: Provider) => keyCount !== undefined && keyCount > 1;

@@ -6,9 +6,17 @@ import type { Model } from '../common/domain/models.ts';
 import { type TargetStrategy, translations } from '../common/domain/upstreams.ts';
 import { weightedAffinity } from '../common/kit/rendezvous.ts';
 import { type Session, type SessionTarget, sessionOf } from './affinity.ts';
-import { type Candidate, type Candidates, candidatesFor, checkPinned, endpointsOf } from './candidates.ts';
-import type { RouteConfig, Tools } from './config.ts';
-import { hasSeveralKeys } from './health-feedback.ts';
+import {
+  type Candidate,
+  type Candidates,
+  candidatesFor,
+  checkPinned,
+  endpointsOf,
+  hasSeveralKeys,
+} from './candidates.ts';
+import type { RouteConfig } from './config.ts';
+import type { Reason } from './timeline.ts';
+import type { Tools } from './tools.ts';
 
 /** One request in this many goes to the slower of two targets, so that its figures stay current. */
 const exploreOneIn = 20;
@@ -21,16 +29,6 @@ export interface ChoiceInput {
   readonly sessionTarget: SessionTarget | undefined;
   readonly random: Random;
 }
-
-/** Why the first candidate is first, as shown to people. */
-type Reason =
-  | 'listed'
-  | 'takes the media'
-  | 'by weight'
-  | 'by the session'
-  | 'where the session was before'
-  | 'the fastest'
-  | 'pinned';
 
 export interface Order {
   readonly queue: Candidate[];

@@ -1,11 +1,6 @@
 /** The settings of `route`. */
 
-import type { Host } from '../../core/contract/contract.ts';
 import { duration, durationOrOff, z } from '../../core/contract/schema.ts';
-import type { Providers } from '../common/domain/upstreams.ts';
-import type { Sessions } from './affinity.ts';
-import type { HealthRegistry } from './health.ts';
-import type { HedgeBudget } from './hedge.ts';
 
 /** http-proxy-3 adds listeners to the request for each attempt; above ten Node warns of a leak. */
 const attemptsLimit = 8;
@@ -130,12 +125,3 @@ export const routeSchema = z.strictObject({
 
 export type RouteConfig = z.output<typeof routeSchema>;
 export type AffinityConfig = RouteConfig['affinity'];
-
-/** What all parts of the plugin use. */
-export interface Tools {
-  readonly host: Host;
-  readonly providers: Providers;
-  readonly registry: HealthRegistry;
-  readonly sessions: Sessions;
-  readonly hedges: HedgeBudget;
-}

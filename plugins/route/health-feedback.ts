@@ -3,11 +3,11 @@ import type { Exchange, Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { type Attempt, usageReport, vendorBatch } from '../common/domain/calls.ts';
-import type { Provider } from '../common/domain/upstreams.ts';
 import { type AttemptSlot, unjudged } from './attempt-slot.ts';
-import type { Candidate } from './candidates.ts';
-import type { RouteConfig, Tools } from './config.ts';
+import { type Candidate, hasSeveralKeys } from './candidates.ts';
+import type { RouteConfig } from './config.ts';
 import type { HealthRegistry, TargetHealth } from './health.ts';
+import type { Tools } from './tools.ts';
 import { type Failure, type Failures, isDeadline, type Verdict } from './verdict.ts';
 
 export function newAttempt(candidate: Candidate, credential: string, number: number, startedAt: number): Attempt {
@@ -55,8 +55,6 @@ export function recordFailure(
   if (slot.failed(now, { failures, share, openMs, maxOpenMs }, random))
     log.warn({ provider, model: name, forMs: breaker.opensForMs(now) }, 'a target fails and is passed over');
 }
-
-export const hasSeveralKeys = ({ keyCount }: Provider) => keyCount !== undefined && keyCount > 1;
 
 /** The request of the attempt. */
 export interface Judging {

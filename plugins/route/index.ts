@@ -9,10 +9,11 @@ import { openings, providers, target } from '../common/domain/upstreams.ts';
 import { Sessions } from './affinity.ts';
 import { beginBackgroundCall } from './background-calls.ts';
 import { endpointServices } from './candidates.ts';
-import { type RouteConfig, routeSchema, type Tools } from './config.ts';
+import { type RouteConfig, routeSchema } from './config.ts';
 import { HealthRegistry } from './health.ts';
-import { HedgeBudget } from './hedge.ts';
+import { HedgeBudget } from './hedging/hedge.ts';
 import { RoutingSession } from './routing-session.ts';
+import type { Tools } from './tools.ts';
 
 export default definePlugin<RouteConfig>({
   name: 'route',

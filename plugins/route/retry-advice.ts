@@ -1,5 +1,6 @@
 /** Retry advice of the final error: none, or not before a target accepts requests again. Pure. */
-import { type ErrorDetails, GatewayError, toGatewayError, UpstreamRefusal } from '../../core/contract/errors.ts';
+import { type ErrorDetails, GatewayError } from '../../core/contract/errors.ts';
+import { toGatewayError, UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
 import type { Attempt } from '../common/domain/calls.ts';
 import type { Candidate } from './candidates.ts';
 

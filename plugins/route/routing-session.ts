@@ -16,25 +16,25 @@ import { type Providers, target, type UpstreamGate } from '../common/domain/upst
 import type { Session, SessionTarget } from './affinity.ts';
 import { Repeats } from './ambiguity.ts';
 import { AttemptSlot, waitForCapacity } from './attempt-slot.ts';
-import { type AcquiredKey, type Candidate, canServe, takeKey, targetOf } from './candidates.ts';
+import { type AcquiredKey, type Candidate, canServe, hasSeveralKeys, takeKey, targetOf } from './candidates.ts';
 import { orderOf, type RequestOrder } from './choice.ts';
-import type { RouteConfig, Tools } from './config.ts';
+import type { RouteConfig } from './config.ts';
 import {
   applyVerdict,
-  hasSeveralKeys,
   type Judging,
   newAttempt,
   noteAnswer,
   recordConsumed,
   recordFailure,
 } from './health-feedback.ts';
-import { hedgeAfter } from './hedge.ts';
-import { HedgedAttempt } from './hedged-attempt.ts';
-import { Hedging } from './hedging.ts';
-import { isAnswer } from './race.ts';
+import { hedgeAfter } from './hedging/hedge.ts';
+import { HedgedAttempt } from './hedging/hedged-attempt.ts';
+import { Hedging } from './hedging/hedging.ts';
+import { isAnswer } from './hedging/race.ts';
 import { finalAdvice, shortestWaitMs, soonestOpen } from './retry-advice.ts';
 import { Substitutes } from './substitutes.ts';
 import { recordAttempt, recordCircuitOpen, recordCooldown, recordOrder } from './timeline.ts';
+import type { Tools } from './tools.ts';
 import { type Failure, Failures, isBreak, judge } from './verdict.ts';
 
 /** With all models; the listeners of each attempt stay with the request, and above ten Node warns of a leak. */

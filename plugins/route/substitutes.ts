@@ -1,7 +1,8 @@
 /** What follows when a model cannot serve a request: its targets that can take more, else another model by its settings. */
 import type { Exchange } from '../../core/contract/contract.ts';
-import { type GatewayError, toGatewayError, UpstreamRefusal } from '../../core/contract/errors.ts';
+import type { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
+import { toGatewayError, UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
 import { call, spendGuard } from '../common/domain/calls.ts';
 import { type InsteadReason, instead, type Model, model } from '../common/domain/models.ts';
 import { isKept } from './ambiguity.ts';

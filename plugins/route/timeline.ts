@@ -3,11 +3,17 @@ import type { Exchange } from '../../core/contract/contract.ts';
 import type { Attempt } from '../common/domain/calls.ts';
 import type { InsteadReason } from '../common/domain/models.ts';
 import { defineEvent, defineOperatorEvent, recordEvent } from '../common/domain/timeline.ts';
-import type { Refused } from './ambiguity.ts';
 import type { Candidate } from './candidates.ts';
-import type { Order } from './choice.ts';
 
-type Reason = Order['reason'];
+/** Why the first candidate is first, as shown to people. */
+export type Reason =
+  | 'listed'
+  | 'takes the media'
+  | 'by weight'
+  | 'by the session'
+  | 'where the session was before'
+  | 'the fastest'
+  | 'pinned';
 
 const reasons: Readonly<Record<Reason, string>> = {
   listed: 'as listed',
@@ -18,6 +24,9 @@ const reasons: Readonly<Record<Reason, string>> = {
   'the fastest': 'the soonest answer is expected there',
   pinned: 'it continues what is kept there',
 };
+
+/** Why no other attempt may follow one that may have run. */
+export type Refused = 'setting' | 'effects' | 'share';
 
 const mostNames = 5;
 

@@ -1,5 +1,6 @@
 /** The meaning of a failed attempt: whether it may have run, whether another may be tried, and the error to return. Pure. */
-import { GatewayError, UpstreamError, UpstreamRefusal } from '../../core/contract/errors.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import { UpstreamError, UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
 import type { Attempt } from '../common/domain/calls.ts';
 import { CredentialError } from '../common/wire/credentials.ts';
 import type { RouteConfig } from './config.ts';

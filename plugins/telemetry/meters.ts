@@ -3,7 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Meter } from '@opentelemetry/api';
 import type { Exchange, Host, Outcome } from '../../core/contract/contract.ts';
 import { regularWorks } from '../../core/contract/outage.ts';
-import { freeShareOf } from '../../core/contract/unwritable.ts';
+import { freeShareOf } from '../../core/tools/unwritable.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { upstreamAdmin } from '../common/domain/admin/upstreams.ts';
 import { attempts, call, spendGuard as moneyMeter, usageReport } from '../common/domain/calls.ts';

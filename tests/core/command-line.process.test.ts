@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { listenFailure } from '../../core/contract/schema.ts';
-import { makeDirectory } from '../../core/contract/unwritable.ts';
+import { makeDirectory } from '../../core/tools/unwritable.ts';
 import { watchDelay } from '../helpers/delay.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 

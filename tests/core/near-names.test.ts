@@ -1,7 +1,7 @@
 /** "Did you mean": which names are near. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { didYouMean, nearName } from '../../core/contract/near-names.ts';
+import { didYouMean, nearName } from '../../core/tools/near-names.ts';
 
 const known = ['chat', 'messages', 'responses', 'openai-images', 'rate-limit', 'warn', 'rpm', 'constructor'];
 

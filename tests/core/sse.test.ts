@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UpstreamError } from '../../core/contract/errors.ts';
+import { UpstreamError } from '../../core/contract/upstream-failures.ts';
 import { FrameReader, formatFrame, keepAliveFrame, parseFrame, type SseEvent } from '../../plugins/common/kit/sse.ts';
 import { fc } from '../helpers/properties.ts';
 

@@ -5,8 +5,8 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { unwritableSentence } from '../../core/contract/unwritable.ts';
 import { reportFatalError } from '../../core/process/fatal.ts';
+import { unwritableSentence } from '../../core/tools/unwritable.ts';
 import { useEmbedded } from '../../plugins/storage/embedded/keeper.ts';
 import { lockDirectory } from '../../plugins/storage/embedded/lock.ts';
 import { fakeHost } from '../helpers/fakes.ts';

@@ -1,7 +1,7 @@
 /** Answers that break, and answers in another form than the client's, between every two protocols. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UpstreamRefusal } from '../../core/contract/errors.ts';
+import { UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
 import { clients } from '../matrix/clients/index.ts';
 import { vendors } from '../matrix/vendors/index.ts';
 import { relay, wholeAnswer } from '../plugins/protocol-convert/harness.ts';

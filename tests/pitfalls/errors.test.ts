@@ -1,7 +1,7 @@
 /** Errors of upstreams, as clients of every protocol read them; and requests that must keep their form. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { toGatewayError, UpstreamRefusal } from '../../core/contract/errors.ts';
+import { toGatewayError, UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
 import { clients } from '../matrix/clients/index.ts';
 import { protocolNames, type SeenError } from '../matrix/scenario.ts';
 import { vendors } from '../matrix/vendors/index.ts';

@@ -1,7 +1,7 @@
 /** Failures that vendors tell inside of a 200: errors for every client, whole and streamed, charged as far as usage is reported. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UpstreamRefusal } from '../../core/contract/errors.ts';
+import { UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
 import { usageReport } from '../../plugins/common/domain/calls.ts';
 import { clients } from '../matrix/clients/index.ts';
 import { type ProtocolName, protocolNames } from '../matrix/scenario.ts';

@@ -35,14 +35,14 @@ const changed = [
 ];
 const { quick, slow } = nearestTests(changed);
 const files = values.slow ? [...quick, ...slow] : quick;
-const say = (text: string) => void process.stdout.write(`${text}\n`);
-
-say(`${changed.length} changed files, ${files.length} test files${files.length === 0 ? '' : ':'}`);
-for (const file of files) say(`  ${file}`);
-if (slow.length > 0 && !values.slow) {
-  say(`${slow.length} more need minutes (--slow, or npm run test:files -- FILE):`);
-  for (const file of slow) say(`  ${file}`);
-}
+const isMore = slow.length > 0 && !values.slow;
+const lines = [
+  `${changed.length} changed files, ${files.length} test files`,
+  ...files.map((file) => `  ${file}`),
+  ...(isMore ? [`${slow.length} more need minutes (--slow, or npm run test:files -- FILE)`] : []),
+  ...(isMore ? slow.map((file) => `  ${file}`) : []),
+];
+process.stdout.write(`${lines.join('\n')}\n`);
 if (!values.list && files.length > 0) {
   const runner = ['--import', './tests/runner/quick-start.ts', 'tests/runner/run.ts', ...files];
   const child = spawn(process.execPath, runner, { stdio: 'inherit' });

@@ -35,3 +35,28 @@ export function importsOf(from: string, text = readFileSync(from, 'utf8')): Impo
     return { from, to: relative ? normalize(join(dirname(from), to)) : name, relative, typeOnly };
   });
 }
+
+/** Groups of files of which each reaches all others by imports (Tarjan's strongly connected components). */
+export function circlesIn(imports: readonly Import[]): string[][] {
+  const targets = new Map<string, string[]>();
+  for (const { from, to, relative } of imports) if (relative) targets.set(from, [...(targets.get(from) ?? []), to]);
+  const circles: string[][] = [];
+  const order = new Map<string, number>();
+  const open: string[] = [];
+  for (const file of targets.keys()) visit(file);
+  return circles;
+
+  /** The first file in the order that this one reaches and that is still open. */
+  function visit(file: string): number {
+    const known = order.get(file);
+    if (known !== undefined) return open.includes(file) ? known : Number.POSITIVE_INFINITY;
+    const own = order.size;
+    order.set(file, own);
+    const depth = open.push(file) - 1;
+    const first = Math.min(own, ...(targets.get(file) ?? []).map(visit));
+    if (first < own) return first;
+    const circle = open.splice(depth);
+    if (circle.length > 1) circles.push(circle.toSorted());
+    return own;
+  }
+}

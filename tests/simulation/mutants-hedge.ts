@@ -1,6 +1,7 @@
 /** Faults in how a second try runs beside the first, and in what becomes of the one that loses. */
 import type { Branch } from '../../core/contract/contract.ts';
-import { type GatewayError, UpstreamRefusal } from '../../core/contract/errors.ts';
+import type { GatewayError } from '../../core/contract/errors.ts';
+import { UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
 import type { LiveBranch, LiveExchange } from '../../core/http/exchange.ts';
 import type { EndRecord } from '../../plugins/billing/journal/records.ts';
 import { call, conversation, type SpendGuard, spendGuard, usageReport } from '../../plugins/common/domain/calls.ts';

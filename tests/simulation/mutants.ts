@@ -1,6 +1,6 @@
 /** Faults that are put in at the seams, each a bug that somebody could write, to show that the oracle would find it. */
 
-import { UpstreamRefusal } from '../../core/contract/errors.ts';
+import { UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
 import type { Run } from '../../core/http/chain.ts';
 import type { LiveExchange } from '../../core/http/exchange.ts';
 import type { JsonObject } from '../../core/json/json.ts';

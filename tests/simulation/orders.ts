@@ -1,6 +1,7 @@
 /** The clients of tasks: who orders what, where, and who wants it taken back. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type GatewayError, toGatewayError } from '../../core/contract/errors.ts';
+import type { GatewayError } from '../../core/contract/errors.ts';
+import { toGatewayError } from '../../core/contract/upstream-failures.ts';
 import { LiveExchange } from '../../core/http/exchange.ts';
 import type { IncomingRequest } from '../../core/http/incoming-request.ts';
 import { caller } from '../../plugins/common/domain/accounts.ts';

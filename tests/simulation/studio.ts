@@ -1,5 +1,5 @@
 /** The vendors of tasks: one paints at once, one films for a while; what each does is drawn when an order reaches it. */
-import { UpstreamError } from '../../core/contract/errors.ts';
+import { UpstreamError } from '../../core/contract/upstream-failures.ts';
 import { objectOf, textOf } from '../../core/json/json.ts';
 import type { Usage } from '../../plugins/common/domain/usage.ts';
 import type { MediaAdapter, Order, Step, VendorAnswer, VendorRequest } from '../../plugins/common/media/adapters.ts';

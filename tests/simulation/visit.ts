@@ -1,8 +1,9 @@
 /** One request on its way: plays the client, the server that renders, the tap that counts, and the wire to a vendor. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { defineContextKey, type Outcome } from '../../core/contract/contract.ts';
-import { GatewayError, toGatewayError } from '../../core/contract/errors.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
+import { toGatewayError } from '../../core/contract/upstream-failures.ts';
 import { deadlinePassed, LiveExchange } from '../../core/http/exchange.ts';
 import type { IncomingRequest } from '../../core/http/incoming-request.ts';
 import { caller } from '../../plugins/common/domain/accounts.ts';

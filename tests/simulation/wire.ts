@@ -1,8 +1,9 @@
 /** The wire: one try of a request with a vendor, as core/http/forward.ts sends it, and what comes back. */
 
 import { type UpstreamRequest, upstreamRequest } from '../../core/contract/contract.ts';
-import { GatewayError, UpstreamError, UpstreamRefusal } from '../../core/contract/errors.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
+import { UpstreamError, UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
 import { LiveBranch, type LiveExchange } from '../../core/http/exchange.ts';
 import { usageReport } from '../../plugins/common/domain/calls.ts';
 import { model } from '../../plugins/common/domain/models.ts';

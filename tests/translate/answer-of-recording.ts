@@ -1,7 +1,7 @@
 /** Recordings as answers to clients of other protocols: the plugin alone, without sockets. */
 
-import { toGatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
+import { toGatewayError } from '../../core/contract/upstream-failures.ts';
 import type { Answered } from '../helpers/oracles.ts';
 import type { Family, Recording } from '../helpers/recordings.ts';
 import { requestFor } from '../helpers/replay.ts';

@@ -1,6 +1,6 @@
 /** Fills in what stands in a gateway file for a value: variables, files with secrets, and secrets of plugins' sources. */
 import { resolve } from 'node:path';
-import { didYouMean } from '../../contract/near-names.ts';
+import { didYouMean } from '../../tools/near-names.ts';
 import { readSecretFile } from './secret-file.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;

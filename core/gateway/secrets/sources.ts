@@ -1,6 +1,7 @@
 /** Asks plugins' sources for the secrets that a gateway file names. */
-import { didYouMean } from '../../contract/near-names.ts';
+
 import { maskSecrets, type SecretSource } from '../../contract/secret.ts';
+import { didYouMean } from '../../tools/near-names.ts';
 import { ConfigError, type GatewayFile } from '../config.ts';
 import { type FoundSecrets, fileSource, type WantedSecret } from './filling.ts';
 

@@ -1,7 +1,7 @@
 /** Kinds of alerts about the gateway's own stores and work, as each process sees them: they need no database. */
 import type { Host } from '../../../core/contract/contract.ts';
 import { regularWorks } from '../../../core/contract/outage.ts';
-import { freeShareOf } from '../../../core/contract/unwritable.ts';
+import { freeShareOf } from '../../../core/tools/unwritable.ts';
 import { accountAdmin } from '../../common/domain/admin/accounts.ts';
 import type { AlertKind, Measurement } from '../../common/domain/admin/alerts.ts';
 import { ledgerQueries } from '../../common/domain/admin/ledger.ts';

@@ -1,8 +1,9 @@
 /** Uploads the requests of a batch and orders it at the vendor: once, whatever is lost on the way. */
-import { UpstreamError } from '../../../core/contract/errors.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import type { VendorOrder, VendorState } from './api.ts';
 import { lineIdOf } from './ids.ts';
-import type { Next, Step, VendorTools } from './step.ts';
+import type { Next, Step } from './step.ts';
+import type { VendorTools } from './tools.ts';
 import { VendorRefusal } from './wire.ts';
 
 const pageLines = 100;

@@ -3,7 +3,8 @@ import type { InputLine } from '../batch.ts';
 import { requestIn } from '../input.ts';
 import { placeLine } from './exchanges.ts';
 import { lineIdOf } from './ids.ts';
-import type { Next, Step, VendorTools } from './step.ts';
+import type { Next, Step } from './step.ts';
+import type { VendorTools } from './tools.ts';
 
 const pageLines = 100;
 

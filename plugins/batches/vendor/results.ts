@@ -6,7 +6,8 @@ import type { VendorResult } from './api.ts';
 import { deliverLine } from './exchanges.ts';
 import { numberIn } from './ids.ts';
 import type { PlacedLine, VendorBatch } from './rows.ts';
-import type { Step, VendorTools } from './step.ts';
+import type { Step } from './step.ts';
+import type { VendorTools } from './tools.ts';
 
 /** false: this process stops, and another goes on. Throws where the rest has to be read again. */
 export async function readResults(tools: VendorTools, step: Step): Promise<boolean> {

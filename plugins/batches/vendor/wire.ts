@@ -1,10 +1,10 @@
 /** Requests to a vendor's batch API: JSON, streamed bodies, and result files that are read line by line. */
 import { Agent, type Dispatcher, request } from 'undici';
-import { UpstreamError } from '../../../core/contract/errors.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Headers } from '../../../core/contract/message.ts';
-import { Agents, connectorFor } from '../../../core/contract/network.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { isObject, type JsonObject, tryParseBytes } from '../../../core/json/json.ts';
+import { Agents, connectorFor } from '../../../core/tools/network.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { retryAfterMs } from '../../common/kit/retry-after.ts';
 import { addressBelow, baseUrlOf } from '../../common/kit/upstream-request.ts';

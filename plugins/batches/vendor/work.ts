@@ -1,5 +1,5 @@
 /** Works on a vendor's batch: places its lines, orders it, follows the vendor, and reads the results. */
-import { UpstreamError } from '../../../core/contract/errors.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { providers } from '../../common/domain/upstreams.ts';
 import type { Batch } from '../batch.ts';
 import { apiOf, wireTargetOf } from './choice.ts';
@@ -7,7 +7,8 @@ import { isOverdue, order, removeUpload, upload } from './order.ts';
 import { prepare } from './prepare.ts';
 import { readResults } from './results.ts';
 import type { VendorBatch } from './rows.ts';
-import type { Held, Lease, Next, Step, VendorTools } from './step.ts';
+import type { Held, Lease, Next, Step } from './step.ts';
+import type { VendorTools } from './tools.ts';
 import { VendorRefusal, type Wires } from './wire.ts';
 
 const faultPauseMs = 5_000;

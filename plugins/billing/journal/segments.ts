@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { makeDirectory } from '../../../core/contract/unwritable.ts';
+import { makeDirectory } from '../../../core/tools/unwritable.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { decodeLine, type Line } from './records.ts';
 

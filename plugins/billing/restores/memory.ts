@@ -6,7 +6,7 @@ import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { makeDirectory } from '../../../core/contract/unwritable.ts';
+import { makeDirectory } from '../../../core/tools/unwritable.ts';
 import type { Movement } from './rows.ts';
 
 /** Movements that are kept at least, as long as they are there. */

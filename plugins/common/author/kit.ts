@@ -8,6 +8,8 @@ export * from '../../../core/json/parse.ts';
 export * from '../../../core/json/request-body.ts';
 export * from '../../../core/json/splice.ts';
 export * from '../../../core/json/write.ts';
+export * from '../../../core/tools/near-names.ts';
+export * from '../../../core/tools/network.ts';
 export * from '../canonical/collect.ts';
 export * from '../canonical/dropped-parameters.ts';
 export * from '../canonical/events.ts';

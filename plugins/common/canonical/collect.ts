@@ -1,5 +1,5 @@
 /** Collects the events of an answer into a whole reply. Pure. */
-import { UpstreamError } from '../../../core/contract/errors.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import type { Citation, Part, TextPart, TokenLogprob, ToolCallPart } from './prompt.ts';
 import type { Choice, Event, Reply, StopReason } from './reply.ts';
 

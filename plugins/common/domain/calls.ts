@@ -1,7 +1,7 @@
 /** The call of one exchange: the client's request, the attempts at vendors, and the answer's usage. */
 
 import { defineContextKey, defineService } from '../../../core/contract/contract.ts';
-import type { SeenAnswer } from '../wire/possible-usage.ts';
+
 import type { Model } from './models.ts';
 import type { Money } from './money.ts';
 import type { Services } from './prices.ts';
@@ -108,6 +108,12 @@ export interface Attempt {
 
 /** In the order in which they ended; the last one is the client's, who may pay for it. */
 export const attempts = defineContextKey<Attempt[]>('attempts');
+
+/** An answer's text that has passed: its size, and what it is estimated at. */
+export interface SeenAnswer {
+  readonly bytes: number;
+  readonly tokens: number;
+}
 
 /** The usage of an answer, complete or not. Set by the protocol's usage meter. */
 export interface UsageReport {

@@ -2,8 +2,8 @@
 
 import { defineService, type Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
+import type { UpstreamNetwork } from '../../../core/contract/exchange.ts';
 import type { Answer } from '../../../core/contract/message.ts';
-import type { UpstreamNetwork } from '../../../core/contract/network.ts';
 
 /** A file that was made for an account and is kept for it. */
 export interface KeptFile {

@@ -1,10 +1,15 @@
 /** Upstreams: providers, their keys, concurrency limits, and session affinity. Types alone. */
 
-import { type DrainBounds, defineContextKey, defineService } from '../../../core/contract/contract.ts';
+import {
+  type DrainBounds,
+  defineContextKey,
+  defineService,
+  type UpstreamRequest,
+} from '../../../core/contract/contract.ts';
+import type { UpstreamNetwork } from '../../../core/contract/exchange.ts';
 import type { Headers } from '../../../core/contract/message.ts';
-import type { UpstreamNetwork } from '../../../core/contract/network.ts';
 import type { Secret } from '../../../core/contract/secret.ts';
-import type { FinalRequest, KeyForm } from '../wire/credentials.ts';
+
 import type { Traits } from './traits.ts';
 
 /** A configured vendor. */
@@ -113,6 +118,12 @@ export interface Target {
 }
 
 export const target = defineContextKey<Target>('target');
+
+/** The form of a key that travels unchanged: `{key}` in a header's value, or a member of the query. */
+export type KeyForm = { readonly header: string; readonly value: string } | { readonly query: string };
+
+/** The request as it is sent, but for these headers; the body is not changed any more. */
+export type FinalRequest = Pick<UpstreamRequest, 'method' | 'url' | 'headers' | 'body'>;
 
 /** The headers of a computed credential. */
 export interface ComputedAuth {

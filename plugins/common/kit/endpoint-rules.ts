@@ -1,6 +1,6 @@
 /** Matches endpoints against the rules that configuration names them by. */
 import type { Endpoint, Notice } from '../../../core/contract/contract.ts';
-import { didYouMean } from '../../../core/contract/near-names.ts';
+import { didYouMean } from '../../../core/tools/near-names.ts';
 
 /** Whether a rule of an endpoint list (`GET /v1/models`) or an operation name (`chat`) names this endpoint. */
 export function endpointMatches(rule: string, endpoint: Endpoint): boolean {

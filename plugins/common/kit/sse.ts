@@ -1,5 +1,5 @@
 /** Server-Sent Events: cut a byte stream into frames however it was chunked, read one frame, write one. Pure. */
-import { UpstreamError } from '../../../core/contract/errors.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;

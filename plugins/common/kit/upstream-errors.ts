@@ -1,8 +1,9 @@
 /** Classifies an upstream's error: what the client may see, and whether another target may be tried. Pure. */
 
-import { type ErrorKind, GatewayError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { type ErrorKind, GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer, Headers } from '../../../core/contract/message.ts';
 import { table } from '../../../core/contract/table.ts';
+import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json/json.ts';
 import { refusalClass, tokensTold } from '../wire/refusal-class.ts';
 import { type ErrorBody, errorIn, readErrorBody } from './error-body.ts';

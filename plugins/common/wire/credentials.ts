@@ -2,16 +2,13 @@
  * Vendor credentials: the extension point, and what a scheme consists of. With a `FixedScheme` the key travels unchanged; with a
  * `ComputedScheme` the headers are computed from the final request, such as a signature, or a token that has to be fetched.
  */
-import { defineExtensionPoint, type UpstreamRequest } from '../../../core/contract/contract.ts';
-import { UpstreamError } from '../../../core/contract/errors.ts';
+import { defineExtensionPoint } from '../../../core/contract/contract.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Headers } from '../../../core/contract/message.ts';
 import type { z } from '../../../core/contract/schema.ts';
 import type { Secret } from '../../../core/contract/secret.ts';
-import type { ComputedAuth, Target } from '../domain/upstreams.ts';
-
-/** The form of a key that travels unchanged: `{key}` in a header's value, or a member of the query. */
-export type KeyForm = { readonly header: string; readonly value: string } | { readonly query: string };
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
+import type { ComputedAuth, FinalRequest, KeyForm, Target } from '../domain/upstreams.ts';
 
 interface Scheme<Settings> {
   /** The scheme: `auth: { scheme: NAME, … }` of a provider. */
@@ -36,9 +33,6 @@ interface CredentialTools {
   /** For the credential's own requests, over the same network as calls with this key. */
   readonly fetch: typeof fetch;
 }
-
-/** The request as it is sent, but for these headers; the body is not changed any more. */
-export type FinalRequest = Pick<UpstreamRequest, 'method' | 'url' | 'headers' | 'body'>;
 
 export interface Credential {
   /** The headers to add. A failure ends the attempt before anything is sent, and the key is not used for a while. */

@@ -1,5 +1,5 @@
 /** Newline-delimited JSON: cuts a byte stream into its lines, however it was chunked. Pure. */
-import { UpstreamError } from '../../../core/contract/errors.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { tryParseBytes } from '../../../core/json/json.ts';
 import { defaultMaxFrameBytes, type OnFrame } from '../kit/sse.ts';
 import type { Framing, StreamReader } from './protocols.ts';

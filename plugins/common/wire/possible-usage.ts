@@ -2,7 +2,7 @@
  * What a call can have consumed at most: by its request, its model and the bytes of its answer. Vendors' counts beyond it are not
  * charged. Pure.
  */
-import type { Call } from '../domain/calls.ts';
+import type { Call, SeenAnswer } from '../domain/calls.ts';
 import type { Model } from '../domain/models.ts';
 import { promptTokens, tokenClasses, type Usage, type UsageClass, usageClasses } from '../domain/usage.ts';
 
@@ -15,12 +15,6 @@ export type ModelSize = Pick<Model, 'contextTokens' | 'maxOutputTokens'>;
 
 /** A model that the catalogue does not have any more. */
 export const unknownSize: ModelSize = { contextTokens: undefined, maxOutputTokens: undefined };
-
-/** An answer's text that has passed: its size, and what it is estimated at. */
-export interface SeenAnswer {
-  readonly bytes: number;
-  readonly tokens: number;
-}
 
 /** The longest context on the market, for a model that the catalogue gives no size of. */
 const unknownContext = 2_000_000;

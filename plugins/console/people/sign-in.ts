@@ -1,6 +1,7 @@
 /** What is answered under `/console/api/auth`: better-auth, behind the house's own checks and in its error shape. */
 import { setImmediate } from 'node:timers/promises';
-import { GatewayError, toGatewayError } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
 import { withNulField } from '../../../core/json/nul-field.ts';
 import { refuseForeign } from '../origin.ts';
 import type { People } from '../people.ts';

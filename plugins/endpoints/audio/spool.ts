@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Random } from '../../../core/contract/host-tools.ts';
 import type { RepeatableBody } from '../../../core/contract/message.ts';
-import { isUnwritable, makeDirectory } from '../../../core/contract/unwritable.ts';
+import { isUnwritable, makeDirectory } from '../../../core/tools/unwritable.ts';
 import type { ByteSource } from '../../common/audio/duration.ts';
 
 export interface SpoolLimits {

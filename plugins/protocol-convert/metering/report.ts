@@ -2,10 +2,10 @@
  * The usage report of one answer, computed on each read, so that it is right for complete, cut and abandoned answers.
  */
 
-import type { Call, Unreported, UsageReport } from '../../common/domain/calls.ts';
+import type { Call, SeenAnswer, Unreported, UsageReport } from '../../common/domain/calls.ts';
 import type { Services } from '../../common/domain/prices.ts';
 import type { Usage } from '../../common/domain/usage.ts';
-import { isPossibleAnswer, type ModelSize, type SeenAnswer } from '../../common/wire/possible-usage.ts';
+import { isPossibleAnswer, type ModelSize } from '../../common/wire/possible-usage.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import { answerTokens } from './estimate.ts';
 

@@ -3,8 +3,9 @@
  */
 
 import type { Host, UpstreamRequest } from '../../../core/contract/contract.ts';
-import { GatewayError, UpstreamError } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { DroppedParameters } from '../../common/canonical/dropped-parameters.ts';
 import type { Prompt } from '../../common/canonical/prompt.ts';
 import type { Probe, ProbeChoice, ProbeResult, UpstreamProbes } from '../../common/domain/admin/upstreams.ts';

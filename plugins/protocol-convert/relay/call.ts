@@ -1,8 +1,8 @@
 /** A call to an upstream of the client's own protocol, or of a variant of it: byte for byte in both directions. */
 
 import { type Exchange, type Next, upstreamRequest } from '../../../core/contract/contract.ts';
-import { UpstreamRefusal } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { asBuffer, isObject, tryParseBytes } from '../../../core/json/json.ts';
 import type { ReplyContext } from '../../common/canonical/codec.ts';
 import { sealPrefix } from '../../common/canonical/sealed-text.ts';
@@ -21,7 +21,8 @@ import { ResponseTranslation } from '../translate/response-mapping.ts';
 import { foreignRefusal } from '../translate/upstream-error.ts';
 import { askedModel, inConversation } from './answer-edits.ts';
 import { EditedAnswer } from './edited-answer.ts';
-import { type RelayHooks, relayAnswer } from './relay.ts';
+import type { RelayHooks } from './hooks.ts';
+import { relayAnswer } from './relay.ts';
 import { changedMembers, type SpokenProtocol } from './variants.ts';
 
 /** Throws or rejects as `relayAnswer` does. `give`: called with the client's answer. */

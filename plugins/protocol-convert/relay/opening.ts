@@ -1,7 +1,8 @@
 /** The opening of an answer: for how long a stream's is held back, what is left of its counts, and which answers are refusals. */
 import type { Exchange } from '../../../core/contract/contract.ts';
-import { GatewayError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
+import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { type UsageReport, usageReport } from '../../common/domain/calls.ts';
 import { instead } from '../../common/domain/models.ts';
 import { isContentFinish } from '../../common/wire/refusal-class.ts';

@@ -14,11 +14,12 @@ import { maxScrubbedBytes } from '../../common/kit/scrub.ts';
 import { classify, classifyBody, notAnAnswer } from '../../common/kit/upstream-errors.ts';
 import { asBytes, isWhole, wholeBody } from '../../common/wire/answer-body.ts';
 import { unknownSize } from '../../common/wire/possible-usage.ts';
-import type { AnsweringProtocol, Opened, Prepared, Reshape } from '../../common/wire/protocols.ts';
+import type { AnsweringProtocol, Opened, Prepared } from '../../common/wire/protocols.ts';
 import type { CostOf } from '../../common/wire/readings.ts';
 import type { UsageMeter, UsageMeterOptions } from '../../common/wire/usage-meter.ts';
 import { shapeFor, type Tools } from '../dependencies.ts';
 import { LiveReport } from '../metering/report.ts';
+import type { RelayHooks } from './hooks.ts';
 import { refuseKeptBack } from './opening.ts';
 import { RelayStream } from './stream.ts';
 
@@ -36,17 +37,6 @@ type AnswerTools = Pick<Tools, 'clock' | 'shape' | 'openingMs'>;
 /** A request as far as its answer depends on it; where the answer is translated, `protocol` is the upstream's. */
 export interface Answered extends Pick<Opened, 'call' | 'reshape'> {
   readonly protocol: AnsweringProtocol;
-}
-
-export interface RelayHooks {
-  /** Called with the usage meter when the answer is complete, before the client gets its end. */
-  readonly ended?: ((usageMeter: UsageMeter) => void) | undefined;
-  /** Called with parts of the answer that may hold ids of vendor objects. */
-  readonly issued?: UsageMeterOptions['issued'];
-  /** Converts an answer that comes whole where a stream was asked for, or the other way round; absent: such an answer is refused. */
-  readonly otherForm?: (() => Reshape) | undefined;
-  /** Called with what has items of the answer. */
-  readonly items?: UsageMeterOptions['items'];
 }
 
 /**

@@ -1,8 +1,9 @@
 /** Options of a relayed stream, and its ends: an empty body, data after the terminal event, the error of a stream that breaks off. */
 
 import type { Exchange } from '../../../core/contract/contract.ts';
-import { GatewayError, toGatewayError } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
+import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
 import type { Call, SpendGuard } from '../../common/domain/calls.ts';
 import type { ShapeMembers } from '../../common/domain/error-shape.ts';
 import type { AnsweringProtocol, Reshape } from '../../common/wire/protocols.ts';

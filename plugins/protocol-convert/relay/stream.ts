@@ -1,6 +1,7 @@
 /** Relay of a stream in whole frames with the upstream's own bytes, a usage meter, and a protocol-correct end. */
 
-import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { UpstreamError, UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { maxScrubbedBytes, scrubBytes } from '../../common/kit/scrub.ts';
 import { FrameReader, formatFrame, keepAliveFrame, parseFrame } from '../../common/kit/sse.ts';
 import { classifyFrame, notAnAnswer } from '../../common/kit/upstream-errors.ts';
@@ -289,9 +290,8 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       if (data === undefined && this.#reshape === undefined && !this.#isErrorSent) {
         // An error object without its frame: official clients read it only inside a frame.
         this.#outbox.clear();
-        this.#outbox.add(
-          scrubBytes(Buffer.from(formatFrame(JSON.stringify(this.#usageMeter.error))), this.#options.key()),
-        );
+        const frame = formatFrame(JSON.stringify(this.#usageMeter.error));
+        this.#outbox.add(scrubBytes(Buffer.from(frame), this.#options.key()));
       }
     } else if (isWholeFrame(rest, data)) {
       if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(rest, read, verdict));

@@ -1,9 +1,9 @@
 /** The store of earlier answers and issued ids: setup, start and stop. */
 import type { Endpoint, Host } from '../../../core/contract/contract.ts';
-import { duration, size, z } from '../../../core/contract/schema.ts';
 import { database } from '../../common/domain/database.ts';
 import { providers } from '../../common/domain/upstreams.ts';
 import type { Protocol } from '../../common/wire/protocols.ts';
+import type { StateConfig } from '../config.ts';
 import { conversationEndpoints } from './conversations/endpoints.ts';
 import { ConversationStore } from './conversations/store.ts';
 import { stateEndpoints } from './endpoints.ts';
@@ -18,27 +18,6 @@ const flushIntervalMs = 250;
 const expiryIntervalMs = 600_000;
 const mebibyte = 2 ** 20;
 const issuedMemoryBytes = 16 * mebibyte;
-
-export const stateSchema = z.strictObject({
-  keep: duration()
-    .prefault('24h')
-    .describe(
-      'How long answers of the responses protocol and conversations can be continued, read and listed; 0s: they are not kept.',
-    ),
-  keep_ids: duration()
-    .prefault('30d')
-    .describe(
-      'How long ids of files, containers and the like are known that vendors issued in an answer, so that the same account may use them again.',
-    ),
-  max_bytes: size()
-    .prefault(4 * mebibyte)
-    .describe('Largest conversation, as JSON, that is kept; the answer of a larger one cannot be continued by its id.'),
-  memory: size()
-    .prefault(64 * mebibyte)
-    .describe('Memory for answers that were kept or asked for last; without a database no others are kept.'),
-});
-
-export type StateConfig = z.output<typeof stateSchema>;
 
 export interface ResponseState {
   readonly endpoints: readonly Endpoint[];

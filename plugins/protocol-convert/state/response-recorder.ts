@@ -12,7 +12,7 @@ import { totalTokens } from '../../common/domain/usage.ts';
 import type { KeptConversation, Opened } from '../../common/wire/protocols.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import { inputItems } from '../protocols/responses/decode/input-items.ts';
-import type { RelayHooks } from '../relay/relay.ts';
+import type { RelayHooks } from '../relay/hooks.ts';
 import type { ConversationStore } from './conversations/store.ts';
 import { keptItems } from './items.ts';
 import { isStorableId, type KeptResponse, storableIds } from './record.ts';

@@ -4,8 +4,8 @@
  */
 
 import { type Exchange, type Next, upstreamRequest } from '../../../core/contract/contract.ts';
-import { UpstreamRefusal } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
 import type { ClientCodec, EncodedRequest } from '../../common/canonical/codec.ts';
 import { DroppedParameters } from '../../common/canonical/dropped-parameters.ts';

@@ -2,7 +2,7 @@
 import { link, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Random } from '../../../core/contract/host-tools.ts';
-import { makeDirectory } from '../../../core/contract/unwritable.ts';
+import { makeDirectory } from '../../../core/tools/unwritable.ts';
 
 const secretBytes = 32;
 const format = new RegExp(`^[0-9a-f]{${2 * secretBytes}}$`);

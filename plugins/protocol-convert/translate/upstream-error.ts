@@ -2,7 +2,8 @@
  * Conversion of an upstream's refusal for a client of another protocol: keeps the kind of error, drops the upstream's
  * body and fields. Pure.
  */
-import { GatewayError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { isOverflow as isOverflowMessage } from '../../common/wire/refusal-class.ts';
 
 /** The code by which clients recognise in every protocol that a prompt is too long. */

@@ -2,7 +2,7 @@
 import { accessSync, constants, rmSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
-import { makeDirectory, unwritableSentence } from '../../../core/contract/unwritable.ts';
+import { makeDirectory, unwritableSentence } from '../../../core/tools/unwritable.ts';
 import type { EmbeddedBackend } from './backend.ts';
 import { lockDirectory, readOwner } from './lock.ts';
 import { cheapStart, type FromChild, type Open, type ToChild } from './messages.ts';

@@ -1,5 +1,5 @@
 /** Sends one attempt as several calls, if a vendor makes fewer images per call than ordered; they share one outcome. */
-import { UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { UpstreamError, UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import type { Target, UpstreamGate } from '../../common/domain/upstreams.ts';
 import type { Usage, UsageClass } from '../../common/domain/usage.ts';
 import type { MediaAdapter, Order, Step, VendorRequest } from '../../common/media/adapters.ts';

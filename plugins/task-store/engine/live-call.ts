@@ -1,6 +1,7 @@
 /** Requests an image as a stream: relays previews as they come, and reads the end like any answer. */
-import { UpstreamError } from '../../../core/contract/errors.ts';
+
 import type { Clock } from '../../../core/contract/host-tools.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { type JsonObject, objectOf, tryParse, tryParseBytes } from '../../../core/json/json.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { FrameReader, parseFrame } from '../../common/kit/sse.ts';

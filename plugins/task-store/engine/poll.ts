@@ -1,5 +1,5 @@
 /** Polls a vendor's task until it ends, and ends tasks that are lost or expired. */
-import { UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import type { Step } from '../../common/media/adapters.ts';
 import { targetOf } from '../orders/targets.ts';
 import { storeResults } from './copy.ts';

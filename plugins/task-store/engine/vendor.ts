@@ -1,11 +1,11 @@
 /** Sends an adapter's request to its vendor, and reports for a failure whether anything can have been sent. */
 import { Agent, type Dispatcher, request } from 'undici';
 import type { Host } from '../../../core/contract/contract.ts';
-import { UpstreamError } from '../../../core/contract/errors.ts';
 import type { Random } from '../../../core/contract/host-tools.ts';
 import type { Headers } from '../../../core/contract/message.ts';
-import { Agents, connectorFor } from '../../../core/contract/network.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { tryParseBytes } from '../../../core/json/json.ts';
+import { Agents, connectorFor } from '../../../core/tools/network.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { writeMultipart } from '../../common/kit/forms/multipart.ts';
 import { addressBelow, baseUrlOf } from '../../common/kit/upstream-request.ts';

@@ -1,5 +1,6 @@
 /** Classifies a failed attempt: try elsewhere, retry later, or end the task. Pure. */
-import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { UpstreamError, UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import type { Attempt } from '../../common/domain/calls.ts';
 import type { TaskError } from './rows.ts';
 

@@ -1,13 +1,15 @@
 /** `generateContent` for image models of vendors that do not speak it: an order for which the client waits. */
-import { defineContextKey, type Endpoint, type Exchange } from '../../../core/contract/contract.ts';
+import { defineContextKey, type Endpoint, type Exchange, type Host } from '../../../core/contract/contract.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { call } from '../../common/domain/calls.ts';
 import { protocolsOf } from '../../common/domain/models.ts';
 import { translations } from '../../common/domain/upstreams.ts';
 import { renderError } from '../../common/kit/dialects.ts';
 import { formatFrame } from '../../common/kit/sse.ts';
+import type { TaskConfig } from '../config.ts';
 import type { Shape } from '../contract.ts';
-import type { Rooms } from './endpoints.ts';
+import type { Tools } from '../engine/dependencies.ts';
+import type { Engine } from '../engine/engine.ts';
 import { contentAnswer, specAnswer } from './shapes/content-answer.ts';
 import { readContentRequest } from './shapes/content-request.ts';
 import { imageTask } from './shapes/index.ts';
@@ -19,10 +21,18 @@ const paths = ['/v1beta/models/*', '/v1/models/*', '/v1alpha/models/*'];
 /** Added to the longest wait, for reading and answering. */
 const spareMs = 10_000;
 
+/** What takes orders. */
+export interface OrderRooms {
+  readonly host: Host;
+  readonly config: TaskConfig;
+  readonly tools: Tools;
+  readonly engine: Engine;
+}
+
 const isStreamed = defineContextKey<boolean>('streamed content');
 const isSpecForm = defineContextKey<boolean>('content in the form of the specification');
 
-export function contentEndpoints({ host, config, tools, engine }: Rooms): Endpoint[] {
+export function contentEndpoints({ host, config, tools, engine }: OrderRooms): Endpoint[] {
   const shape: Shape = { ...imageTask, waited: contentAnswer.render, submitted: contentAnswer.submitted };
   const limits = { waitMs: config.wait, mostStreams: config.streams };
   const context = { tools, engine, host, shape, synchronous: true, tasksPath: '/v1/tasks', ...limits };

@@ -1,15 +1,12 @@
 /** The endpoints of orders and tasks in every client protocol that has them. */
 
-import type { Endpoint, Exchange, Host } from '../../../core/contract/contract.ts';
+import type { Endpoint, Exchange } from '../../../core/contract/contract.ts';
 import { errorStatus, GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { call } from '../../common/domain/calls.ts';
 import { envelope } from '../../common/kit/error-envelope.ts';
-import type { TaskConfig } from '../config.ts';
 import type { Shape } from '../contract.ts';
-import type { Tools } from '../engine/dependencies.ts';
-import type { Engine } from '../engine/engine.ts';
-import { contentEndpoints } from './content-endpoints.ts';
+import { contentEndpoints, type OrderRooms } from './content-endpoints.ts';
 import type { ListQueries } from './list-queries.ts';
 import type { Queries, Scope } from './queries.ts';
 import { imageEdit, imageTask, openaiVideos, videoTask } from './shapes/index.ts';
@@ -21,11 +18,7 @@ const queryTimeoutMs = 60_000;
 /** Added to the longest wait, for reading and answering. */
 const spareMs = 10_000;
 
-export interface Rooms {
-  readonly host: Host;
-  readonly config: TaskConfig;
-  readonly tools: Tools;
-  readonly engine: Engine;
+export interface Rooms extends OrderRooms {
   readonly queries: Queries;
   readonly lists: ListQueries;
   /** Throws invalid_request for an address that the guard would always refuse. */

@@ -4,8 +4,9 @@
  */
 
 import type { Exchange } from '../../../core/contract/contract.ts';
-import { GatewayError, toGatewayError } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer, Headers } from '../../../core/contract/message.ts';
+import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
 import { errorShape } from '../../common/domain/error-shape.ts';
 import { keepAliveLine } from '../../common/kit/sse.ts';
 import { Live } from '../engine/live.ts';

@@ -1,8 +1,8 @@
 /** The innermost plugin step of a relayed session's exchanges: sets the request for the target, and reads a refusal. */
 import { type Exchange, type Next, upstreamRequest } from '../../../core/contract/contract.ts';
-import { UpstreamError } from '../../../core/contract/errors.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { spendGuard, usageReport } from '../../common/domain/calls.ts';
 import { target } from '../../common/domain/upstreams.ts';
 import { maxScrubbedBytes } from '../../common/kit/scrub.ts';

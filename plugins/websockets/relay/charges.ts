@@ -1,6 +1,7 @@
 /** The money of a relayed session: held before each response and charged for its usage, one exchange for each response. */
 import type { DirectAnswer, Host } from '../../../core/contract/contract.ts';
-import { GatewayError, toGatewayError } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
 import { type Caller, caller as callerKey, keyring } from '../../common/domain/accounts.ts';
 import { type Call, type Pinned, pinned } from '../../common/domain/calls.ts';
 import { catalog } from '../../common/domain/models.ts';

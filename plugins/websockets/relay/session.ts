@@ -1,6 +1,7 @@
 /** A relayed session: passes messages on unchanged; money is held and charged for each response. */
-import { GatewayError, toGatewayError, UpstreamError } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import { toGatewayError, UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { findMember, scanObject } from '../../../core/json/splice.ts';
 import { errorShape } from '../../common/domain/error-shape.ts';
 import { maxScrubbedBytes, scrubBytes } from '../../common/kit/scrub.ts';

@@ -1,9 +1,10 @@
 /** A part of a session with a charge of its own: one exchange through the chain, from its hold to its settlement. */
 
 import { type DirectAnswer, defineContextKey, type UpstreamRequest } from '../../../core/contract/contract.ts';
-import { type GatewayError, UpstreamError } from '../../../core/contract/errors.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import type { Sending } from '../../../core/contract/exchange.ts';
 import type { Answer } from '../../../core/contract/message.ts';
-import type { Sending } from '../../../core/contract/network.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import type { Call, SpendGuard, UsageReport } from '../../common/domain/calls.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import type { Usage } from '../../common/domain/usage.ts';

@@ -3,9 +3,9 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { WebSocket } from 'ws';
 import type { UpstreamRequest } from '../../../core/contract/contract.ts';
-import { UpstreamError } from '../../../core/contract/errors.ts';
 import type { Answer, Headers } from '../../../core/contract/message.ts';
-import { connectorFor } from '../../../core/contract/network.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
+import { connectorFor } from '../../../core/tools/network.ts';
 import { maxScrubbedBytes } from '../../common/kit/scrub.ts';
 import { answerPings } from '../pongs.ts';
 

@@ -1,6 +1,7 @@
 /** Responses over WebSocket: turns in their order, each a request of its own, and the state that connects them. */
 import type { DirectAnswer, Host } from '../../../core/contract/contract.ts';
-import { GatewayError, toGatewayError } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
 import { errorShape } from '../../common/domain/error-shape.ts';
 import { type Connection, closeCode, type Session } from '../connection.ts';
 import type { Connections } from '../connections.ts';

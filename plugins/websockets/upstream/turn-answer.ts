@@ -1,5 +1,5 @@
 /** The answer of one turn: the upstream's messages as the server-sent events of an answer over HTTP. */
-import { UpstreamError } from '../../../core/contract/errors.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 
 /** Waiting bytes above which reading from the upstream pauses. */
 const pauseAboveBytes = 256 * 1024;

@@ -1,9 +1,9 @@
 /** Sends the turns of one client's connection to upstreams over WebSocket: chooses the connection, and falls back to HTTP. */
 import { defineContextKey, type UpstreamRequest } from '../../../core/contract/contract.ts';
-import { UpstreamError } from '../../../core/contract/errors.ts';
+import type { Sending } from '../../../core/contract/exchange.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Answer, Headers } from '../../../core/contract/message.ts';
-import type { Sending } from '../../../core/contract/network.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { asBuffer } from '../../../core/json/json.ts';
 import { UpstreamSocket } from '../relay/upstream.ts';
 import { type RefusedTurn, TurnConnection } from './turn-connection.ts';

@@ -1,6 +1,6 @@
 /** Event streams: frames are the same however the bytes were cut, and say what the format's own rules say. */
 import assert from 'node:assert/strict';
-import { UpstreamError } from '../../../core/contract/errors.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { FrameReader, type OnFrame, parseFrame } from '../../../plugins/common/kit/sse.ts';
 import type { StreamReader } from '../../../plugins/common/wire/protocols.ts';
 import { JsonArrayReader } from '../../../plugins/protocol-convert/protocols/gemini/encode/json-array.ts';

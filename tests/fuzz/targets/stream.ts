@@ -1,7 +1,8 @@
 /** Upstream streams of each protocol: any bytes are read by tap and codec, and told to a client of any protocol. */
 
 import assert from 'node:assert/strict';
-import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { UpstreamError, UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import type { ReplyContext } from '../../../plugins/common/canonical/codec.ts';
 import { ReplyEvents } from '../../../plugins/common/canonical/events.ts';
 import type { Call } from '../../../plugins/common/domain/calls.ts';

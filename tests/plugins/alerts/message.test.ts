@@ -7,7 +7,7 @@ import type { Host } from '../../../core/contract/contract.ts';
 import type { z } from '../../../core/contract/schema.ts';
 import { messageFor, messageOf, plainName, valueText } from '../../../plugins/alerts/message.ts';
 import { chatSinks } from '../../../plugins/alerts/sinks/chats.ts';
-import type { OpenAlert } from '../../../plugins/alerts/stored.ts';
+import type { OpenAlert } from '../../../plugins/alerts/state.ts';
 import { type AlertMessage, consolePages } from '../../../plugins/common/domain/admin/alerts.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 

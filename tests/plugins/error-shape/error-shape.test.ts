@@ -1,7 +1,8 @@
 /** The gateway's own error shape: a code for every kind, a body as configured, headers as they were. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ErrorKind, errorStatus, GatewayError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { type ErrorKind, errorStatus, GatewayError } from '../../../core/contract/errors.ts';
+import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { renderError } from '../../../core/http/answers.ts';
 import { errorShape } from '../../../plugins/common/domain/error-shape.ts';
 import { codeOf } from '../../../plugins/error-shape/codes.ts';

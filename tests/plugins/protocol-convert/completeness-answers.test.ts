@@ -1,8 +1,8 @@
 /** The answer's direction, row by row: what each upstream may say, and what clients of every other protocol read. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { toGatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
 import { type Family, families, type Json, type ReadAnswer, read, requestOf, upstreamAnswer } from './answers.ts';
 import { open, readBody, relay, streamAnswer, wholeAnswer } from './harness.ts';
 

@@ -1,7 +1,7 @@
 /** The opening of a stream: until a client can use something of it, an error in it is one before the head. */
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import { UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { UpstreamError, UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import bedrock from '../../../plugins/bedrock/index.ts';
 import cohere from '../../../plugins/cohere/index.ts';
 import { call, usageReport } from '../../../plugins/common/domain/calls.ts';

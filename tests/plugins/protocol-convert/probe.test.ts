@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UpstreamRequest } from '../../../core/contract/contract.ts';
-import { type GatewayError, UpstreamError } from '../../../core/contract/errors.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { upstreamProbes } from '../../../plugins/common/domain/admin/upstreams.ts';
 import { catalog, type Model } from '../../../plugins/common/domain/models.ts';
 import type { Traits } from '../../../plugins/common/domain/traits.ts';

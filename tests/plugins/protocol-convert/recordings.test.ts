@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UpstreamRefusal } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import type { UsageReport } from '../../../plugins/common/domain/calls.ts';
 import { assertMetered } from '../../helpers/metered.ts';
 import { families, type Recording, recordings } from '../../helpers/recordings.ts';

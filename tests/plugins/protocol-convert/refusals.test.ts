@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { toGatewayError, UpstreamRefusal } from '../../../core/contract/errors.ts';
 import { maskSecrets } from '../../../core/contract/secret.ts';
+import { toGatewayError, UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { retryAfterMs } from '../../../plugins/common/kit/retry-after.ts';
 import { maxScrubbedBytes, scrubBytes, scrubText } from '../../../plugins/common/kit/scrub.ts';
 import { classify } from '../../../plugins/common/kit/upstream-errors.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import { UpstreamError, UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { parseFrame } from '../../../plugins/common/kit/sse.ts';
 import { fc } from '../../helpers/properties.ts';
 import { recording } from '../../helpers/recordings.ts';

@@ -1,7 +1,7 @@
 /** Attempts that may have run: where another one follows, for which calls and within which share, and what is told in the end. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { toGatewayError, UpstreamError } from '../../../core/contract/errors.ts';
+import { toGatewayError, UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import type { Attempt, SpendGuard } from '../../../plugins/common/domain/calls.ts';
 import type { TimelineEvent } from '../../../plugins/common/domain/timeline.ts';
 import { openings } from '../../../plugins/common/domain/upstreams.ts';

@@ -1,7 +1,8 @@
 /** Targets that fail are passed over, tried by one request, and taken up again; rests of keys stay what they are. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError, UpstreamError, type UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { UpstreamError, type UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import type { TargetView } from '../../../plugins/common/domain/admin/upstreams.ts';
 import { upstreamAdmin } from '../../../plugins/common/domain/admin/upstreams.ts';
 import type { TimelineEvent } from '../../../plugins/common/domain/timeline.ts';

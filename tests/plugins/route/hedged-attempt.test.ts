@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Branch } from '../../../core/contract/contract.ts';
 import { type Attempt, type SpendGuard, spendGuard } from '../../../plugins/common/domain/calls.ts';
-import { HedgedAttempt } from '../../../plugins/route/hedged-attempt.ts';
+import { HedgedAttempt } from '../../../plugins/route/hedging/hedged-attempt.ts';
 import { fakeExchange } from '../../helpers/fakes.ts';
 
 function attempts() {

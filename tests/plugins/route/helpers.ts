@@ -1,8 +1,9 @@
 /** A route plugin with providers of its own and an upstream that answers as a test scripts it. */
 
 import type { Exchange, Outcome } from '../../../core/contract/contract.ts';
-import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import { UpstreamError, UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { type Caller, caller } from '../../../plugins/common/domain/accounts.ts';
 import {
   type Attempt,

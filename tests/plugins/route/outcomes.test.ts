@@ -1,7 +1,8 @@
 /** Every row of the outcome table: what may be tried again, what the client is told, what the attempt records. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError, toGatewayError, UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { toGatewayError, UpstreamError, UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { providers } from '../../../plugins/common/domain/upstreams.ts';
 import { bench, credentials, modelWith, ok, refusal, reset, results, type Trip, unreachable } from './helpers.ts';
 

@@ -1,7 +1,7 @@
 /** How often and how long is tried again, changed while the gateway serves. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UpstreamError } from '../../../core/contract/errors.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { upstreamAdmin } from '../../../plugins/common/domain/admin/upstreams.ts';
 import { attempts, type Call, call } from '../../../plugins/common/domain/calls.ts';
 import { model } from '../../../plugins/common/domain/models.ts';

@@ -1,7 +1,8 @@
 /** The queue: each task ends once and is charged or given back once, whatever vendors and nodes do. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { runsOf, testHistory } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
 import {

@@ -1,7 +1,7 @@
 /** Every recorded exchange with a vendor of images or videos, read as the queue would: what was made, or what is thrown. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { type JsonObject, listOf, objectOf, tryParseBytes } from '../../../core/json/json.ts';
 import type { Bounds, MediaAdapter, Order, Step, VendorAnswer } from '../../../plugins/common/media/adapters.ts';
 import { ownAdapters } from '../../../plugins/task-store/adapters/index.ts';

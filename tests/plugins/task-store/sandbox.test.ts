@@ -1,7 +1,7 @@
 /** The adapters against the sandbox over HTTP: what they read is what its bill says, and orders to fail are read as failures. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { type Usage, usageClasses } from '../../../plugins/common/domain/usage.ts';
 import type {
   MadeFile,

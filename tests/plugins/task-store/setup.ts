@@ -1,7 +1,8 @@
 /** Nodes of a task store on one database, with vendors, files and crashes that tests decide on. */
 import { sql } from 'drizzle-orm';
-import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
 import { secret } from '../../../core/contract/secret.ts';
+import { UpstreamError, UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { audit } from '../../../plugins/billing/audit/audit.ts';
 import { AuthorizationStore } from '../../../plugins/billing/authorizations/authorizations.ts';
 import { sqlStore } from '../../../plugins/billing/ledger/store.ts';

@@ -2,7 +2,8 @@
 import { lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, type Dispatcher } from 'undici';
-import { Agents, connectorFor, type UpstreamNetwork } from '../../../../core/contract/network.ts';
+import type { UpstreamNetwork } from '../../../../core/contract/exchange.ts';
+import { Agents, connectorFor } from '../../../../core/tools/network.ts';
 import { isPublicAddress } from './public-address.ts';
 
 const maxRedirects = 3;

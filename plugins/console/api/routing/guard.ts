@@ -3,7 +3,8 @@
 import type { MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { GatewayError, toGatewayError } from '../../../../core/contract/errors.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import { toGatewayError } from '../../../../core/contract/upstream-failures.ts';
 import { withNulField } from '../../../../core/json/nul-field.ts';
 import { refuseForeign } from '../../origin.ts';
 import { type Access, mayAsk } from './access.ts';

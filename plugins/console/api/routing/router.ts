@@ -3,9 +3,10 @@
 import type { OpenAPIHonoOptions } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { Exchange, Host, Service, UpstreamRequest } from '../../../../core/contract/contract.ts';
-import { GatewayError, toGatewayError } from '../../../../core/contract/errors.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { Clock } from '../../../../core/contract/host-tools.ts';
 import type { Answer } from '../../../../core/contract/message.ts';
+import { toGatewayError } from '../../../../core/contract/upstream-failures.ts';
 import type { AdminPage } from '../../../common/domain/admin/admin-pages.ts';
 import type { Actor } from '../../actor.ts';
 import type { Throttle } from '../../people/throttle.ts';

@@ -1,5 +1,6 @@
 /** Conversations of a gateway without a database: in memory, the ones used longest ago are dropped first. */
 import { LRUCache } from 'lru-cache';
+import type { ConversationBackend } from './record.ts';
 import {
   type AppendBounds,
   type Appended,
@@ -10,7 +11,6 @@ import {
   type KeptItem,
   withNewIds,
 } from './record.ts';
-import type { ConversationBackend } from './store.ts';
 
 interface Held {
   readonly conversation: Conversation;

@@ -115,3 +115,18 @@ export function shareUsed(): GatewayError {
   const message = 'The conversations of this account take up its share. Delete some of them.';
   return new GatewayError('invalid_request', message, { code: 'conversations_full', shouldRetry: false });
 }
+
+export interface ConversationBackend {
+  /** false: the account's share is used up. */
+  create(conversation: Conversation, bounds: Bounds): Promise<boolean>;
+  find(accountId: string, id: string, now: number): Promise<Conversation | undefined>;
+  /** Of all conversations of the account. */
+  usedBytes(accountId: string, now: number): Promise<number>;
+  /** As JSON texts, in their order. */
+  items(accountId: string, id: string): Promise<readonly string[]>;
+  setMetadata(accountId: string, id: string, metadata: string, expiresAt: number): Promise<void>;
+  delete(accountId: string, id: string): Promise<void>;
+  append(block: Block, now: number, most: AppendBounds): Promise<Appended>;
+  deleteItem(accountId: string, id: string, itemId: string): Promise<boolean>;
+  deleteExpired(now: number): Promise<void>;
+}

@@ -1,6 +1,7 @@
 /** SQL statements on the tables of kept conversations. Each change of one locks its row, so changes follow one another. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database, Orm } from '../../../common/domain/database.ts';
+import type { ConversationBackend } from './record.ts';
 import {
   type AppendBounds,
   type Appended,
@@ -11,7 +12,6 @@ import {
   type KeptItem,
   withNewIds,
 } from './record.ts';
-import type { ConversationBackend } from './store.ts';
 
 interface Row {
   readonly id: string;

@@ -7,12 +7,12 @@ import { WriteQueue } from '../writes.ts';
 import { ConversationMemory } from './memory.ts';
 import {
   type AppendBounds,
-  type Appended,
   type Block,
   type Bounds,
   boundsFor,
   bytesOf,
   type Conversation,
+  type ConversationBackend,
   conversationFull,
   conversationNotFound,
   isOwnConversationId,
@@ -24,21 +24,6 @@ import { ConversationRows } from './rows.ts';
 
 /** Memory for blocks that wait for a slow or unavailable database. */
 const queueBytes = 64 * 2 ** 20;
-
-export interface ConversationBackend {
-  /** false: the account's share is used up. */
-  create(conversation: Conversation, bounds: Bounds): Promise<boolean>;
-  find(accountId: string, id: string, now: number): Promise<Conversation | undefined>;
-  /** Of all conversations of the account. */
-  usedBytes(accountId: string, now: number): Promise<number>;
-  /** As JSON texts, in their order. */
-  items(accountId: string, id: string): Promise<readonly string[]>;
-  setMetadata(accountId: string, id: string, metadata: string, expiresAt: number): Promise<void>;
-  delete(accountId: string, id: string): Promise<void>;
-  append(block: Block, now: number, most: AppendBounds): Promise<Appended>;
-  deleteItem(accountId: string, id: string, itemId: string): Promise<boolean>;
-  deleteExpired(now: number): Promise<void>;
-}
 
 export interface ConversationStoreOptions {
   readonly clock: Clock;

@@ -9,14 +9,14 @@ import {
   type ProtocolName,
   protocolNames,
 } from '../../../../plugins/console/web/src/pages/client/playground/chat/protocols.ts';
+import { eventsOf } from '../../../../plugins/console/web/src/pages/client/playground/chat/talk.ts';
 import {
-  eventsOf,
   type Message,
   noTurn,
   type Parameters,
   TalkError,
   type Turn,
-} from '../../../../plugins/console/web/src/pages/client/playground/chat/talk.ts';
+} from '../../../../plugins/console/web/src/pages/client/playground/chat/turn.ts';
 import { fc } from '../../../helpers/properties.ts';
 
 const asked = (protocol: ProtocolName, messages: readonly Message[], parameters: Parameters = {}, system = '') =>

@@ -1,7 +1,8 @@
 /** The addresses of kept answers: read, listed, deleted; forwarded where an upstream keeps them; 404 for everybody else. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError, UpstreamRefusal } from '../../../../core/contract/errors.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import { UpstreamRefusal } from '../../../../core/contract/upstream-failures.ts';
 import type { JsonObject } from '../../../../core/json/json.ts';
 import { endpointMatches } from '../../../../plugins/common/kit/endpoint-rules.ts';
 import { framesOf } from '../../../../plugins/common/wire/frame.ts';

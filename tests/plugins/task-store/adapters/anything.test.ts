@@ -1,7 +1,7 @@
 /** However an answer is disfigured, an adapter says how far the vendor is or throws the vendor's error, and never charges for more than was ordered. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UpstreamRefusal } from '../../../../core/contract/errors.ts';
+import { UpstreamRefusal } from '../../../../core/contract/upstream-failures.ts';
 import { maxCount, usageClasses } from '../../../../plugins/common/domain/usage.ts';
 import type { MediaAdapter, Step } from '../../../../plugins/common/media/adapters.ts';
 import { ownAdapters } from '../../../../plugins/task-store/adapters/index.ts';

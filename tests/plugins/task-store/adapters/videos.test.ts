@@ -1,7 +1,7 @@
 /** What each video vendor is asked, how its tasks are told, and what they cost at most. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UpstreamRefusal } from '../../../../core/contract/errors.ts';
+import { UpstreamRefusal } from '../../../../core/contract/upstream-failures.ts';
 import type { MediaAdapter, Order, Step } from '../../../../plugins/common/media/adapters.ts';
 import { ownAdapters } from '../../../../plugins/task-store/adapters/index.ts';
 import { fc } from '../../../helpers/properties.ts';

@@ -1,5 +1,5 @@
 /** Splits a JSON array that arrives in arbitrary chunks into its elements: the form of streams without `alt=sse`. Pure. */
-import { UpstreamError } from '../../../../../core/contract/errors.ts';
+import { UpstreamError } from '../../../../../core/contract/upstream-failures.ts';
 import { defaultMaxFrameBytes } from '../../../../common/kit/sse.ts';
 
 /** Returns each element's bytes; also accepts a plain sequence of objects. Same interface as a frame reader. */

@@ -24,6 +24,7 @@ import {
 import i18next from 'i18next';
 import type { Feature, Me } from '../../api/types.ts';
 import type { PageEntry } from '../page-entry.ts';
+import { inLanguage } from './plugin-page/own-text.ts';
 
 type Name = keyof typeof import('../../texts/en/operator.ts').default.nav;
 
@@ -46,10 +47,6 @@ export const pluginPages = (me: Me): readonly PageEntry[] =>
     load: () => import('./plugin-page/plugin-page.tsx'),
     link: { text: () => inLanguage(title), icon: IconPuzzle, group },
   }));
-
-/** A plugin's own text in the reader's language, else in English. */
-export const inLanguage = (text: Readonly<Record<string, string>>): string =>
-  (Object.hasOwn(text, i18next.language) ? text[i18next.language] : text['en']) ?? '';
 
 export const operatorPages: readonly PageEntry[] = [
   traffic('overview', IconLayoutDashboard, [], () => import('./overview/overview.tsx')),

@@ -11,7 +11,7 @@ import { useMe } from '../../../api/session.ts';
 import type { Me } from '../../../api/types.ts';
 import { NotFound } from '../../../parts/failure.tsx';
 import { Page } from '../../../parts/page.tsx';
-import { inLanguage } from '../index.ts';
+import { inLanguage } from './own-text.ts';
 
 export default function PluginPage() {
   const { page: name } = useParams({ strict: false }) as { page: string };

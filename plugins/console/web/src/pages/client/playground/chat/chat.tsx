@@ -16,7 +16,7 @@ import { Ask } from './ask.tsx';
 import { Conversation } from './conversation.tsx';
 import { Instructions } from './instructions.tsx';
 import { callOf, protocolNames } from './protocols.ts';
-import type { Parameters, Turn } from './talk.ts';
+import type { Parameters, Turn } from './turn.ts';
 import { useTalk } from './use-talk.ts';
 
 type Talk = ReturnType<typeof useTalk> & { readonly model: string };

@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Markdown } from '../../../../parts/markdown.tsx';
 import { EmptyState } from '../../../../parts/states.tsx';
-import type { Message, Turn } from './talk.ts';
+import type { Message, Turn } from './turn.ts';
 
 interface ConversationProps {
   /** Its model, where there are two. */

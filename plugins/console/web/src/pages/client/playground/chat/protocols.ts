@@ -1,6 +1,6 @@
 /** The four protocols of clients as the playground speaks them: requests, and the content of one event of a stream. Pure. */
 import type { ApiCall } from '../../../../calls/call.ts';
-import { type Message, type Parameters, TalkError, type Turn } from './talk.ts';
+import { type Message, type Parameters, TalkError, type Turn } from './turn.ts';
 
 export interface Conversation {
   readonly model: string;

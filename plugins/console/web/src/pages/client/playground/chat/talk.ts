@@ -2,41 +2,7 @@
 import type { ApiCall } from '../../../../calls/call.ts';
 import { sendCall } from '../../../../calls/send.ts';
 import { grown, type ProtocolName } from './protocols.ts';
-
-export interface Message {
-  readonly role: 'user' | 'assistant';
-  readonly content: string;
-  /** As data URLs. */
-  readonly images?: readonly string[];
-  /** What the model thought before it, for people: it is not sent again. */
-  readonly reasoning?: string;
-}
-/** What is left as the vendor has it is absent. */
-export interface Parameters {
-  readonly temperature?: number;
-  readonly maxTokens?: number;
-}
-export interface Turn {
-  readonly text: string;
-  readonly reasoning: string;
-  readonly firstByteMs: number | undefined;
-  readonly totalMs: number | undefined;
-  readonly tokensIn: number | undefined;
-  readonly tokensOut: number | undefined;
-  readonly requestId: string | undefined;
-}
-export const noTurn: Turn = {
-  text: '',
-  reasoning: '',
-  firstByteMs: undefined,
-  totalMs: undefined,
-  tokensIn: undefined,
-  tokensOut: undefined,
-  requestId: undefined,
-};
-
-/** The answer broke off. */
-export class TalkError extends Error {}
+import { noTurn, type Turn } from './turn.ts';
 
 /** Asks, and yields the turn as it grows. */
 export async function* talk(

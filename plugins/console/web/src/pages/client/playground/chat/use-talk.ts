@@ -3,7 +3,8 @@ import { useEffect, useRef, useState } from 'react';
 import type { ApiCall } from '../../../../calls/call.ts';
 import { type Problem, useProblem } from '../problem.tsx';
 import { type Conversation, callOf, type ProtocolName } from './protocols.ts';
-import { type Message, noTurn, type Turn, talk } from './talk.ts';
+import { talk } from './talk.ts';
+import { type Message, noTurn, type Turn } from './turn.ts';
 
 export function useTalk(
   key: string,

@@ -1,14 +1,14 @@
 /** The race of two attempts: chooses the one that the request continues with and ends the other. */
 
-import type { DrainBounds } from '../../core/contract/contract.ts';
-import { GatewayError } from '../../core/contract/errors.ts';
-import type { Clock } from '../../core/contract/host-tools.ts';
-import type { Answer } from '../../core/contract/message.ts';
-import { target } from '../common/domain/upstreams.ts';
-import type { HealthRegistry } from './health.ts';
-import { recordConsumed, recordDuration } from './health-feedback.ts';
+import type { DrainBounds } from '../../../core/contract/contract.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { Clock } from '../../../core/contract/host-tools.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { target } from '../../common/domain/upstreams.ts';
+import type { HealthRegistry } from '../health.ts';
+import { recordConsumed, recordDuration } from '../health-feedback.ts';
+import type { Failure } from '../verdict.ts';
 import type { HedgedAttempt } from './hedged-attempt.ts';
-import type { Failure } from './verdict.ts';
 
 /** How long to wait for an aborted upstream request to end. */
 const stopsWithinMs = 1_000;

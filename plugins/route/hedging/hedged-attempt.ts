@@ -1,12 +1,12 @@
 /** One of two concurrent attempts: its branch of the exchange, its slot and its state. */
-import type { Branch } from '../../core/contract/contract.ts';
-import { GatewayError } from '../../core/contract/errors.ts';
-import type { Answer } from '../../core/contract/message.ts';
-import { type Attempt, type SpendGuard, spendGuard } from '../common/domain/calls.ts';
-import type { Model } from '../common/domain/models.ts';
-import type { AttemptSlot } from './attempt-slot.ts';
-import type { Candidate } from './candidates.ts';
-import type { Failure } from './verdict.ts';
+import type { Branch } from '../../../core/contract/contract.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { type Attempt, type SpendGuard, spendGuard } from '../../common/domain/calls.ts';
+import type { Model } from '../../common/domain/models.ts';
+import type { AttemptSlot } from '../attempt-slot.ts';
+import type { Candidate } from '../candidates.ts';
+import type { Failure } from '../verdict.ts';
 
 export class HedgedAttempt {
   readonly candidate: Candidate;

@@ -1,11 +1,11 @@
 /** The hedging policy: which requests may have a second attempt, after how long, and for what share of requests. */
 
-import type { Exchange } from '../../core/contract/contract.ts';
-import type { Clock } from '../../core/contract/host-tools.ts';
-import { call } from '../common/domain/calls.ts';
-import type { Model } from '../common/domain/models.ts';
-import { isPure } from './ambiguity.ts';
-import type { RouteConfig } from './config.ts';
+import type { Exchange } from '../../../core/contract/contract.ts';
+import type { Clock } from '../../../core/contract/host-tools.ts';
+import { call } from '../../common/domain/calls.ts';
+import type { Model } from '../../common/domain/models.ts';
+import { isPure } from '../ambiguity.ts';
+import type { RouteConfig } from '../config.ts';
 
 const slotMs = 30_000;
 /** Five minutes. */

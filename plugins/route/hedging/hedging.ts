@@ -1,15 +1,16 @@
 /** The hedge of one request: a second attempt at another target or key when the first is silent, and the outcome of both. */
 
-import type { Exchange } from '../../core/contract/contract.ts';
-import type { Answer } from '../../core/contract/message.ts';
-import { type Attempt, attempts } from '../common/domain/calls.ts';
-import { AttemptSlot } from './attempt-slot.ts';
-import type { AcquiredKey, Candidate } from './candidates.ts';
-import type { RouteConfig, Tools } from './config.ts';
+import type { Exchange } from '../../../core/contract/contract.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { type Attempt, attempts } from '../../common/domain/calls.ts';
+import { AttemptSlot } from '../attempt-slot.ts';
+import type { AcquiredKey, Candidate } from '../candidates.ts';
+import type { RouteConfig } from '../config.ts';
+import { recordHedge, recordNoHedge } from '../timeline.ts';
+import type { Tools } from '../tools.ts';
+import type { Failure } from '../verdict.ts';
 import type { HedgedAttempt } from './hedged-attempt.ts';
 import { chooseAttempt, combineFailures, endLoser, endsWithin, isAnswer } from './race.ts';
-import { recordHedge, recordNoHedge } from './timeline.ts';
-import type { Failure } from './verdict.ts';
 
 export interface HedgingOptions {
   readonly exchange: Exchange;

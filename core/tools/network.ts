@@ -6,31 +6,13 @@ import { type RequestOptions, request as requestTls } from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { Agent, type buildConnector as BuildConnector, buildConnector, errors, fetch as fetchBy } from 'undici';
-import type { Secret } from './secret.ts';
-
-export interface UpstreamNetwork {
-  /** Distinguishes it from others: requests of two networks never share a socket. */
-  readonly name: string;
-  /** http://, https:// or socks5://, with its credentials; vendors' names are resolved by the proxy. */
-  readonly proxy?: Secret | undefined;
-  /** For the TLS connection to the upstream. */
-  readonly secureContext?: SecureContext | undefined;
-  /** Certificates that are trusted beside the system's, in PEM; for a proxy with TLS, too. */
-  readonly ca?: readonly string[] | undefined;
-  readonly family?: AddressFamily | undefined;
-}
-
-/** An attempt that a plugin makes itself, in place of HTTP. */
-export interface Sending {
-  /** Aborts when the attempt must end. */
-  readonly signal: AbortSignal;
-  /** To be awaited right before anything is sent that the upstream may execute. Rejects when it must not be sent. */
-  begin(): Promise<void>;
-}
+import type { UpstreamNetwork } from '../contract/exchange.ts';
+import type { Secret } from '../contract/secret.ts';
 
 /** `ipv4`, `ipv6`: these addresses alone. */
-export const addressFamilies = ['ipv4_first', 'ipv6_first', 'ipv4', 'ipv6'] as const;
-type AddressFamily = (typeof addressFamilies)[number];
+export const addressFamilies = ['ipv4_first', 'ipv6_first', 'ipv4', 'ipv6'] as const satisfies readonly NonNullable<
+  UpstreamNetwork['family']
+>[];
 
 export interface Certificates {
   readonly ca: readonly string[];
