@@ -7,11 +7,21 @@ export interface ConfigProblem {
   readonly message: string;
 }
 
+/** A remark on a configuration. */
+export interface ConfigNotice {
+  readonly level: 'info' | 'warning';
+  readonly text: string;
+  /** `file.yaml:12`, where the place is known. */
+  readonly where?: string;
+}
+
 export interface ConfigView {
   /** The files that the gateway was read from, the main file first, with their text. */
   readonly files: readonly { readonly name: string; readonly text: string; readonly writable: boolean }[];
   /** JSON Schema of a gateway file. */
   readonly schema: object;
+  /** Remarks on what runs. */
+  readonly notices: readonly ConfigNotice[];
   readonly loadedAt: number;
   /** Counts reloads. */
   readonly generation: number;
@@ -19,7 +29,7 @@ export interface ConfigView {
 
 export interface ConfigCheck {
   readonly problems: readonly ConfigProblem[];
-  readonly notices: readonly { readonly level: 'info' | 'warning'; readonly text: string }[];
+  readonly notices: readonly ConfigNotice[];
   /** Sections that would change, and those that take effect only after a restart. */
   readonly changes: readonly { readonly section: string; readonly restart: boolean }[];
 }

@@ -27,4 +27,6 @@ export interface Notice {
   readonly level: 'info' | 'warning';
   /** One sentence that names what it is about. */
   readonly text: string;
+  /** Where in the plugin's section; absent: at what the sentence begins with, such as `files.origin`. */
+  readonly path?: readonly (string | number)[];
 }

@@ -1,8 +1,8 @@
 /** Boots a gateway from its file: loads, checks and sets up its plugins; dry-runs changed files. */
 
 import type { Command } from '../contract/commands.ts';
-import { type ConfigCheck, configFiles } from '../contract/config-files.ts';
-import type { ContextKey, Endpoint, ExtensionPoint, Host, Notice, Plugin, Service } from '../contract/contract.ts';
+import { type ConfigCheck, type ConfigNotice, configFiles } from '../contract/config-files.ts';
+import type { ContextKey, Endpoint, ExtensionPoint, Host, Plugin, Service } from '../contract/contract.ts';
 import type { Log } from '../contract/host-tools.ts';
 import type { Fault } from '../contract/remarks.ts';
 import { secretSources } from '../contract/secret.ts';
@@ -10,6 +10,7 @@ import type { InstalledPlugin } from '../http/chain.ts';
 import { ConfigError, type GatewayFile, readGatewayFile, readSections } from './config.ts';
 import { GatewayConfigFiles } from './config-files.ts';
 import { createLog } from './log.ts';
+import { lineOfNotice } from './notices/notices.ts';
 import { builtInNames, loadPlugin, setupSentence } from './registry.ts';
 import { Reloader } from './reload.ts';
 import { GatewayRuntime, type GatewayRuntimeOptions } from './runtime.ts';
@@ -35,7 +36,7 @@ export interface Gateway {
   readonly endpoints: readonly Endpoint[];
   readonly commands: readonly Command[];
   /** Remarks on this configuration. */
-  notices(): readonly Notice[];
+  notices(): readonly ConfigNotice[];
   /** Why several processes cannot serve this gateway together; undefined: they can. */
   singleProcess(): string | undefined;
   /** What a person should know before a command runs. */
@@ -160,20 +161,18 @@ async function install(runtime: GatewayRuntime, plugin: Plugin, section: unknown
 }
 
 /** Sets the gateway up in the mode `check`: nothing is opened, written or sent. Throws as `boot` does. */
-async function dryRun(file: GatewayFile, { clock, random }: BootOptions): Promise<readonly Notice[]> {
+async function dryRun(file: GatewayFile, { clock, random }: BootOptions): Promise<readonly ConfigNotice[]> {
   const injected = { ...(clock === undefined ? {} : { clock }), ...(random === undefined ? {} : { random }) };
   const model = new GatewayRuntime(file, { mode: 'check', log: createLog('silent'), ...injected });
   await installPlugins(model, () => file);
-  const notices = model.notices().map(({ level, text }) => ({ level, text: file.yaml.hide(text) }));
+  const notices = model.notices();
   await model.stopPlugins();
   return notices;
 }
 
 /** Logs the warnings at each start, so that they are seen without `check`. */
 function logWarnings(runtime: GatewayRuntime): void {
-  const warnings = runtime
-    .notices()
-    .flatMap(({ level, text }) => (level === 'warning' ? [runtime.file.yaml.hide(text)] : []));
+  const warnings = runtime.notices().flatMap((notice) => (notice.level === 'warning' ? [lineOfNotice(notice)] : []));
   if (warnings.length > 0) runtime.log.warn({ warnings }, 'the configuration has warnings');
 }
 

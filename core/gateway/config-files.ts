@@ -34,6 +34,7 @@ export class GatewayConfigFiles implements ConfigFiles {
         })),
       ),
       schema: await this.#schema,
+      notices: this.#runtime.notices(),
       loadedAt,
       generation,
     };

@@ -220,9 +220,12 @@ function misspelt(name: string, known: readonly string[]): string {
 }
 
 /** Sections of the gateway's own file that no plugin of its list reads. Files that it includes may serve other gateways too. */
-export function unusedSections({ sections, yaml }: GatewayFile, listed: ReadonlySet<string>): string[] {
+export function unusedSections({ sections, yaml }: GatewayFile, listed: ReadonlySet<string>) {
   const [root] = yaml.files.keys();
   return Object.keys(sections)
     .filter((name) => !listed.has(name) && yaml.where([name]).startsWith(`${display(root!)}:`))
-    .map((name) => `the section "${name}" has no effect: add "${name}" to the list of plugins, or remove the section`);
+    .map((name) => ({
+      name,
+      text: `the section "${name}" has no effect: add "${name}" to the list of plugins, or remove the section`,
+    }));
 }

@@ -15,8 +15,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { ConfigCheck } from '../contract/config-files.ts';
-import type { Notice } from '../contract/contract.ts';
+import type { ConfigCheck, ConfigNotice } from '../contract/config-files.ts';
 import { GatewayError } from '../contract/errors.ts';
 import { ConfigError, type GatewayFile, readSections } from './config.ts';
 import { type Change, compare } from './config-changes.ts';
@@ -33,7 +32,7 @@ export interface ReloaderOptions {
   /** Reads the gateway's files. Throws a ConfigError. */
   readonly read: (drafts?: Drafts) => Promise<GatewayFile>;
   /** Runs all checks of a boot. Throws a ConfigError; plugins may throw other errors. */
-  readonly check: (file: GatewayFile) => Promise<readonly Notice[]>;
+  readonly check: (file: GatewayFile) => Promise<readonly ConfigNotice[]>;
   /** Names of the built-in plugins. */
   readonly known: () => ReadonlySet<string>;
   /** Called when a saved text was applied. */
@@ -44,7 +43,7 @@ export interface ReloaderOptions {
 interface Prepared {
   readonly reachable: GatewayFile;
   readonly changes: readonly Change[];
-  readonly notices: readonly Notice[];
+  readonly notices: readonly ConfigNotice[];
   readonly commits: readonly (() => void)[];
 }
 
@@ -269,7 +268,7 @@ export class Reloader {
 }
 
 /** Converts errors that plugins throw from `setup` to ConfigErrors. */
-async function checked(file: GatewayFile, check: ReloaderOptions['check']): Promise<readonly Notice[]> {
+async function checked(file: GatewayFile, check: ReloaderOptions['check']): Promise<readonly ConfigNotice[]> {
   try {
     return await check(file);
   } catch (error) {

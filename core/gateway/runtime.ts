@@ -1,6 +1,7 @@
 /** The runtime of one gateway: installs its plugins, serves, applies changed files, and stops. */
 
-import type { Endpoint, Host, Notice, Plugin, PluginInstance, Service } from '../contract/contract.ts';
+import type { ConfigNotice } from '../contract/config-files.ts';
+import type { Endpoint, Host, Plugin, PluginInstance, Service } from '../contract/contract.ts';
 import type { Extension, ExtensionPoint } from '../contract/extensions.ts';
 import type { Clock, Log, Random, RegularWork } from '../contract/host-tools.ts';
 import { Outage, regularWorks } from '../contract/outage.ts';
@@ -13,11 +14,11 @@ import { trustedProxies } from '../http/client-address.ts';
 import { createForward, type Forward } from '../http/forward.ts';
 import { createRouter, type Router } from '../http/router.ts';
 import { GatewayServer, type ServerLimits } from '../http/server.ts';
-import { type GatewayFile, type GatewaySettings, schemaOf, unusedSections } from './config.ts';
-import { defaultUpstreamSockets, descriptorLimit, shortage } from './descriptors.ts';
+import { type GatewayFile, type GatewaySettings, schemaOf } from './config.ts';
+import { defaultUpstreamSockets, descriptorLimit } from './descriptors.ts';
 import { Extensions, Services } from './extensions.ts';
-import { implausible } from './implausible.ts';
 import { createLog, type LevelledLog } from './log.ts';
+import { noticesOf } from './notices/notices.ts';
 import { sourceProblems } from './secrets/sources.ts';
 import { systemClock, systemRandom, uuidMaker } from './system.ts';
 
@@ -94,17 +95,8 @@ export class GatewayRuntime {
   }
 
   /** Remarks on the running configuration: the core's own, then the plugins'. */
-  notices(): readonly Notice[] {
-    const instances = this.plugins.map(({ instance }) => instance);
-    const { sockets, upstream_connections: perPool = 0 } = this.#file.settings.server;
-    const told = instances.reduce((sum, instance) => sum + (instance.upstreamConnections?.(perPool) ?? 0), 0);
-    const short = shortage(descriptorLimit(), { sockets, upstreamConnections: Math.max(told, perPool) });
-    const listed = new Set(this.plugins.map(({ plugin }) => plugin.name));
-    const unused = unusedSections(this.#file, listed);
-    const own = [...(short === undefined ? [] : [short]), ...unused, ...implausible(this.#file)].map(
-      (text) => ({ level: 'warning', text }) as const,
-    );
-    return [...own, ...instances.flatMap((instance) => instance.notices?.() ?? [])];
+  notices(): readonly ConfigNotice[] {
+    return noticesOf(this.#file, this.plugins);
   }
 
   /** Returns what keeps it from being set up. */

@@ -48,6 +48,8 @@ export interface LoadedYaml {
   hide(text: string): string;
   /** File and line of a path such as `['billing', 'hold']`, or of its nearest parent. */
   where(path: readonly PropertyKey[]): string;
+  /** The same of the setting that a sentence begins with (`server.body_limit is …`); undefined: it names none that is written. */
+  whereOf(sentence: string): string | undefined;
 }
 
 const maxIncludeDepth = 8;
@@ -111,7 +113,16 @@ export function loadYaml(
       }
       return root;
     },
+    whereOf: (sentence) => placeOfSetting(sentence, loading.locations),
   };
+}
+
+/** Names of members may have full stops in them, so every written path is compared. */
+function placeOfSetting(sentence: string, locations: ReadonlyMap<string, string>): string | undefined {
+  let [name = ''] = /^[^\s:,]+/.exec(sentence) ?? [];
+  const byName = new Map([...locations].map(([key, place]) => [key.replaceAll('\u0000', '.'), place]));
+  while (name !== '' && !byName.has(name)) name = name.slice(0, Math.max(0, name.lastIndexOf('.')));
+  return byName.get(name);
 }
 
 /** `includedAt`: where the file is named, or the file itself. */

@@ -7,6 +7,7 @@ import { boot } from '../gateway/boot.ts';
 import { ConfigError } from '../gateway/config.ts';
 import { configSchema } from '../gateway/json-schema.ts';
 import { createLog } from '../gateway/log.ts';
+import { lineOfNotice } from '../gateway/notices/notices.ts';
 import { endBy, endServing } from './fatal.ts';
 import { newPlugin } from './new-plugin.ts';
 import { serve } from './serve.ts';
@@ -31,7 +32,7 @@ async function check(files: readonly string[]): Promise<CommandResult> {
     [
       `${file}: ${ok ? 'fits together' : 'cannot run'}`,
       ...problems.map(({ where, message }) => `  ${where}: ${message}`),
-      ...notices.map((notice) => `  ${notice.level}: ${notice.text}`),
+      ...notices.map((notice) => `  ${notice.level}: ${lineOfNotice(notice)}`),
     ].join('\n'),
   );
   return { json: reports, text: text.join('\n'), exitCode: reports.every(({ ok }) => ok) ? 0 : 1 };

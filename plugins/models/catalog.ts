@@ -75,7 +75,7 @@ export function catalogNotices(config: ModelsConfig, providers: Providers): Noti
   const unusable = [...named].filter((provider) => !isUsable({ provider }));
   const notices: Notice[] = [];
   const addNotice = (level: Notice['level'], sentence: string, names: readonly string[]) => {
-    if (names.length > 0) notices.push({ level, text: `${sentence}: ${names.join(', ')}` });
+    if (names.length > 0) notices.push({ level, text: `${sentence}: ${names.join(', ')}`, path: [names[0]!] });
   };
   addNotice(
     'warning',
@@ -113,7 +113,7 @@ export function catalogNotices(config: ModelsConfig, providers: Providers): Noti
 
 function unknownProvider(name: string, models: readonly string[], configured: Iterable<string>): Notice {
   const text = `there is no provider "${name}", which ${listed(models)} ${models.length === 1 ? 'has' : 'have'} as a target${didYouMean(name, configured)}`;
-  return { level: 'warning', text };
+  return { level: 'warning', text, path: [models[0]!, 'targets'] };
 }
 
 /** Models that plans allow and the catalogue does not have. */

@@ -63,7 +63,7 @@ function withoutKey(names: readonly string[]): Notice[] {
     names.length === 1
       ? `provider "${names[0]}" has no key and is left out`
       : `providers without a key are left out: ${names.join(', ')}`;
-  return [{ level: 'warning', text }];
+  return [{ level: 'warning', text, path: [names[0]!, 'keys'] }];
 }
 
 /** Replaces `earlier` by `next`: new limits apply at once, and gates without a limit admit all waiting requests. */

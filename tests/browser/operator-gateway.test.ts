@@ -181,6 +181,28 @@ test('a file that somebody else has changed meanwhile is not written over', { sk
   assert.match((await configFilesService.view()).files[0]!.text, /theirs/);
 });
 
+test('the warnings of the running configuration are listed, lead to their lines, and their absence is said', {
+  skip: cannotRun,
+}, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/config');
+  await page.getByRole('tab', { name: 'Warnings 2' }).click();
+  const rows = page.getByTestId('config-notices').getByRole('row');
+  assert.equal(await rows.count(), 3);
+  await rows.filter({ hasText: 'files.origin is not set' }).getByText('Place not known').waitFor();
+  await rows.last().getByText('Worth knowing').waitFor();
+  await page.getByRole('button', { name: 'main.yaml:11' }).click();
+  await page.getByRole('textbox', { name: 'Gateway file main.yaml' }).waitFor();
+  await page.locator('.cm-activeLine', { hasText: 'pro: { price: 20' }).waitFor();
+  await page.route('**/console/api/admin/config', async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ response: answer, json: { ...(await answer.json()), notices: [] } });
+  });
+  await page.goto('/console/admin/config?view=warnings');
+  await page.getByText('No warnings', { exact: true }).waitFor();
+  await page.unroute('**/console/api/admin/config');
+});
+
 test('the keyboard gets out of the editor', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/config?file=text');

@@ -14,7 +14,7 @@ testMistakes([
     'a section of a plugin that is not in the list',
     'storage:\n',
     'telemetry: { listen: 9464 }\nstorage:\n',
-    'warning: the section "telemetry" has no effect: add "telemetry" to the list of plugins, or remove the section',
+    'warning: gateway.yaml:4: the section "telemetry" has no effect: add "telemetry" to the list of plugins, or remove the section',
   ],
   [
     'a misspelt section',
@@ -62,8 +62,8 @@ testMistakes([
     'limits that no plugin enforces',
     'plans, rate-limit',
     'plans',
-    'warning: the section "rate-limit" has no effect: add "rate-limit" to the list of plugins, or remove the section',
-    'warning: plans "free" and "pro" have limits (rpm), but they are not enforced: add "rate-limit" to the list',
+    'warning: gateway.yaml:11: the section "rate-limit" has no effect: add "rate-limit" to the list of plugins, or remove the section',
+    'warning: gateway.yaml:6: plans "free" and "pro" have limits (rpm), but they are not enforced: add "rate-limit" to the list',
   ],
   [
     'a plan with a price that nobody can buy',
@@ -238,7 +238,7 @@ testMistakes([
     'an IPv6 address without brackets',
     '8080',
     '"::1:8080"',
-    'warning: listen: ::1:8080 is read as the address ::1 and the port 8080: write [::1]:8080',
+    'warning: gateway.yaml:2: listen: ::1:8080 is read as the address ::1 and the port 8080: write [::1]:8080',
   ],
   [
     'an IPv6 address without a port',
@@ -256,61 +256,61 @@ testMistakes([
     'an IPv6 address without brackets for the metrics',
     'shop]\n',
     'shop, telemetry]\ntelemetry: { listen: "::1:9464" }\n',
-    'warning: telemetry.listen: ::1:9464 is read as the address ::1 and the port 9464: write [::1]:9464',
+    'warning: gateway.yaml:4: telemetry.listen: ::1:9464 is read as the address ::1 and the port 9464: write [::1]:9464',
   ],
   [
     'a body that may be larger than all bodies together',
     'storage:\n',
     'server: { body_limit: 2GB }\nstorage:\n',
-    'warning: server.body_limit (2048 MB) is above server.bodies_in_flight (1024 MB): a body between the two is always refused',
+    'warning: gateway.yaml:4: server.body_limit (2048 MB) is above server.bodies_in_flight (1024 MB): a body between the two is always refused',
   ],
   [
     "a body that may be larger than an account's bodies together",
     'storage:\n',
     'server: { bodies_per_account: 16MB }\nstorage:\n',
-    'warning: server.body_limit (32 MB) is above server.bodies_per_account (16 MB): a body between the two is always refused',
+    'warning: gateway.yaml:4: server.body_limit (32 MB) is above server.bodies_per_account (16 MB): a body between the two is always refused',
   ],
   [
     "an account's bodies that may be larger than all bodies together",
     'storage:\n',
     'server: { bodies_per_account: 2GB }\nstorage:\n',
-    'warning: server.bodies_per_account (2048 MB) is above server.bodies_in_flight (1024 MB): it never holds',
+    'warning: gateway.yaml:4: server.bodies_per_account (2048 MB) is above server.bodies_in_flight (1024 MB): it never holds',
   ],
   [
     'a size without its unit',
     'storage:\n',
     'server: { body_limit: 32 }\nstorage:\n',
-    'warning: server.body_limit is 32 bytes: write the unit, as in 32MB',
+    'warning: gateway.yaml:4: server.body_limit is 32 bytes: write the unit, as in 32MB',
   ],
   [
     'a limit of nothing',
     'storage:\n',
     'server: { headers: 0 }\nstorage:\n',
-    'warning: server.headers is 0: no request can be served',
+    'warning: gateway.yaml:4: server.headers is 0: no request can be served',
   ],
   [
     'a request that may take longer than its exchange',
     'storage:\n',
     'server: { timeout: 60s }\nstorage:\n',
-    'warning: server.request_timeout is above server.timeout, in which the whole exchange must have ended: it never holds',
+    'warning: gateway.yaml:4: server.request_timeout is above server.timeout, in which the whole exchange must have ended: it never holds',
   ],
   [
     'proxies of the whole world',
     'storage:\n',
     'server: { trusted_proxies: [0.0.0.0/0] }\nstorage:\n',
-    'warning: server.trusted_proxies has 0.0.0.0/0, which is everybody: each client can claim any address',
+    'warning: gateway.yaml:4: server.trusted_proxies has 0.0.0.0/0, which is everybody: each client can claim any address',
   ],
   [
     'no process beside a PostgreSQL',
     'storage:\n  database: embedded',
     'billing: { nodes: 0 }\nstorage:\n  database: postgres://user@127.0.0.1:1/none',
-    'warning: billing.nodes is 0: no process can serve from this PostgreSQL. Write 1, or leave it out',
+    'warning: gateway.yaml:4: billing.nodes is 0: no process can serve from this PostgreSQL. Write 1, or leave it out',
   ],
   [
     'a journal that is full before its first file',
     'storage:\n',
     'billing: { journal: { limit: 1MB } }\nstorage:\n',
-    'warning: billing.journal.limit is below billing.journal.segment: calls are refused before the first file is full',
+    'warning: gateway.yaml:4: billing.journal.limit is below billing.journal.segment: calls are refused before the first file is full',
   ],
   [
     'a key inside quotes in the file',
@@ -354,6 +354,6 @@ test('several processes on one PostgreSQL without a bucket are refused, one and 
   ] as const)
     assert.deepEqual(await linesOf(fleet.replace(from, to)), [], to);
   assert.deepEqual(await linesOf(fleet.replace('billing: { nodes: 2 }', '')), [
-    'warning: files.s3.bucket is not set: a second process on this PostgreSQL would not find the files of this one.',
+    'warning: gateway.yaml:32: files.s3.bucket is not set: a second process on this PostgreSQL would not find the files of this one.',
   ]);
 });

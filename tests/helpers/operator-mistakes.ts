@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { boot } from '../../core/gateway/boot.ts';
 import { ConfigError } from '../../core/gateway/config.ts';
 import { createLog } from '../../core/gateway/log.ts';
+import { lineOfNotice } from '../../core/gateway/notices/notices.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 /** Prints nothing. */
@@ -72,7 +73,9 @@ export async function linesOf(yaml: string): Promise<string[]> {
     const odd = { QUOTED: `'${secretKey}'`, BROKEN: `${secretKey}-of-a-file-with\r\n` };
     const environment = { ACME_KEY: secretKey, DATA_DIR: directory, ...odd };
     const gateway = await boot(file, { mode: 'check', log: createLog('silent'), environment });
-    const notices = gateway.notices().map(({ level, text }) => `${level}: ${text}`.replaceAll(`${directory}/`, ''));
+    const notices = gateway
+      .notices()
+      .map((notice) => `${notice.level}: ${lineOfNotice(notice)}`.replaceAll(`${directory}/`, ''));
     await gateway.stop(0);
     return notices;
   } catch (error) {

@@ -294,6 +294,18 @@ test('a missing service is a 404 not_available, and missing in the features of /
   assert.equal((await send('GET /home')).status, 200);
 });
 
+test('the running configuration comes with its warnings, each with its line where that is known', async () => {
+  const { notices } = (await caller(fakeConsole(), 'auditor')('GET /admin/config')).json;
+  assert.deepEqual(
+    notices.map(({ level, where }: { level: string; where: string | null }) => [level, where]),
+    [
+      ['info', 'shared.yaml:1'],
+      ['warning', null],
+      ['warning', 'main.yaml:11'],
+    ],
+  );
+});
+
 test('an auditor reads the configuration without secrets', async () => {
   const services = fakeConsole();
   const operatorSees = (await caller(services, 'operator')('GET /admin/config')).json.files[1];

@@ -323,6 +323,9 @@ test('the ledger reconciles, and nodes, totals and the file are shown', async ()
   assert.ok((await boss.send('/admin/nodes')).json.rows.some(({ self }: { self: boolean }) => self));
   const config = (await boss.send('/admin/config')).json;
   assert.ok(config.files.length > 1);
+  const places = config.notices.map(({ where }: { where: string | null }) => where?.replace(/:\d+$/, ''));
+  const names = config.files.map(({ name }: { name: string }) => name);
+  assert.ok(places.some((name: string) => names.includes(name)));
   const [{ name, text }] = config.files;
   const wrong = await boss.send('/admin/config/check', { body: { file: name, text: `${text}\nnonsense: 1\n` } });
   assert.ok(wrong.json.problems.length > 0);

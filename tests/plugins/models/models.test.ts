@@ -133,13 +133,14 @@ test('targets, dates and aliases that make no sense are refused', async () => {
 test('the operator is told what is not sold, not served or not checked', async () => {
   const { part } = await start();
   assert.deepEqual(part.notices!(), [
-    { level: 'warning', text: 'models without a price are not sold: unpriced' },
-    { level: 'warning', text: 'models without any usable target are left out: orphan' },
+    { level: 'warning', text: 'models without a price are not sold: unpriced', path: ['unpriced'] },
+    { level: 'warning', text: 'models without any usable target are left out: orphan', path: ['orphan'] },
     {
       level: 'warning',
       text: 'models without `created`: clients see that they came out in 1970: orphan, unpriced, painter',
+      path: ['orphan'],
     },
-    { level: 'info', text: 'models with an example price; check it before you sell them: painter' },
+    { level: 'info', text: 'models with an example price; check it before you sell them: painter', path: ['painter'] },
   ]);
   assert.deepEqual((await start({ small: models.small })).part.notices!(), []);
 });

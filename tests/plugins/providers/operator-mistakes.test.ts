@@ -165,7 +165,7 @@ testMistakes([
     'a misspelt provider of a target',
     'targets: [acme/acme-fast]',
     'targets: [amce/acme-fast, acme]',
-    'warning: there is no provider "amce", which fast has as a target; did you mean "acme"?',
+    'warning: gateway.yaml:23: there is no provider "amce", which fast has as a target; did you mean "acme"?',
   ],
   [
     'a target in a protocol that its provider does not speak',
@@ -201,8 +201,8 @@ testMistakes([
     'an unknown provider of two models, their only target',
     'targets: [acme/acme-fast]',
     'targets: [elsewhere/acme-fast]',
-    'warning: models without any usable target are left out: fast',
-    'warning: there is no provider "elsewhere", which fast has as a target',
+    'warning: gateway.yaml:21: models without any usable target are left out: fast',
+    'warning: gateway.yaml:23: there is no provider "elsewhere", which fast has as a target',
   ],
   [
     'a misspelt model of a plan',
@@ -232,7 +232,7 @@ testMistakes([
     'a base URL with the version that the protocol adds',
     'messages: https://api.acme.example',
     'messages: https://api.acme.example/v1',
-    'warning: providers.acme.speaks.messages: calls go to https://api.acme.example/v1/v1/messages; if "/v1" stands there once too often, write https://api.acme.example',
+    'warning: gateway.yaml:18: providers.acme.speaks.messages: calls go to https://api.acme.example/v1/v1/messages; if "/v1" stands there once too often, write https://api.acme.example',
   ],
   [
     'a base URL without https',
@@ -322,7 +322,7 @@ testMistakes([
     'a model without a price',
     '    price: { input: 1, output: 2 }\n',
     '',
-    'warning: models without a price are not sold: fast',
+    'warning: gateway.yaml:21: models without a price are not sold: fast',
   ],
   [
     'an amount with a currency sign',
@@ -370,8 +370,8 @@ testMistakes([
     'a provider without a key',
     '"${ACME_KEY}"',
     '"${OTHER_KEY:-}"',
-    'warning: provider "acme" has no key and is left out',
-    'warning: models without any usable target are left out: fast, slow',
+    'warning: gateway.yaml:15: provider "acme" has no key and is left out',
+    'warning: gateway.yaml:21: models without any usable target are left out: fast, slow',
   ],
   [
     'a header of a key without the key',
@@ -383,13 +383,13 @@ testMistakes([
     'an endpoint without a key that does not exist',
     'storage:\n',
     'auth: { public: [GET /v1/modles] }\nstorage:\n',
-    'warning: auth.public names "GET /v1/modles", which is no endpoint of this gateway; did you mean "GET /v1/models"?',
+    'warning: gateway.yaml:4: auth.public names "GET /v1/modles", which is no endpoint of this gateway; did you mean "GET /v1/models"?',
   ],
   [
     'a limited endpoint that does not exist',
     '[chat, messages]',
     '[chats, messages]',
-    'warning: rate-limit.endpoints names "chats", which is no endpoint of this gateway; did you mean "chat"?',
+    'warning: gateway.yaml:12: rate-limit.endpoints names "chats", which is no endpoint of this gateway; did you mean "chat"?',
   ],
   [
     'a section without its content',
@@ -407,7 +407,7 @@ testMistakes([
     'a dialect of a protocol that is not spoken',
     '    keys:',
     '    dialect: { responses: { inputs: [] } }\n    keys:',
-    'warning: providers.acme.dialect.responses has no effect: "responses" is not under speaks',
+    'warning: gateway.yaml:15: providers.acme.dialect.responses has no effect: "responses" is not under speaks',
   ],
   [
     'a misspelt trait',

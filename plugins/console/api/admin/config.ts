@@ -1,17 +1,24 @@
 /** The gateway's own files: view, check, save, reload. */
 
 import { z } from '@hono/zod-openapi';
-import type { ConfigCheck } from '../../../../core/contract/config-files.ts';
+import type { ConfigCheck, ConfigNotice } from '../../../../core/contract/config-files.ts';
 import { configFiles } from '../../services.ts';
 import { withoutSecrets } from '../config-secrets.ts';
 import { actorOf, type ConsoleServices, need } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import { answers, instant, iso, takes } from '../schemas.ts';
 
+const notices = z.array(
+  z.object({
+    level: z.enum(['info', 'warning']),
+    text: z.string(),
+    where: z.string().nullable().describe('File and line, such as `main.yaml:12`; null: not known.'),
+  }),
+);
 const check = z
   .object({
     problems: z.array(z.object({ where: z.string(), message: z.string() })),
-    notices: z.array(z.object({ level: z.enum(['info', 'warning']), text: z.string() })),
+    notices,
     changes: z.array(z.object({ section: z.string(), restart: z.boolean() })),
   })
   .openapi('ConfigCheck');
@@ -26,6 +33,7 @@ const view = route(
     z.object({
       files: z.array(z.object({ name: z.string(), text: z.string(), writable: z.boolean() })),
       schema: z.record(z.string(), z.unknown()).describe('JSON Schema of a gateway file.'),
+      notices: notices.describe('What `check` prints of the configuration as it runs.'),
       loadedAt: instant,
       generation: z.number(),
     }),
@@ -53,7 +61,7 @@ const reload = route('post', '/admin/config/reload', 'Read the files again', ans
 export function configRoutes(services: ConsoleServices) {
   return new Routes(services)
     .read(view, async ({ c }) => {
-      const { files, schema, loadedAt, generation } = await need(services, configFiles).view();
+      const { files, schema, notices: said, loadedAt, generation } = await need(services, configFiles).view();
       // Auditors see the settings, never the secrets.
       const masked = actorOf(c).role !== 'operator';
       const shown = files.map(({ name, text, writable }) => ({
@@ -61,7 +69,13 @@ export function configRoutes(services: ConsoleServices) {
         text: masked ? withoutSecrets(text) : text,
         writable: writable && !masked,
       }));
-      return { files: shown, schema: schema as Record<string, unknown>, loadedAt: iso(loadedAt), generation };
+      return {
+        files: shown,
+        schema: schema as Record<string, unknown>,
+        notices: said.map(noticeJson),
+        loadedAt: iso(loadedAt),
+        generation,
+      };
     })
     .read(checkText, async ({ json: { file, text } }) => checkJson(await need(services, configFiles).check(file, text)))
     .action(save, ({ json: { file, text, previous, reason } }) => ({
@@ -80,7 +94,11 @@ export function configRoutes(services: ConsoleServices) {
 function checkJson({ problems, notices, changes }: ConfigCheck): z.infer<typeof check> {
   return {
     problems: problems.map(({ where, message }) => ({ where, message })),
-    notices: notices.map(({ level, text }) => ({ level, text })),
+    notices: notices.map(noticeJson),
     changes: changes.map(({ section, restart }) => ({ section, restart })),
   };
+}
+
+function noticeJson({ level, text, where }: ConfigNotice) {
+  return { level, text, where: where ?? null };
 }

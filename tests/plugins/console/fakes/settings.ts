@@ -1,5 +1,5 @@
 /** Catalogue, prices and the gateway's file, made up. */
-import type { ConfigFiles } from '../../../../core/contract/config-files.ts';
+import type { ConfigFiles, ConfigNotice } from '../../../../core/contract/config-files.ts';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { PriceQueries } from '../../../../plugins/common/domain/admin/prices.ts';
 import { formulaOf } from '../../../../plugins/common/domain/formula.ts';
@@ -117,6 +117,12 @@ const sharedText = `providers:
     speaks: { messages: https://api.anthropic.example }
 `;
 
+const fakeNotices: readonly ConfigNotice[] = [
+  { level: 'info', text: 'providers without a key are left out: deepseek', where: 'shared.yaml:1' },
+  { level: 'warning', text: 'files.origin is not set: addresses of files lead to this machine alone.' },
+  { level: 'warning', text: 'plans.offers.pro is sold below its grant', where: 'main.yaml:11' },
+];
+
 export function fakeConfig(now: () => number): ConfigFiles {
   const files = [
     { name: 'main.yaml', text: mainText, writable: true },
@@ -141,6 +147,7 @@ export function fakeConfig(now: () => number): ConfigFiles {
     view: async () => ({
       files: files.map((file) => ({ ...file })),
       schema: { type: 'object', properties: { gateway: { type: 'string' }, plans: { type: 'object' } } },
+      notices: fakeNotices,
       loadedAt,
       generation,
     }),

@@ -39,8 +39,10 @@ export function CheckResult({ check, busy, onGo }: CheckResultProps) {
       {warnings.length > 0 && (
         <Alert color="yellow" variant="light" icon={<IconInfoCircle size={18} />} title={t('operator.config.notices')}>
           <List fz="sm" spacing={4}>
-            {warnings.map(({ text }) => (
-              <List.Item key={text}>{text}</List.Item>
+            {warnings.map(({ text, where }) => (
+              <List.Item key={text} className="wrap-any">
+                {where !== null && <Where where={where} onGo={onGo(where)} />} {text}
+              </List.Item>
             ))}
           </List>
         </Alert>
@@ -60,30 +62,24 @@ function Problems({ problems, onGo }: Pick<ConfigCheck, 'problems'> & Pick<Check
       data-testid="config-problems"
     >
       <List fz="sm" spacing={4} listStyleType="none">
-        {problems.map(({ where, message }) => {
-          const go = onGo(where);
-          return (
-            <List.Item key={`${where} ${message}`} className="wrap-any">
-              {go === undefined ? (
-                <span className="mono">{where}</span>
-              ) : (
-                <Anchor
-                  component="button"
-                  type="button"
-                  fz="sm"
-                  className="mono"
-                  onClick={go}
-                  title={t('operator.config.goTo')}
-                >
-                  {where}
-                </Anchor>
-              )}{' '}
-              {message}
-            </List.Item>
-          );
-        })}
+        {problems.map(({ where, message }) => (
+          <List.Item key={`${where} ${message}`} className="wrap-any">
+            <Where where={where} onGo={onGo(where)} /> {message}
+          </List.Item>
+        ))}
       </List>
     </Alert>
+  );
+}
+
+/** File and line, as a button where it leads there. */
+export function Where({ where, onGo }: { readonly where: string; readonly onGo: (() => void) | undefined }) {
+  const { t } = useTranslation();
+  if (onGo === undefined) return <span className="mono">{where}</span>;
+  return (
+    <Anchor component="button" type="button" fz="sm" className="mono" onClick={onGo} title={t('operator.config.goTo')}>
+      {where}
+    </Anchor>
   );
 }
 

@@ -1,8 +1,8 @@
 /** The gateway's files as they run: forms for everyday settings, and the text; checked, compared, saved, reloaded. */
-import { Button, Stack, Tabs, Text } from '@mantine/core';
+import { Badge, Button, Stack, Tabs, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
-import { IconFileSettings, IconForms, IconRefresh } from '@tabler/icons-react';
+import { IconAlertTriangle, IconFileSettings, IconForms, IconRefresh } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { useBlocker } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
@@ -19,9 +19,11 @@ import { doneText } from './done-text.ts';
 import { useDrafts } from './drafts.ts';
 import { FileEditor } from './file-editor.tsx';
 import { Forms } from './forms/forms.tsx';
+import { Notices } from './notices.tsx';
 
 const configPath = '/admin/config';
 const formsTab = 'forms';
+const noticesTab = 'warnings';
 
 export default function Config() {
   const { t } = useTranslation();
@@ -39,7 +41,7 @@ export default function Config() {
 function Files({ answer }: { readonly answer: ConfigAnswer }) {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
-  const { files, schema, loadedAt, generation } = answer;
+  const { files, schema, notices, loadedAt, generation } = answer;
   const drafts = useDrafts(files);
   const isChanged = drafts.some((draft) => draft.isChanged);
   useBlocker({
@@ -49,20 +51,29 @@ function Files({ answer }: { readonly answer: ConfigAnswer }) {
     enableBeforeUnload: () => isChanged,
   });
   const opened = files.find(({ name }) => name === search['file']) ?? files[0]!;
+  const isNotices = search['view'] === noticesTab;
   const isText = search['file'] !== undefined;
+  const warnings = notices.filter(({ level }) => level === 'warning').length;
   return (
     <Stack gap="sm">
       <Text fz="xs" c="dimmed">
         {t('operator.config.loaded', { generation })} <Time at={loadedAt} relative />
       </Text>
       <Tabs
-        value={isText ? opened.name : formsTab}
-        onChange={(tab) => change({ file: tab === formsTab ? undefined : (tab ?? undefined) })}
+        value={isNotices ? noticesTab : isText ? opened.name : formsTab}
+        onChange={(tab) => change(placeOfTab(tab))}
         keepMounted={false}
       >
         <Tabs.List>
           <Tabs.Tab value={formsTab} leftSection={<IconForms size={15} />}>
             {t('operator.config.forms.tab')}
+          </Tabs.Tab>
+          <Tabs.Tab
+            value={noticesTab}
+            leftSection={<IconAlertTriangle size={15} />}
+            rightSection={warnings === 0 ? undefined : <Badge color="yellow">{warnings}</Badge>}
+          >
+            {t('operator.config.warnings')}
           </Tabs.Tab>
           {files.map(({ name, writable }) => (
             <Tabs.Tab key={name} value={name}>
@@ -79,14 +90,22 @@ function Files({ answer }: { readonly answer: ConfigAnswer }) {
         <Tabs.Panel value={formsTab} pt="sm">
           <Forms drafts={drafts} schema={schema} />
         </Tabs.Panel>
+        <Tabs.Panel value={noticesTab} pt="sm">
+          <Notices notices={notices} onGo={(file, at) => change({ file, at, view: undefined })} />
+        </Tabs.Panel>
         {drafts.map((draft) => (
           <Tabs.Panel key={draft.file.name} value={draft.file.name} pt="sm">
-            <FileEditor draft={draft} schema={schema} />
+            <FileEditor draft={draft} schema={schema} at={search['at']} />
           </Tabs.Panel>
         ))}
       </Tabs>
     </Stack>
   );
+}
+
+function placeOfTab(tab: string | null) {
+  if (tab === noticesTab) return { view: noticesTab, file: undefined, at: undefined };
+  return { view: undefined, file: tab === null || tab === formsTab ? undefined : tab, at: undefined };
 }
 
 function Reload() {

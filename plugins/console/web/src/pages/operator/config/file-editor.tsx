@@ -17,13 +17,18 @@ const YamlEditor = lazy(() => import('./yaml-editor.tsx'));
 interface FileEditorProps {
   readonly draft: Draft;
   readonly schema: ConfigAnswer['schema'];
+  /** `main.yaml:12`: where to begin. */
+  readonly at: string | undefined;
 }
 
-export function FileEditor({ draft, schema }: FileEditorProps) {
+export function FileEditor({ draft, schema, at }: FileEditorProps) {
   const { t } = useTranslation();
   const acts = useActs();
   const { file, text, setText, takeTheirs, isChanged: changed } = draft;
-  const [place, setPlace] = useState<{ readonly offset: number }>();
+  const [place, setPlace] = useState(() => {
+    const offset = at === undefined ? undefined : offsetOf(at, file.name, text);
+    return offset === undefined ? undefined : { offset };
+  });
   const { check, busy } = useCheck(file.name, text, changed && acts);
   const marks = useMemo(() => marksOfProblems(check.data, file.name, text), [check.data, file.name, text]);
   const goTo = (where: string) => {

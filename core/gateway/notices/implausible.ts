@@ -1,18 +1,18 @@
 /** Settings of the gateway that are valid each by itself and are probably not meant: limits that refuse everything or never hold. Pure. */
-import { listenRemarks } from '../contract/schema.ts';
-import type { GatewayFile, GatewaySettings } from './config.ts';
+import { listenRemarks } from '../../contract/schema.ts';
+import type { GatewayFile, GatewaySettings } from '../config.ts';
 
-/** One sentence for each. */
-export function implausible({ settings, yaml }: GatewayFile): string[] {
+/** One sentence for each; it begins with the setting, or its place is beside it. */
+export function implausible({ settings, yaml }: GatewayFile): { readonly text: string; readonly where?: string }[] {
   const { server, listen } = settings;
-  return [
-    ...yaml.remarks.map(({ where, text }) => `${where}: ${text}`),
+  const named = [
     ...listenRemarks('listen', listen),
     ...nothingPasses(server),
     ...withoutUnit(server),
     ...neverReached(server),
     ...trustsAll(server),
   ];
+  return [...yaml.remarks, ...named.map((text) => ({ text }))];
 }
 
 type Server = GatewaySettings['server'];
