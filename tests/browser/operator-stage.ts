@@ -1,17 +1,12 @@
 /** The operator's pages in a real browser, over services in memory: the built files, the real API, the real headers. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { configFiles } from '../../core/contract/config-files.ts';
 import type { Role } from '../../plugins/console/actor.ts';
-import { createApi } from '../../plugins/console/api/index.ts';
-import { Files } from '../../plugins/console/files.ts';
-import { noFields } from '../plugins/console/caller.ts';
 import { type FakeConsole, fakeConsole } from '../plugins/console/fake-console.ts';
+import { serveFake } from '../plugins/console/fake-server.ts';
 import { launchBrowser, noBrowser } from './chromium.ts';
 
 const web = new URL('../../plugins/console/web/', import.meta.url);
@@ -32,13 +27,13 @@ export async function startStage(): Promise<Stage> {
   buildPages();
   const testbed = fakeConsole({ now: Date.now, role: undefined });
   giveSchema(testbed);
-  const { server, origin } = await serve(testbed);
+  const { origin, close } = await serveFake(testbed);
   const complaints: string[] = [];
   let browser: Browser;
   try {
     browser = await launchBrowser();
   } catch (error) {
-    server.close();
+    close();
     throw error;
   }
   return {
@@ -59,8 +54,7 @@ export async function startStage(): Promise<Stage> {
     },
     async stop() {
       await browser.close();
-      server.closeAllConnections();
-      server.close();
+      close();
     },
   };
 }
@@ -83,42 +77,4 @@ export function buildPages(): void {
   if (existsSync(built) && statSync(built).mtimeMs >= newest) return;
   const { status, stderr } = spawnSync(process.execPath, [fileURLToPath(new URL('build.ts', web))]);
   if (status !== 0) throw new Error(`the pages could not be built: ${stderr}`);
-}
-
-async function serve(testbed: FakeConsole) {
-  const api = createApi(testbed);
-  const { clock, random } = testbed.host;
-  const files = new Files({ folder: new URL('dist/', web), mediaOrigins: [], clock, random });
-  const server = createServer((incoming, outgoing) => {
-    const url = new URL(incoming.url!, origin);
-    const answered = url.pathname.startsWith('/console/api/') ? send(incoming, url) : page(url, incoming);
-    answered.then(
-      (response) => report(outgoing, response),
-      (error: unknown) => outgoing.writeHead(500).end(String(error)),
-    );
-  });
-  // Longer than any pause in a test: a request on a connection that is being closed would fail.
-  server.keepAliveTimeout = 600_000;
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-
-  async function send(incoming: IncomingMessage, url: URL): Promise<Response> {
-    const body = incoming.method === 'GET' ? null : (Readable.toWeb(incoming) as ReadableStream);
-    const headers = new Headers(incoming.headers as Record<string, string>);
-    const address = origin + url.pathname.slice('/console/api'.length) + url.search;
-    const request = new Request(address, { method: incoming.method!, headers, body, duplex: 'half' } as RequestInit);
-    return api.fetch(request, { origin, address: '127.0.0.1', exchange: { request: noFields } });
-  }
-  async function page({ pathname }: URL, incoming: IncomingMessage): Promise<Response> {
-    const path = pathname.replace(/^\/console\/?/, '');
-    const { status, headers, body } = await files.answer(path, incoming.headers['accept-encoding'] as string);
-    return new Response(body as ConstructorParameters<typeof Response>[0], { status, headers });
-  }
-  return { server, origin };
-}
-
-async function report(outgoing: ServerResponse, response: Response): Promise<void> {
-  const headers = Object.fromEntries(response.headers);
-  outgoing.writeHead(response.status, headers);
-  outgoing.end(Buffer.from(await response.arrayBuffer()));
 }

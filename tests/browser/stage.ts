@@ -68,10 +68,9 @@ const testbedAt = (origin: string): Testbed => ({
   close: async () => undefined,
 });
 
-/** What the stand-in lacks: the gateway's policy on its pages, the sign-in library, a model that answers. */
+/** What the stand-in lacks: the sign-in library, a model that answers. */
 async function stageScenery(page: Page, origin: string, role: string): Promise<void> {
   const context = page.context();
-  await context.route(`${origin}/console/**`, withPolicy);
   await context.route(`${origin}/console/api/auth/**`, answerAuth);
   await context.route(`${origin}/v1/chat/completions`, answerChat);
   await context.addCookies([{ name: 'fake', value: role, url: origin }]);
@@ -88,17 +87,6 @@ async function open(browser: Browser, options: BrowserContextOptions | undefined
     if (message.type() === 'error' && matters) complaints.push(message.text().slice(0, 500));
   });
   return page;
-}
-
-/** The stand-in serves the pages bare; the gateway's policy is put on them here. */
-async function withPolicy(route: Route): Promise<void> {
-  if (route.request().resourceType() !== 'document') return route.fallback();
-  const answer = await route.fetch();
-  const body = (await answer.text()).replaceAll('__CSP_NONCE__', 'abc123');
-  const policy =
-    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-abc123'; img-src 'self' data: blob:; " +
-    "media-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'";
-  return route.fulfill({ response: answer, body, headers: { ...answer.headers(), 'content-security-policy': policy } });
 }
 
 /** The sign-in library's answers, of which the stand-in has none. */

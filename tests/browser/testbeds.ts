@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../helpers/free-port.ts';
 import { fillMigrated } from '../helpers/migrated.ts';
+import { fakeConsole } from '../plugins/console/fake-console.ts';
+import { serveFake } from '../plugins/console/fake-server.ts';
 
 export interface Testbed {
   /** Scheme and host. */
@@ -19,14 +21,8 @@ export interface Testbed {
 export const password = 'a password of a test';
 
 export async function openStandIn(): Promise<Testbed> {
-  const port = await freePort();
-  const args = ['tests/plugins/console/serve-fake.ts', '--role', 'nobody'];
-  const { child } = await started(args, { PORT: String(port) }, /stands at/);
-  return {
-    origin: `http://localhost:${port}`,
-    operatorHeaders: { cookie: 'fake=operator' },
-    close: () => ended(child),
-  };
+  const { origin, close } = await serveFake(fakeConsole({ now: Date.now, role: undefined }));
+  return { origin, operatorHeaders: { cookie: 'fake=operator' }, close: async () => close() };
 }
 
 /** The demo gateway in a process of its own, with an embedded database and the sandbox for a vendor. */
