@@ -29,6 +29,7 @@ const table: [title: string, usage: Usage, expected: Usage, change?: Partial<Ask
     { inputTokens: 40_000, choices: 4, kind: 'decision' },
   ],
   ['searches that were not asked for', { web_search: 4_000_000 }, { web_search: 1 }],
+  ['one search more than a model makes by itself', { output: 5, web_search: 257 }, { output: 5, web_search: 1 }],
   ['more pictures than were ordered', { image: 100 }, { image: 2 }, { images: 2 }],
   ['more seconds than were ordered', { second: 90_000 }, { second: 5 }, { seconds: 5 }],
   ['more characters than were sent', { character: 9e9 }, { character: 12 }, { counted: { character: 12 } }],
@@ -49,6 +50,7 @@ const kept: [title: string, usage: Usage, change?: Partial<AskedUsage>, bytes?: 
     { inputTokens: 40_000, choices: 4, kind: 'decision' },
   ],
   ['several choices', { output: 800 }, { choices: 8 }],
+  ['searches that a model makes by itself', { output: 5, web_search: 256 }],
   ['results of searches in the prompt', { input: 90_000, web_search: 8 }, { toolCalls: 8 }],
   ['a document that the vendor fetched', { input: 180_000 }, { inputTokens: 20_040 }],
 ];

@@ -1,6 +1,10 @@
 /** Where vendors put counters beside the usual place: iterations, usage of choices, reports that leave some out. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Call } from '../../../../plugins/common/domain/calls.ts';
+import { OllamaUsageMeter } from '../../../../plugins/ollama/usage-meter.ts';
+import { usageMetadata } from '../../../../plugins/protocol-convert/protocols/gemini/usage.ts';
+import { GeminiUsageMeter } from '../../../../plugins/protocol-convert/protocols/gemini/usage-meter.ts';
 import { fc } from '../../../helpers/properties.ts';
 import { readBody, relay, streamAnswer, wholeAnswer } from '../harness.ts';
 
@@ -140,4 +144,56 @@ test('a last report without the candidates leaves what its total has beside the 
   };
   const seen = await metered('gemini', silent);
   assert.deepEqual([seen.usage, seen.estimated], [{ input: 9, output: 2, reasoning: 4 }, true], 'the text is not free');
+});
+
+test('thoughts beyond those that generate-content names are charged and marked as estimated; those of the total alone are not', async () => {
+  const candidates = [{ content: { parts: [{ text: 'Hello' }] }, finishReason: 'STOP' }];
+  const counted = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 30 };
+  const reported = async (usageMetadata: object) => {
+    const { usage, estimated } = await metered('gemini', { candidates, usageMetadata });
+    return [usage, estimated];
+  };
+  const usage = { input: 10, output: 5, reasoning: 15 };
+  assert.deepEqual(await reported({ ...counted, thoughtsTokenCount: 3 }), [usage, true]);
+  assert.deepEqual(await reported(counted), [usage, false]);
+  assert.deepEqual(await reported({ ...counted, thoughtsTokenCount: 15 }), [usage, false]);
+});
+
+test('pictures of an image model are counted over the frames of a stream, with their tokens where none are reported', () => {
+  const picture = { inlineData: { mimeType: 'image/png', data: 'AAAA' } };
+  const frame = (usageMetadata?: object) => ({
+    candidates: [{ content: { parts: [{ text: 'x' }, picture] } }],
+    ...(usageMetadata && { usageMetadata }),
+  });
+  const readingOf = (kind: string, last?: object) => {
+    const meter = new GeminiUsageMeter({ choices: 1, kind } as Call);
+    for (const payload of [frame(), frame(last)]) meter.payload(payload);
+    return meter.reading.usage;
+  };
+  assert.equal(readingOf('image').image, 2);
+  assert.ok(readingOf('image').output_image! > 0);
+  const reported = readingOf('image', { promptTokenCount: 3, candidatesTokenCount: 7, totalTokenCount: 10 });
+  assert.deepEqual(reported, { input: 3, output: 7, image: 2 });
+  assert.equal(readingOf('chat').image, undefined);
+});
+
+test('tokens by modality name those alone that there are', () => {
+  const { candidatesTokensDetails, promptTokensDetails } = usageMetadata(
+    { input_audio: 4, output_image: 9 },
+    undefined,
+  );
+  assert.deepEqual(candidatesTokensDetails, [{ modality: 'IMAGE', tokenCount: 9 }]);
+  assert.deepEqual(promptTokensDetails, [{ modality: 'AUDIO', tokenCount: 4 }]);
+});
+
+test('text of an answer over several lines is reported by the last one where that counts it', () => {
+  for (const [end, unreported] of [
+    [{ eval_count: 3 }, 0],
+    [{}, 5],
+  ] as const) {
+    const meter = new OllamaUsageMeter();
+    meter.payload({ message: { content: 'Hello' } });
+    meter.payload({ message: { content: '' }, done: true, done_reason: 'stop', ...end });
+    assert.equal(meter.text.bytesUnreported, unreported);
+  }
 });
