@@ -118,7 +118,9 @@ test('what cannot be answered is refused with the name of the field', async () =
     [`${start}&page=page_1`, 'page'],
     [`${start}&group_by=service_tier`, 'group_by'],
     [`${start}&batch=true`, 'batch'],
-    [`${start}&project_ids[]=p`, 'project_ids'],
+    ...['project_ids', 'user_ids', 'sizes', 'sources', 'context_levels', 'vector_store_ids'].map(
+      (name) => [`${start}&${name}[]=x`, name] as const,
+    ),
   ] as const) {
     const { status, json } = await get(`/v1/organization/usage/completions?${query}`);
     assert.equal(status, 400, query);

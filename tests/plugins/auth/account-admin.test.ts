@@ -393,3 +393,24 @@ test('an account has so many keys at once and no more; a revoked one makes room'
   await admin.createKey(id, { name: 'one more' });
   await store.close();
 });
+
+test('keys that expire within a time are listed, soonest first, without revoked ones', async () => {
+  const { admin, account, host } = await openSetup();
+  const id = await account('expiring');
+  const hourMs = 3_600_000;
+  const now = host.clock.now();
+  const prefixes = new Map<number | undefined, string>();
+  for (const hours of [3, 1, undefined, 2]) {
+    const expires = hours === undefined ? {} : { expiresAt: now + hours * hourMs };
+    const made = await admin.createKey(id, { name: 'a key', ...expires });
+    const { rows } = await admin.keys(id, { limit: 10 });
+    prefixes.set(hours, rows.find((row) => row.id === made.id)!.prefix);
+    if (hours === 2) await admin.revokeKey(id, made.id);
+  }
+  const listed = (hours: number[]) =>
+    hours.map((each) => ({ prefix: prefixes.get(each), expiresAt: now + each * hourMs }));
+  assert.deepEqual(await admin.expiringKeys(4 * hourMs, 10), listed([1, 3]));
+  assert.deepEqual(await admin.expiringKeys(4 * hourMs, 1), listed([1]));
+  assert.deepEqual(await admin.expiringKeys(2 * hourMs, 10), listed([1]));
+  assert.deepEqual(await admin.expiringKeys(hourMs / 2, 10), []);
+});

@@ -63,6 +63,17 @@ function watched(database: TestDatabase, seen: (statement: SQL) => Promise<void>
   return { ...database, orm: { execute } as unknown as Orm };
 }
 
+test('the columns that the database keeps from changes are those of money, as the audit looks for them', async () => {
+  const { orm, schema } = await openLedger();
+  const guarded = await rowsOf<{ name: string }>(
+    orm,
+    sql`select attname::text as name from pg_trigger
+      join pg_attribute on attrelid = tgrelid and attnum = any (tgattr::int2[])
+      where tgrelid = (quote_ident(${schema}::text) || '.calls')::regclass and tgname = 'immutable'`,
+  );
+  assert.deepEqual(guarded.map(({ name }) => name).sort(), moneyColumns.toSorted());
+});
+
 test('facts are removed in bounded steps; an interruption at any of them loses none, and the rest is not begun anew', async () => {
   const database = await openLedger();
   const days = 20;
