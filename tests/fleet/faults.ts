@@ -15,12 +15,13 @@ export interface Fault {
 }
 
 export const faults: readonly Fault[] = [
+  // Accounts pause for longer than ten seconds before the database is away.
+  { name: 'Redis hangs, is away, comes back empty', isShort: true, isFreeAfterMs: 0, run: loseCounters },
+  { name: 'PostgreSQL away for 6 s', isShort: true, run: (stage) => loseDatabase(stage, 6_000) },
+  { name: 'PostgreSQL away for 90 s', run: (stage) => loseDatabase(stage, 90_000) },
   { name: 'rolling restart', isShort: true, isFreeAfterMs: 0, run: restartAll },
   { name: 'prices raised', isFreeAfterMs: 0, run: raisePrices },
   { name: 'kill -9 of a gateway', isShort: true, isFreeAfterMs: 1_000, run: kill },
-  { name: 'PostgreSQL away for 6 s', isShort: true, run: (stage) => loseDatabase(stage, 6_000) },
-  { name: 'Redis hangs, is away, comes back empty', isShort: true, isFreeAfterMs: 0, run: loseCounters },
-  { name: 'PostgreSQL away for 90 s', run: (stage) => loseDatabase(stage, 90_000) },
   { name: 'a gateway gone for ever', isFreeAfterMs: 1_000, run: replaceNode },
 ];
 
@@ -41,9 +42,14 @@ async function kill({ parts: { fleet } }: Stage): Promise<void> {
   await pause(1_000);
 }
 
-async function loseDatabase({ parts: { postgres, fleet } }: Stage, ms: number): Promise<void> {
+/** Until it is back, each account that has paused calls now and then. */
+async function loseDatabase(stage: Stage, ms: number): Promise<void> {
+  const { postgres, fleet } = stage.parts;
   await postgres.crash();
-  await pause(ms);
+  for (const until = performance.now() + ms; performance.now() < until; ) {
+    await stage.askPaused();
+    await pause(500);
+  }
   await postgres.start();
   const isReady = async ({ origin }: { origin: string }) =>
     (await fetch(`${origin}/readyz`).catch(() => undefined))?.status === 200;
@@ -87,13 +93,13 @@ async function replaceNode(stage: Stage): Promise<void> {
     const { journal: name, open } = salvaged;
     stage.salvaged += open.length;
     const isLeft = async () => ((await run('leases')) as { node: string }[]).some((each) => each.node === name);
-    // A lease ends half a minute after the node was seen last.
+    // A lease ends three minutes after the node was seen last.
     const isReleased = () =>
       run('leases release', { node: name }).then(
         () => true,
         () => false,
       );
-    if (await isLeft()) await until(`the leases of ${name} are given back`, isReleased, 60_000);
+    if (await isLeft()) await until(`the leases of ${name} are given back`, isReleased, 240_000);
   });
   await pause(3_000);
 }

@@ -7,12 +7,15 @@ import { film, picture, texts } from './stage.ts';
 
 /** So long may it take until something that was ordered has ended: longer than the longest outage. */
 const patienceMs = 180_000;
+export const pausedKind = 'an account that had paused';
 const films = '/v1/contents/generations/tasks';
 const isSettled = ({ status }: Answer) => status === 200 || (status >= 400 && status < 500);
 
 export interface Callers {
   /** Keys of accounts with money. */
   readonly keys: readonly string[];
+  /** Keys of accounts that call while the database is away, and at no other time. */
+  readonly paused: readonly string[];
   /** The key of an account whose every call has an Idempotency-Key. */
   readonly keyed: string;
   /** Of a person who is signed in at the console, with an account of their own. */
@@ -20,6 +23,9 @@ export interface Callers {
   /** Codes that nobody has redeemed. */
   readonly codes: readonly string[];
 }
+
+const messages = [{ role: 'user', content: 'After a pause [[sandbox: tokens=20]]' }];
+export const pausedCall = { model: texts[1], messages };
 
 /** Each kind as often as it stands here. */
 const deck = [
@@ -39,6 +45,7 @@ export class Operations {
   readonly #answers: Answers;
   readonly #callers: Callers;
   #texts = 0;
+  #paused = 0;
 
   constructor(answers: Answers, callers: Callers) {
     this.#answers = answers;
@@ -164,6 +171,14 @@ export class Operations {
     const redeem = () => this.#console('redeem a code', '/wallet/redeem', { code }, [409]);
     const taken = await untilAnswered(redeem, (answer) => answer.status === 200 || answer.status === 409, patienceMs);
     if (taken === undefined) this.wrong.push(`the code ${code} was never taken`);
+  }
+
+  /** Of each account in its turn. */
+  async paused(): Promise<void> {
+    const { paused } = this.#callers;
+    const key = paused[this.#paused++ % paused.length]!;
+    const answer = await this.#json(pausedKind, key, '/v1/chat/completions', pausedCall);
+    this.#answers.note(pausedKind, answer);
   }
 
   /** A key is made, used at whichever gateway comes next, and revoked. */

@@ -38,6 +38,8 @@ export class Stage {
   readonly origins: readonly string[];
   /** Calls without an end in journals that were salvaged. */
   salvaged = 0;
+  /** A call of an account that has paused until now. */
+  askPaused: () => Promise<void> = async () => {};
   /** When prices were raised: between these times either may hold. */
   raised: { readonly from: number; to: number } | undefined;
 
@@ -119,8 +121,6 @@ function sectionsOf(vendorOrigin: string): Record<string, unknown> {
       relayed: modelAt('openai/relayed'),
       voice: { ...modelAt('openai/voice'), kind: 'realtime' },
     },
-    // The leases of a node that is gone end soon, so that they can be given back.
-    storage: { bridge: '0s' },
     server: { trusted_proxies: ['127.0.0.0/8'] },
     console: { sign_up: 'open' },
     files: { fetch: { allow_private: true } },

@@ -56,6 +56,8 @@ export class Arrivals {
   #keyed: KeyedCall[] = [];
   readonly #recent = new Map<string, string[]>();
   #versions = 0;
+  /** Calls that came to a node while it could not reach the database. */
+  readonly inOutage: Trace[] = [];
 
   constructor(options: ArrivalsOptions) {
     this.#options = options;
@@ -123,6 +125,7 @@ export class Arrivals {
       mark: call.mark,
       names: call.beside?.other && { model: call.beside.other.model.id, field: call.beside.field },
     });
+    if (!node.canRead) this.inOutage.push(trace);
     oracle.absorb.watch(exchange, trace);
     mutant.exchange?.(exchange, chance);
     const lists = call.other === undefined ? [call.price] : [call.price, call.other.price];

@@ -43,6 +43,9 @@ export class DatabaseLink implements Store {
   readonly #shared: boolean;
   readonly #leaptMs: () => number;
   readonly #isCut: () => boolean;
+  #awaySince: number | undefined;
+  /** The journal that this process writes. */
+  journal: string | undefined;
 
   constructor(options: LinkOptions) {
     this.#schedule = options.schedule;
@@ -60,6 +63,7 @@ export class DatabaseLink implements Store {
   }
 
   claim(journal: string, owner: string, epoch: number): Promise<boolean> {
+    this.journal = journal;
     return this.send('claim', () => this.#store.claim(journal, owner, epoch));
   }
 
@@ -87,6 +91,12 @@ export class DatabaseLink implements Store {
   /** Statements come through. */
   get isOpen(): boolean {
     return !this.#faults.down && !this.#isCut();
+  }
+
+  /** For how long they have not, as far as anybody has looked. */
+  get awayMs(): number {
+    this.#awaySince = this.isOpen ? undefined : (this.#awaySince ?? this.#schedule.now);
+    return this.#awaySince === undefined ? 0 : this.#schedule.now - this.#awaySince;
   }
 
   get leases(): Leases {

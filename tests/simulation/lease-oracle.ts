@@ -1,12 +1,18 @@
 /** Watches accounts that several nodes spend (M7): nothing is leased or held beyond the balance but what settlements took beyond their holds. */
 import type { Entry, MemoryLedger, Row } from './memory-ledger.ts';
 import type { AccountView, Oracle, SharedAccounts } from './oracle.ts';
+import type { Life } from './schedule.ts';
+import { coverOf } from './tariff.ts';
+import type { Trace } from './trace.ts';
 
 export class LeaseOracle implements SharedAccounts {
   readonly #ledger: MemoryLedger;
   readonly #oracle: Oracle;
   /** What settlements took beyond their holds, which nobody could know before; forgotten when the account has come to rest. */
   readonly #beyond = new Map<string, bigint>();
+
+  /** Which journal a process writes. */
+  readonly #journals = new Map<Life, string>();
 
   constructor(ledger: MemoryLedger, oracle: Oracle) {
     this.#ledger = ledger;
@@ -45,6 +51,19 @@ export class LeaseOracle implements SharedAccounts {
     }
   }
 
+  /** What the account's calls at this process hold at first, or cost if the ledger lacks that, is leased to it. */
+  admitted({ life, account }: Trace, traces: Iterable<Trace>): void {
+    const leased = this.#ledger.leases.amountOf(account, this.#journals.get(life)!);
+    let owed = 0n;
+    for (const trace of traces) {
+      if (trace.account !== account || !trace.admitted || this.#ledger.calls.has(trace.id)) continue;
+      const held = coverOf(trace.inputTokens, trace.heldOutput, trace.list, trace.ratio);
+      owed += trace.expected !== undefined && trace.expected < held ? trace.expected : held;
+    }
+    if (owed > leased + (this.#beyond.get(account) ?? 0n))
+      this.#oracle.violations.add('M6', account, `calls of one process need ${owed} nano-USD of a lease of ${leased}`);
+  }
+
   leasedOf(account: string): bigint {
     return this.#ledger.leases.sumOf(account);
   }
@@ -55,6 +74,13 @@ export class LeaseOracle implements SharedAccounts {
     const isCutOff = [...this.#oracle.uncertain].some(({ account }) => account === id);
     const isKnown = open.size === 0 && !isCutOff && balance === credited - settled;
     return isKnown && leases.sumOf(id) <= balance && !leases.isOwed(id);
+  }
+
+  /** A process begins to serve: what the one before it had leased was returned. */
+  recovered(journal: string, life: Life): void {
+    this.#journals.set(life, journal);
+    const left = this.#ledger.leases.countOf(journal);
+    if (left > 0) this.#oracle.violations.add('M16', journal, `${left} leases of a dead process are kept`);
   }
 
   /** All nodes have left. */

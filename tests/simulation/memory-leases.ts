@@ -141,6 +141,15 @@ export class MemoryLeases implements Leases {
     return [...(this.#byAccount.get(account)?.values() ?? [])].some(({ amount }) => amount < 0n);
   }
 
+  amountOf(account: string, journal: string): bigint {
+    return this.#byAccount.get(account)?.get(journal)?.amount ?? 0n;
+  }
+
+  /** Accounts of which this journal has a lease. */
+  countOf(journal: string): number {
+    return [...this.#byAccount.values()].filter((leases) => leases.has(journal)).length;
+  }
+
   /** Whether anything of any account is leased, or owed. */
   get isEmpty(): boolean {
     return [...this.#byAccount.values()].every((leases) => leases.size === 0);

@@ -39,7 +39,7 @@ export class Mishaps {
     const { chance, profile, nodes } = this.#options;
     again('crash', profile.crashMeanMs, () => this.crash(chance.pick(nodes)));
     again('disk fault', profile.diskMeanMs, () => this.#hurtDisk(chance.pick(nodes)));
-    again('outage', profile.outageMeanMs, () => this.#outage());
+    again('outage', profile.outageMeanMs, () => this.outage(800));
     again('clock step', profile.clockStepMeanMs, () => this.#stepClock(chance.pick(nodes)));
     again('leap in time', profile.leapMeanMs, () => this.#leap());
   }
@@ -80,11 +80,11 @@ export class Mishaps {
     });
   }
 
-  #outage(): void {
+  outage(meanMs: number): void {
     const { schedule, chance, faults, nodes, oracle } = this.#options;
     faults.down = true;
     const back = nodes.map(({ index }) => oracle.callers.away(index));
-    schedule.after(chance.delay(800), undefined, 'database back', () => {
+    schedule.after(chance.delay(meanMs), undefined, 'database back', () => {
       faults.down = false;
       for (const report of back) report();
     });

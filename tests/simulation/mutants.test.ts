@@ -21,6 +21,8 @@ const shownBy: Readonly<Record<string, number>> = {
   'task-moved-blindly': 35,
   'broken-call-forgotten': 122,
   'task-taken-back-late': 17,
+  'bridge-overspends': 104,
+  'bridge-after-recall': 102,
 };
 
 for (const [name, mutant] of Object.entries(mutants)) {

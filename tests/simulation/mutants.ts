@@ -19,6 +19,7 @@ import type { Chance } from './chance.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
 import type { ShopTables } from './memory-shop.ts';
 import type { TaskTable } from './memory-tasks.ts';
+import { bridgeMutants } from './mutants-bridge.ts';
 import { callerMutants } from './mutants-callers.ts';
 import { hedgeMutants } from './mutants-hedge.ts';
 import { journalMutants } from './mutants-journal.ts';
@@ -300,6 +301,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     },
   },
   ...journalMutants,
+  ...bridgeMutants,
   ...namedMutants,
   ...hedgeMutants,
   ...callerMutants,

@@ -30,6 +30,7 @@ export interface NodeOptions {
   readonly faults: DatabaseFaults;
   readonly billing: object;
   readonly hedge: HedgeProfile | undefined;
+  readonly bridgeMs: number;
   readonly mutant: Mutant;
   readonly announce: (topic: string, subject: string) => Promise<void>;
   /** A process of this node serves now; all that an earlier one left is in the books. */
@@ -47,6 +48,8 @@ export class Node {
   /** The process that serves, if one does. */
   serving: Process | undefined;
   starts = 0;
+  /** The journal of the process that was started last. */
+  journal: string | undefined;
   readonly #options: NodeOptions;
   #life: Life | undefined;
   #lastFailure: unknown;
@@ -110,6 +113,8 @@ export class Node {
       wallClock: () => this.wallClock,
       announce: this.#options.announce,
       healthy: () => link.isOpen,
+      awayMs: () => link.awayMs,
+      bridgeMs: this.#options.bridgeMs,
       onAdmitted: admitted,
       forward: mutant.forward ?? forward,
       onWork: (name) => {
@@ -120,6 +125,7 @@ export class Node {
       () => {
         if (!life.alive) return;
         this.serving = process;
+        this.journal = link.journal;
         this.#failedStarts = 0;
         this.#options.onRecovered(this);
       },

@@ -41,6 +41,8 @@ export interface SharedAccounts {
   /** Whether all that the account's calls cost is in the ledger, and no node counts on more than there is. */
   isAtRest(view: AccountView): boolean;
   leasedOf(account: string): bigint;
+  /** A call was admitted, beside the others of its process. */
+  admitted(trace: Trace, others: Iterable<Trace>): void;
 }
 
 export class Oracle {
@@ -170,8 +172,6 @@ export class Oracle {
     return running;
   }
 
-  // -------------------------------------------------------------------------------------------------------- money in
-
   /** The database has an entry that no call made. */
   entry(row: Entry, grant: StoredGrant | undefined): void {
     const view = this.view(row.account);
@@ -211,8 +211,6 @@ export class Oracle {
     return ahead;
   }
 
-  // ------------------------------------------------------------------------------------------------------------ calls
-
   /** `lists`: of the models that may serve it. */
   arrived(trace: Trace, longestOutput: number, lists: readonly PriceList[]): void {
     this.traces.set(trace.id, trace);
@@ -239,6 +237,7 @@ export class Oracle {
     this.callers.held(trace);
     const view = this.view(trace.account);
     if (this.shared?.isAtRest(view) === true) view.excess = 0n;
+    this.shared?.admitted(trace, this.#byLife.get(trace.life)!);
     view.open.add(trace);
     view.mostOpen = Math.max(view.mostOpen, view.open.size + this.uncertain.size);
     const amount = coverOf(trace.inputTokens, trace.heldOutput, trace.list, trace.ratio);

@@ -57,8 +57,10 @@ export interface ProcessOptions {
   readonly forward: Run;
   /** Told of each call that its API key has let in. */
   readonly onAdmitted: (exchange: LiveExchange) => undefined | Promise<void>;
-  /** The database can be reached. */
+  /** The database can be reached; if not, for how long already, and how long is bridged. */
   readonly healthy: () => boolean;
+  readonly awayMs: () => number;
+  readonly bridgeMs: number;
   /** Told of each regular work that has begun. */
   readonly onWork: (name: string) => void;
 }
@@ -250,6 +252,8 @@ export class Process {
       change: () => raise('the store is asked for a change directly'),
       onChange: (topic, listener) => void this.#listeners.push({ topic, listener }),
       healthy: this.#options.healthy,
+      awayMs: this.#options.awayMs,
+      bridgeMs: this.#options.bridgeMs,
       shared: this.#options.shared,
     };
   }

@@ -6,6 +6,7 @@ import type { PlanOffer, PlanTerms } from '../../plugins/common/domain/plans.ts'
 import { flatBook } from '../../plugins/common/domain/prices.ts';
 import type { Timing } from '../../plugins/task-store/engine/dependencies.ts';
 import type { Chance } from './chance.ts';
+import { type BridgeProfile, drawBridge } from './lulls.ts';
 import type { PriceList } from './tariff.ts';
 import type { Offer } from './terms-oracle.ts';
 import type { VendorProfile } from './vendors.ts';
@@ -56,6 +57,8 @@ export interface Profile {
   readonly hedge: HedgeProfile | undefined;
   /** Images and films are ordered too; undefined: nobody does. */
   readonly tasks: TaskProfile | undefined;
+  /** Outages are bridged, and come after lulls; undefined: they are not. */
+  readonly bridge: BridgeProfile | undefined;
   /** Sections of the gateway's file. */
   readonly billing: {
     readonly hold: { readonly output_tokens: number; readonly non_streaming: 'estimate' | 'max' };
@@ -104,6 +107,7 @@ export interface OtherChances {
   readonly instead: Chance;
   readonly talks: Chance;
   readonly names: Chance;
+  readonly bridges: Chance;
 }
 
 export function drawProfile(chance: Chance, others: OtherChances): Profile {
@@ -149,8 +153,18 @@ export function drawProfile(chance: Chance, others: OtherChances): Profile {
     names: others.names.oneIn(3) ? others.names : undefined,
     hedge: isHedged ? drawHedge(others.hedges) : undefined,
     tasks: others.tasks.oneIn(2) ? drawTasks(others.tasks) : undefined,
+    ...bridged(rest, others.bridges),
     ...(callers === undefined ? {} : calmer(rest.accounts)),
   };
+}
+
+/** Of accounts with next to nothing little can be kept. */
+function bridged(
+  { shared, topUp }: Pick<Profile, 'shared' | 'topUp'>,
+  chance: Chance,
+): Pick<Profile, 'bridge' | 'topUp'> {
+  const bridge = shared ? drawBridge(chance) : undefined;
+  return { bridge, topUp: bridge?.areRich === true ? money(5_000_000_000n) : topUp };
 }
 
 /** What is to be known within a second takes worlds that last for some, and keys that stay in memory: each top-up tells to forget. */

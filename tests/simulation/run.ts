@@ -27,7 +27,7 @@ if (mutant === undefined) {
   process.exit(2);
 }
 
-const total = { worlds: 0, operations: 0, requests: 0, tasks: 0, crashes: 0, rows: 0, bad: 0 };
+const total = { worlds: 0, operations: 0, requests: 0, tasks: 0, crashes: 0, bridged: 0, rows: 0, bad: 0 };
 const counts = new Map<string, number>();
 const started = performance.now();
 const secondsOf = () => (performance.now() - started) / 1_000;
@@ -54,6 +54,7 @@ function add(result: Result): void {
   total.requests += result.requests;
   total.tasks += result.tasks;
   total.crashes += result.crashes;
+  total.bridged += result.bridged;
   total.rows += result.rows;
   for (const [kind, count] of result.counts) counts.set(kind, (counts.get(kind) ?? 0) + count);
 }
@@ -70,12 +71,12 @@ function print({ seed, violations }: Result): void {
 
 function summarize(): void {
   const seconds = secondsOf();
-  const { worlds, operations, requests, tasks, crashes, rows, bad } = total;
+  const { worlds, operations, requests, tasks, crashes, bridged, rows, bad } = total;
   const coreSeconds = process.cpuUsage().user / 1e6;
   const figure = (value: number) => Math.round(value).toLocaleString('en-US');
   console.log(
     `${figure(operations)} operations in ${figure(worlds)} worlds: ${figure(requests)} requests, ${figure(tasks)} tasks, ${figure(rows)} ledger rows, ` +
-      `${figure(crashes)} crashes; ${seconds.toFixed(1)} s, ${figure(operations / seconds)} operations/s ` +
+      `${figure(crashes)} crashes, ${figure(bridged)} served in outages; ${seconds.toFixed(1)} s, ${figure(operations / seconds)} operations/s ` +
       `(${figure(operations / coreSeconds)} for each second of a core)`,
   );
   if (values.kinds) {

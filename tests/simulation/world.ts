@@ -8,6 +8,7 @@ import type { DatabaseFaults } from './database.ts';
 import { Errands } from './errands.ts';
 import { LeaseOracle } from './lease-oracle.ts';
 import { LimitsOracle } from './limits-oracle.ts';
+import { Lulls } from './lulls.ts';
 import { KeyTable } from './memory-keys.ts';
 import { MemoryLedger } from './memory-ledger.ts';
 import { ShopTables } from './memory-shop.ts';
@@ -29,6 +30,8 @@ export interface Result {
   /** Orders that were placed. */
   readonly tasks: number;
   readonly crashes: number;
+  /** Calls that were served without the database. */
+  readonly bridged: number;
   readonly rows: number;
   readonly violations: readonly Violation[];
   readonly fingerprint: string;
@@ -74,6 +77,7 @@ class World {
   readonly #trade: Trade;
   readonly #errands: Errands;
   readonly #mishaps: Mishaps;
+  readonly #lulls: Lulls;
   readonly #store: Store;
   #isOpen = true;
 
@@ -88,14 +92,12 @@ class World {
       instead: new Chance(seed, 4),
       talks: new Chance(seed, 5),
       names: new Chance(seed, 6),
+      bridges: new Chance(seed, 7),
     });
     this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn, meanMs: this.#profile.databaseMeanMs };
     const limits = new Map(this.#profile.accounts.map((account) => [account.id, account.plan.limits]));
-    this.#oracle = new Oracle(
-      this.#schedule,
-      this.#violations,
-      new LimitsOracle(this.#schedule, this.#violations, limits),
-    );
+    const limitsOracle = new LimitsOracle(this.#schedule, this.#violations, limits);
+    this.#oracle = new Oracle(this.#schedule, this.#violations, limitsOracle);
     for (const { id, plan } of this.#profile.accounts) {
       if (plan.grant !== undefined) this.#oracle.planGrants.set(id, plan.grant.amount);
     }
@@ -118,13 +120,12 @@ class World {
     this.#tables.onUse = (use) => this.#oracle.trade.used(use);
     mutant.tables?.(this.#tables);
     const { chance, profile, oracle } = { chance: this.#chance, profile: this.#profile, oracle: this.#oracle };
-    const shared = { chance, profile, oracle, tables: this.#tables };
+    const places = { schedule: this.#schedule, nodes: this.#nodes };
+    const shared = { chance, profile, oracle, tables: this.#tables, ...places };
     this.#errands = new Errands(this.#schedule, chance, this.#nodes);
     const callers = this.#callers?.open(this.#nodes, this.#errands);
     this.#arrivals = new Arrivals({
       ...shared,
-      schedule: this.#schedule,
-      nodes: this.#nodes,
       mutant,
       callers,
       strike: (node) => this.#mishaps.strike(node),
@@ -137,12 +138,18 @@ class World {
     });
     this.#mishaps = new Mishaps({
       ...shared,
-      schedule: this.#schedule,
-      nodes: this.#nodes,
       faults: this.#faults,
       keys: this.#keys,
       tasks: this.#tasks,
       arrivals: this.#arrivals,
+    });
+    this.#lulls = new Lulls({
+      ...places,
+      chance: new Chance(seed, 8),
+      profile: profile.bridge,
+      mishaps: this.#mishaps,
+      recall: () => void this.#announce('lease wanted', ` ${chance.pick(profile.accounts).id}`).catch(() => {}),
+      isOpen: () => this.#isOpen,
     });
     this.#trade = new Trade({
       ...shared,
@@ -170,14 +177,13 @@ class World {
       requests: this.#oracle.traces.size,
       tasks: this.#tasks?.placed ?? 0,
       crashes: this.#mishaps.crashes,
+      bridged: this.#arrivals.inOutage.filter(({ status }) => status === 200).length,
       rows: this.#ledger.rows.length,
       violations: this.#violations.list,
       fingerprint: this.#fingerprint(),
       counts: schedule.counts,
     };
   }
-
-  // ----------------------------------------------------------------------------------------------------- what happens
 
   #begin(): void {
     const { arrivalMeanMs, topUpMeanMs, tradeMeanMs } = this.#profile;
@@ -189,6 +195,7 @@ class World {
     this.#again('order', this.#profile.tasks?.meanMs ?? Number.POSITIVE_INFINITY, () => this.#tasks!.orders.happen());
     this.#callers?.begin(again);
     this.#mishaps.begin(again);
+    this.#lulls.begin(again);
     this.#again('new prices', 2_000, () => {
       this.#arrivals.changePrices(this.#chance.pick(modelIds));
       this.#tasks?.orders.changePrices();
@@ -197,14 +204,12 @@ class World {
 
   #again(label: string, meanMs: number, work: () => void): void {
     if (meanMs === Number.POSITIVE_INFINITY) return;
-    this.#schedule.after(this.#chance.delay(meanMs), undefined, label, () => {
+    this.#schedule.after(this.#chance.delay(meanMs) + this.#lulls.leftMs, undefined, label, () => {
       if (!this.#isOpen) return;
       this.#again(label, meanMs, work);
       work();
     });
   }
-
-  // ------------------------------------------------------------------------------------------------------------- rest
 
   /** Nobody comes any more, everything works, and what runs goes to its end. Then the books must be right. */
   async #rest(): Promise<void> {
@@ -278,14 +283,10 @@ class World {
     return reported[0]!;
   }
 
-  // ------------------------------------------------------------------------------------------------------------ wiring
-
   #newNode(index: number): Node {
     return new Node({
+      ...this.#common,
       index,
-      schedule: this.#schedule,
-      chance: this.#chance,
-      oracle: this.#oracle,
       store: this.#store,
       shared: this.#profile.shared,
       keys: this.#keys,
@@ -296,36 +297,33 @@ class World {
       faults: this.#faults,
       billing: this.#profile.billing,
       hedge: this.#profile.hedge,
-      mutant: this.#mutant,
+      bridgeMs: this.#profile.bridge?.bridgeMs ?? 0,
       announce: (topic, subject) => this.#announce(topic, subject),
-      onRecovered: (node) => this.#audit.recovered(node.index),
+      onRecovered: ({ index, journal, serving }) => {
+        this.#leases?.recovered(journal!, serving!.life);
+        this.#audit.recovered(index);
+      },
     });
+  }
+
+  get #common() {
+    return { schedule: this.#schedule, chance: this.#chance, oracle: this.#oracle, mutant: this.#mutant };
   }
 
   #newTasks(): TaskWorld | undefined {
     const { tasks, vendors } = this.#profile;
     if (tasks === undefined) return undefined;
-    return new TaskWorld({
-      schedule: this.#schedule,
-      chance: this.#chance,
-      oracle: this.#oracle,
-      profile: tasks,
-      troublePercent: vendors.troublePercent,
-      mutant: this.#mutant,
-    });
+    return new TaskWorld({ ...this.#common, profile: tasks, troublePercent: vendors.troublePercent });
   }
 
   #newCallers(): CallerWorld | undefined {
     const { callers } = this.#profile;
     if (callers === undefined) return undefined;
     return new CallerWorld({
-      schedule: this.#schedule,
-      chance: this.#chance,
-      oracle: this.#oracle,
+      ...this.#common,
       ledger: this.#ledger,
       profile: this.#profile,
       callers,
-      mutant: this.#mutant,
       crash: () => this.#mishaps.crash(this.#chance.pick(this.#nodes)),
     });
   }

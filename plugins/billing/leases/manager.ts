@@ -7,7 +7,7 @@ import { beatMs, type Flusher } from '../ledger/flusher.ts';
 import { type BalanceCache, balanceUnavailable } from '../reservations/balance-cache.ts';
 import type { CachedBalance, LeaseShare } from '../reservations/cached-balance.ts';
 import { patienceMs } from './recall.ts';
-import { type LeaseRequest, leaseRequestOf, takeAnswer } from './share.ts';
+import { idleTurns, type LeaseRequest, leaseRequestOf, takeAnswer } from './share.ts';
 import type { Leased } from './store.ts';
 import type { LeaseTopUp, WaitState } from './top-up.ts';
 
@@ -30,9 +30,7 @@ const leastTries = 3;
 const ledgerDelayMs = 2 * beatMs;
 /** The shortest interval between recalls of one account. */
 const recallIntervalMs = 200;
-/** Checks, one per second, without a new row after which a share is returned, but for a small one that bridges an outage. */
-const idleTurns = 10;
-/** The same for that small one. */
+/** Checks, one per second, without a new row after which the small share of an idle account is returned too. */
 const restTurns = 3_600;
 /** Accounts of which leases are renewed in one check, so that no statement keeps calls waiting that need money. */
 const renewalsAtOnce = 500;

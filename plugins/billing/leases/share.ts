@@ -47,6 +47,8 @@ const reservePart = 16n;
 const most = 1_000_000_000_000_000_000n;
 /** What is kept of an idle account, so that an outage of the database passes for it. */
 const restingHolds = 8n;
+/** Checks, one per second, without a new row after which a share is returned, but for that small one. */
+export const idleTurns = 10;
 /** A share used up sooner was too small; one that lasts longer was too large. */
 const shortMs = 2_000;
 const longMs = 30_000;
@@ -61,6 +63,7 @@ export function newLeaseShare(): LeaseShare {
     full: false,
     reserve: none,
     unit: none,
+    dearest: none,
     waiting: [],
     ahead: none,
     leaving: false,
@@ -119,9 +122,9 @@ export function leaseRequestOf(cached: CachedBalance, share: LeaseShare, now: nu
 }
 
 /** What stays of a share that becomes smaller beside what calls need; undefined: it does not. */
-function keptOf({ leaving, resting, unit }: LeaseShare, need: Money): Money | undefined {
+function keptOf({ leaving, resting, unit, dearest }: LeaseShare, need: Money): Money | undefined {
   if (leaving) return none;
-  return resting && need === 0n ? money(unit * restingHolds) : undefined;
+  return resting && need === 0n ? money((dearest > unit ? dearest : unit) * restingHolds) : undefined;
 }
 
 const smallestOf = (amounts: readonly Money[]): Money | undefined =>
@@ -129,6 +132,13 @@ const smallestOf = (amounts: readonly Money[]): Money | undefined =>
 
 const largest = (amounts: readonly bigint[]): bigint =>
   amounts.reduce((most, amount) => (amount > most ? amount : most), 0n);
+
+/** What is kept once the account is idle again covers its dearest calls of the time between. */
+export function noteHold(share: LeaseShare, amount: Money): void {
+  if (share.idleTurns < idleTurns && amount <= share.dearest) return;
+  share.dearest = amount;
+  share.idleTurns = 0;
+}
 
 /** Locks everything beyond `spokenFor`, so that calls cannot spend it. */
 function withhold(cached: CachedBalance, share: LeaseShare, spokenFor: bigint): void {

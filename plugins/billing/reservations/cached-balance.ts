@@ -61,6 +61,8 @@ export interface LeaseShare {
   reserve: Money;
   /** The cheapest of the calls that waited last. */
   unit: Money;
+  /** The dearest hold since the account was idle last. */
+  dearest: Money;
   /** The cost of each waiting call. */
   waiting: Money[];
   /** What a running answer will need soon. */

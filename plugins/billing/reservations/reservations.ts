@@ -13,6 +13,7 @@ import type { WindowAt } from '../grants/balances.ts';
 import type { CallPlan } from '../grants/terms.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { SentAttempt } from '../journal/records.ts';
+import { noteHold } from '../leases/share.ts';
 import type { LeaseTopUp } from '../leases/top-up.ts';
 import type { Backlog } from '../ledger/backlog.ts';
 import type { Flusher } from '../ledger/flusher.ts';
@@ -168,7 +169,10 @@ export class Reservations {
     hold.sequence = journal.append(hold.record);
     cached.posted = money(cached.posted - amount);
     this.#open.add(hold);
-    if (cached.lease !== undefined && cached.base + cached.posted < cached.lease.lowWater) funding.topUp(cached);
+    const { lease } = cached;
+    if (lease === undefined) return hold;
+    noteHold(lease, amount);
+    if (cached.base + cached.posted < lease.lowWater) funding.topUp(cached);
     return hold;
   }
 

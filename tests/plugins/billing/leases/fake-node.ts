@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { LeaseManager, leaseTimes } from '../../../../plugins/billing/leases/manager.ts';
+import { noteHold } from '../../../../plugins/billing/leases/share.ts';
 import type { Leased } from '../../../../plugins/billing/leases/store.ts';
 import { Backlog } from '../../../../plugins/billing/ledger/backlog.ts';
 import { Flusher } from '../../../../plugins/billing/ledger/flusher.ts';
@@ -215,6 +216,7 @@ export class FakeNode {
     this.#write();
     this.#town.truth -= amount;
     this.holds.push({ amount, balance, sequence: this.#sequence });
+    noteHold(balance.lease!, amount);
     if (balance.base + balance.posted < balance.lease!.lowWater) this.leases.topUp(balance);
     return true;
   }

@@ -558,6 +558,22 @@ test('money that is kept for an outage is returned at once when another node nee
   assert.equal(await ended(town, other.hold(money(town.truth))), true);
 });
 
+test('what is kept of an account that pauses covers its dear calls, whatever it called for last', async () => {
+  const town = openTown(100_000n, 2, 120_000);
+  const node = town.nodes.get('one')!;
+  for (const amount of [1n, 100n, 1n]) {
+    assert.equal(await ended(town, node.hold(money(amount))), true);
+    node.settle(0n);
+    await pass(town, 1_000);
+  }
+  await pass(town, 11_000);
+  assert.equal(town.model.leased, 800n);
+  assert.equal(await ended(town, node.hold(money(1n))), true);
+  node.settle(0n);
+  await pass(town, 12_000);
+  assert.equal(town.model.leased, 8n, 'of what it called for since');
+});
+
 test('an account near zero is served on each node through an outage while each can have a call of it, and where not nothing is blocked', async () => {
   for (const [balance, isServed] of [
     [700n, true],
@@ -669,6 +685,6 @@ test('the table of outages has the figures of the program', () => {
   assert.match(page, new RegExp(`\\\`storage.bridge: 0s\\\` leases last ${leaseTimes(0).lastsMs / 1_000} s`));
   const kept = (town: Town) => Number(town.model.leased / 100n);
   return pausedTown(12_000).then(({ town }) => {
-    assert.match(page, new RegExp(`within ${kept(town)} holds of their last size`));
+    assert.match(page, new RegExp(`within ${kept(town)} holds of their dearest call`));
   });
 });
