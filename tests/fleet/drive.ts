@@ -45,7 +45,9 @@ export async function drive(stage: Stage, faults: readonly Fault[], rate: number
   const costly = faults.flatMap((fault) => costOf(answers, fault));
   const missed = unseen === 0 ? [] : [`${unseen} entries of the vendor's bill were never read`];
   const done = `${operations.begun} operations, ${answers.requests} requests; ${sessions.cancelled} sessions were broken off by clients`;
-  return { answers, account: [done, ...account], violations: [...violations, ...costly, ...missed] };
+  const { asked, served } = operations.awake;
+  const bridged = `${served} of ${asked} calls of accounts that had paused were served while PostgreSQL was away`;
+  return { answers, account: [done, bridged, ...account], violations: [...violations, ...costly, ...missed] };
 }
 
 /** What a fault must not have cost. */

@@ -45,7 +45,8 @@ export class Operations {
   readonly #answers: Answers;
   readonly #callers: Callers;
   #texts = 0;
-  #paused = 0;
+  /** Calls of accounts that had paused. */
+  readonly awake = { asked: 0, served: 0 };
 
   constructor(answers: Answers, callers: Callers) {
     this.#answers = answers;
@@ -176,8 +177,9 @@ export class Operations {
   /** Of each account in its turn. */
   async paused(): Promise<void> {
     const { paused } = this.#callers;
-    const key = paused[this.#paused++ % paused.length]!;
+    const key = paused[this.awake.asked++ % paused.length]!;
     const answer = await this.#json(pausedKind, key, '/v1/chat/completions', pausedCall);
+    if (answer.status === 200) this.awake.served += 1;
     this.#answers.note(pausedKind, answer);
   }
 
