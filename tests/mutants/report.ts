@@ -6,7 +6,7 @@ export interface Outcome extends Drawn {
   readonly result: 'killed' | 'alive' | 'equivalent';
   /** The first test that failed. */
   readonly by?: { readonly file: string; readonly test: string };
-  /** Test files that were run, or would have been; none: no test executes it. */
+  /** Test files that were run, or would have been; none: no test executes or imports it. */
   readonly suites: number;
   readonly ms: number;
   /** Why no test can see an equivalent one. */
@@ -21,7 +21,11 @@ export interface Result {
 
 export function lineOf({ result, area, file, line, operator, original, changed, by, suites }: Outcome): string {
   const end =
-    by !== undefined ? `by ${by.file}: ${by.test}` : suites === 0 ? 'no test executes it' : `${suites} test files`;
+    by !== undefined
+      ? `by ${by.file}: ${by.test}`
+      : suites === 0
+        ? 'no test executes or imports it'
+        : `${suites} test files`;
   return `${result.padEnd(10)} ${area.padEnd(10)} ${file}:${line} [${operator}]\n    ${original}\n  → ${changed}\n    ${end}`;
 }
 

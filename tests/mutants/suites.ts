@@ -20,14 +20,17 @@ export class Suites {
     this.#plain = plain;
   }
 
-  /** Empty: no test executes it. */
+  /** Where no test executes it, processes that tests start may: the nearest importers. Empty: there are none. */
   of(mutant: Mutant): string[] {
-    const executing = [...this.#plain]
-      .filter(([file, { passed, executed }]) => passed && this.#reaches(file, executed, mutant))
+    const passed = [...this.#plain].filter(([, plain]) => plain.passed);
+    const executing = passed.filter(([file, { executed }]) => this.#reaches(file, executed, mutant));
+    const chosen =
+      executing.length > 0 ? executing : passed.filter(([file]) => this.#distance(file, mutant.file) <= nearImports);
+    const ordered = chosen
       .map(([file, { ms }]) => ({ file, ms, isNear: this.#isNear(file, mutant.file) }))
       .toSorted((left, right) => Number(right.isNear) - Number(left.isNear) || left.ms - right.ms);
     let sum = 0;
-    return executing
+    return ordered
       .filter(({ ms, isNear }) => {
         if (!isNear) sum += ms;
         return sum <= longestMs;

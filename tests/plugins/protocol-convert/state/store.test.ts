@@ -225,3 +225,18 @@ test('writes that fail wait and are tried again, in batches, and the oldest go w
   assert.deepEqual([queue.size, written.flat().length, written.flat().at(-1)], [0, size, 'r199']);
   assert.ok(written.every((batch) => batch.length <= 50));
 });
+
+test('what waits is written in batches of a few megabytes, a larger record by itself', async () => {
+  const written: number[][] = [];
+  const queue = new WriteQueue<{ readonly bytes: number }>({
+    write: async (records) => void written.push(records.map(({ bytes }) => bytes)),
+    sizeOf: ({ bytes }) => bytes,
+    what: 'records',
+    log: fakeHost().log,
+    maxBytes: 2 ** 30,
+  });
+  const mebi = 2 ** 20;
+  for (const [index, bytes] of [mebi, 2 * mebi, mebi, 1, 9 * mebi, mebi].entries()) queue.push(`${index}`, { bytes });
+  await queue.flush();
+  assert.deepEqual(written, [[mebi, 2 * mebi, mebi], [1], [9 * mebi], [mebi]]);
+});
