@@ -57,6 +57,30 @@ test('a plugin imports the contract, the JSON and tools of the core, what plugin
   assert.deepEqual(refused(wrong), []);
 });
 
+test('what is common is reached by two plugins, or is given to authors', () => {
+  const importers = Map.groupBy(imports, ({ to }) => to);
+  const usersOf = (file: string, seen = new Set<string>()): Set<string> => {
+    for (const { from } of importers.get(file) ?? []) {
+      const user = /^plugins\/common\/(?!author\/)/.test(from) ? from : from.split('/').slice(0, 3).join('/');
+      if (seen.has(user)) continue;
+      seen.add(user.startsWith('plugins/common/') ? user : user.split('/').slice(0, 2).join('/'));
+      if (user === from) usersOf(from, seen);
+    }
+    return seen;
+  };
+  const isShared = (file: string) => {
+    const users = [...usersOf(file)].filter(
+      (user) => !user.startsWith('plugins/common/') || user === 'plugins/common/author',
+    );
+    return users.length > 1 || users[0] === 'plugins/common/author';
+  };
+  const common = files.filter((file) => /^plugins\/common\/(?!author\/)/.test(file));
+  assert.deepEqual(
+    common.filter((file) => !isShared(file)),
+    [],
+  );
+});
+
 test('no files import one another in a circle, by types either', () => {
   assert.deepEqual(circlesIn(imports), []);
 });

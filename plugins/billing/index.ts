@@ -31,7 +31,7 @@ import { plan, plans, rateLimits } from '../common/domain/plans.ts';
 import { multipliers, priceRatio } from '../common/domain/price-ratio.ts';
 import { maxCount } from '../common/domain/usage.ts';
 import { lookMs } from '../common/kit/pace.ts';
-import { foldEveryMs, foldSums } from '../common/kit/sums/fold.ts';
+import { foldEveryMs, foldSums } from '../common/rollups/fold.ts';
 import { audit } from './audit/audit.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { commandsOf } from './commands/ledger.ts';

@@ -2,8 +2,8 @@
 import { sql } from 'drizzle-orm';
 import type { Span } from '../common/domain/admin/pages.ts';
 import type { RequestFilter } from '../common/domain/admin/requests.ts';
-import { readSums } from '../common/kit/sums/read.ts';
-import { quarterMs } from '../common/kit/sums/table.ts';
+import { readSums } from '../common/rollups/read.ts';
+import { quarterMs } from '../common/rollups/table.ts';
 import { conditionsOf, type Store } from './sums.ts';
 
 /** The core takes a request's id, which lists go by, and its time of arrival one after the other. */

@@ -1,10 +1,10 @@
 /** Sums of requests by model and by provider, computed in one pass over the rows. */
 import { sql } from 'drizzle-orm';
 import type { RecentGroup, RecentGroups, RequestFilter, RequestResult } from '../common/domain/admin/requests.ts';
-import { cellOf, percentilesOf } from '../common/kit/sums/histogram.ts';
-import { conditionsOfRows, dimensionOf } from '../common/kit/sums/read.ts';
-import { rowsOf } from '../common/kit/sums/rows.ts';
-import { column, rowShape, rowsWithin } from '../common/kit/sums/table.ts';
+import { conditionsOfRows, dimensionOf } from '../common/rollups/read.ts';
+import { rowsOf } from '../common/rollups/rows.ts';
+import { column, rowShape, rowsWithin } from '../common/rollups/table.ts';
+import { cellOf, percentilesOf } from './histogram.ts';
 import { checkGroups, queryOf, type Store } from './sums.ts';
 
 /** The number of requests with this result and this histogram cell of the time to the first byte. `cell` is null if no byte was sent. */

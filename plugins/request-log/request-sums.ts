@@ -2,8 +2,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { firstIdAt } from '../common/kit/arrival.ts';
 import { instantText } from '../common/kit/paging.ts';
-import { histogramOf } from '../common/kit/sums/histogram.ts';
-import { keptWith, type SumTable } from '../common/kit/sums/table.ts';
+import { keptWith, type SumTable } from '../common/rollups/table.ts';
+import { histogramOf } from './histogram.ts';
 import { causeOf, failed, results } from './queries-sql.ts';
 
 const noId = sql`'00000000-0000-0000-0000-000000000000'::uuid`;

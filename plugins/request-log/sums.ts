@@ -14,7 +14,6 @@ import type {
   RequestTimes,
 } from '../common/domain/admin/requests.ts';
 import type { Database } from '../common/domain/database.ts';
-import { countsBetween, percentilesIn } from '../common/kit/sums/histogram.ts';
 import {
   type Condition,
   keysCondition,
@@ -22,8 +21,9 @@ import {
   readSums,
   type SumsQuery,
   type SumsRow,
-} from '../common/kit/sums/read.ts';
-import type { SumTable } from '../common/kit/sums/table.ts';
+} from '../common/rollups/read.ts';
+import type { SumTable } from '../common/rollups/table.ts';
+import { countsBetween, percentilesIn } from './histogram.ts';
 import { canMatch, instant } from './queries-sql.ts';
 import { requestSums } from './request-sums.ts';
 

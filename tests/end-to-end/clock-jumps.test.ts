@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { callSums } from '../../plugins/billing/ledger/call-sums.ts';
 import { database } from '../../plugins/common/domain/database.ts';
-import { foldSums } from '../../plugins/common/kit/sums/fold.ts';
+import { foldSums } from '../../plugins/common/rollups/fold.ts';
 import { fc } from '../helpers/properties.ts';
 import { dialectNames } from './dialects.ts';
 import { type Customer, modelAt, startTestbed, type Testbed } from './testbed.ts';

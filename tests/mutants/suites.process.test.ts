@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { runSuites } from './suites-process.ts';
 
-const file = 'core/contract/near-names.ts';
+const file = 'core/tools/near-names.ts';
 const suites = ['tests/core/near-names.test.ts', 'tests/core/parse.test.ts'].map((suite) => ({
   file: suite,
   limitMs: 60_000,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../core/json/json.ts';
-import { plainRoot } from '../../plugins/common/encoding/schemas.ts';
+import { plainRoot } from '../../plugins/protocol-convert/encoding/schemas.ts';
 import { fc } from '../helpers/properties.ts';
 import type { Family } from '../helpers/recordings.ts';
 import { translated } from './translated.ts';

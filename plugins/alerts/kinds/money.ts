@@ -3,7 +3,7 @@ import type { AlertKind, Measurement } from '../../common/domain/admin/alerts.ts
 import type { LedgerQueries, SpendGroup } from '../../common/domain/admin/ledger.ts';
 import type { Span } from '../../common/domain/admin/pages.ts';
 import { billionthsOf, formatUsd, type Money, mean, money, parseUsd, zero } from '../../common/domain/money.ts';
-import { quarterMs } from '../../common/kit/sums/table.ts';
+import { quarterMs } from '../../common/rollups/table.ts';
 
 type Queries = () => LedgerQueries | undefined;
 

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import type { RequestSumsAudit } from '../../common/domain/admin/requests.ts';
 import type { Orm } from '../../common/domain/database.ts';
 import { tokenClasses } from '../../common/domain/usage.ts';
-import { checkSums } from '../../common/kit/sums/check.ts';
+import { checkSums } from '../../common/rollups/check.ts';
 import { moneyColumns } from '../ledger/call-rows.ts';
 import { callSums } from '../ledger/call-sums.ts';
 import { rowsOf, tablesOf } from '../ledger/sql.ts';

@@ -5,7 +5,7 @@ import { formulaOf } from '../../common/domain/formula.ts';
 import type { PoolView } from '../../common/domain/ledger.ts';
 import { cost, formatUsd, money } from '../../common/domain/money.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
-import { type RebuildProgress, rebuildSums } from '../../common/kit/sums/rebuild.ts';
+import { type RebuildProgress, rebuildSums } from '../../common/rollups/rebuild.ts';
 import { decodePrice, decodeRatio } from '../journal/records.ts';
 import { callSums } from '../ledger/call-sums.ts';
 import type { StatementRow } from '../reports/ledger-pages.ts';

@@ -5,7 +5,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Orm } from '../../common/domain/database.ts';
 import { type Money, money } from '../../common/domain/money.ts';
-import { keptWith, type SumTable } from '../../common/kit/sums/table.ts';
+import { keptWith, type SumTable } from '../../common/rollups/table.ts';
 import { allocateCharges } from '../grants/allocations.ts';
 import { type EndRecord, encodeRecords } from '../journal/records.ts';
 import { callRows, completedRows, endsIn, factsIn, requestsWritten, sharedTimelines, summed } from './call-rows.ts';

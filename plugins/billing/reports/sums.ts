@@ -13,8 +13,8 @@ import type { Span } from '../../common/domain/admin/pages.ts';
 import { type Money, money } from '../../common/domain/money.ts';
 import { usageClasses } from '../../common/domain/usage.ts';
 import { instantText } from '../../common/kit/paging.ts';
-import { type Condition, keysCondition, type ReadMeasure, readSums, type SumsRow } from '../../common/kit/sums/read.ts';
-import { column } from '../../common/kit/sums/table.ts';
+import { type Condition, keysCondition, type ReadMeasure, readSums, type SumsRow } from '../../common/rollups/read.ts';
+import { column } from '../../common/rollups/table.ts';
 import { callSums } from '../ledger/call-sums.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
 

@@ -1,7 +1,7 @@
 /** What the request log knows of a call. It is kept in the call's own row, so that a charged call is one row for both plugins. */
 import type { SQL } from 'drizzle-orm';
 import { defineContextKey, defineService, type Outcome } from '../../../core/contract/contract.ts';
-import type { SumTable } from '../kit/sums/table.ts';
+import type { SumTable } from '../rollups/table.ts';
 
 /** The facts of a request that the row of its call lacks, as the journal keeps them. Texts are bounded and can be stored. */
 export interface CallFacts {

@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../../core/json/json.ts';
 import type { EncodeContext } from '../canonical/codec.ts';
 import type { CustomTool, FunctionTool, HostedTool, Prompt, ToolChoice } from '../canonical/prompt.ts';
-import { rootObject, withoutMembers } from './schemas.ts';
+import { rootObject, withoutMembers } from './schema-repair.ts';
 import type { ToolNamer } from './tool-names.ts';
 
 export interface DeclaredFunction {

@@ -54,6 +54,16 @@ export function rootObject(schema: JsonObject | undefined): JsonObject {
   return { type: 'object', properties: objectOf(properties) ?? {}, ...rest };
 }
 
+/**
+ * Closes a schema without members: strict mode accepts it, and the meaning for a tool without arguments is the same.
+ */
+export function withoutMembers(schema: JsonObject): JsonObject {
+  const isEmpty = Object.keys(objectOf(schema['properties']) ?? {}).length === 0;
+  return isEmpty && schema['additionalProperties'] === undefined
+    ? { ...schema, required: [], additionalProperties: false }
+    : schema;
+}
+
 /** Any schema, repaired. `true` becomes the equivalent `{}`. */
 export function repairSchema(value: unknown): JsonObject {
   if (value === false) return { not: {} };

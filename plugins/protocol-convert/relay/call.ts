@@ -5,7 +5,6 @@ import type { Answer } from '../../../core/contract/message.ts';
 import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { asBuffer, isObject, tryParseBytes } from '../../../core/json/json.ts';
 import type { ReplyContext } from '../../common/canonical/codec.ts';
-import { sealPrefix } from '../../common/canonical/sealed-text.ts';
 import type { Call } from '../../common/domain/calls.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { keepAliveFrame } from '../../common/kit/sse.ts';
@@ -14,6 +13,7 @@ import { type OwnNames, refuseUnmetered, refuseUnpriced } from '../../common/wir
 import type { Opened, Prepared, Reshape } from '../../common/wire/protocols.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import { accountOf, checkDropped, pricedTools, recordConversion, shapeFor, type Tools } from '../dependencies.ts';
+import { sealPrefix } from '../encoding/sealed-text.ts';
 import { type AnswerTransforms, answerTransforms } from '../transforms/chain.ts';
 import { RelayedAnswer } from '../transforms/relayed-answer.ts';
 import { makerOf, withoutConversation } from '../translate/call.ts';

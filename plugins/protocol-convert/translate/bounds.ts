@@ -2,7 +2,7 @@
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
 import type { Part, Prompt } from '../../common/canonical/prompt.ts';
-import { valuesIn } from '../../common/encoding/json-text.ts';
+import { valuesIn } from '../encoding/json-text.ts';
 import { refusedForSize } from '../request/checks.ts';
 
 /** Characters of all names and ids of tools and calls together. Some clients carry signatures in ids. */

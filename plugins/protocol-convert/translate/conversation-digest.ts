@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { tryParse } from '../../../core/json/json.ts';
 import type { MediaPart, Part, Turn } from '../../common/canonical/prompt.ts';
-import { valuesIn } from '../../common/encoding/json-text.ts';
+import { valuesIn } from '../encoding/json-text.ts';
 
 /** Characters of a medium that count at each of its ends, beside its length. */
 const mediaSample = 512;

@@ -7,8 +7,8 @@ import { LRUCache } from 'lru-cache';
 import type { Random } from '../../../core/contract/host-tools.ts';
 import { isObject, tryParse } from '../../../core/json/json.ts';
 import type { OpaqueState } from '../../common/canonical/prompt.ts';
-import { isSealed, sealPrefix } from '../../common/canonical/sealed-text.ts';
 import { shortHash } from '../../common/encoding/hash.ts';
+import { isSealed, sealPrefix } from '../encoding/sealed-text.ts';
 import { readOrMakeSecret } from './seal-secret.ts';
 
 const nonceBytes = 12;

@@ -9,7 +9,7 @@ import { spendBetween } from '../../../plugins/billing/reports/sums.ts';
 import type { Orm } from '../../../plugins/common/domain/database.ts';
 import { firstIdAt } from '../../../plugins/common/kit/arrival.ts';
 import { sliceRows } from '../../../plugins/common/kit/key-slices.ts';
-import { rebuildSums } from '../../../plugins/common/kit/sums/rebuild.ts';
+import { rebuildSums } from '../../../plugins/common/rollups/rebuild.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
 
 const minuteMs = 60_000;

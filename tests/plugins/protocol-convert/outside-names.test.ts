@@ -1,7 +1,7 @@
 /** Members named like those of every object (`__proto__`, `constructor`) are members like any other. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { closedSchema } from '../../../plugins/common/encoding/schema-closed.ts';
+import { closedSchema } from '../../../plugins/protocol-convert/encoding/schema-closed.ts';
 import { rename, toSnake } from '../../../plugins/protocol-convert/protocols/gemini/names.ts';
 
 test('renaming keeps a member __proto__ as it is, and gives no object another prototype', () => {

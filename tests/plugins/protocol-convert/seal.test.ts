@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { systemRandom } from '../../../core/gateway/system.ts';
-import { isSealed } from '../../../plugins/common/canonical/sealed-text.ts';
+import { isSealed } from '../../../plugins/protocol-convert/encoding/sealed-text.ts';
 import { Sealer } from '../../../plugins/protocol-convert/translate/seal.ts';
 import { fc } from '../../helpers/properties.ts';
 

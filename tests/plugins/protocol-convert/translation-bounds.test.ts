@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseJson } from '../../../core/json/parse.ts';
 import { DroppedParameters } from '../../../plugins/common/canonical/dropped-parameters.ts';
-import { JsonTexts, valuesIn } from '../../../plugins/common/encoding/json-text.ts';
+import { JsonTexts, valuesIn } from '../../../plugins/protocol-convert/encoding/json-text.ts';
 import { protocolNamed } from '../../../plugins/protocol-convert/protocols/index.ts';
 import { relay, wholeAnswer } from './harness.ts';
 

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { type RequestQueries, requestQueries } from '../../../plugins/common/domain/admin/requests.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
-import { rebuildSums } from '../../../plugins/common/kit/sums/rebuild.ts';
+import { rebuildSums } from '../../../plugins/common/rollups/rebuild.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { requestSums } from '../../../plugins/request-log/request-sums.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';

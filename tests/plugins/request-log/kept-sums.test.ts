@@ -13,11 +13,11 @@ import type {
 } from '../../../plugins/common/domain/admin/requests.ts';
 import { requestQueries } from '../../../plugins/common/domain/admin/requests.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
-import { checkSums } from '../../../plugins/common/kit/sums/check.ts';
-import { foldSums } from '../../../plugins/common/kit/sums/fold.ts';
-import { percentilesIn } from '../../../plugins/common/kit/sums/histogram.ts';
-import { rebuildSums } from '../../../plugins/common/kit/sums/rebuild.ts';
+import { checkSums } from '../../../plugins/common/rollups/check.ts';
+import { foldSums } from '../../../plugins/common/rollups/fold.ts';
+import { rebuildSums } from '../../../plugins/common/rollups/rebuild.ts';
 import { boundsOf } from '../../../plugins/console/api/time-zone.ts';
+import { percentilesIn } from '../../../plugins/request-log/histogram.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { addRows, requestSums } from '../../../plugins/request-log/request-sums.ts';
 import { openDatabase, type TestDatabase, testOnServer } from '../../helpers/database.ts';

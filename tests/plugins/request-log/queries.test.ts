@@ -14,7 +14,7 @@ import {
 import { attempts, call, dropped } from '../../../plugins/common/domain/calls.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
 import { defineEvent, defineOperatorEvent, recordEvent } from '../../../plugins/common/domain/timeline.ts';
-import { rebuildSums } from '../../../plugins/common/kit/sums/rebuild.ts';
+import { rebuildSums } from '../../../plugins/common/rollups/rebuild.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { requestSums } from '../../../plugins/request-log/request-sums.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';

@@ -5,7 +5,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { database, type Orm } from '../../../plugins/common/domain/database.ts';
 import { firstIdAt } from '../../../plugins/common/kit/arrival.ts';
 import { sliceRows } from '../../../plugins/common/kit/key-slices.ts';
-import { checkSums } from '../../../plugins/common/kit/sums/check.ts';
+import { checkSums } from '../../../plugins/common/rollups/check.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { addRows, requestSums } from '../../../plugins/request-log/request-sums.ts';
 import { openDatabase } from '../../helpers/database.ts';

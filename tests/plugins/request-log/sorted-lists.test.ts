@@ -13,7 +13,7 @@ import {
 import { callRows } from '../../../plugins/common/domain/call-facts.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
 import { totalTokens } from '../../../plugins/common/domain/usage.ts';
-import { rebuildSums } from '../../../plugins/common/kit/sums/rebuild.ts';
+import { rebuildSums } from '../../../plugins/common/rollups/rebuild.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { requestSumsWith } from '../../../plugins/request-log/request-sums.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';

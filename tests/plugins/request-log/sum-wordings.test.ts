@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
-import { keptWith } from '../../../plugins/common/kit/sums/table.ts';
+import { keptWith } from '../../../plugins/common/rollups/table.ts';
 import { requestSums as ofRequests } from '../../../plugins/request-log/request-sums.ts';
 
 /** A table of this file alone: the words that are kept for one are bounded, and other files of the process have asked too. */

@@ -1,4 +1,4 @@
-/** The service that lists and changes accounts and API keys. */
+/** The console's contract: the service that lists and changes accounts and API keys. */
 
 import { defineService } from '../../../../core/contract/contract.ts';
 import type { ImageAnswer, KeyCap } from '../accounts.ts';

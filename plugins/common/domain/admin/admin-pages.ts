@@ -1,4 +1,4 @@
-/** The extension point by which plugins add a page and its API routes to the console, for operators. */
+/** The console's contract: the extension point by which plugins add a page and its API routes to the console, for operators. */
 
 import type { ConfigSchema } from '../../../../core/contract/contract.ts';
 import { defineExtensionPoint } from '../../../../core/contract/contract.ts';

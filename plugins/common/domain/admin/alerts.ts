@@ -1,4 +1,4 @@
-/** Alerts: kinds and sinks that plugins add, events that they report, and the service that shows what runs. */
+/** The console's contract: kinds of alerts and sinks that plugins add, events that they report, and the service that shows what runs. */
 import {
   type ConfigSchema,
   defineExtensionPoint,

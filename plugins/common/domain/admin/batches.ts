@@ -1,4 +1,4 @@
-/** The service that lists, checks and cancels batches. */
+/** The console's contract: the service that lists, checks and cancels batches. */
 import { defineService } from '../../../../core/contract/contract.ts';
 import type { Money } from '../money.ts';
 import type { Page, PageRequest } from './pages.ts';

@@ -1,4 +1,4 @@
-/** The service that lists and deletes the uploaded files of all accounts. */
+/** The console's contract: the service that lists and deletes the uploaded files of all accounts. */
 import { defineService } from '../../../../core/contract/contract.ts';
 import type { UploadedFile } from '../stored-files.ts';
 import type { Page, PageRequest } from './pages.ts';

@@ -1,4 +1,4 @@
-/** The services that query the ledger, charges and sums, and that take payments. Types alone. */
+/** The console's contract: the services that query the ledger, charges and sums, and that take payments. Types alone. */
 import { defineService } from '../../../../core/contract/contract.ts';
 import type { Attempt } from '../calls.ts';
 import type { Money } from '../money.ts';

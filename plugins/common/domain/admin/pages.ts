@@ -1,4 +1,4 @@
-/** Pages and time spans of long lists. */
+/** The console's contract: pages and time spans of long lists. */
 
 /** A part of a long list, newest first unless said otherwise. */
 export interface Page<Row> {

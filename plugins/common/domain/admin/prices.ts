@@ -1,4 +1,4 @@
-/** The service that lists prices and quotes requests. */
+/** The console's contract: the service that lists prices and quotes requests. */
 
 import { defineService } from '../../../../core/contract/contract.ts';
 import type { ModelKind } from '../models.ts';

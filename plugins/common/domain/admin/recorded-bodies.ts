@@ -1,4 +1,4 @@
-/** The service of recorded request and answer bodies, which an operator enables. Types alone. */
+/** The console's contract: the service of recorded request and answer bodies, which an operator enables. Types alone. */
 import { defineService } from '../../../../core/contract/contract.ts';
 
 /** One body, masked before it was stored. */

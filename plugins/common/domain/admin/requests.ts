@@ -1,7 +1,7 @@
-/** The service that queries the request log. */
+/** The console's contract: the service that queries the request log. */
 
 import { defineService } from '../../../../core/contract/contract.ts';
-import type { RebuildOptions } from '../../kit/sums/rebuild.ts';
+import type { RebuildOptions } from '../../rollups/rebuild.ts';
 import type { KeySet } from './accounts.ts';
 import type { Page, PageRequest, Span } from './pages.ts';
 

@@ -1,4 +1,4 @@
-/** The service that manages redeem codes and plans on offer. */
+/** The console's contract: the service that manages redeem codes and plans on offer. */
 
 import { defineService } from '../../../../core/contract/contract.ts';
 import type { Money } from '../money.ts';

@@ -1,4 +1,4 @@
-/** What is known of the WebSockets of clients, for metrics. */
+/** Contract of metrics, beside the console's: what is known of the WebSockets of clients. */
 import { defineService } from '../../../../core/contract/contract.ts';
 
 /** Sums since the process began, apart from `open`. */

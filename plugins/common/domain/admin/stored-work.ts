@@ -1,4 +1,4 @@
-/** Totals of batches and files, for metrics. */
+/** Contract of metrics, beside the console's: totals of batches and files. */
 import { defineService } from '../../../../core/contract/contract.ts';
 
 export interface BatchFigures {

@@ -1,4 +1,4 @@
-/** The service that lists and cancels tasks. */
+/** The console's contract: the service that lists and cancels tasks. */
 
 import { defineService } from '../../../../core/contract/contract.ts';
 import type { Page, PageRequest } from './pages.ts';

@@ -1,4 +1,4 @@
-/** The services that show, disable and probe providers, their keys and their models. Types alone. */
+/** The console's contract: the services that show, disable and probe providers, their keys and their models. Types alone. */
 
 import { defineService, type UpstreamRequest } from '../../../../core/contract/contract.ts';
 import type { Answer } from '../../../../core/contract/message.ts';

@@ -1,7 +1,7 @@
 /** Removes the gateway's own sealed texts from a chat request that is relayed: no vendor can read them. Pure. */
 
 import { isObject, type JsonObject, listOf } from '../../../../core/json/json.ts';
-import { isSealed } from '../../../common/canonical/sealed-text.ts';
+import { isSealed } from '../../encoding/sealed-text.ts';
 import { opaqueOf, thoughtSignature } from './opaque-state.ts';
 
 /** Prefix of every sealed text. */

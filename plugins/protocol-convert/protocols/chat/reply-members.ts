@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../../../core/json/json.ts';
 import type { ReplyContext } from '../../../common/canonical/codec.ts';
 import type { Citation } from '../../../common/canonical/prompt.ts';
-import { citedUrl } from '../../../common/encoding/citations.ts';
+import { citedUrl } from '../../encoding/citations.ts';
 
 const idPrefix = 'chatcmpl-';
 

@@ -2,8 +2,8 @@
 
 import type { Codec } from '../../../common/canonical/codec.ts';
 import type { Spelling } from '../../../common/canonical/dropped-parameters.ts';
-import { sealPrefixBase64 } from '../../../common/canonical/sealed-text.ts';
 import { readCount } from '../../../common/domain/usage.ts';
+import { sealPrefixBase64 } from '../../encoding/sealed-text.ts';
 import { decodeRequest } from './decode/request.ts';
 import { decodeReply, GeminiDecoder } from './decode/stream.ts';
 import { encodeReply } from './encode/reply.ts';

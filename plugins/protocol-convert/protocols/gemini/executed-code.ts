@@ -1,7 +1,7 @@
 /** Code that the vendor ran itself, as fenced text: other protocols cannot express it. Pure. */
 
 import { type JsonObject, objectOf, textOf } from '../../../../core/json/json.ts';
-import { fenced } from '../../../common/encoding/fenced.ts';
+import { fenced } from '../../encoding/fenced.ts';
 
 /** The text of an `executableCode` or `codeExecutionResult` part; undefined for any other part. */
 export function executedCode(part: JsonObject): string | undefined {

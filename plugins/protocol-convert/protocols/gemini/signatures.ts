@@ -3,7 +3,7 @@
 import { isObject, type JsonObject, listOf, oneOrMany } from '../../../../core/json/json.ts';
 import type { OpenSeal } from '../../../common/canonical/codec.ts';
 import type { OpaqueState } from '../../../common/canonical/prompt.ts';
-import { isSealed, lostSignature, sealPrefixBase64 } from '../../../common/canonical/sealed-text.ts';
+import { isSealed, lostSignature, sealPrefixBase64 } from '../../encoding/sealed-text.ts';
 
 /** Origin of an opaque state: the part itself, the reasoning before it, or redacted reasoning. */
 type SlotKind = 'own' | 'reasoning' | 'redacted';

@@ -1,7 +1,7 @@
 /** Converts citations and search results of the messages protocol in both directions. Pure. */
 import { isObject, type JsonObject, listOf, textOf } from '../../../../core/json/json.ts';
 import type { Citation, OpaqueState, SearchResult } from '../../../common/canonical/prompt.ts';
-import { citedUrl, isFileUrl } from '../../../common/encoding/citations.ts';
+import { citedUrl, isFileUrl } from '../../encoding/citations.ts';
 
 /** Converts an opaque text into the opaque state to keep. */
 export type Keep = (value: string) => OpaqueState | undefined;

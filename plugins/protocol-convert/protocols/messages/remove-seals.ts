@@ -1,7 +1,7 @@
 /** Removes the gateway's own sealed texts from a relayed request: its vendor cannot read them. Pure. */
 
 import { isObject, type JsonObject, listOf, objectOf } from '../../../../core/json/json.ts';
-import { isSealed } from '../../../common/canonical/sealed-text.ts';
+import { isSealed } from '../../encoding/sealed-text.ts';
 
 /** The request without sealed thinking, searches and citations; turns that would be empty contain a full stop. */
 export function withoutSeals(json: JsonObject): JsonObject {

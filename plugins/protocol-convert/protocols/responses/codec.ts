@@ -3,9 +3,9 @@ import { type JsonObject, objectOf, textOf } from '../../../../core/json/json.ts
 import type { Codec, OpenSeal } from '../../../common/canonical/codec.ts';
 import type { Spelling } from '../../../common/canonical/dropped-parameters.ts';
 import type { MediaPart } from '../../../common/canonical/prompt.ts';
-import { isSealed } from '../../../common/canonical/sealed-text.ts';
 import { readCount } from '../../../common/domain/usage.ts';
 import { mediaLink } from '../../../common/encoding/media.ts';
+import { isSealed } from '../../encoding/sealed-text.ts';
 import { invalid } from '../../request/checks.ts';
 import { compactionMaker } from './decode/input.ts';
 import { decodeRequest } from './decode/request.ts';

@@ -18,9 +18,9 @@ import {
 } from '../../../../plugins/billing/reports/sums.ts';
 import type { ChargeFilter, SpendSums } from '../../../../plugins/common/domain/admin/ledger.ts';
 import { money } from '../../../../plugins/common/domain/money.ts';
-import { checkSums } from '../../../../plugins/common/kit/sums/check.ts';
-import { foldSums } from '../../../../plugins/common/kit/sums/fold.ts';
-import { rebuildSums } from '../../../../plugins/common/kit/sums/rebuild.ts';
+import { checkSums } from '../../../../plugins/common/rollups/check.ts';
+import { foldSums } from '../../../../plugins/common/rollups/fold.ts';
+import { rebuildSums } from '../../../../plugins/common/rollups/rebuild.ts';
 import { boundsOf } from '../../../../plugins/console/api/time-zone.ts';
 import { openDatabase, type TestDatabase, testOnServer } from '../../../helpers/database.ts';
 import { requestIdAt } from '../../../helpers/fakes.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { Part, ToolChoice, Turn } from '../../../../plugins/common/canonical/prompt.ts';
-import { lostSignature } from '../../../../plugins/common/canonical/sealed-text.ts';
+import { lostSignature } from '../../../../plugins/protocol-convert/encoding/sealed-text.ts';
 import { geminiCodec } from '../../../../plugins/protocol-convert/protocols/gemini/codec.ts';
 import { encodeSlot } from '../../../../plugins/protocol-convert/protocols/gemini/signatures.ts';
 import { recordings } from '../../../helpers/recordings.ts';

@@ -1,7 +1,7 @@
 /** Places in texts: bytes and UTF-16 units tell the same one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { byteOffset, utf16Offset } from '../../../../plugins/common/encoding/citations.ts';
+import { byteOffset, utf16Offset } from '../../../../plugins/protocol-convert/encoding/citations.ts';
 import { fc } from '../../../helpers/properties.ts';
 
 const anyText = fc.string({ unit: 'grapheme', maxLength: 40 });

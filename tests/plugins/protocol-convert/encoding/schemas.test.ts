@@ -1,15 +1,15 @@
 /** JSON Schemas for tools and answers: what each protocol takes, and nothing said that it does not. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { rootObject } from '../../../../plugins/common/encoding/schema-repair.ts';
 import { subschemas } from '../../../../plugins/common/encoding/schema-walk.ts';
 import {
   closedSchema,
   isStrict,
   lowerCaseTypes,
   openApiSubset,
-  rootObject,
   withoutConst,
-} from '../../../../plugins/common/encoding/schemas.ts';
+} from '../../../../plugins/protocol-convert/encoding/schemas.ts';
 import { fc } from '../../../helpers/properties.ts';
 
 type Schema = Record<string, unknown>;

@@ -4,8 +4,8 @@ import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../..
 import type { ReplyEvents } from '../../../../common/canonical/events.ts';
 import type { Citation, TokenLogprob } from '../../../../common/canonical/prompt.ts';
 import type { StopReason } from '../../../../common/canonical/reply.ts';
-import { citedSource } from '../../../../common/encoding/citations.ts';
 import { answeredSource, bytesSource, plainMediaType, sniffMediaType } from '../../../../common/encoding/media.ts';
+import { citedSource } from '../../../encoding/citations.ts';
 import { isStopText, stopReasonOf } from '../finish.ts';
 import { decodeLogprobs } from '../logprobs.ts';
 import { ReasoningDetails } from '../opaque-state.ts';

@@ -3,7 +3,7 @@
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
 import type { DecodeContext } from '../../../../common/canonical/codec.ts';
 import type { MediaPart, OpaqueState, Part, ToolCallPart, Turn } from '../../../../common/canonical/prompt.ts';
-import { isLostSignature } from '../../../../common/canonical/sealed-text.ts';
+import { isLostSignature } from '../../../encoding/sealed-text.ts';
 import { invalid } from '../../../request/checks.ts';
 import { textMember } from '../../../request/members.ts';
 import { thoughtSignature } from '../opaque-state.ts';

@@ -4,8 +4,9 @@ import type { JsonObject } from '../../../../../core/json/json.ts';
 import type { EncodeContext } from '../../../../common/canonical/codec.ts';
 import type { OutputForm, Prompt } from '../../../../common/canonical/prompt.ts';
 import { forcedText } from '../../../../common/encoding/function-tools.ts';
-import { rootObject, strictOutput } from '../../../../common/encoding/schemas.ts';
+import { rootObject } from '../../../../common/encoding/schema-repair.ts';
 import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
+import { strictOutput } from '../../../encoding/schemas.ts';
 import type { EncodedTools } from './tools.ts';
 
 export interface EncodedOutput {

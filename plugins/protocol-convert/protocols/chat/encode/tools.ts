@@ -4,8 +4,9 @@ import { type JsonObject, objectOf, textOf } from '../../../../../core/json/json
 import type { EncodeContext } from '../../../../common/canonical/codec.ts';
 import type { CustomTool, FunctionTool, HostedTool, Prompt, ToolChoice } from '../../../../common/canonical/prompt.ts';
 import { forcedText, wrappedFunction } from '../../../../common/encoding/function-tools.ts';
-import { isStrict, rootObject, withoutMembers } from '../../../../common/encoding/schemas.ts';
+import { rootObject, withoutMembers } from '../../../../common/encoding/schema-repair.ts';
 import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
+import { isStrict } from '../../../encoding/schemas.ts';
 import { cacheMember } from './parts.ts';
 
 export interface EncodedTools {

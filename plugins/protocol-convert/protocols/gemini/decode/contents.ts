@@ -10,9 +10,9 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../../../common/canonical/prompt.ts';
-import { isLostSignature } from '../../../../common/canonical/sealed-text.ts';
 import { bytesSource, kindOfMedia, urlSource, withField } from '../../../../common/encoding/media.ts';
 import { madeCallId } from '../../../../common/encoding/tool-ids.ts';
+import { isLostSignature } from '../../../encoding/sealed-text.ts';
 import { executedCode } from '../executed-code.ts';
 import { decodeSlot } from '../signatures.ts';
 import type { RequestDecoder } from './request-members.ts';

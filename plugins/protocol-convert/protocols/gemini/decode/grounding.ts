@@ -3,7 +3,7 @@
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
 import type { ReplyEvents } from '../../../../common/canonical/events.ts';
 import type { Citation, SearchPart, SearchResult } from '../../../../common/canonical/prompt.ts';
-import { byteOffset, utf16Offset } from '../../../../common/encoding/citations.ts';
+import { byteOffset, utf16Offset } from '../../../encoding/citations.ts';
 
 /** The answer's text so far and the offset of its last block: citations belong to that block. */
 export interface AnsweredText {

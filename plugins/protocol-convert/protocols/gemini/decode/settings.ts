@@ -4,7 +4,7 @@ import { isObject, type JsonObject, objectOf, textOf } from '../../../../../core
 import { notTranslatable } from '../../../../common/canonical/dropped-parameters.ts';
 import type { OutputForm, Prompt, ReasoningSettings } from '../../../../common/canonical/prompt.ts';
 import { efforts } from '../../../../common/domain/traits.ts';
-import { lowerCaseTypes } from '../../../../common/encoding/schemas.ts';
+import { lowerCaseTypes } from '../../../encoding/schemas.ts';
 import type { RequestDecoder } from './request-members.ts';
 
 type Settings = { -readonly [K in keyof Prompt]?: Prompt[K] };

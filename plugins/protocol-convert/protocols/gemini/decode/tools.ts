@@ -3,7 +3,7 @@ import { table } from '../../../../../core/contract/table.ts';
 import { isObject, type JsonObject, textOf } from '../../../../../core/json/json.ts';
 import { notTranslatable } from '../../../../common/canonical/dropped-parameters.ts';
 import type { FunctionTool, HostedOptions, HostedTool, Tool, ToolChoice } from '../../../../common/canonical/prompt.ts';
-import { lowerCaseTypes } from '../../../../common/encoding/schemas.ts';
+import { lowerCaseTypes } from '../../../encoding/schemas.ts';
 import type { RequestDecoder } from './request-members.ts';
 
 const hosted: Readonly<Record<string, HostedTool['tool']>> = table({

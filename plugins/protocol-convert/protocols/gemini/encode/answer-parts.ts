@@ -3,7 +3,7 @@
 import { isObject, type JsonObject, objectOf, tryParse } from '../../../../../core/json/json.ts';
 import type { ReplyContext } from '../../../../common/canonical/codec.ts';
 import type { MediaPart } from '../../../../common/canonical/prompt.ts';
-import { parseExact } from '../../../../common/encoding/exact-json.ts';
+import { parseExact } from '../../../encoding/exact-json.ts';
 import { encodeSlot, type SlotEntry } from '../signatures.ts';
 
 /** Whether the client requested thoughts: `includeThoughts`, in any of the three shapes of a request. */

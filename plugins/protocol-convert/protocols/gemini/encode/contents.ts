@@ -13,11 +13,11 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../../../common/canonical/prompt.ts';
-import { lostSignature } from '../../../../common/canonical/sealed-text.ts';
 import { mergedTurns, pairedTurns, withoutEmpty } from '../../../../common/encoding/history.ts';
-import { JsonTexts } from '../../../../common/encoding/json-text.ts';
 import { readableTurns } from '../../../../common/encoding/readable-media.ts';
 import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
+import { JsonTexts } from '../../../encoding/json-text.ts';
+import { lostSignature } from '../../../encoding/sealed-text.ts';
 import { argsOf } from './answer-parts.ts';
 
 export interface Conversation {

@@ -4,7 +4,7 @@ import { type JsonObject, objectOf, textOf } from '../../../../../core/json/json
 import type { EncodeContext } from '../../../../common/canonical/codec.ts';
 import type { Prompt, ReasoningSettings, Setting } from '../../../../common/canonical/prompt.ts';
 import { budgetOf, effortOf, nearestEffort } from '../../../../common/encoding/reasoning.ts';
-import { describedSchema, openApiSubset, withoutConst } from '../../../../common/encoding/schemas.ts';
+import { describedSchema, openApiSubset, withoutConst } from '../../../encoding/schemas.ts';
 
 const maxStops = 5;
 const maxChoices = 8;

@@ -10,8 +10,9 @@ import type {
   Tool,
   ToolChoice,
 } from '../../../../common/canonical/prompt.ts';
-import { openApiSubset, rootObject, withoutConst } from '../../../../common/encoding/schemas.ts';
+import { rootObject } from '../../../../common/encoding/schema-repair.ts';
 import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
+import { openApiSubset, withoutConst } from '../../../encoding/schemas.ts';
 
 /** A valid name has letters, digits and `_.:-`, at most 64, and starts with a letter or `_`. */
 export const nameLimits = { allowed: /[A-Za-z0-9_.:-]/, first: /[A-Za-z_]/, maxLength: 64 };

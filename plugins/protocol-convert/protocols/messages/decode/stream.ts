@@ -4,7 +4,7 @@ import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '.
 import type { ReplyDecoder } from '../../../../common/canonical/codec.ts';
 import type { ReplyEvents } from '../../../../common/canonical/events.ts';
 import type { StopReason } from '../../../../common/canonical/reply.ts';
-import { fenced } from '../../../../common/encoding/fenced.ts';
+import { fenced } from '../../../encoding/fenced.ts';
 import { decodeAnswerCitation, decodeQueries, decodeSearchResults, keepAsWritten } from '../citations.ts';
 
 /** Any other reason counts as a plain end. */

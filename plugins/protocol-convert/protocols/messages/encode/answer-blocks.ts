@@ -2,9 +2,9 @@
 import { isObject, type JsonObject, tryParse } from '../../../../../core/json/json.ts';
 import type { SearchPart } from '../../../../common/canonical/prompt.ts';
 import type { StopReason } from '../../../../common/canonical/reply.ts';
-import { parseExact } from '../../../../common/encoding/exact-json.ts';
 import { shortHash } from '../../../../common/encoding/hash.ts';
 import { legalCallId } from '../../../../common/encoding/tool-ids.ts';
+import { parseExact } from '../../../encoding/exact-json.ts';
 import { isPacked } from '../../../translate/call-ids.ts';
 import { searchResultJson } from '../citations.ts';
 

@@ -3,8 +3,8 @@
 import type { JsonObject } from '../../../../../core/json/json.ts';
 import type { EncodeContext } from '../../../../common/canonical/codec.ts';
 import type { OutputForm, Prompt } from '../../../../common/canonical/prompt.ts';
-import { closedSchema, describedSchema, plainRoot } from '../../../../common/encoding/schemas.ts';
 import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
+import { closedSchema, describedSchema, plainRoot } from '../../../encoding/schemas.ts';
 import type { EncodedReasoning } from './reasoning.ts';
 import type { EncodedChoice, EncodedTools } from './tools.ts';
 

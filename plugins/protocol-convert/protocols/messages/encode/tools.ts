@@ -3,8 +3,8 @@
 import type { JsonObject } from '../../../../../core/json/json.ts';
 import type { EncodeContext } from '../../../../common/canonical/codec.ts';
 import type { CustomTool, FunctionTool, HostedTool, Prompt, Tool } from '../../../../common/canonical/prompt.ts';
-import { closedSchema, plainRoot } from '../../../../common/encoding/schemas.ts';
 import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
+import { closedSchema, plainRoot } from '../../../encoding/schemas.ts';
 import { marked } from './blocks.ts';
 
 export const toolNameLimits = { allowed: /[a-zA-Z0-9_-]/, maxLength: 64 };

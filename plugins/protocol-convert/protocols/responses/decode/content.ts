@@ -1,7 +1,6 @@
 /** Decodes the content of a client's items: texts, images, files, refusals. Throws invalid_request that names the field. */
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
 import type { CacheMark, MediaPart, Part, Source, TextPart } from '../../../../common/canonical/prompt.ts';
-import type { JsonTexts } from '../../../../common/encoding/json-text.ts';
 import {
   bytesSource,
   kindOfMedia,
@@ -10,6 +9,7 @@ import {
   urlSource,
   withField,
 } from '../../../../common/encoding/media.ts';
+import type { JsonTexts } from '../../../encoding/json-text.ts';
 import { invalid } from '../../../request/checks.ts';
 import { citationOf } from './details.ts';
 

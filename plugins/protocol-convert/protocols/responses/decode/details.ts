@@ -1,8 +1,8 @@
 /** Decodes what answers and histories have in common: searches, citations, token log probabilities. Pure. */
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
 import type { Citation, SearchPart, TokenLogprob } from '../../../../common/canonical/prompt.ts';
-import { citedSource } from '../../../../common/encoding/citations.ts';
-import { fenced } from '../../../../common/encoding/fenced.ts';
+import { citedSource } from '../../../encoding/citations.ts';
+import { fenced } from '../../../encoding/fenced.ts';
 
 /** A `web_search_call` item, of an answer or a client's history. */
 export function searchOf(item: JsonObject): SearchPart {

@@ -6,7 +6,7 @@ import type { DroppedParameters } from '../../../../common/canonical/dropped-par
 import type { OutputForm, Prompt, Setting } from '../../../../common/canonical/prompt.ts';
 import { shortHash } from '../../../../common/encoding/hash.ts';
 import { effortOf, nearestEffort } from '../../../../common/encoding/reasoning.ts';
-import { isStrict, plainRoot, strictOutput } from '../../../../common/encoding/schemas.ts';
+import { isStrict, plainRoot, strictOutput } from '../../../encoding/schemas.ts';
 import { encodeInput } from './input.ts';
 import { ToolList } from './tools.ts';
 

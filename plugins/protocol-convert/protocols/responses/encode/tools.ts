@@ -3,8 +3,9 @@
 import type { JsonObject } from '../../../../../core/json/json.ts';
 import type { EncodeContext } from '../../../../common/canonical/codec.ts';
 import type { CustomTool, FunctionTool, HostedTool, Prompt, Tool } from '../../../../common/canonical/prompt.ts';
-import { isStrict, plainRoot, withoutMembers } from '../../../../common/encoding/schemas.ts';
+import { withoutMembers } from '../../../../common/encoding/schema-repair.ts';
 import { ToolNamer } from '../../../../common/encoding/tool-names.ts';
+import { isStrict, plainRoot } from '../../../encoding/schemas.ts';
 
 /** Hosted tools of this protocol, by canonical name. */
 const hostedTypes: Partial<Readonly<Record<HostedTool['tool'], string>>> = {

@@ -1,6 +1,6 @@
 /** Rows of a statement, whatever the driver. */
 import type { SQL } from 'drizzle-orm';
-import type { Orm } from '../../domain/database.ts';
+import type { Orm } from '../domain/database.ts';
 
 /** The database or one transaction. */
 export type Runner = Pick<Orm, 'execute'>;

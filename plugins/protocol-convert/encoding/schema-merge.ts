@@ -1,6 +1,6 @@
 /** Merging of references and combinations into one flat schema, for targets that support neither. Pure. */
 import { isObject, type JsonObject, listOf, objectOf } from '../../../core/json/json.ts';
-import { typesOf } from './schema-walk.ts';
+import { typesOf } from '../../common/encoding/schema-walk.ts';
 
 /** The larger of both counts. */
 const lowerBounds = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties'];

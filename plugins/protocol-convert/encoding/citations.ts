@@ -1,6 +1,6 @@
 /** Conversion of text positions between UTF-8 bytes and UTF-16 units, and addresses of cited files. Pure. */
 import { type JsonObject, textOf } from '../../../core/json/json.ts';
-import type { Citation } from '../canonical/prompt.ts';
+import type { Citation } from '../../common/canonical/prompt.ts';
 
 const fileScheme = 'file:';
 

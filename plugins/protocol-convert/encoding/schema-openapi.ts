@@ -1,9 +1,9 @@
 /** Conversion of JSON Schema to the OpenAPI subset that function declarations of some upstreams accept. Pure. */
 import { isObject, type JsonObject, listOf, objectOf } from '../../../core/json/json.ts';
+import { repairSchema, rootObject } from '../../common/encoding/schema-repair.ts';
+import { typesOf } from '../../common/encoding/schema-walk.ts';
 import { mergedSchemas, pointedAt, withOptional } from './schema-merge.ts';
 import { encodeKeywords } from './schema-openapi-keywords.ts';
-import { repairSchema, rootObject } from './schema-repair.ts';
-import { typesOf } from './schema-walk.ts';
 
 /** Schemas in one result: references that fan out could make it endless. */
 const maxSchemas = 5000;

@@ -1,6 +1,6 @@
 /** Checks that kept sums are the sums of the rows. */
 import { type SQL, sql } from 'drizzle-orm';
-import { instantText } from '../paging.ts';
+import { instantText } from '../kit/paging.ts';
 import { allDays, blocksOf, type Slice, slicesOf, summedDays } from './days.ts';
 import { type Folded, foldedOf } from './fold.ts';
 import { type Runner, rowsOf } from './rows.ts';

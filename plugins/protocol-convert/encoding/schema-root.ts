@@ -1,8 +1,8 @@
 /** Tool schemas with a plain object at the root, for upstreams that refuse references and combinations there. Pure. */
 import { isObject, type JsonObject, listOf, objectOf } from '../../../core/json/json.ts';
+import { rootObject } from '../../common/encoding/schema-repair.ts';
+import { describedWith, typesOf } from '../../common/encoding/schema-walk.ts';
 import { mergedSchemas, pointedAt } from './schema-merge.ts';
-import { rootObject } from './schema-repair.ts';
-import { describedWith, typesOf } from './schema-walk.ts';
 
 /** Keywords that upstreams refuse at the root of a tool's schema. */
 const refused = ['$ref', 'allOf', 'anyOf', 'oneOf', 'not', 'enum', 'const'];

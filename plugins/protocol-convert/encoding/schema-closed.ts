@@ -4,7 +4,7 @@
  */
 import { table } from '../../../core/contract/table.ts';
 import { isObject, type JsonObject, listOf, objectOf } from '../../../core/json/json.ts';
-import { describedWith, mapSubschemas, subschemas, typesOf } from './schema-walk.ts';
+import { describedWith, mapSubschemas, subschemas, typesOf } from '../../common/encoding/schema-walk.ts';
 
 /** Keywords of https://platform.openai.com/docs/guides/structured-outputs#supported-schemas and annotations. */
 const strictKeywords = new Set([
@@ -40,16 +40,6 @@ function isClosed(schema: JsonObject): boolean {
   const names = Object.keys(objectOf(schema['properties']) ?? {});
   const required = listOf(schema['required']);
   return schema['additionalProperties'] === false && names.every((name) => required.includes(name));
-}
-
-/**
- * Closes a schema without members: strict mode accepts it, and the meaning for a tool without arguments is the same.
- */
-export function withoutMembers(schema: JsonObject): JsonObject {
-  const isEmpty = Object.keys(objectOf(schema['properties']) ?? {}).length === 0;
-  return isEmpty && schema['additionalProperties'] === undefined
-    ? { ...schema, required: [], additionalProperties: false }
-    : schema;
 }
 
 /** Definitions are not schemas of their position. */

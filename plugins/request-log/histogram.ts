@@ -3,7 +3,7 @@
  * the speed of the database's own `sum`. Cells are 5 % wide, so that a percentile is wrong by 2.5 % at most. Pure.
  */
 import { type SQL, sql } from 'drizzle-orm';
-import type { Percentiles } from '../../domain/admin/requests.ts';
+import type { Percentiles } from '../common/domain/admin/requests.ts';
 
 /** Milliseconds below which all are in one cell. */
 const least = 0.1;

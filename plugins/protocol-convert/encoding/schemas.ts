@@ -4,14 +4,13 @@
  */
 import { table } from '../../../core/contract/table.ts';
 import { isObject, type JsonObject } from '../../../core/json/json.ts';
-import type { DroppedParameters } from '../canonical/dropped-parameters.ts';
-import type { OutputForm } from '../canonical/prompt.ts';
+import type { DroppedParameters } from '../../common/canonical/dropped-parameters.ts';
+import type { OutputForm } from '../../common/canonical/prompt.ts';
+import { mapSubschemas, typesOf } from '../../common/encoding/schema-walk.ts';
 import { isStrict } from './schema-closed.ts';
-import { mapSubschemas, typesOf } from './schema-walk.ts';
 
-export { closedSchema, isStrict, withoutMembers } from './schema-closed.ts';
+export { closedSchema, isStrict } from './schema-closed.ts';
 export { openApiSubset } from './schema-openapi.ts';
-export { rootObject } from './schema-repair.ts';
 export { plainRoot } from './schema-root.ts';
 
 /** With one-value `enum` for `const`, and `{}` for `true`: for upstreams that accept all of JSON Schema but these. */

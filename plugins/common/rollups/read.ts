@@ -1,9 +1,9 @@
 /** Reads sums: whole quarters and days from the kept ones, what a span has of quarters at its ends from the rows themselves. */
 import { type SQL, sql } from 'drizzle-orm';
-import { GatewayError } from '../../../../core/contract/errors.ts';
-import type { KeySet } from '../../domain/admin/accounts.ts';
-import { isUuid } from '../../domain/database.ts';
-import { instantText } from '../paging.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { KeySet } from '../domain/admin/accounts.ts';
+import { isUuid } from '../domain/database.ts';
+import { instantText } from '../kit/paging.ts';
 import { type Folded, foldedOf } from './fold.ts';
 import { type Runner, rowsOf } from './rows.ts';
 import {

@@ -4,7 +4,7 @@
  */
 import { type SQL, sql } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
-import { instantText } from '../paging.ts';
+import { instantText } from '../kit/paging.ts';
 
 /** A column that sums are kept by. */
 export interface Dimension {

@@ -1,6 +1,6 @@
 /** Conversion of one schema without references and combinations to the keywords of the OpenAPI subset. Pure. */
 import { isObject, type JsonObject, listOf, objectOf } from '../../../core/json/json.ts';
-import { describedWith } from './schema-walk.ts';
+import { describedWith } from '../../common/encoding/schema-walk.ts';
 
 const kinds = {
   string: ['minLength', 'maxLength'],

@@ -3,8 +3,8 @@
  * leaves sums that are right as they are, so a rebuild may be interrupted and continued from any day.
  */
 import { sql } from 'drizzle-orm';
-import type { Orm } from '../../domain/database.ts';
-import { instantText } from '../paging.ts';
+import type { Orm } from '../domain/database.ts';
+import { instantText } from '../kit/paging.ts';
 import { ceiling } from './check.ts';
 import { allDays, blocksOf, dayRange, type Slice, slicesOf } from './days.ts';
 import { foldedOf, foldParts, summarizeNew } from './fold.ts';

@@ -1,7 +1,7 @@
 /** Makes the other parts of kept sums from the fine one, by the hour, once an hour is over. */
 import { sql } from 'drizzle-orm';
-import type { Orm } from '../../domain/database.ts';
-import { instantText } from '../paging.ts';
+import type { Orm } from '../domain/database.ts';
+import { instantText } from '../kit/paging.ts';
 import { type Runner, rowsOf } from './rows.ts';
 import {
   addedWith,
