@@ -30,7 +30,7 @@ export {
   type Service,
   type StoreState,
 } from './extensions.ts';
-export type { Clock, Log, Random } from './host-tools.ts';
+export type { Clock, Log, Random, RequestLog } from './host-tools.ts';
 export type { AnswerWatcher } from './message.ts';
 export type { Fault, Notice } from './remarks.ts';
 
@@ -59,6 +59,8 @@ export interface PluginInstance<Config = unknown> {
   handle?(exchange: Exchange, next: Next): Promise<Answer>;
   /** The gateway's own error shape; tried before the endpoint's. No exchange: the request matched no endpoint. */
   renderError?(error: GatewayError, exchange: Exchange | undefined): Answer | undefined;
+  /** What log lines about a request have of this plugin, in snake_case. Called for a line alone, at any time of the exchange. */
+  logFields?(exchange: Exchange): Readonly<Record<string, string>> | undefined;
   readonly unrouted?: Unrouted;
   commands?: readonly Command[];
   /** What `secrets rotate` is about; asked of commands alone. */

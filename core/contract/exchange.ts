@@ -2,6 +2,7 @@
 
 import type { SecureContext } from 'node:tls';
 import type { GatewayError } from './errors.ts';
+import type { RequestLog } from './host-tools.ts';
 import type { Answer, AnswerWatcher, ClientRequest, Headers, RepeatableBody } from './message.ts';
 import type { PublicOperation } from './public-operation.ts';
 import type { Secret } from './secret.ts';
@@ -45,6 +46,8 @@ export interface Exchange {
   readonly request: ClientRequest;
   /** Wall-clock milliseconds of arrival. */
   readonly receivedAt: number;
+  /** For every line about this request. */
+  readonly log: RequestLog;
   /** Aborts when the client disconnects (see `continueAfterDisconnect`) or the exchange's deadline passes. */
   readonly signal: AbortSignal;
   /** The key's value; throws when it is not set. */

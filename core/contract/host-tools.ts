@@ -30,6 +30,12 @@ export interface Log {
   record(message: string, json: string): void;
 }
 
+/** Of one request: each line has the request's id, and what plugins say of it beside (`PluginInstance.logFields`). */
+export interface RequestLog extends Omit<Log, 'record'> {
+  /** What its lines have, for lines about work that goes on after the exchange. */
+  fields(): Readonly<Record<string, string>>;
+}
+
 /** What is done every so often. It returns no promise, or one of `'idle'`, when there was nothing to do. */
 // biome-ignore lint/suspicious/noConfusingVoidType: most works say nothing of their rounds.
 export type RegularWork = () => void | Promise<unknown>;

@@ -183,7 +183,7 @@ export class GatewayRuntime {
       unrouted: instances.find((instance) => instance.unrouted !== undefined)?.unrouted,
       newId: uuidMaker(this.clock, this.#random),
       clock: this.clock,
-      log: this.log,
+      logs: { log: this.log, sources: instances.filter((instance) => instance.logFields !== undefined) },
       notAlive: () =>
         this.plugins.filter(({ instance }) => instance.alive?.() === false).map(({ plugin }) => plugin.name),
       notReady: () =>

@@ -11,9 +11,10 @@ import {
   upstreamRequest,
 } from '../contract/contract.ts';
 import { GatewayError } from '../contract/errors.ts';
-import type { Clock, Log } from '../contract/host-tools.ts';
+import type { Clock, RequestLog } from '../contract/host-tools.ts';
 import type { AnswerWatcher } from '../contract/message.ts';
 import type { Share } from './bounds/body-budget.ts';
+import { ExchangeLog, type ExchangeLogs } from './exchange-log.ts';
 import { emptyBody, type Incoming, type IncomingRequest, type Outgoing } from './incoming-request.ts';
 
 /** The exchange with the members that only the server and the centre use. */
@@ -42,6 +43,7 @@ export class LiveExchange implements Exchange {
   share: Share | undefined;
   /** Status of the latest head that came from an upstream; 0: none yet. */
   headStatus = 0;
+  readonly #logs: ExchangeLogs;
   #context: unknown[] = [];
   readonly #deferred: ((outcome: Outcome) => void | Promise<void>)[] = [];
   #beforeSend: SendHook[] | undefined;
@@ -66,6 +68,7 @@ export class LiveExchange implements Exchange {
     incoming: Incoming,
     outgoing: Outgoing,
     clock: Clock,
+    logs: ExchangeLogs,
   ) {
     this.id = id;
     this.endpoint = endpoint;
@@ -74,6 +77,11 @@ export class LiveExchange implements Exchange {
     this.outgoing = outgoing;
     this.receivedAt = clock.now();
     this.startedAt = clock.monotonic();
+    this.#logs = logs;
+  }
+
+  get log(): RequestLog {
+    return new ExchangeLog(this, this.#logs);
   }
 
   get signal(): AbortSignal {
@@ -216,7 +224,7 @@ export class LiveExchange implements Exchange {
   fork(): LiveBranch {
     this.#beforeSend ??= [];
     this.#beforeFirstByte ??= [];
-    const branch = new LiveBranch(this);
+    const branch = new LiveBranch(this, this.#logs);
     branch.#context = this.#context.slice();
     branch.#beforeSend = this.#beforeSend;
     branch.#beforeFirstByte = this.#beforeFirstByte;
@@ -244,29 +252,26 @@ export class LiveExchange implements Exchange {
     if (listener !== undefined && this.#aborted !== undefined) listener(this.#aborted);
   }
 
-  /**
-   * Runs the deferred work once, last in first out; undefined when there is nothing to wait for. An error is logged and does not
-   * stop the rest.
-   */
-  end(outcome: Outcome, log: Log): Promise<void> | undefined {
+  /** Runs the deferred work once, last in first out; undefined: nothing to wait for. An error is logged, and the rest runs. */
+  end(outcome: Outcome): Promise<void> | undefined {
     for (let work = this.#deferred.pop(); work !== undefined; work = this.#deferred.pop()) {
       try {
         const pending = work(outcome);
-        if (pending !== undefined) return this.#endAfter(pending, outcome, log);
+        if (pending !== undefined) return this.#endAfter(pending, outcome);
       } catch (error) {
-        log.error({ error, request_id: this.id }, 'deferred work failed');
+        this.log.error({ error }, 'deferred work failed');
       }
     }
     return undefined;
   }
 
-  async #endAfter(pending: Promise<void>, outcome: Outcome, log: Log): Promise<void> {
+  async #endAfter(pending: Promise<void>, outcome: Outcome): Promise<void> {
     try {
       await pending;
     } catch (error) {
-      log.error({ error, request_id: this.id }, 'deferred work failed');
+      this.log.error({ error }, 'deferred work failed');
     }
-    await this.end(outcome, log);
+    await this.end(outcome);
   }
 }
 
@@ -275,9 +280,9 @@ export class LiveBranch extends LiveExchange implements Branch {
   readonly #trunk: LiveExchange;
   #isJoined = false;
 
-  constructor(trunk: LiveExchange) {
+  constructor(trunk: LiveExchange, logs: ExchangeLogs) {
     const { id, endpoint, request, incoming, outgoing, receivedAt, startedAt } = trunk;
-    super(id, endpoint, request, incoming, outgoing, { now: () => receivedAt, monotonic: () => startedAt });
+    super(id, endpoint, request, incoming, outgoing, { now: () => receivedAt, monotonic: () => startedAt }, logs);
     this.#trunk = trunk;
   }
 

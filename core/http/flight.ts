@@ -1,7 +1,7 @@
 /** One exchange from its arrival to its end: runs the chain, writes the answer, and then the deferred work. */
 import type { Outcome, PluginInstance } from '../contract/contract.ts';
 import { type GatewayError, isPassing } from '../contract/errors.ts';
-import type { Clock, Log } from '../contract/host-tools.ts';
+import type { Clock } from '../contract/host-tools.ts';
 import type { Answer } from '../contract/message.ts';
 import { renderError } from './answers.ts';
 import type { BodyReader } from './body.ts';
@@ -16,7 +16,6 @@ export interface FlightServices {
   readonly bodies: BodyReader;
   readonly errorShapes: readonly PluginInstance[];
   readonly clock: Clock;
-  readonly log: Log;
   /** Whether answers carry `connection: close`. */
   isClosing(): boolean;
   /** The exchange has ended and its deferred work is done. */
@@ -65,12 +64,12 @@ export class Flight implements InFlightMember {
 
   #refuse(thrown: unknown): void {
     const { exchange } = this;
-    const { errorShapes, log } = this.#services;
+    const { errorShapes } = this.#services;
     const { answer, error } = renderError(exchange.aborted ?? thrown, exchange, errorShapes);
     const passes = isPassing(error);
     if (error.kind === 'internal' || passes) {
       const what = passes ? 'requests are refused: what they need fails' : 'the exchange failed inside the gateway';
-      log.error({ error: error.cause ?? thrown, request_id: exchange.id }, what);
+      exchange.log.error({ error: error.cause ?? thrown }, what);
       // What was sent may have been executed: a repetition could be billed twice.
       if (exchange.hasSent) {
         answer.headers['x-should-retry'] = 'false';
@@ -102,7 +101,7 @@ export class Flight implements InFlightMember {
   #breakOff(thrown: unknown, answer: Answer): void {
     const { exchange } = this;
     if (exchange.aborted === undefined) {
-      this.#services.log.warn({ error: thrown, request_id: exchange.id }, 'the answer broke off');
+      exchange.log.warn({ error: thrown }, 'the answer broke off');
       const { error } = renderError(thrown, exchange, []);
       const last = exchange.outgoing.destroyed ? undefined : answer.failed?.(error);
       if (last !== undefined) {
@@ -140,9 +139,9 @@ export class Flight implements InFlightMember {
   }
 
   #end(): void {
-    const { clock, log } = this.#services;
+    const { clock } = this.#services;
     const outcome = outcomeOf(this.exchange, this.progress, this.#error, clock.monotonic());
-    const ending = this.exchange.end(outcome, log);
+    const ending = this.exchange.end(outcome);
     if (ending === undefined) this.#land();
     else void ending.then(() => this.#land());
   }

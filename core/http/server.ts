@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Outcome, PluginInstance } from '../contract/contract.ts';
 import type { DirectAnswer, DirectRequest } from '../contract/direct-request.ts';
 import { GatewayError } from '../contract/errors.ts';
-import type { Clock, Log } from '../contract/host-tools.ts';
+import type { Clock } from '../contract/host-tools.ts';
 import type { Answer } from '../contract/message.ts';
 import type { Unrouted } from '../contract/public-operation.ts';
 import { toGatewayError } from '../contract/upstream-failures.ts';
@@ -15,6 +15,7 @@ import type { Run } from './chain.ts';
 import { type AllowedOrigins, admitPage } from './cross-origin.ts';
 import { answerOf, DirectIncoming, DirectOutgoing } from './direct.ts';
 import { deadlinePassed, LiveExchange } from './exchange.ts';
+import type { ExchangeLogs } from './exchange-log.ts';
 import { Flight, type FlightServices } from './flight.ts';
 import { checkHead, hasArrived, refuseNonRequests, unmetExpectation } from './head-checks.ts';
 import { InFlightSet } from './in-flight-set.ts';
@@ -52,7 +53,7 @@ export interface ServerOptions {
   readonly unrouted?: Unrouted | undefined;
   readonly newId: () => string;
   readonly clock: Clock;
-  readonly log: Log;
+  readonly logs: ExchangeLogs;
   /** Names of plugins that cannot serve at the moment. */
   readonly notReady: () => readonly string[];
   /** The stores of the plugins, by name. */
@@ -84,12 +85,11 @@ export class GatewayServer {
     this.#options = options;
     this.#router = options.router;
     this.#limits = options.limits;
-    const { limits, bodies, errorShapes, clock, log } = options;
+    const { limits, bodies, errorShapes, clock } = options;
     this.#services = {
       bodies,
       errorShapes,
       clock,
-      log,
       isClosing: () => this.#closing,
       onLanded: (flight) => this.#remove(flight),
     };
@@ -118,7 +118,7 @@ export class GatewayServer {
       newId: options.newId,
       render: (error, id, request) => this.#rendered(toGatewayError(error), { id, request }),
       limits,
-      log: options.log,
+      log: options.logs.log,
     });
     this.#server.on('upgrade', (incoming, socket, head) => this.#webSockets.handleUpgrade(incoming, socket, head));
   }
@@ -214,7 +214,7 @@ export class GatewayServer {
   }
 
   #serve(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    const { newId, clock } = this.#options;
+    const { newId, clock, logs } = this.#options;
     const target = incoming.url!;
     const mark = target.indexOf('?');
     const path = this.#router.normalize(mark === -1 ? target : target.slice(0, mark));
@@ -235,7 +235,7 @@ export class GatewayServer {
     const { endpoint, run } = match.route;
     const search = mark === -1 ? '' : target.slice(mark);
     const request = new IncomingRequest(incoming, path, search, match.params, this.#limits.proxies);
-    const exchange = new LiveExchange(newId(), endpoint, request, incoming, outgoing, clock);
+    const exchange = new LiveExchange(newId(), endpoint, request, incoming, outgoing, clock, logs);
     this.#begin(exchange, run);
   }
 
@@ -246,9 +246,9 @@ export class GatewayServer {
     const { route, params } = matchRoute(this.#router, direct.method, path);
     const incoming = new DirectIncoming(direct);
     const outgoing = new DirectOutgoing();
-    const { newId, clock } = this.#options;
+    const { newId, clock, logs } = this.#options;
     const request = new IncomingRequest(incoming, path, mark === -1 ? '' : direct.path.slice(mark), params);
-    const exchange = new LiveExchange(direct.id ?? newId(), route.endpoint, request, incoming, outgoing, clock);
+    const exchange = new LiveExchange(direct.id ?? newId(), route.endpoint, request, incoming, outgoing, clock, logs);
     direct.prepare?.(exchange);
     // Deferred work runs last in first out: this is the last.
     const ended = new Promise<Outcome>((resolve) => exchange.defer(resolve));

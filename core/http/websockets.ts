@@ -80,7 +80,7 @@ export class WebSocketGate {
     try {
       endpoint.accept(incoming, socket, head, { id, request, refuse });
     } catch (error) {
-      log.error({ error, path }, 'the socket failed inside the gateway');
+      log.error({ error, request_id: id, path }, 'the socket failed inside the gateway');
       socket.destroy();
     }
   }

@@ -262,7 +262,7 @@ export class Authenticator {
     if (this.#loads.has(cachedKey.hash)) return;
     load().catch((error: unknown) => {
       this.#dependencies.log.warn(
-        { error, keyId: cachedKey.caller.keyId },
+        { error, account_id: cachedKey.caller.accountId, key_id: cachedKey.caller.keyId },
         'a cached key could not be checked again; it stays valid',
       );
     });
@@ -315,6 +315,7 @@ function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
       plan: row.plan,
       planEndsAt: row.planEndsAt?.getTime(),
       models: row.models === null ? undefined : new Set(row.models),
+      ...(row.project === null ? {} : { project: row.project }),
       ...(row.multiplier === null ? {} : { multiplier: parseRatio(row.multiplier) }),
       ...(row.limits === null ? {} : { keyLimits: row.limits }),
       ...(cap === undefined ? {} : { cap }),

@@ -144,6 +144,7 @@ export async function setUpAuth(
       return known instanceof Promise ? known.then(admit) : admit(known);
     },
 
+    logFields,
     commands: [...accountCommands(host, accountService), ...keyCommands(host, accountService)],
     secrets: () => [rotatedKeys(store, peppers, settings.secret)],
     notices: () => unmatchedRules('auth.public', current.public, host.endpoints()),
@@ -156,6 +157,11 @@ export async function setUpAuth(
     },
   };
   return instance;
+}
+
+function logFields(exchange: Exchange): Record<string, string> | undefined {
+  const who = exchange.find(caller);
+  return who && { account_id: who.accountId, key_id: who.keyId };
 }
 
 interface AuthenticatorParts {

@@ -44,6 +44,7 @@ export interface ValidKey {
   capAmount: bigint | null;
   capEvery: string | null;
   images: string | null;
+  project: string | null;
 }
 
 export interface NewKey extends TermsRow {
@@ -110,8 +111,8 @@ function accountStatements(database: Database, { accounts }: AuthTables) {
 
 /** Keys with what restricts them, and their accounts. */
 function keyReads({ orm }: Database, { accounts, keys, digests }: AuthTables) {
-  const { models, expiresAt, addresses, limits, capAmount, capEvery, images } = keys;
-  const restrictions = { models, expiresAt, addresses, limits, capAmount, capEvery, images };
+  const { models, expiresAt, addresses, limits, capAmount, capEvery, images, project } = keys;
+  const restrictions = { models, expiresAt, addresses, limits, capAmount, capEvery, images, project };
   const findValid = async (which: SQL): Promise<ValidKey | undefined> => {
     const [found] = await orm
       .select({
@@ -155,7 +156,6 @@ function keyReads({ orm }: Database, { accounts, keys, digests }: AuthTables) {
           revokedAt: keys.revokedAt,
           createdAt: keys.createdAt,
           lastUsedAt: keys.lastUsedAt,
-          project: keys.project,
           ...restrictions,
         })
         .from(keys)

@@ -33,6 +33,10 @@ export interface Batch {
   readonly id: string;
   readonly accountId: string;
   readonly keyId: string;
+  /** Of the order; undefined: of earlier versions. */
+  readonly requestId?: string | undefined;
+  /** The order's span, as W3C trace context; null: none. */
+  readonly trace?: string | null;
   readonly remoteAddress: string;
   readonly dialect: BatchDialect;
   readonly endpoint: string;

@@ -12,6 +12,7 @@ import { catalog } from '../common/domain/models.ts';
 import { uploadedFiles } from '../common/domain/stored-files.ts';
 import { providers, target } from '../common/domain/upstreams.ts';
 import { DueWatch } from '../common/kit/due-watch.ts';
+import { orderSpans } from '../common/wire/trace.ts';
 import { openBatchAdmin } from './admin.ts';
 import { AllBatchRows } from './all-rows.ts';
 import { modelInEndpoint } from './batch.ts';
@@ -98,7 +99,7 @@ export default definePlugin<Config>({
   config: configSchema,
   services: {
     requires: [database, keyring, uploadedFiles],
-    optional: [keyedCalls, ledgerQueries, providers, catalog, authorizations, funds],
+    optional: [keyedCalls, ledgerQueries, providers, catalog, authorizations, funds, orderSpans],
     provides: [batchAdmin, batchStatistics],
   },
   requires: [caller],

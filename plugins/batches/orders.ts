@@ -5,6 +5,7 @@ import type { Answer } from '../../core/contract/message.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { funds } from '../common/domain/ledger.ts';
 import { jsonAnswer } from '../common/kit/dialects.ts';
+import { storedTrace } from '../common/wire/trace.ts';
 import type { Batch } from './batch.ts';
 import { type EstimateTools, requireFirstLines } from './estimate.ts';
 import type { BatchRows, NewBatch } from './rows.ts';
@@ -33,7 +34,8 @@ export async function place(tools: EndpointTools, exchange: Exchange, order: Ord
   const { accountId, keyId } = exchange.get(caller);
   const { remoteAddress, headers } = exchange.request;
   const kept = headerNames.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]] as const]));
-  const batch = { ...order, accountId, keyId, remoteAddress, headers: Object.fromEntries(kept), windowMs };
+  const by = { accountId, keyId, requestId: exchange.id, trace: storedTrace(exchange) };
+  const batch = { ...order, ...by, remoteAddress, headers: Object.fromEntries(kept), windowMs };
   await requireFirstLines(tools, exchange, batch);
   await space.take(batch, 0);
   if (!(await rows.create(batch, mostOpen))) {

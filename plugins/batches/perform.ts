@@ -6,6 +6,7 @@ import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { batchLine, keyedCalls, spendGuard } from '../common/domain/calls.ts';
 import { type Money, zero } from '../common/domain/money.ts';
 import { renderError } from '../common/kit/dialects.ts';
+import { orderTrace, readTraceParent } from '../common/wire/trace.ts';
 import type { Batch, LineAnswer, TakenLine } from './batch.ts';
 import { type LineRequest, requestIn } from './input.ts';
 
@@ -45,6 +46,7 @@ export async function performLine(
         made = exchange;
         exchange.set(caller, known);
         exchange.set(batchLine, true);
+        linkTo(exchange, batch);
       },
     });
     const performed = await lineAnswer(batch, answer, mostBytes);
@@ -57,6 +59,12 @@ export async function performLine(
       return isLater(error.status, {}) ? { laterMs: usualPauseMs } : refused(batch, error);
     throw error;
   }
+}
+
+/** The span of a line is linked to that of the order. */
+export function linkTo(exchange: Exchange, { trace }: Pick<Batch, 'trace'>): void {
+  const of = readTraceParent(trace);
+  if (of !== undefined) exchange.set(orderTrace, of);
 }
 
 /** A line as a request of its own, without its headers. */

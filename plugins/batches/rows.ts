@@ -10,7 +10,16 @@ import { type VendorChoice, vendorChoice } from './vendor/rows.ts';
 export interface NewBatch
   extends Pick<
     Batch,
-    'id' | 'accountId' | 'keyId' | 'remoteAddress' | 'dialect' | 'endpoint' | 'headers' | 'inputFile'
+    | 'id'
+    | 'accountId'
+    | 'keyId'
+    | 'requestId'
+    | 'trace'
+    | 'remoteAddress'
+    | 'dialect'
+    | 'endpoint'
+    | 'headers'
+    | 'inputFile'
   > {
   readonly metadata: Readonly<Record<string, string>> | undefined;
   readonly windowMs: number;
@@ -26,6 +35,8 @@ interface Row {
   readonly id: string;
   readonly account_id: string;
   readonly key_id: string;
+  readonly request_id: string | null;
+  readonly trace: string | null;
   readonly remote_address: string;
   readonly dialect: BatchDialect;
   readonly endpoint: string;
@@ -71,9 +82,9 @@ export class BatchRows {
       );
       const rows = await rowsOf(
         transaction,
-        sql`insert into ${this.#batches} (id, account_id, key_id, remote_address, dialect, endpoint, headers, input_file,
+        sql`insert into ${this.#batches} (id, account_id, key_id, request_id, trace, remote_address, dialect, endpoint, headers, input_file,
             metadata, state, expires_at, output_lifetime_ms)
-          select ${batch.id}, ${batch.accountId}, ${batch.keyId}, ${batch.remoteAddress}, ${batch.dialect}, ${batch.endpoint},
+          select ${batch.id}, ${batch.accountId}, ${batch.keyId}, ${batch.requestId ?? null}::text, ${batch.trace ?? null}::text, ${batch.remoteAddress}, ${batch.dialect}, ${batch.endpoint},
             ${jsonOf(batch.headers)}, ${batch.inputFile}, ${jsonOf(batch.metadata)}, 'validating', ${inMs(batch.windowMs)},
             ${batch.outputLifetimeMs ?? null}::bigint
           where (select count(*) from ${this.#batches} where account_id = ${batch.accountId} and state <> 'ended') < ${mostOpen}::int
@@ -253,7 +264,7 @@ export class BatchRows {
     const names = ['created_at', 'started_at', 'finishing_at', 'ended_at', 'cancel_at', 'expires_at'];
     const rows = await rowsOf<Row>(
       this.#orm,
-      sql`select id, account_id, key_id, remote_address, dialect, endpoint, headers::text as headers, input_file,
+      sql`select id, account_id, key_id, request_id, trace, remote_address, dialect, endpoint, headers::text as headers, input_file,
           metadata::text as metadata, state, outcome, errors::text as errors, total, usage, output_file, error_file,
           output_lifetime_ms::text as output_lifetime_ms,
           coalesce(counts::text, (select json_build_object(
@@ -285,6 +296,8 @@ function batchOf(row: Row): Batch {
     id: row.id,
     accountId: row.account_id,
     keyId: row.key_id,
+    requestId: row.request_id ?? undefined,
+    trace: row.trace,
     remoteAddress: row.remote_address,
     dialect: row.dialect,
     endpoint: row.endpoint,

@@ -5,6 +5,7 @@ import { GatewayError } from '../../core/contract/errors.ts';
 import type { BatchStatistics } from '../common/domain/admin/stored-work.ts';
 import { bytesOf, isNoRoom, type UploadedFiles } from '../common/domain/stored-files.ts';
 import { renderError } from '../common/kit/dialects.ts';
+import { orderFields } from '../common/wire/trace.ts';
 import type { Batch, Counts, DoneLine, InputError, TakenLine } from './batch.ts';
 import { type InputLimits, readInput } from './input.ts';
 import type { LineRows } from './line-rows.ts';
@@ -111,7 +112,7 @@ export class Worker {
       if (due !== undefined) await rows.release(batch.id, token, due.ms, due.hasStopped);
     } catch (error) {
       const level = error instanceof GatewayError ? 'warn' : 'error';
-      host.log[level]({ error, batch: batch.id }, 'a batch is worked on again in a moment');
+      host.log[level]({ ...orderFields(batch), error, batch: batch.id }, 'a batch is worked on again in a moment');
       await rows.release(batch.id, token, faultPauseMs).catch(() => {});
     }
   }
@@ -248,7 +249,10 @@ export class Worker {
       }
     } catch (error) {
       // It stays `running`: the next worker gets its answer by its idempotency key.
-      host.log.error({ error, batch: batch.id, line: line.number }, 'a line of a batch failed in the gateway');
+      host.log.error(
+        { ...orderFields(batch), error, batch: batch.id, line: line.number },
+        'a line of a batch failed in the gateway',
+      );
     }
     return 0;
   }

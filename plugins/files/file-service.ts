@@ -97,7 +97,10 @@ export class FileService implements Omit<Files, 'address'> {
       throw new GatewayError('conflict', 'The file was removed, or kept by another, while it was being kept.');
     } catch (error) {
       await rows.abandon(id, begunAt, clock.now()).catch((cause: unknown) => {
-        this.#tools.log.warn({ error: cause, file: id }, 'a file that could not be stored is swept later');
+        this.#tools.log.warn(
+          { error: cause, account_id: owner.accountId, file: id },
+          'a file that could not be stored is swept later',
+        );
       });
       throw toGatewayError(error);
     }
@@ -175,7 +178,7 @@ export class FileService implements Omit<Files, 'address'> {
   }
 
   async #answer({ file, accountId }: OwnedFile, exchange: Exchange, until: number): Promise<Answer> {
-    const { clock, store, log } = this.#tools;
+    const { clock, store } = this.#tools;
     const { request } = exchange;
     const { status, headers, span } = servingOf(file, request, until, clock.now());
     // Without a content length, as there is no body.
@@ -185,7 +188,7 @@ export class FileService implements Omit<Files, 'address'> {
     this.#sending.admit(exchange, accountId);
     const opened = await store.open(file.id, span);
     if (opened === undefined) {
-      log.error({ file: file.id }, 'a file is missing in the store');
+      exchange.log.error({ file: file.id }, 'a file is missing in the store');
       throw noSuchFile();
     }
     exchange.defer(() => opened.close());

@@ -176,7 +176,7 @@ export class Calls {
       await this.#freeRow(entry.call);
       this.#entries.delete(id);
     } catch (error) {
-      this.#options.log.warn({ error }, 'a key could not be freed; retrying');
+      this.#options.log.warn({ ...entry.call.logFields, error }, 'a key could not be freed; retrying');
       // Until then calls with the same key are refused as in progress.
       delete entry.leaving;
     }
@@ -252,10 +252,7 @@ export class Calls {
   #lose(entry: Entry): void {
     this.#bytes -= bytesOf(entry.ending!);
     entry.ending = 'lost';
-    this.#options.log.error(
-      { request: entry.call.requestId },
-      'the answer of a keyed call is lost: the database is away',
-    );
+    this.#options.log.error({ ...entry.call.logFields }, 'the answer of a keyed call is lost: the database is away');
   }
 }
 

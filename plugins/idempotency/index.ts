@@ -14,7 +14,6 @@ import { caller } from '../common/domain/accounts.ts';
 import { attempts, call, keyedCalls, usageReport } from '../common/domain/calls.ts';
 import { type Database, database, isUndecided } from '../common/domain/database.ts';
 import { ledger } from '../common/domain/ledger.ts';
-import { streamedForm } from '../common/kit/forms/streamed-form.ts';
 import { Calls, type Ending } from './calls.ts';
 import { Copy } from './copy.ts';
 import { type KeyedCall, readKey } from './key.ts';
@@ -82,9 +81,7 @@ export async function setUpIdempotency(
     // A retry gets the stored answer even if the account could not pay for another call.
     admit: ({ request }) => (request.headers['idempotency-key'] === undefined ? undefined : 'later'),
     handle(exchange, next) {
-      const keyed = exchange.get(call).billable
-        ? readKey(exchange.request, exchange.get(caller).accountId, exchange.id, exchange.find(streamedForm))
-        : undefined;
+      const keyed = exchange.get(call).billable ? readKey(exchange) : undefined;
       if (keyed === undefined) return next();
       return calls
         .enter(keyed)

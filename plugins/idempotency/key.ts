@@ -1,8 +1,10 @@
 /** The identity of a request: its account, its Idempotency-Key, and everything that determines the answer. Pure. */
 import { createHash, hash } from 'node:crypto';
+import type { Exchange } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { ClientRequest } from '../../core/contract/message.ts';
-import type { StreamedFormPart } from '../common/kit/forms/streamed-form.ts';
+import { caller } from '../common/domain/accounts.ts';
+import { type StreamedFormPart, streamedForm } from '../common/kit/forms/streamed-form.ts';
 
 /** Official SDKs that generate keys send `stainless-<language>-retry-<uuid>`; any name within bounds is accepted. */
 const legalKey = /^[\x21-\x7e][\x20-\x7e]{0,254}$/;
@@ -14,18 +16,15 @@ export interface KeyedCall {
   readonly fingerprint: string;
   /** The exchange's id. */
   readonly requestId: string;
+  /** Of log lines about it. */
+  readonly logFields?: Readonly<Record<string, string>>;
 }
 
 /**
- * Undefined: it has no key. Throws `invalid_request` for a key that is empty, too long or not printable. `form`: its parts, where
- * the body was read as it came.
+ * Undefined: it has no key. Throws `invalid_request` for a key that is empty, too long or not printable.
  */
-export function readKey(
-  request: ClientRequest,
-  accountId: string,
-  requestId: string,
-  form?: readonly StreamedFormPart[],
-): KeyedCall | undefined {
+export function readKey(exchange: Exchange): KeyedCall | undefined {
+  const { id: requestId, request } = exchange;
   const key = request.headers['idempotency-key'];
   if (key === undefined) return undefined;
   if (!legalKey.test(key)) {
@@ -34,7 +33,9 @@ export function readKey(
       shouldRetry: false,
     });
   }
-  return { accountId, keyHash: hash('sha256', key), fingerprint: fingerprintOf(request, form), requestId };
+  const { accountId } = exchange.get(caller);
+  const fingerprint = fingerprintOf(request, exchange.find(streamedForm));
+  return { accountId, keyHash: hash('sha256', key), fingerprint, requestId, logFields: exchange.log.fields() };
 }
 
 /** The query determines the form of streams; an API key in it has no influence. */

@@ -42,7 +42,7 @@ export async function giveBack(books: SettlementServices, order: Order, { id }: 
   const entry = { kind: 'top-up', reason: 'payment kept after all', reference: backReference(id) };
   if (taken > 0n) await ledger.credit(order.accountId, taken, entry);
   await withdrawals.move(id, 'taken', 'back');
-  log.info({ order: order.id, account: order.accountId, withdrawal: id }, 'a payment was kept after all');
+  log.info({ order: order.id, account_id: order.accountId, withdrawal: id }, 'a payment was kept after all');
 }
 
 /**
@@ -62,7 +62,7 @@ async function take(books: SettlementServices, order: Order, id: string): Promis
   }
   await withdrawals.move(id, 'taking', 'taken');
   if (stored.state === 'taken' && stored.amount - left === before) return;
-  const fields = { order: order.id, account: order.accountId, withdrawal: id, usd: formatUsd(stored.amount) };
+  const fields = { order: order.id, account_id: order.accountId, withdrawal: id, usd: formatUsd(stored.amount) };
   if (left === 0n) log.info(fields, 'a payment that was paid back was taken from its account');
   else log.error({ ...fields, spent: formatUsd(left) }, 'a payment was paid back that is spent in part');
 }

@@ -2,7 +2,7 @@
 
 import type { Exchange } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
-import type { Clock, Log } from '../../core/contract/host-tools.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
 import type { Codec, ReplyContext } from '../common/canonical/codec.ts';
 import { type DroppedParameters, notTranslatableCode } from '../common/canonical/dropped-parameters.ts';
 import type { Prompt } from '../common/canonical/prompt.ts';
@@ -36,7 +36,6 @@ export interface Tools {
     readonly ofPrompts: readonly CallTransform[];
     readonly ofAnswers: readonly CallTransform[];
   };
-  readonly log: Log;
   /** For how long the frames of a stream that say nothing yet are held back, in milliseconds. */
   openingMs(): number;
   /** The gateway's own error shape, if it has one. */

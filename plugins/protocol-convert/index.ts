@@ -93,7 +93,6 @@ export default definePlugin<ProtocolConvertConfig>({
     const offered = once(() => offeredBy(known, config.expose, opening));
     const tools: Tools = {
       clock: host.clock,
-      log: host.log,
       protocolNamed: known.named,
       sealer: await openSealer(host, config.seal_secret),
       signatureCache: new SignatureCache(host.clock),

@@ -46,8 +46,8 @@ export default definePlugin<ProvidersConfig>({
       acquireKey: (name, model, except, preference) =>
         vendors.rings.get(name)?.take(model, except, preference) ?? { retryAfterMs: 0 },
       findKey: (name, credential, model) => vendors.rings.get(name)?.findKey(credential, model),
-      coolDown: (credential, model, forMs, reason) =>
-        vendors.ringOfCredential.get(credential)?.coolDown(credential, model, forMs, reason),
+      coolDown: (credential, model, forMs, reason, about) =>
+        vendors.ringOfCredential.get(credential)?.coolDown(credential, model, forMs, reason, about),
       isDisabled: (name) => vendors.rings.get(name)?.isDisabled ?? false,
     };
     host.provide(providers, service);

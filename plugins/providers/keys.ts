@@ -216,11 +216,11 @@ export class KeyRing {
   }
 
   /** Starts a cooldown of a key for one model, or for all. A later, shorter cooldown does not end it earlier. */
-  coolDown(credential: string, model: string | undefined, forMs: number, reason: string): void {
+  coolDown(credential: string, model: string | undefined, forMs: number, reason: string, about: object = {}): void {
     const key = this.#keys.find((candidate) => candidate.credential === credential);
     if (key === undefined || !(forMs > 0)) return;
     const now = this.#clock.monotonic();
-    const fields = { credential, model, forMs, reason };
+    const fields = { ...about, credential, model, forMs, reason };
     key.reason = reason;
     if (model === undefined) {
       if (key.cooldownUntil <= now) this.#log.warn(fields, 'an upstream key cools down for all models');

@@ -56,11 +56,12 @@ function givenIn(schema: string, calls: SQL | undefined, span: readonly [number,
   return sql`${own} union all select id, account_id::uuid, key_id::uuid, ${columns} from ${calls} ${called ?? sql``}`;
 }
 
-/** Adds rows, a JSON array, and their sums. A row that is there already changes nothing. */
+/** Adds rows, a JSON array of what the log line has, and their sums. A row that is there already changes nothing. */
 export function addRows(schema: string, rows: string): SQL {
   const requests = sql`${sql.identifier(schema)}.requests`;
   return sql`with added as (
-      insert into ${requests} select * from jsonb_populate_recordset(null::${requests}, ${rows}::jsonb)
+      insert into ${requests} select made.* from jsonb_array_elements(${rows}::jsonb) as given (line),
+        jsonb_populate_record(null::${requests}, given.line || jsonb_build_object('id', given.line->'request_id')) as made
       on conflict (id) do nothing
       returning received_at, account_id, key_id, model, provider, operation, status, outcome, error_kind, error_code,
         first_byte_ms, total_ms

@@ -4,11 +4,12 @@ import { caller } from '../common/domain/accounts.ts';
 import type { CallFacts } from '../common/domain/call-facts.ts';
 import { attempts, call, dropped, usageReport } from '../common/domain/calls.ts';
 import { isDelivered, servedBy } from '../common/domain/ledger.ts';
+import { trace } from '../common/wire/trace.ts';
 import { storable } from './timeline.ts';
 
 /** Columns of `requests` in JSON types, without the timeline, which is not part of the log line. */
 export interface RequestRow {
-  id: string;
+  request_id: string;
   received_at: string;
   operation: string;
   protocol: string | undefined;
@@ -32,6 +33,8 @@ export interface RequestRow {
   finish: string | undefined;
   upstream_id: string | undefined;
   dropped: readonly string[] | undefined;
+  /** Of the log line alone. */
+  trace_id: string | undefined;
 }
 
 const longestText = 200;
@@ -49,7 +52,7 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
   const last = isServed ? undefined : tries.at(-1);
   const droppedFields = exchange.find(dropped);
   return {
-    id: exchange.id,
+    request_id: exchange.id,
     received_at: timeText(exchange.receivedAt),
     operation: exchange.endpoint.operation,
     protocol: asked?.protocol,
@@ -76,6 +79,7 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
       droppedFields === undefined || droppedFields.length === 0
         ? undefined
         : droppedFields.slice(0, mostDropped).map((field) => storable(field, longestText)),
+    trace_id: exchange.find(trace)?.traceId,
   };
 }
 
@@ -83,7 +87,7 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
 export function factsOf(row: RequestRow, story: string | undefined): CallFacts {
   return {
     kind: 'FACTS',
-    id: row.id,
+    id: row.request_id,
     operation: row.operation,
     protocol: row.protocol,
     asked: row.model,

@@ -1,7 +1,6 @@
 /** Results of an attempt: its record, its usage, and what they mean for its key, its target's health and the request. */
 import type { Exchange, Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
-import { caller } from '../common/domain/accounts.ts';
 import { type Attempt, usageReport, vendorBatch } from '../common/domain/calls.ts';
 import { type AttemptSlot, unjudged } from './attempt-slot.ts';
 import { type Candidate, hasSeveralKeys } from './candidates.ts';
@@ -46,7 +45,8 @@ export function recordDuration(
 
 /** Counts a failure for the circuit and releases what the attempt held. */
 export function recordFailure(
-  { clock, random, log }: Pick<Host, 'clock' | 'random' | 'log'>,
+  { clock, random }: Pick<Host, 'clock' | 'random'>,
+  log: Exchange['log'],
   { failures, share, open: openMs, max_open: maxOpenMs }: RouteConfig['breaker'],
   slot: AttemptSlot,
   { provider, model: name, breaker }: TargetHealth,
@@ -76,13 +76,11 @@ export function applyVerdict(
   const { host } = tools;
   if (exchange.find(vendorBatch) !== undefined) return unjudged(slot, verdict);
   const { result, status, error, number, credential } = attempt;
-  const who = exchange.find(caller);
   const fields = {
-    ...{ request_id: exchange.id, account_id: who?.accountId, key_id: who?.keyId },
     ...{ number, provider: attempt.provider, credential, model: candidate.model, result, status, error },
     ...{ vendor_message: verdict.vendor?.message, vendor_request_id: verdict.vendor?.requestId },
   };
-  host.log.info(fields, 'an upstream attempt failed');
+  exchange.log.info(fields, 'an upstream attempt failed');
   coolDown(judging, verdict, candidate, attempt);
   const { signal } = exchange;
   const isClientGone = signal.aborted && !isDeadline(signal.reason);
@@ -91,7 +89,7 @@ export function applyVerdict(
   else if (hasSeveralKeys(candidate.provider)) tools.registry.ofKey(candidate.health, credential).noteFailure();
   if (verdict.isFault && !isClientGone) {
     figures.noteFailure();
-    recordFailure(host, config.breaker, slot, candidate.health);
+    recordFailure(host, exchange.log, config.breaker, slot, candidate.health);
   } else slot.dropped();
   if (signal.aborted) {
     const reported = signal.reason instanceof GatewayError ? signal.reason : verdict.error;
@@ -103,24 +101,24 @@ export function applyVerdict(
 
 /** The slot is held until the answer is sent. */
 export function noteAnswer(
-  { tools: { registry, host }, streamed }: Judging,
+  { exchange, tools: { registry, host }, streamed }: Judging,
   candidate: Candidate,
   attempt: Attempt,
   slot: AttemptSlot,
 ): void {
   const { provider, model: name } = attempt;
   recordDuration(registry, candidate, attempt, streamed);
-  if (slot.answered(host.clock)) host.log.info({ provider, model: name }, 'a target answers again');
+  if (slot.answered(host.clock)) exchange.log.info({ provider, model: name }, 'a target answers again');
 }
 
 function coolDown(
-  { tools, failures }: Judging,
+  { exchange, tools, failures }: Judging,
   { cooldown, errorPrecedence }: Verdict,
   { model: name }: Candidate,
   { credential, error }: Attempt,
 ): void {
   if (cooldown === undefined) return;
   const { forMs, allModels } = cooldown;
-  tools.providers.coolDown(credential, allModels ? undefined : name, forMs, error ?? 'refused');
+  tools.providers.coolDown(credential, allModels ? undefined : name, forMs, error ?? 'refused', exchange.log.fields());
   if (errorPrecedence > 0) failures.noteWait(forMs);
 }

@@ -334,7 +334,7 @@ export class RoutingSession {
   #end({ kind, error }: Outcome): Promise<void> | undefined {
     const health = this.#slot.serving;
     if (health !== undefined && kind === 'failed' && isBreak(error))
-      recordFailure(this.#tools.host, this.#config.breaker, this.#slot, health);
+      recordFailure(this.#tools.host, this.#exchange.log, this.#config.breaker, this.#slot, health);
     else this.#slot.ended();
     return this.#hedging?.losing;
   }

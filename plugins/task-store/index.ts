@@ -5,7 +5,7 @@ import { GatewayError } from '../../core/contract/errors.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
 import { taskAdmin } from '../common/domain/admin/tasks.ts';
 import { upstreamHealth } from '../common/domain/admin/upstreams.ts';
-import { attempts, call, usageReport } from '../common/domain/calls.ts';
+import { type Attempt, attempts, call, usageReport } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { errorShape } from '../common/domain/error-shape.ts';
 import { authorization, authorizations } from '../common/domain/ledger.ts';
@@ -15,6 +15,7 @@ import { mediaProtocols, providers } from '../common/domain/upstreams.ts';
 import { DueWatch } from '../common/kit/due-watch.ts';
 import { GuardedClient } from '../common/kit/fetch/guarded-fetch.ts';
 import { mediaAdapters } from '../common/media/adapters.ts';
+import { orderSpans } from '../common/wire/trace.ts';
 import { ownAdapters } from './adapters/index.ts';
 import { openTaskAdmin } from './admin/task-admin.ts';
 import { configSchema, type TaskConfig } from './config.ts';
@@ -24,6 +25,7 @@ import type { Timing, Tools } from './engine/dependencies.ts';
 import { Engine } from './engine/engine.ts';
 import { nextDueMs } from './engine/leases.ts';
 import { fetcherOf } from './engine/reference-bytes.ts';
+import type { StoredTask } from './engine/rows.ts';
 import { tableOf } from './engine/sql.ts';
 import { SqlTaskRows } from './engine/sql-rows.ts';
 import { openVendors } from './engine/vendor.ts';
@@ -48,7 +50,7 @@ export default definePlugin<TaskConfig>({
   extends: [mediaAdapters],
   services: {
     requires: [database, catalog, providers, authorizations, files],
-    optional: [accounts, errorShape, upstreamHealth],
+    optional: [accounts, errorShape, upstreamHealth, orderSpans],
     provides: [taskAdmin, mediaProtocols],
   },
   requires: [call, caller, model, authorization],
@@ -83,7 +85,7 @@ async function setUpTasks(host: Host, config: TaskConfig): Promise<PluginInstanc
     random: host.random,
     log: host.log,
     timing: timingOf(config),
-    onEnd: () => due.callbacks.changed(),
+    onEnd: (task, attempts) => ended(host, due.callbacks, task, attempts),
   };
   host.provide(taskAdmin, openTaskAdmin(tools));
   const engine = new Engine(tools, config.workers, () => due.tasks.changed());
@@ -114,6 +116,18 @@ async function setUpTasks(host: Host, config: TaskConfig): Promise<PluginInstanc
       await Promise.all([vendors.close(), references.close(), outside.close()]);
     },
   };
+}
+
+/** The last attempt took until now: its vendor may have worked on it long after its answer. */
+function ended(host: Host, callbacks: DueWatch, task: StoredTask, attempts: readonly Attempt[]): void {
+  callbacks.changed();
+  const spans = host.find(orderSpans);
+  if (spans === undefined) return;
+  const last = attempts.at(-1);
+  for (const attempt of attempts) {
+    const durationMs = attempt === last ? Math.max(0, host.clock.now() - attempt.startedAt) : attempt.durationMs;
+    spans.add(task, { operation: `create_${task.kind}`, isGeneration: true, attempt: { ...attempt, durationMs } });
+  }
 }
 
 /** Adds this plugin's own adapters; those of all plugins are complete when every plugin is set up. */

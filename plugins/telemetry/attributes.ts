@@ -7,7 +7,7 @@ import { hash } from 'node:crypto';
 import type { Attributes } from '@opentelemetry/api';
 import type { Exchange, Outcome } from '../../core/contract/contract.ts';
 import { table } from '../../core/contract/table.ts';
-import { caller } from '../common/domain/accounts.ts';
+import { type Caller, caller } from '../common/domain/accounts.ts';
 import { type Attempt, attempts, call, spendGuard, usageReport } from '../common/domain/calls.ts';
 import { isDelivered, servedBy } from '../common/domain/ledger.ts';
 import { model } from '../common/domain/models.ts';
@@ -17,13 +17,17 @@ import type { TelemetryConfig } from './config.ts';
 const operations: Readonly<Record<string, string>> = table({ gemini: 'generate_content' });
 
 /** Few values each: they are the series of a metric. */
-export function requestAttributes(exchange: Exchange, { kind, status, error }: Outcome): Attributes {
+export function requestAttributes(
+  exchange: Exchange,
+  { kind, status, error }: Outcome,
+  convention: SpanSettings['convention'] = '1.37',
+): Attributes {
   const asked = exchange.find(call);
   const served = exchange.find(servedBy);
   const isServed = served !== undefined && isDelivered(served, kind);
   const last = isServed ? undefined : exchange.find(attempts)?.at(-1);
   return {
-    'gen_ai.operation.name': operationOf(exchange),
+    'gen_ai.operation.name': operationOf(exchange, convention),
     // A name that no catalogue knows is the client's invention.
     'gen_ai.request.model': exchange.find(model)?.id ?? 'unknown',
     'gen_ai.provider.name': last?.provider ?? 'none',
@@ -69,7 +73,7 @@ export function operationOf(exchange: Exchange, convention: SpanSettings['conven
 
 /** Beyond those of the metrics: what only this one request had. */
 export function spanAttributes(exchange: Exchange, outcome: Outcome, settings: SpanSettings): Attributes {
-  const attributes = requestAttributes(exchange, outcome);
+  const attributes = requestAttributes(exchange, outcome, settings.convention);
   const common = {
     ...(isGeneration(exchange) ? { ...attributes, ...generated(exchange, outcome, settings) } : others(attributes)),
     'gateway.request_id': exchange.id,
@@ -82,7 +86,7 @@ export function spanAttributes(exchange: Exchange, outcome: Outcome, settings: S
 }
 
 /** Without the names for generative AI: the model and the provider under names of the gateway. */
-function others(attributes: Attributes): Attributes {
+export function others(attributes: Attributes): Attributes {
   const kept = Object.entries(attributes).filter(([name]) => !name.startsWith('gen_ai.'));
   const { 'gen_ai.request.model': id, 'gen_ai.provider.name': provider } = attributes;
   return {
@@ -110,7 +114,6 @@ function generated(exchange: Exchange, { firstByteMs }: Outcome, { convention }:
   const isStreamed = asked?.stream === true;
   return {
     ...common,
-    'gen_ai.operation.name': operationOf(exchange, convention),
     ...given('gen_ai.request.stream', isStreamed || undefined),
     ...given('gen_ai.response.time_to_first_chunk', isStreamed ? firstByteMs && firstByteMs / 1_000 : undefined),
     ...given('gen_ai.usage.cache_write.input_tokens', written || undefined),
@@ -123,11 +126,24 @@ function generated(exchange: Exchange, { firstByteMs }: Outcome, { convention }:
 
 const digestLength = 16;
 
-function identitiesOf(exchange: Exchange, { identities }: SpanSettings): Attributes {
+function identitiesOf(exchange: Exchange, settings: SpanSettings): Attributes {
   const who = exchange.find(caller);
-  if (who === undefined || identities === 'none') return {};
+  return who === undefined ? {} : identityAttributes(who, settings);
+}
+
+type Identities = Partial<Pick<Caller, 'accountId' | 'keyId' | 'project'>>;
+
+export function identityAttributes(
+  who: { readonly [Name in keyof Identities]: Identities[Name] | undefined },
+  { identities }: SpanSettings,
+): Attributes {
+  if (identities === 'none') return {};
   const named = (id: string) => (identities === 'plain' ? id : hash('sha256', id, 'hex').slice(0, digestLength));
-  return { 'gateway.account_id': named(who.accountId), 'gateway.key_id': named(who.keyId) };
+  return {
+    ...given('gateway.account_id', who.accountId && named(who.accountId)),
+    ...given('gateway.key_id', who.keyId && named(who.keyId)),
+    ...given('gateway.project', who.project && named(who.project)),
+  };
 }
 
 /** Whole numbers of this size are exact as doubles up to nine million USD. */
@@ -139,7 +155,8 @@ function chargeOf(exchange: Exchange): Attributes {
 }
 
 type Counts = { readonly [name: string]: number | undefined };
-const sum = (usage: Counts, names: readonly string[]) => names.reduce((total, name) => total + (usage[name] ?? 0), 0);
+export const sum = (usage: Counts, names: readonly string[]) =>
+  names.reduce((total, name) => total + (usage[name] ?? 0), 0);
 const inClasses = [
   ...['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'input_audio', 'input_image'],
   ...['cache_read_audio', 'cache_read_image'],

@@ -38,12 +38,14 @@ export const telemetrySchema = z.strictObject({
     .enum(['1.37', 'genai-0.1'])
     .default('1.37')
     .describe(
-      'Names of what spans say of models: those of the semantic conventions 1.37, or of their successor for generative AI alone, 0.1.',
+      'Names of what metrics and spans say of models: those of the semantic conventions 1.37, or of their successor for generative AI alone, 0.1.',
     ),
   identities: z
     .enum(['plain', 'hashed', 'none'])
     .default('hashed')
-    .describe('How spans name the account and the key of a request: as they are, as a digest, or not at all.'),
+    .describe(
+      'How spans name the account, the key and its project of a request: as they are, as a digest, or not at all.',
+    ),
   propagate: z.boolean().default(true).describe('Send the trace to upstreams (traceparent), for traced requests.'),
 });
 

@@ -9,6 +9,7 @@ import { upstreamAdmin } from '../common/domain/admin/upstreams.ts';
 import { counters } from '../common/domain/counters.ts';
 import { database } from '../common/domain/database.ts';
 import { authorizations } from '../common/domain/ledger.ts';
+import { orderSpans, trace } from '../common/wire/trace.ts';
 import { type TelemetryConfig, telemetrySchema } from './config.ts';
 
 export default definePlugin<TelemetryConfig>({
@@ -19,7 +20,10 @@ export default definePlugin<TelemetryConfig>({
       ...[database, counters, authorizations, ledgerQueries, socketStatistics],
       ...[upstreamAdmin, batchStatistics, fileStatistics, regularWorks],
     ],
+    provides: [orderSpans],
   },
+
+  sets: [trace],
 
   async setup(host, config) {
     const { listen, otlp } = config;

@@ -6,26 +6,14 @@ import { regularWorks } from '../../core/contract/outage.ts';
 import { freeShareOf } from '../../core/tools/unwritable.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { upstreamAdmin } from '../common/domain/admin/upstreams.ts';
-import { attempts, call, spendGuard as moneyMeter, usageReport } from '../common/domain/calls.ts';
+import { attempts, spendGuard as moneyMeter } from '../common/domain/calls.ts';
 import { counters } from '../common/domain/counters.ts';
 import { database } from '../common/domain/database.ts';
 import { type AuthorizationCharge, servedBy } from '../common/domain/ledger.ts';
 import { model } from '../common/domain/models.ts';
-import { attemptAttributes, requestAttributes, tokensIn, tokensOut } from './attributes.ts';
+import { attemptAttributes, type SpanSettings } from './attributes.ts';
+import { modelMeters } from './generation.ts';
 import { observeUpstreams } from './upstreams.ts';
-
-/** Seconds and tokens: the bounds that the conventions advise. */
-const durationBounds = [
-  0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84, 327.68, 655.36,
-];
-const firstTokenBounds = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60];
-const tokenBounds = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216];
-
-const histogram = (unit: string, explicitBucketBoundaries: number[], description: string) => ({
-  unit,
-  description,
-  advice: { explicitBucketBoundaries },
-});
 
 export interface Meters {
   begun(): void;
@@ -34,7 +22,7 @@ export interface Meters {
   charged(charge: AuthorizationCharge): void;
 }
 
-export function createMeters(meter: Meter, host: Host): Meters {
+export function createMeters(meter: Meter, host: Host, convention: SpanSettings['convention']): Meters {
   let inFlight = 0;
   meter
     .createObservableGauge('gateway.requests.in_flight', { description: 'Requests under way in this process.' })
@@ -43,18 +31,7 @@ export function createMeters(meter: Meter, host: Host): Meters {
   const tries = meter.createCounter('gateway.upstream.attempts', {
     description: 'Attempts at upstreams, by their end.',
   });
-  const duration = meter.createHistogram(
-    'gen_ai.server.request.duration',
-    histogram('s', durationBounds, 'From the arrival of a request for a model to the last byte of its answer.'),
-  );
-  const firstToken = meter.createHistogram(
-    'gen_ai.server.time_to_first_token',
-    histogram('s', firstTokenBounds, "From arrival to the first byte of a streamed answer's body."),
-  );
-  const tokens = meter.createHistogram(
-    'gen_ai.client.token.usage',
-    histogram('{token}', tokenBounds, 'Tokens that an answer used, in and out.'),
-  );
+  const ofModels = modelMeters(meter, convention);
   const charged = meter.createCounter('gateway.charged.nano_usd', {
     description: 'What calls and tasks were charged, in billionths of a US dollar.',
   });
@@ -76,19 +53,12 @@ export function createMeters(meter: Meter, host: Host): Meters {
     },
     ended(exchange, outcome) {
       inFlight -= 1;
-      const { status, kind, totalMs, firstByteMs } = outcome;
+      const { status, kind } = outcome;
       requests.add(1, { operation: exchange.endpoint.operation, outcome: kind, status });
       for (const attempt of exchange.find(attempts) ?? []) tries.add(1, attemptAttributes(attempt));
-      if (exchange.find(call) === undefined) return;
-      const attributes = requestAttributes(exchange, outcome);
-      duration.record(totalMs / 1_000, attributes);
-      if (firstByteMs !== undefined && exchange.get(call).stream) firstToken.record(firstByteMs / 1_000, attributes);
+      ofModels(exchange, outcome);
       const charge = chargeOf(exchange);
       if (charge !== undefined) count(charge);
-      const usage = exchange.find(usageReport)?.usage;
-      if (usage === undefined) return;
-      tokens.record(tokensIn(usage), { ...attributes, 'gen_ai.token.type': 'input' });
-      tokens.record(tokensOut(usage), { ...attributes, 'gen_ai.token.type': 'output' });
     },
     charged: count,
   };

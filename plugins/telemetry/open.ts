@@ -8,13 +8,17 @@ import { type IMetricReader, MeterProvider, PeriodicExportingMetricReader } from
 import {
   BatchSpanProcessor,
   ParentBasedSampler,
+  type Sampler,
+  SamplingDecision,
+  type SamplingResult,
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import type { Host, PluginInstance } from '../../core/contract/contract.ts';
+import type { Exchange, Host, PluginInstance } from '../../core/contract/contract.ts';
 import { listenFailure } from '../../core/contract/schema.ts';
 import { vendorBatch } from '../common/domain/calls.ts';
 import { authorizations } from '../common/domain/ledger.ts';
+import { orderSpans, readTraceParent, trace } from '../common/wire/trace.ts';
 import type { TelemetryConfig } from './config.ts';
 import { createMeters } from './meters.ts';
 import { observeStoredWork } from './stored-work.ts';
@@ -39,21 +43,27 @@ export function openTelemetry(host: Host, config: TelemetryConfig): PluginInstan
           withoutScopeInfo: true,
         });
   const meterProvider = new MeterProvider({ resource, readers: readersOf(config, page) });
-  const meters = createMeters(meterProvider.getMeter(scope), host);
+  const meters = createMeters(meterProvider.getMeter(scope), host, config.convention);
   observeSockets(meterProvider.getMeter(scope), host);
   observeStoredWork(meterProvider.getMeter(scope), host);
   const tracerProvider = otlp.endpoint === '' ? undefined : tracersOf(config, resource);
   const tracing =
     tracerProvider === undefined ? undefined : createTracing(tracerProvider.getTracer(scope), config.propagate, config);
 
+  if (tracing !== undefined) host.provide(orderSpans, tracing);
   return {
     applies: () => true,
+    logFields(exchange) {
+      const of = exchange.find(trace);
+      return of && { trace_id: of.traceId };
+    },
     handle(exchange, next) {
       // The exchange with its answer is the one that counts.
       const stage = exchange.find(vendorBatch);
       if (stage === 'order' || stage === 'estimate') return next();
       meters.begun();
       const endSpan = tracing?.begin(exchange);
+      if (tracing === undefined) keepCallersTrace(exchange);
       exchange.defer((outcome) => {
         meters.ended(exchange, outcome);
         endSpan?.(outcome);
@@ -74,6 +84,13 @@ export function openTelemetry(host: Host, config: TelemetryConfig): PluginInstan
   };
 }
 
+/** So that log lines have it where no traces are sent. */
+function keepCallersTrace(exchange: Exchange): void {
+  const { traceparent } = exchange.request.headers;
+  const of = traceparent === undefined ? undefined : readTraceParent(traceparent);
+  if (of !== undefined) exchange.set(trace, of);
+}
+
 const stopWithinMs = 5_000;
 
 /** Each process of a machine has a page of its own: the first the port that is configured, the others those that follow. */
@@ -92,9 +109,29 @@ function tracersOf({ otlp, traces }: TelemetryConfig, resource: Resource): Trace
   const exporter = new OTLPTraceExporter({ url: urlOf(otlp.endpoint, 'traces'), headers: otlp.headers });
   return new TracerProvider({
     resource,
-    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(traces) }),
+    sampler: new ParentBasedSampler({ root: new LinkedSampler(new TraceIdRatioBasedSampler(traces)) }),
     spanProcessors: [new BatchSpanProcessor({ exporter, exportTimeoutMillis: stopWithinMs })],
   });
+}
+
+/** What is linked to an order is sampled as the order was. */
+class LinkedSampler implements Sampler {
+  readonly #root: Sampler;
+
+  constructor(root: Sampler) {
+    this.#root = root;
+  }
+
+  shouldSample(...asked: Parameters<Sampler['shouldSample']>): SamplingResult {
+    const order = asked[5][0]?.context;
+    if (order === undefined) return this.#root.shouldSample(...asked);
+    const isSampled = (order.traceFlags & 1) === 1;
+    return { decision: isSampled ? SamplingDecision.RECORD_AND_SAMPLED : SamplingDecision.NOT_RECORD };
+  }
+
+  toString(): string {
+    return `LinkedSampler{${this.#root.toString()}}`;
+  }
 }
 
 /** As the specification of OTLP over HTTP says: the signal's path below the base. */

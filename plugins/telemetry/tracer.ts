@@ -1,24 +1,34 @@
-/** Spans: one for each request, as a child of its caller's, and one for each attempt at an upstream. */
+/** Spans: one for each request, as a child of its caller's, one for each attempt at an upstream, and those of ordered work, linked to the order's. */
 import {
+  type Attributes,
   type Context,
   context,
+  type Link,
   ROOT_CONTEXT,
   type Span,
-  type SpanContext,
   SpanKind,
   SpanStatusCode,
-  TraceFlags,
   type Tracer,
   trace,
 } from '@opentelemetry/api';
 import { type Exchange, type Outcome, upstreamRequest } from '../../core/contract/contract.ts';
 import { type Attempt, attempts } from '../common/domain/calls.ts';
 import { model } from '../common/domain/models.ts';
-import { isGeneration, operationOf, type SpanSettings, spanAttributes } from './attributes.ts';
+import {
+  type OrderedBy,
+  orderTrace,
+  readTraceParent,
+  trace as traceOfExchange,
+  type VendorCallSpan,
+  writeTraceParent,
+} from '../common/wire/trace.ts';
+import { identityAttributes, isGeneration, operationOf, type SpanSettings, spanAttributes } from './attributes.ts';
 
 export interface Tracing {
   /** To be ended with the exchange; undefined: this request is not traced. */
   begin(exchange: Exchange): ((outcome: Outcome) => void) | undefined;
+  /** A call of a vendor that no exchange makes. */
+  add(order: OrderedBy, made: VendorCallSpan): void;
 }
 
 /** `passOn`: requests to upstreams carry the trace. */
@@ -26,9 +36,13 @@ export function createTracing(tracer: Tracer, passOn: boolean, settings: SpanSet
   return {
     begin(exchange) {
       const parent = readTraceParent(exchange.request.headers['traceparent']);
-      const above: Context = parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
-      const options = { kind: SpanKind.SERVER, startTime: exchange.receivedAt };
+      const above: Context =
+        parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true });
+      const order = exchange.find(orderTrace);
+      const links = order === undefined ? [] : [{ context: { ...order, isRemote: true } }];
+      const options = { kind: SpanKind.SERVER, startTime: exchange.receivedAt, links };
       const span = tracer.startSpan(exchange.endpoint.operation, options, above);
+      exchange.set(traceOfExchange, span.spanContext());
       if (!span.isRecording()) return undefined;
       if (passOn) {
         const told = writeTraceParent(span.spanContext());
@@ -37,6 +51,15 @@ export function createTracing(tracer: Tracer, passOn: boolean, settings: SpanSet
         });
       }
       return (outcome) => endSpan({ tracer, span, settings }, exchange, outcome);
+    },
+    add(order, { operation, isGeneration: generates, attempt }) {
+      const of = readTraceParent(order.trace);
+      if (of === undefined) return;
+      const links = [{ context: { ...of, isRemote: true } }];
+      const { accountId, keyId, requestId } = order;
+      const more = { 'gateway.operation': operation, ...identityAttributes({ accountId, keyId }, settings) };
+      const facts = { isGeneration: generates, id: requestId, more, links };
+      attemptSpan(tracer, attempt, ROOT_CONTEXT, facts);
     },
   };
 }
@@ -60,50 +83,35 @@ function endSpan({ tracer, span, settings }: Ending, exchange: Exchange, outcome
   span.end(exchange.receivedAt + outcome.totalMs);
 }
 
+interface AttemptFacts {
+  readonly isGeneration: boolean;
+  /** Of the request. */
+  readonly id: string | undefined;
+  readonly more?: Attributes;
+  readonly links?: Link[];
+}
+
 function attemptSpan(
   tracer: Tracer,
-  attempt: Attempt,
+  attempt: VendorCallSpan['attempt'] & Pick<Attempt, 'hedge' | 'lost'>,
   within: Context,
-  of: { isGeneration: boolean; id: string },
+  of: AttemptFacts,
 ): void {
   const { number, provider, model: name, protocol, result, status, startedAt, durationMs, hedge, lost } = attempt;
   const attributes = {
     ...(of.isGeneration
       ? { 'gen_ai.provider.name': provider, 'gen_ai.request.model': name }
       : { 'gateway.provider': provider, 'gateway.model': name }),
-    'gateway.request_id': of.id,
+    ...(of.id !== undefined && { 'gateway.request_id': of.id }),
     'gateway.protocol': protocol,
     'gateway.attempt': number,
     'gateway.attempt.result': lost === true ? 'lost' : result,
     ...(hedge === true && { 'gateway.attempt.hedge': true }),
     ...(status !== undefined && { 'http.response.status_code': status }),
+    ...of.more,
   };
-  const span = tracer.startSpan(`attempt ${name}`, { kind: SpanKind.CLIENT, startTime: startedAt, attributes }, within);
+  const options = { kind: SpanKind.CLIENT, startTime: startedAt, attributes, ...(of.links && { links: of.links }) };
+  const span = tracer.startSpan(`attempt ${name}`, options, within);
   if (result !== 'answered' && lost !== true) span.setStatus({ code: SpanStatusCode.ERROR });
   span.end(startedAt + (durationMs ?? 0));
-}
-
-// W3C trace context, level 1: https://www.w3.org/TR/trace-context/#traceparent-header
-const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-
-/** The caller's span; undefined where there is none or it is malformed, and then a new trace begins. */
-export function readTraceParent(text: string | undefined): SpanContext | undefined {
-  const match = text === undefined ? null : form.exec(text);
-  if (match === null) return undefined;
-  const [, version, traceId, spanId, flags, more] = match as unknown as [
-    string,
-    string,
-    string,
-    string,
-    string,
-    string?,
-  ];
-  // Version ff is forbidden, version 00 has no further members; later ones may.
-  if (version === 'ff' || (version === '00' && more !== undefined)) return undefined;
-  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
-  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true };
-}
-
-export function writeTraceParent({ traceId, spanId, traceFlags }: SpanContext): string {
-  return `00-${traceId}-${spanId}-${(traceFlags & TraceFlags.SAMPLED).toString(16).padStart(2, '0')}`;
 }

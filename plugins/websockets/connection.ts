@@ -3,7 +3,9 @@ import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import type { GatewayError } from '../../core/contract/errors.ts';
 import type { Headers } from '../../core/contract/message.ts';
+import type { Caller } from '../common/domain/accounts.ts';
 import type { SocketCounts } from '../common/domain/admin/sockets.ts';
+import { orderFields } from '../common/wire/trace.ts';
 import { Arrivals } from './arrivals.ts';
 import { answerPings } from './pongs.ts';
 
@@ -28,6 +30,13 @@ export interface ClientHead {
   /** With the question mark; empty: none. */
   readonly search: string;
   readonly remoteAddress: string;
+}
+
+/** What log lines about a connection have of its upgrade. */
+export function upgradeFields({ id, headers }: ClientHead, caller: Caller | undefined): Record<string, string> {
+  const { traceparent } = headers;
+  const trace = typeof traceparent === 'string' ? traceparent : undefined;
+  return orderFields({ requestId: id, accountId: caller?.accountId, keyId: caller?.keyId, trace });
 }
 
 /** What runs on a connection. */

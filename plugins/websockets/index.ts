@@ -125,7 +125,7 @@ function socketsOf(tools: RelayTools, host: Host, { secrets, tokens }: Keys): So
       arrival,
       'responses',
       place,
-      (connection) => new ResponsesSession(connection, connections, host, new UpstreamTurns(turnsTools)),
+      (connection) => new ResponsesSession(connection, connections, host, new UpstreamTurns(turnsTools), caller),
     );
   };
   const socketAt = (path: string, accept: (arrival: Arrival) => Promise<void>): SocketEndpoint => ({

@@ -7,6 +7,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { bodyOwner } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
+import { createLog } from '../../core/gateway/log.ts';
 import { type BodyLimits, BodyReader } from '../../core/http/body.ts';
 import { BodyBudget } from '../../core/http/bounds/body-budget.ts';
 import { FairTurns } from '../../core/http/bounds/fair-turns.ts';
@@ -35,7 +36,10 @@ function exchangeOf(body: Uint8Array | readonly Uint8Array[], encoding?: string,
   const request = new IncomingRequest(message, '/a', '', {});
   const clock = { now: () => 0, monotonic: () => 0 };
   const endpoint = { method: 'POST', path: '/a', operation: 'a' } as const;
-  const exchange = new LiveExchange('id', endpoint, request, message, {} as ServerResponse, clock);
+  const exchange = new LiveExchange('id', endpoint, request, message, {} as ServerResponse, clock, {
+    log: createLog('silent'),
+    sources: [],
+  });
   if (account !== undefined) exchange.set(bodyOwner, account);
   for (const packet of body instanceof Uint8Array ? [body] : body) incoming.write(packet);
   incoming.end();

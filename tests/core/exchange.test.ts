@@ -9,6 +9,7 @@ import {
   upstreamRequest,
 } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
+import { createLog } from '../../core/gateway/log.ts';
 import { systemClock } from '../../core/gateway/system.ts';
 import { deadlinePassed, LiveExchange } from '../../core/http/exchange.ts';
 
@@ -21,6 +22,7 @@ function exchange(outlives: boolean): LiveExchange {
     undefined as never,
     undefined as never,
     systemClock,
+    { log: createLog('silent'), sources: [] },
   );
   if (outlives) live.continueAfterDisconnect({ longestMs: 1_000, maxBytes: 100 });
   return live;
@@ -163,6 +165,6 @@ test("the failure of a joined branch is the exchange's, and so is what is deferr
   one.join();
   one.fail(new GatewayError('upstream_failed', 'told'));
   assert.equal((live.failure as GatewayError | undefined)?.message, 'told');
-  await live.end({} as Outcome, undefined as never);
+  await live.end({} as Outcome);
   assert.deepEqual(done, ['one']);
 });

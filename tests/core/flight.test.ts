@@ -18,15 +18,21 @@ const services = {
   bodies: new BodyReader({ maxBytes: 1, maxBytesInFlight: 1, maxBytesPerAccount: 1, maxDecoding: 1, maxValues: 1 }),
   errorShapes: [],
   clock: systemClock,
-  log: createLog('info', (line) => void lines.push(line)),
   isClosing: () => false,
   onLanded: () => undefined,
 };
+const known = [{ logFields: () => ({ account_id: 'account-1' }) }, { logFields: () => ({ trace_id: 'trace-1' }) }];
+const broken = {
+  logFields: () => {
+    throw new Error('a plugin has a bug');
+  },
+};
+const logs = { log: createLog('info', (line) => void lines.push(line)), sources: [known[0]!, broken, known[1]!] };
 let fail: (exchange: LiveExchange) => Error = () => new Error('no test has said what fails');
 const server = createServer((incoming, outgoing) => {
   const request = new IncomingRequest(incoming, '/', '', {}, trustedProxies([]));
   const endpoint = { method: 'GET', path: '/', operation: 'test' } as const;
-  const exchange = new LiveExchange('id', endpoint, request, incoming, outgoing, systemClock);
+  const exchange = new LiveExchange('id', endpoint, request, incoming, outgoing, systemClock, logs);
   new Flight(exchange, 10_000, services).begin((running) => Promise.reject(fail(running)));
 });
 await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -51,7 +57,13 @@ test('a bug is a 500, and told each time', async () => {
   await send();
   assert.deepEqual([status, retryAfter], [500, null]);
   assert.doesNotMatch(text, /a bug of ours/);
-  assert.equal(lines.splice(0).filter((line) => line.includes('a bug of ours')).length, 2);
+  const reported = lines.splice(0).filter((line) => line.includes('a bug of ours'));
+  assert.equal(reported.length, 2);
+  // What the plugins say of the request, but for the one that has a bug in this.
+  for (const line of reported) {
+    const { request_id: id, account_id: account, trace_id: trace } = JSON.parse(line) as Record<string, unknown>;
+    assert.deepEqual([id, account, trace], ['id', 'account-1', 'trace-1']);
+  }
 });
 
 test('what passes by itself is a 503 that says when to try again, and told once', async () => {

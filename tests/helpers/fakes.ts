@@ -100,6 +100,7 @@ export interface FakeExchange extends Exchange {
   readonly outlives: DrainBounds | undefined;
   readonly watcher: AnswerWatcher | undefined;
   abort(): void;
+  readonly lines: FakeHost['lines'];
 }
 
 let requestCount = 0;
@@ -126,6 +127,9 @@ export function fakeExchange(
   let failure: GatewayError | undefined;
   let outlives: DrainBounds | undefined;
   let watcher: AnswerWatcher | undefined;
+  const lines: FakeHost['lines'] = [];
+  const write = (level: string) => (fields: object, message: string) =>
+    void lines.push({ level, fields: { ...exchange.log.fields(), ...fields }, message });
   const exchange: FakeExchange = {
     id: options.id ?? requestIdAt(1_800_000_000_000),
     endpoint: { method: 'POST', path: '/v1/test', operation: 'test', ...options.endpoint },
@@ -141,6 +145,11 @@ export function fakeExchange(
       ...options.request,
     },
     receivedAt: 1_800_000_000_000,
+    log: {
+      ...{ debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
+      fields: () => ({ request_id: exchange.id }),
+    },
+    lines,
     signal: controller.signal,
     get<T>(fact: ContextKey<T>): T {
       if (!facts.has(fact)) throw new Error(`the context value "${fact.name}" is not set`);

@@ -34,10 +34,10 @@ export class CallerTable {
   findValidKey(hash: string): ValidKey | undefined {
     const key = this.keys.get(this.#ids.get(hash) ?? '');
     if (key === undefined || key.revokedAt !== null) return undefined;
-    const { id: keyId, accountId, models, expiresAt, addresses, limits, capAmount, capEvery, images } = key;
+    const { id: keyId, accountId, models, expiresAt, addresses, limits, capAmount, capEvery, images, project } = key;
     const { plan, planEndsAt, disabled, multiplier } = this.accounts.get(accountId)!;
     const account = { accountId, plan, planEndsAt, disabled, multiplier };
-    return { ...account, hash, keyId, models, expiresAt, addresses, limits, capAmount, capEvery, images };
+    return { ...account, hash, keyId, models, expiresAt, addresses, limits, capAmount, capEvery, images, project };
   }
 
   findKeys(idOrPrefix: string): StoredKey[] {

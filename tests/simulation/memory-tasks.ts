@@ -48,12 +48,12 @@ export class TaskTable {
   }
 
   insert(transaction: object, task: NewTask): void {
-    const { id, requestId, accountId, keyId, order, callbackUrl, deadlineMs, lease } = task;
+    const { id, requestId, accountId, keyId, trace = null, order, callbackUrl, deadlineMs, lease } = task;
     if (this.tasks.has(id)) throw new Error('duplicate key: tasks_pkey');
     if (this.#requests.has(requestId)) throw new Error('duplicate key: tasks_request_id_key');
     const now = this.now();
     const row: TaskRow = {
-      ...{ id, requestId, accountId, keyId, order, callbackUrl, kind: order.kind, model: order.model },
+      ...{ id, requestId, accountId, keyId, trace, order, callbackUrl, kind: order.kind, model: order.model },
       ...{ state: 'queued', progress: 0, attempts: [], departure: 0, vendorFiles: [], results: [], tries: 0 },
       ...{ vendorId: undefined, made: undefined, error: undefined },
       ...{ createdAtMs: now, updatedAtMs: now, completedAtMs: undefined, deadlineAt: now + deadlineMs, dueAt: now },
@@ -177,15 +177,7 @@ export class TaskTable {
   }
 
   #read(row: TaskRow): StoredTask {
-    const {
-      keyId: _key,
-      departure: _departure,
-      deadlineAt,
-      dueAt: _due,
-      lease: _lease,
-      leaseUntil: _until,
-      ...reported
-    } = row;
+    const { departure: _departure, deadlineAt, dueAt: _due, lease: _lease, leaseUntil: _until, ...reported } = row;
     return { ...reported, leftMs: deadlineAt - this.now() };
   }
 }

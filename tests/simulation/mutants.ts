@@ -155,8 +155,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     summary: 'the end of a call is not told to billing, now and then',
     exchange: (exchange, chance) => {
       const end = exchange.end.bind(exchange);
-      exchange.end = async (outcome, log) => {
-        if (!chance.oneIn(200)) await end(outcome, log);
+      exchange.end = async (outcome) => {
+        if (!chance.oneIn(200)) await end(outcome);
       };
     },
   },
@@ -296,8 +296,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     summary: 'a client that leaves while the vendor is at work pays nothing',
     exchange: (exchange) => {
       const end = exchange.end.bind(exchange);
-      exchange.end = (outcome, log) =>
-        end(outcome.kind === 'client_left' ? { ...outcome, kind: 'failed' } : outcome, log);
+      exchange.end = (outcome) => end(outcome.kind === 'client_left' ? { ...outcome, kind: 'failed' } : outcome);
     },
   },
   ...journalMutants,

@@ -107,30 +107,30 @@ export class Orders {
     const order = orderOf(trace, id, chance.oneIn(4));
     exchange.set(submission, { order, waits: false, form: 'url', callbackUrl });
     process.order(exchange).then(
-      ({ body }) => this.#report(process, exchange, trace, (JSON.parse(body as string) as { id: string }).id),
-      (error: unknown) => this.#failed(process, exchange, trace, toGatewayError(error)),
+      ({ body }) => this.#report(exchange, trace, (JSON.parse(body as string) as { id: string }).id),
+      (error: unknown) => this.#failed(exchange, trace, toGatewayError(error)),
     );
   }
 
-  #report(process: Process, exchange: LiveExchange, trace: TaskTrace, id: string): void {
+  #report(exchange: LiveExchange, trace: TaskTrace, id: string): void {
     trace.reported = 'taken';
     this.#options.oracle.limits.passed(trace);
     this.#taken = [...this.#taken.slice(-remembered), { id, trace }];
-    this.#end(process, exchange, trace, 200);
+    this.#end(exchange, trace, 200);
   }
 
-  #failed(process: Process, exchange: LiveExchange, trace: TaskTrace, error: GatewayError): void {
+  #failed(exchange: LiveExchange, trace: TaskTrace, error: GatewayError): void {
     const { limits } = this.#options.oracle;
     if (error.kind !== 'internal') trace.reported = 'refused';
     if (error.kind === 'rate_limited') limits.stopped(trace, error.code);
     else limits.passed(trace);
-    this.#end(process, exchange, trace, error.status);
+    this.#end(exchange, trace, error.status);
   }
 
-  #end(process: Process, exchange: LiveExchange, trace: TaskTrace, status: number): void {
+  #end(exchange: LiveExchange, trace: TaskTrace, status: number): void {
     this.#options.schedule.trace(status);
     this.#options.oracle.limits.ended(trace);
-    void exchange.end({ kind: 'complete', status, bytesOut: 0, totalMs: 0 }, process.log);
+    void exchange.end({ kind: 'complete', status, bytesOut: 0, totalMs: 0 });
   }
 
   /** By the rules of the endpoints; of what has begun it may be too late. */
@@ -155,7 +155,10 @@ function exchangeOf(process: Process): LiveExchange {
   const { endpoint } = process.tasks!;
   const request = { path: endpoint.path, query: noQuery, headers: {}, body: Buffer.alloc(0) };
   const incoming = request as unknown as IncomingRequest;
-  return new LiveExchange(process.newId(), endpoint, incoming, noSocket, noSocket, process.host.clock);
+  return new LiveExchange(process.newId(), endpoint, incoming, noSocket, noSocket, process.host.clock, {
+    log: process.log,
+    sources: [],
+  });
 }
 
 /** `waited`: its client would rather be told of busy vendors at once. */

@@ -66,7 +66,10 @@ export class Visit {
     const sent = { body: Buffer.from(body), bodyBytes: Buffer.byteLength(body) };
     const request = { path: endpoint.path, query: noQuery, headers, ...from, ...sent };
     const incoming = request as unknown as IncomingRequest;
-    return new LiveExchange(process.newId(), endpoint, incoming, noSocket, noSocket, process.host.clock);
+    return new LiveExchange(process.newId(), endpoint, incoming, noSocket, noSocket, process.host.clock, {
+      log: process.log,
+      sources: [],
+    });
   }
 
   begin(): void {
@@ -300,7 +303,7 @@ export class Visit {
     if (this.trace.hedgeAfterMs === undefined) this.#ended(kind);
     // The answer's last bytes go out in the same event: nothing comes between what is recorded before them and the end.
     if (kind !== 'client_left') void this.#exchange.readyToEnd();
-    void this.#exchange.end({ kind, status: this.trace.status, bytesOut: 0, totalMs: 0 }, this.#process.log);
+    void this.#exchange.end({ kind, status: this.trace.status, bytesOut: 0, totalMs: 0 });
   }
 
   /** Where two tries may have run, the one that lost has come to its end too. */

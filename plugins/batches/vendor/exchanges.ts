@@ -23,7 +23,7 @@ import { type Authorization, authorization } from '../../common/domain/ledger.ts
 import { target } from '../../common/domain/upstreams.ts';
 import type { Batch, LineAnswer } from '../batch.ts';
 import type { LineRequest } from '../input.ts';
-import { headersOf, laterMsOf, lineAnswer, refused, requestOf } from '../perform.ts';
+import { headersOf, laterMsOf, lineAnswer, linkTo, refused, requestOf } from '../perform.ts';
 import type { VendorBatch } from './rows.ts';
 
 /** Takes the place of sending at the centre of a line's exchange. */
@@ -63,7 +63,7 @@ export async function placeLine(
       ...requestOf(batch, request),
       headers: headersOf(batch),
       prepare(exchange) {
-        begin(exchange, known, vendor, 'order');
+        begin(exchange, batch, known, vendor, 'order');
         exchange.set(insteadOfSending, async (sending) => {
           const [money, text] = [sending.find(authorization), requestFor(sending, vendor)];
           const isFor = money !== undefined && text !== undefined && fits(text);
@@ -87,7 +87,8 @@ export async function placeLine(
   }
 }
 
-function begin(exchange: Exchange, known: Caller, vendor: VendorBatch, stage: 'order' | 'answer'): void {
+function begin(exchange: Exchange, batch: Batch, known: Caller, vendor: VendorBatch, stage: 'order' | 'answer'): void {
+  linkTo(exchange, batch);
   const { provider, protocol, credential = '' } = vendor;
   exchange.set(caller, known);
   exchange.set(batchLine, true);
@@ -137,7 +138,7 @@ export async function deliverLine(
     headers: headersOf(batch),
     prepare(exchange) {
       made = exchange;
-      begin(exchange, known, vendor, 'answer');
+      begin(exchange, batch, known, vendor, 'answer');
       exchange.set(insteadOfSending, async () => {
         isGiven = true;
         const headers = { 'content-type': 'application/json' };

@@ -2,6 +2,7 @@
 import type { Host } from '../../../core/contract/contract.ts';
 import type { Database } from '../../common/domain/database.ts';
 import { type AuthorizationEnd, authorizations } from '../../common/domain/ledger.ts';
+import { orderFields } from '../../common/wire/trace.ts';
 import type { Batch, LineAnswer } from '../batch.ts';
 import { refused, unknownOutcome } from '../perform.ts';
 import { type Delivered, sentAttempt } from './exchanges.ts';
@@ -69,14 +70,20 @@ export class Settling {
   async giveUp(held: Held, why: string): Promise<Next> {
     const { batch } = held;
     const { log } = this.#tools.host;
-    log.warn({ batch: batch.id, why }, "a batch cannot be made by its vendor's batch API: its lines become calls");
+    log.warn(
+      { ...orderFields(batch), batch: batch.id, why },
+      "a batch cannot be made by its vendor's batch API: its lines become calls",
+    );
     await this.rest(held, (line) => this.#giveBack(batch, line));
     return this.#closed(held);
   }
 
   /** The vendor may have made all lines, and does not say so. */
   async lose(held: Held): Promise<Next> {
-    this.#tools.host.log.error({ batch: held.batch.id }, 'the outcome of a batch at its vendor is not known');
+    this.#tools.host.log.error(
+      { ...orderFields(held.batch), batch: held.batch.id },
+      'the outcome of a batch at its vendor is not known',
+    );
     await this.rest(held, (line) => this.unknown(held, line));
     return this.#closed(held);
   }
@@ -94,7 +101,8 @@ export class Settling {
     if (!ended) await rows.giveBack(store.orm, id, number);
   }
 
-  async #end({ id, accountId }: Batch, line: PlacedLine, answer: LineAnswer, ending: Ending): Promise<void> {
+  async #end(batch: Batch, line: PlacedLine, answer: LineAnswer, ending: Ending): Promise<void> {
+    const { id, accountId } = batch;
     const { host, rows, store } = this.#tools;
     const { number, requestId } = line;
     const ended = await host.get(authorizations).end(accountId, requestId, async (orm) => {
@@ -103,6 +111,9 @@ export class Settling {
     });
     // Without an authorization there is no charge, and the line must not stay open for ever.
     if (!ended && (await rows.finish(store.orm, id, number, answer)))
-      host.log.error({ batch: id, line: number }, 'a line of a batch had no authorization');
+      host.log.error(
+        { ...orderFields(batch), request_id: requestId, batch: id, line: number },
+        'a line of a batch had no authorization',
+      );
   }
 }

@@ -65,6 +65,21 @@ export interface WireTarget extends Pick<Target, 'baseUrl' | 'model' | 'key' | '
 const mostAnswerBytes = 16 * 2 ** 20;
 const mostErrorText = 300;
 
+/** A call that has ended; `status` undefined: without an answer. */
+export interface WireCall {
+  /** Few values: the method, and the address without ids. */
+  readonly operation: string;
+  readonly startedAt: number;
+  readonly durationMs: number;
+  readonly status: number | undefined;
+}
+
+interface WireOptions {
+  /** Ends its calls. */
+  readonly signal?: AbortSignal;
+  readonly onCall?: ((call: WireCall) => void) | undefined;
+}
+
 export class Wires {
   readonly #agents = new Agents();
   readonly #lineBytes: number;
@@ -76,16 +91,15 @@ export class Wires {
     this.#clock = clock;
   }
 
-  /** `signal`: ends its calls. */
-  to(target: WireTarget, signal?: AbortSignal): Wire {
+  to(target: WireTarget, options: WireOptions = {}): Wire {
     return {
       baseUrl: baseUrlOf(target),
       call: async (wanted) => {
-        const answer = await this.#send(target, wanted, signal);
+        const answer = await this.#send(target, wanted, options);
         const json = tryParseBytes(await wholeOf(answer));
         return { headers: plain(answer.headers), json: isObject(json) ? json : {} };
       },
-      lines: (wanted) => this.#lines(target, wanted, signal),
+      lines: (wanted) => this.#lines(target, wanted, options),
     };
   }
 
@@ -93,8 +107,8 @@ export class Wires {
     await this.#agents.destroy();
   }
 
-  async *#lines(target: WireTarget, wanted: WireRequest, signal?: AbortSignal): AsyncGenerator<JsonObject> {
-    const { body } = await this.#send(target, wanted, signal);
+  async *#lines(target: WireTarget, wanted: WireRequest, options: WireOptions): AsyncGenerator<JsonObject> {
+    const { body } = await this.#send(target, wanted, options);
     try {
       for await (const { bytes } of linesOf(body as AsyncIterable<Uint8Array>, this.#lineBytes)) {
         const json = bytes === 'too long' ? undefined : tryParseBytes(bytes);
@@ -107,7 +121,30 @@ export class Wires {
     }
   }
 
-  async #send(target: WireTarget, wanted: WireRequest, signal?: AbortSignal): Promise<Dispatcher.ResponseData> {
+  async #send(
+    target: WireTarget,
+    wanted: WireRequest,
+    { signal, onCall }: WireOptions,
+  ): Promise<Dispatcher.ResponseData> {
+    if (onCall === undefined) return this.#ask(target, wanted, signal);
+    const [startedAt, began] = [this.#clock.now(), this.#clock.monotonic()];
+    const ended = (status: number | undefined) => {
+      // States are asked for many times a minute.
+      if (wanted.method === 'GET' && status === 200 && !isResult(wanted)) return;
+      const durationMs = this.#clock.monotonic() - began;
+      onCall({ operation: operationOf(wanted), startedAt, durationMs, status });
+    };
+    try {
+      const answer = await this.#ask(target, wanted, signal);
+      ended(answer.statusCode);
+      return answer;
+    } catch (error) {
+      ended(error instanceof VendorRefusal ? error.status : undefined);
+      throw error;
+    }
+  }
+
+  async #ask(target: WireTarget, wanted: WireRequest, signal?: AbortSignal): Promise<Dispatcher.ResponseData> {
     const { upstream } = target;
     const { method, json, stream } = wanted;
     const body = json === undefined ? undefined : JSON.stringify(json);
@@ -144,6 +181,15 @@ export class Wires {
       () => new Agent({ pipelining: 0, connect: connectorFor(connectTimeoutMs, network) }),
     );
   }
+}
+
+/** The results of a batch, rather than its state. */
+const isResult = ({ path }: WireRequest) => !path.startsWith('/') || /\/(?:content|results)$|:download/.test(path);
+
+function operationOf({ method, path }: WireRequest): string {
+  if (!path.startsWith('/')) return `${method} results`;
+  const segments = path.split('?', 1)[0]!.split('/');
+  return `${method} ${segments.map((segment) => (/\d/.test(segment) ? '{id}' : segment)).join('/')}`;
 }
 
 /** A vendor names some addresses itself: the key goes to its own origin alone. */

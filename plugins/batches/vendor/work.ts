@@ -1,6 +1,7 @@
 /** Works on a vendor's batch: places its lines, orders it, follows the vendor, and reads the results. */
 import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { providers } from '../../common/domain/upstreams.ts';
+import { orderFields, orderSpans } from '../../common/wire/trace.ts';
 import type { Batch } from '../batch.ts';
 import { apiOf, wireTargetOf } from './choice.ts';
 import { isOverdue, order, removeUpload, upload } from './order.ts';
@@ -9,7 +10,7 @@ import { readResults } from './results.ts';
 import type { VendorBatch } from './rows.ts';
 import type { Held, Lease, Next, Step } from './step.ts';
 import type { VendorTools } from './tools.ts';
-import { VendorRefusal, type Wires } from './wire.ts';
+import { VendorRefusal, type WireCall, type Wires } from './wire.ts';
 
 const faultPauseMs = 5_000;
 const mostPauseMs = 60_000;
@@ -51,14 +52,25 @@ export class VendorWork {
     const target = api && wireTargetOf(host, batch, vendor, api);
     if (api === undefined || target === undefined) return this.#withoutVendor(held);
     try {
-      const wireUntil = (signal: AbortSignal) => this.#wires.to(target, signal);
-      return await this.#holding({ ...held, vendor, api, wire: this.#wires.to(target), wireUntil });
+      const onCall = host.find(orderSpans) && ((call: WireCall) => this.#addSpan(batch, vendor, call));
+      const wireUntil = (signal: AbortSignal) => this.#wires.to(target, { signal, onCall });
+      return await this.#holding({ ...held, vendor, api, wire: this.#wires.to(target, { onCall }), wireUntil });
     } catch (error) {
       if (!(error instanceof VendorRefusal || error instanceof UpstreamError)) throw error;
-      host.log.info({ error, batch: batch.id, state: vendor.state }, "a vendor's batch could not be worked on");
+      host.log.info(
+        { ...orderFields(batch), error, batch: batch.id, state: vendor.state },
+        "a vendor's batch could not be worked on",
+      );
       const asked = error instanceof VendorRefusal ? error.retryAfterMs : undefined;
       return Math.min(Math.max(asked ?? Math.min(faultPauseMs, this.#tools.options.pollMs), 50), mostPauseMs);
     }
+  }
+
+  #addSpan(batch: Batch, { provider, model, protocol }: VendorBatch, call: WireCall): void {
+    const { operation, startedAt, durationMs, status } = call;
+    const result = status !== undefined && status < 300 ? 'answered' : status === undefined ? 'unknown' : 'refused';
+    const attempt = { number: 1, provider, model, protocol, result, status, startedAt, durationMs } as const;
+    this.#tools.host.find(orderSpans)?.add(batch, { operation, isGeneration: false, attempt });
   }
 
   /** A vendor may take longer than the lease. */
@@ -144,7 +156,7 @@ export class VendorWork {
     );
     await removeUpload(step);
     await api.forget(wire, vendor.vendorId!, vendor.results).catch((error: unknown) => {
-      host.log.info({ error, batch: batch.id }, 'a vendor keeps what it has of a batch');
+      host.log.info({ ...orderFields(batch), error, batch: batch.id }, 'a vendor keeps what it has of a batch');
     });
     await rows.change(batch.id, lease.token, { state: 'ended' });
     return 'again';

@@ -117,7 +117,9 @@ export class AuthorizationStore implements Authorizations {
     if (verdict.impossible !== undefined) reportImpossible(this.#host, list.at(-1));
     const charge = chargeFor(terms, verdict.usage, verdict, shares.notes);
     if (charge.cost <= absurdCost) return settleRecord(hold, at, verdict, charge, shares);
-    const fields = { id: terms.id, cost: charge.cost.toString(), usage: verdict.usage };
+    const { id, accountId, keyId } = terms;
+    const about = { request_id: id, account_id: accountId, key_id: keyId };
+    const fields = { ...about, cost: charge.cost.toString(), usage: verdict.usage };
     this.#host.log.error(fields, 'an absurd cost: the hold is charged');
     const held: Charge = { ...charge, cost: hold.held, own: undefined };
     return settleRecord(hold, at, { ...verdict, estimated: true }, held, shares);

@@ -273,7 +273,7 @@ export class AccountChanges {
     const running = this.#runtime();
     const known = running?.balances.knows(accountId) ? await running.flusher.refresh(accountId) : true;
     await this.#database.announce('account', accountId).catch((error: unknown) => {
-      this.#host.log.warn({ error, accountId }, 'a change of an account could not be announced');
+      this.#host.log.warn({ error, account_id: accountId }, 'a change of an account could not be announced');
     });
     return known;
   }

@@ -212,7 +212,7 @@ export class Caps {
   #noteFailure(tally: Tally, error: unknown): void {
     tally.readAt = this.#options.clock.monotonic();
     this.#options.log.warn(
-      { error, keyId: tally.keyId },
+      { error, key_id: tally.keyId },
       'the spending of a key could not be refreshed; its last known value is used',
     );
   }

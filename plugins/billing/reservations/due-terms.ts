@@ -52,7 +52,7 @@ export class DueTerms {
     } catch (error) {
       // The cached balance can be spent all the same.
       check(cached, began, clock.now() + retryMs);
-      log.warn({ error, accountId: cached.accountId }, 'due grants of an account could not be applied; retrying');
+      log.warn({ error, account_id: cached.accountId }, 'due grants of an account could not be applied; retrying');
     }
   }
 }

@@ -290,7 +290,9 @@ export class Reservations {
   #charged(hold: Hold, verdict: Settlement, { notes }: Shares): { told: Settlement; charge: Charge } {
     const charge = chargeFor(hold.terms, verdict.usage, verdict, notes);
     if (charge.cost <= absurdCost) return { told: verdict, charge };
-    const fields = { id: hold.terms.id, cost: charge.cost.toString(), usage: verdict.usage };
+    const { id, accountId, keyId } = hold.terms;
+    const about = { request_id: id, account_id: accountId, key_id: keyId };
+    const fields = { ...about, cost: charge.cost.toString(), usage: verdict.usage };
     this.#options.log.error(fields, 'an absurd cost: the hold is charged');
     return {
       told: { ...verdict, estimated: true, reason: 'absurd' },

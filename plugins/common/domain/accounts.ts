@@ -10,6 +10,8 @@ import type { Limits } from './plans.ts';
 export interface Caller {
   readonly accountId: string;
   readonly keyId: string;
+  /** The project that the key is in; absent: none. Of a known key up to a minute old. */
+  readonly project?: string;
   /** Name of the account's plan. */
   readonly plan: string;
   /** When that plan ends and the default plan takes its place, in wall-clock milliseconds; absent: it does not. */

@@ -89,7 +89,8 @@ export interface Providers {
       }
     | undefined;
   /** Sets a key's cooldown: for one model (429), or for all of them (401, 403) when `model` is undefined. */
-  coolDown(credential: string, model: string | undefined, forMs: number, reason: string): void;
+  /** `about`: members of the log line, of the request or task that was refused. */
+  coolDown(credential: string, model: string | undefined, forMs: number, reason: string, about?: object): void;
   /** Whether an operator has disabled the whole provider: it is found, but has no usable key. */
   isDisabled?(provider: string): boolean;
 }

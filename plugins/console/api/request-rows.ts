@@ -98,6 +98,9 @@ export function operatorRequestJson(request: ChargedRequest): z.infer<typeof ope
   };
 }
 
+/** A row of a CSV file, where the request's id has the name that it has in other files. */
+export const csvRow = <Row extends { readonly id: string }>({ id: requestId, ...row }: Row) => ({ requestId, ...row });
+
 const storyLine = z.object({ atMs: z.number(), by: z.string(), text: z.string() });
 const charge = z.object({
   at: instant,

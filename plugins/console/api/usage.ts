@@ -10,6 +10,7 @@ import {
   bucketQuery,
   bucketsOf,
   chargeJson,
+  csvRow,
   requestFilterIn,
   requestJson,
   requestRow,
@@ -57,7 +58,7 @@ const one = route('get', '/usage/{id}', 'One own request from end to end', answe
 
 const columns = [
   'receivedAt',
-  'id',
+  'requestId',
   'operation',
   'model',
   'keyId',
@@ -101,7 +102,7 @@ export function usageRoutes(services: ConsoleServices) {
     .file(csv, async ({ query, c }) => {
       const filter = await ownFilter(services, c, query);
       return csvAnswer('usage', columns, async (page) =>
-        listed(await chargedRequests(services, filter, page), requestJson),
+        listed(await chargedRequests(services, filter, page), (request) => csvRow(requestJson(request))),
       );
     })
     .read(one, async ({ param: { id }, c }) => {

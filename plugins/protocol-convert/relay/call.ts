@@ -94,9 +94,9 @@ function leftOut({ upstream, protocol }: Target): readonly string[] {
 }
 
 /** The answer transforms of other plugins; undefined: none has one for this answer. */
-function transformsOf(exchange: Exchange, { transforms, log }: Tools): AnswerTransforms | undefined {
+function transformsOf(exchange: Exchange, { transforms }: Tools): AnswerTransforms | undefined {
   const { ofAnswers } = transforms();
-  return ofAnswers.length === 0 ? undefined : answerTransforms(exchange, ofAnswers, log);
+  return ofAnswers.length === 0 ? undefined : answerTransforms(exchange, ofAnswers);
 }
 
 function changed(

@@ -46,7 +46,7 @@ export function openState(host: Host, config: StateConfig, protocol: Protocol): 
     endpoints: [...stateEndpoints({ store, upstreams, protocol }), ...conversationEndpoints(conversations, protocol)],
     resolver: new Resolver(store, conversations),
     ids: new IdGuard({ store: issued, providers: () => host.find(providers), clock, keepMs: config.keep_ids }),
-    keeper: new ResponseRecorder({ store, conversations, clock, log, keepMs: config.keep, maxBytes: config.max_bytes }),
+    keeper: new ResponseRecorder({ store, conversations, clock, keepMs: config.keep, maxBytes: config.max_bytes }),
     async start() {
       const kept = host.find(database);
       if (kept === undefined) return;

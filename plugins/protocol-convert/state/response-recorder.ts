@@ -4,7 +4,7 @@
  */
 
 import type { Exchange } from '../../../core/contract/contract.ts';
-import type { Clock, Log } from '../../../core/contract/host-tools.ts';
+import type { Clock } from '../../../core/contract/host-tools.ts';
 import { type JsonObject, listOf, objectOf, tryParse } from '../../../core/json/json.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
@@ -22,7 +22,6 @@ export interface ResponseRecorderOptions {
   readonly store: ResponseStore;
   readonly conversations: ConversationStore;
   readonly clock: Clock;
-  readonly log: Log;
   /** Lifetime; 0: nothing is stored. */
   readonly keepMs: number;
   /** A conversation that is larger, as JSON, is not stored. */
@@ -53,7 +52,7 @@ export class ResponseRecorder {
         try {
           this.#store(exchange, items, response);
         } catch (error) {
-          this.#options.log.error({ error, request_id: exchange.id }, 'an answer could not be stored');
+          exchange.log.error({ error }, 'an answer could not be stored');
         }
       });
     };
@@ -154,7 +153,7 @@ export class ResponseRecorder {
   }
 
   #logTooLarge(exchange: Exchange, bytes: number): void {
-    this.#options.log.info({ request_id: exchange.id, bytes }, 'an answer is too large to be stored');
+    exchange.log.info({ bytes }, 'an answer is too large to be stored');
   }
 
   #lifetime(exchange: Exchange): { accountId: string; createdAt: number; expiresAt: number } {

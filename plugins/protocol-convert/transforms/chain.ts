@@ -1,7 +1,6 @@
 /** Runs the transforms of one answer in turn and checks the events that they return. */
 import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
-import type { Log } from '../../../core/contract/host-tools.ts';
 import type { Event, Reply } from '../../common/canonical/reply.ts';
 import type { AnswerTransform, CallTransform } from '../../common/wire/call-transforms.ts';
 
@@ -14,26 +13,23 @@ interface Named {
 export function answerTransforms(
   exchange: Exchange,
   transforms: readonly CallTransform[],
-  log: Log,
 ): AnswerTransforms | undefined {
   const active: Named[] = [];
   for (const one of transforms) {
     const transform = one.answer?.(exchange);
     if (transform !== undefined) active.unshift({ name: one.name, transform });
   }
-  return active.length === 0 ? undefined : new AnswerTransforms(active, exchange.id, log);
+  return active.length === 0 ? undefined : new AnswerTransforms(active, exchange.log);
 }
 
 export class AnswerTransforms {
   readonly #all: readonly Named[];
-  readonly #exchangeId: string;
-  readonly #log: Log;
+  readonly #log: Exchange['log'];
   readonly #order = new EventOrder();
   #hasFailed = false;
 
-  constructor(all: readonly Named[], exchangeId: string, log: Log) {
+  constructor(all: readonly Named[], log: Exchange['log']) {
     this.#all = all;
-    this.#exchangeId = exchangeId;
     this.#log = log;
   }
 
@@ -100,7 +96,7 @@ export class AnswerTransforms {
     this.#hasFailed = true;
     if (error instanceof GatewayError) return error;
     const by = name === '' ? this.#all.map((one) => one.name).join(', ') : name;
-    this.#log.error({ error, transform: by, request_id: this.#exchangeId }, 'a transform of an answer failed');
+    this.#log.error({ error, transform: by }, 'a transform of an answer failed');
     return new GatewayError('internal', 'The answer could not be processed.', { shouldRetry: false, cause: error });
   }
 }

@@ -240,7 +240,7 @@ function translationOf(
     clientStreams: opened.call.stream,
     streamType: reshape?.streamType ?? 'text/event-stream',
     idleFrame: reshape?.idleFrame ?? opened.protocol.idleFrame?.() ?? keepAliveFrame,
-    transforms: opened.call.billable ? answerTransforms(exchange, tools.transforms().ofAnswers, tools.log) : undefined,
+    transforms: opened.call.billable ? answerTransforms(exchange, tools.transforms().ofAnswers) : undefined,
     callId: (id) => clientCallId(id, isPlain, () => callIdMarks(exchange, target, tools)[0]),
     collector: precedent === undefined ? undefined : tools.signatureCache.collector(account, maker, precedent),
   });

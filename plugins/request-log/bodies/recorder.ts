@@ -78,7 +78,7 @@ export class BodyRecorder {
       const choice = policy?.choose(asked, this.#recordings, clock.now(), () => random.fraction());
       if (policy !== undefined && choice !== undefined) this.#watch(exchange, policy, choice);
     } catch (error) {
-      this.#host.log.error({ error, request_id: exchange.id }, 'the bodies of a request could not be looked at');
+      exchange.log.error({ error }, 'the bodies of a request could not be looked at');
     }
   }
 

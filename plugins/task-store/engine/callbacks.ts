@@ -8,6 +8,7 @@ import { invalid } from '../../../core/json/request-body.ts';
 import type { Database } from '../../common/domain/database.ts';
 import { type GuardedClient, Unfetchable } from '../../common/kit/fetch/guarded-fetch.ts';
 import { signedHeaders } from '../../common/kit/fetch/webhooks.ts';
+import { orderFields } from '../../common/wire/trace.ts';
 import { backOff } from './dependencies.ts';
 import { type Leased, takeDue } from './leases.ts';
 import type { StoredTask, TaskRows } from './rows.ts';
@@ -90,7 +91,7 @@ export class Callbacks {
     }
     const { failure, final } = outcome;
     const isLast = final || row.tries + 1 >= mostTries;
-    if (isLast) log.warn({ task: row.task_id, failure }, 'a callback failed for the last time');
+    if (isLast) log.warn({ ...orderFields(task), task: row.task_id, failure }, 'a callback failed for the last time');
     const { firstPauseMs, random } = this.#tools;
     const due = isLast ? sql`null` : inMs(backOff(row.tries, firstPauseMs, longestPauseMs, random));
     await this.#write(row, lease, sql`due_at = ${due}, last_error = ${failure.slice(0, 300)}`);
@@ -99,7 +100,8 @@ export class Callbacks {
   async #post(row: Row, task: StoredTask): Promise<'delivered' | { failure: string; final: boolean }> {
     const { post, render: word, secrets, clock } = this.#tools;
     const at = new Date(clock.now());
-    const body = JSON.stringify({ type: `task.${task.state}`, timestamp: at.toISOString(), data: word(task) });
+    const named = { type: `task.${task.state}`, timestamp: at.toISOString(), request_id: task.requestId };
+    const body = JSON.stringify({ ...named, data: word(task) });
     const own = secrets.map((secret) => callbackSecret(secret, task.accountId));
     const headers = { 'content-type': 'application/json', ...signedHeaders(own, row.id, at, body) };
     try {

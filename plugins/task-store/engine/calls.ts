@@ -3,6 +3,7 @@ import { UpstreamError, UpstreamRefusal } from '../../../core/contract/upstream-
 import type { Target, UpstreamGate } from '../../common/domain/upstreams.ts';
 import type { Usage, UsageClass } from '../../common/domain/usage.ts';
 import type { MediaAdapter, Order, Step, VendorRequest } from '../../common/media/adapters.ts';
+import { type OrderedBy, orderFields } from '../../common/wire/trace.ts';
 import type { Tools, WorkerContext } from './dependencies.ts';
 
 export interface VendorCall {
@@ -17,6 +18,8 @@ export interface AttemptPlan {
   readonly target: Target;
   readonly timeoutMs: number;
   readonly gate: UpstreamGate | undefined;
+  /** What they are made for. */
+  readonly task: OrderedBy;
 }
 
 /** A failed call of an order that was partly made: its outcome is unknown, as it may have started. */
@@ -48,7 +51,7 @@ export function callsFor(adapter: MediaAdapter, order: Order, target: Target): V
  */
 export async function callAll(
   { vendors, log }: Tools,
-  { adapter, calls, target, timeoutMs, gate }: AttemptPlan,
+  { adapter, calls, target, timeoutMs, gate, task }: AttemptPlan,
   { signal }: WorkerContext,
 ): Promise<CallOutcome> {
   const outcomes = await runConcurrently(calls, gate, async ({ order, wanted }): Promise<CallOutcome> => {
@@ -62,7 +65,10 @@ export async function callAll(
   const made = answered.flatMap(({ step }) => (step.state === 'done' ? [step] : []));
   if (made.length > 0) {
     if (made.length < calls.length)
-      log.warn({ errors, calls: calls.length, made: made.length }, 'a vendor made only part of an order');
+      log.warn(
+        { ...orderFields(task), errors, calls: calls.length, made: made.length },
+        'a vendor made only part of an order',
+      );
     return { step: joined(made), status: 200, broken: brokenOf(calls, outcomes) };
   }
   const begun = errors.find(mayRun);

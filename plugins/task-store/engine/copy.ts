@@ -2,6 +2,7 @@
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import type { MadeFile, Step } from '../../common/media/adapters.ts';
+import { orderFields } from '../../common/wire/trace.ts';
 import { targetOf } from '../orders/targets.ts';
 import { backOff, type Tools, type WorkerContext } from './dependencies.ts';
 import { complete, endUncharged, withLast } from './final-states.ts';
@@ -55,7 +56,7 @@ async function toVendorFile(
       const { id, mediaType } = await tools.files.keep(content, kind, owner, signal);
       return { kept: { id, mediaType } };
     } catch (error) {
-      tools.log.warn({ error, task: task.id }, 'a result could not be stored');
+      tools.log.warn({ ...orderFields(task), error, task: task.id }, 'a result could not be stored');
       if (isPermanent(error) || signal.aborted) return undefined;
       await new Promise((resolve) => setTimeout(resolve, pauseMs * 2 ** tries));
     }
@@ -80,7 +81,7 @@ export async function copy(tools: Tools, task: StoredTask, worker: WorkerContext
     await complete(tools, task, from, results);
   } catch (error) {
     if (worker.signal.aborted) return;
-    tools.log.warn({ error, task: task.id, tries: task.tries }, 'a result could not be copied');
+    tools.log.warn({ ...orderFields(task), error, task: task.id, tries: task.tries }, 'a result could not be copied');
     if (isPermanent(error) || task.tries + 1 >= mostTries) return fail(tools, task, from);
     const { rows, timing, random } = tools;
     const dueMs = backOff(task.tries, timing.retryMs, timing.longestRetryMs, random);

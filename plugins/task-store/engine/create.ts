@@ -6,6 +6,7 @@
 import type { BackgroundCall } from '../../common/domain/admin/upstreams.ts';
 import type { Attempt } from '../../common/domain/calls.ts';
 import type { Model } from '../../common/domain/models.ts';
+import { orderFields } from '../../common/wire/trace.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import type { MediaAdapter, Step } from '../../common/media/adapters.ts';
 import { boundsOf, type Candidate, candidatesFor, type TakenKey, targetAt, weightedOrder } from '../orders/targets.ts';
@@ -167,7 +168,7 @@ export class Creation {
   #coolDown({ cooldown }: Verdict, reason: string, candidate: Candidate, credential: string): void {
     if (cooldown === undefined) return;
     const model = cooldown.allModels ? undefined : candidate.target.model;
-    this.#tools.providers.coolDown(credential, model, cooldown.forMs, reason);
+    this.#tools.providers.coolDown(credential, model, cooldown.forMs, reason, orderFields(this.#task));
   }
 
   #call(candidate: Candidate, calls: readonly VendorCall[], target: Target, timeoutMs: number): Promise<CallOutcome> {
@@ -175,7 +176,11 @@ export class Creation {
     const { adapter, provider } = candidate;
     const { streams } = adapter;
     if (live === undefined || streams === undefined)
-      return callAll(this.#tools, { adapter, calls, target, timeoutMs, gate: provider.gate }, this.#worker);
+      return callAll(
+        this.#tools,
+        { adapter, calls, target, timeoutMs, gate: provider.gate, task: this.#task },
+        this.#worker,
+      );
     // A stream that stays silent ends at the task's deadline.
     const within = AbortSignal.any([signal, AbortSignal.timeout(Math.max(1, Math.ceil(this.#task.leftMs)))]);
     const time = { timeoutMs, signal: within };

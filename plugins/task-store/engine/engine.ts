@@ -1,5 +1,6 @@
 /** The workers: take due tasks, run their next step, renew the lease meanwhile. Any number of processes may run one. */
 import { GatewayError } from '../../../core/contract/errors.ts';
+import { orderFields } from '../../common/wire/trace.ts';
 import { copy } from './copy.ts';
 import { Creation } from './create.ts';
 import type { Tools, WorkerContext } from './dependencies.ts';
@@ -104,7 +105,7 @@ export class Engine {
     const { rows, log, timing } = this.#tools;
     const renewing = setInterval(() => {
       rows.renew(task.id, lease, timing.leaseMs).catch((error: unknown) => {
-        log.warn({ error, task: task.id }, 'the lease of a task could not be renewed');
+        log.warn({ ...orderFields(task), error, task: task.id }, 'the lease of a task could not be renewed');
       });
     }, timing.leaseMs / 3);
     try {
@@ -112,7 +113,7 @@ export class Engine {
       await step(this.#tools, task, live === undefined ? { lease, signal } : { lease, signal, live });
     } catch (error) {
       // The lease expires, and another worker continues from the row.
-      log.error({ error, task: task.id, state: task.state }, 'a step of a task failed');
+      log.error({ ...orderFields(task), error, task: task.id, state: task.state }, 'a step of a task failed');
     } finally {
       clearInterval(renewing);
     }
@@ -158,6 +159,6 @@ async function step(tools: Tools, task: StoredTask, worker: WorkerContext): Prom
 
 /** The worker that sent it may only be slow: its outcome is accepted for a while. */
 async function reconcile({ rows, timing, log }: Tools, task: StoredTask, from: From): Promise<void> {
-  log.warn({ task: task.id }, 'the worker that sent a task to its vendor was lost');
+  log.warn({ ...orderFields(task), task: task.id }, 'the worker that sent a task to its vendor was lost');
   await rows.move(task.id, from, { state: 'reconciling', dueMs: timing.reconcileMs });
 }

@@ -12,8 +12,8 @@ const longestError = 300;
 export interface EndTools {
   readonly rows: TaskRows;
   readonly authorizations: Authorizations;
-  /** Called when a task has ended: its callback is due. */
-  readonly onEnd?: () => void;
+  /** Called when a task has ended, with its attempts: its callback is due. */
+  readonly onEnd?: (task: StoredTask, attempts: readonly Attempt[]) => void;
 }
 
 /** How a task failed. */
@@ -32,7 +32,7 @@ export function complete(
 ): Promise<boolean> {
   const { made, attempts, vendorId } = task;
   const { usage, estimated, media } = made!;
-  return end(tools, task, async (orm) => {
+  return end(tools, task, attempts, async (orm) => {
     if (!(await tools.rows.end(orm, task, from, 'completed', { results, progress: 100 }))) return undefined;
     const shown = media.length === 0 ? {} : { media };
     const report = { usage, estimated, terminal: true, upstreamId: vendorId, finish: 'completed', ...shown };
@@ -47,7 +47,7 @@ export function endUncharged(
   from: From,
   { state, error, attempts }: UnchargedEnd,
 ): Promise<boolean> {
-  return end(tools, task, async (orm) => {
+  return end(tools, task, attempts, async (orm) => {
     const ended = await tools.rows.end(orm, task, from, state, { error, attempts });
     return ended ? { report: undefined, reason: reasonOf(state, attempts), attempts } : undefined;
   });
@@ -55,11 +55,12 @@ export function endUncharged(
 
 async function end(
   { authorizations, onEnd }: EndTools,
-  { accountId, requestId }: StoredTask,
+  task: StoredTask,
+  attempts: readonly Attempt[],
   work: Parameters<Authorizations['end']>[2],
 ): Promise<boolean> {
-  const ended = await authorizations.end(accountId, requestId, work);
-  if (ended) onEnd?.();
+  const ended = await authorizations.end(task.accountId, task.requestId, work);
+  if (ended) onEnd?.(task, attempts);
   return ended;
 }
 

@@ -1,6 +1,7 @@
 /** Polls a vendor's task until it ends, and ends tasks that are lost or expired. */
 import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import type { Step } from '../../common/media/adapters.ts';
+import { orderFields } from '../../common/wire/trace.ts';
 import { targetOf } from '../orders/targets.ts';
 import { storeResults } from './copy.ts';
 import { backOff, type Tools, type WorkerContext } from './dependencies.ts';
@@ -28,7 +29,7 @@ export async function poll(tools: Tools, task: StoredTask, worker: WorkerContext
     }
   } catch (error) {
     if (worker.signal.aborted) return;
-    tools.log.info({ error, task: task.id }, "a vendor's task could not be read");
+    tools.log.info({ ...orderFields(task), error, task: task.id }, "a vendor's task could not be read");
     const unknown = error instanceof UpstreamRefusal && error.status === 404;
     // By the database's clock too: a clock that jumped ahead makes no task old.
     const ageMs = Math.min(clock.now() - last.startedAt, timing.deadlineMs[task.order.kind] - task.leftMs);

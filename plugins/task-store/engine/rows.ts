@@ -24,6 +24,9 @@ export interface StoredTask {
   readonly id: string;
   readonly requestId: string;
   readonly accountId: string;
+  readonly keyId: string;
+  /** Of the request that ordered it, as W3C trace context; null: none. */
+  readonly trace?: string | null;
   readonly kind: MediaKind;
   readonly model: string;
   readonly state: StoredState;
@@ -49,6 +52,7 @@ export interface NewTask {
   readonly requestId: string;
   readonly accountId: string;
   readonly keyId: string;
+  readonly trace?: string | null;
   readonly order: Order;
   readonly callbackUrl: string | undefined;
   readonly deadlineMs: number;

@@ -38,9 +38,9 @@ export class SqlTaskRows implements TaskRows {
     const { lease } = task;
     const until = lease === undefined ? sql`null` : inMs(lease.forMs);
     await transaction.execute(sql`
-      insert into ${this.#table} (id, request_id, account_id, key_id, kind, model, state, order_head, order_refs, callback_url,
+      insert into ${this.#table} (id, request_id, account_id, key_id, trace, kind, model, state, order_head, order_refs, callback_url,
         created_at, updated_at, deadline_at, due_at, lease, lease_until)
-      values (${task.id}, ${task.requestId}::uuid, ${task.accountId}, ${task.keyId}, ${head.kind}, ${head.model}, 'queued',
+      values (${task.id}, ${task.requestId}::uuid, ${task.accountId}, ${task.keyId}, ${task.trace ?? null}::text, ${head.kind}, ${head.model}, 'queued',
         ${jsonOf(head)}, ${jsonOf(references)}, ${task.callbackUrl ?? null}::text, now(), now(), ${inMs(task.deadlineMs)}, now(),
         ${lease?.token ?? null}::text, (${until})::timestamptz)`);
   }
@@ -133,7 +133,7 @@ export const viewColumns = columnsWith(sql`null as order_refs, null as vendor_fi
 const workColumns = columnsWith(sql`order_refs::text as order_refs, vendor_files::text as vendor_files`);
 
 function columnsWith(large: SQL): SQL {
-  return sql`taken.id, request_id::text as request_id, account_id, kind, model, state, progress::int as progress,
+  return sql`taken.id, request_id::text as request_id, account_id, key_id, trace, kind, model, state, progress::int as progress,
   order_head::text as order_head, callback_url, attempts::text as attempts, vendor_id,
   made::text as made, results::text as results, error::text as error, tries, ${large},
   ${millisecondsOf(sql`created_at`)} as created_ms, ${millisecondsOf(sql`updated_at`)} as updated_ms,
@@ -145,6 +145,8 @@ export interface Row {
   readonly id: string;
   readonly request_id: string;
   readonly account_id: string;
+  readonly key_id: string;
+  readonly trace: string | null;
   readonly kind: MediaKind;
   readonly model: string;
   readonly state: StoredState;
@@ -171,6 +173,8 @@ export function taskOf(row: Row): StoredTask {
     id: row.id,
     requestId: row.request_id,
     accountId: row.account_id,
+    keyId: row.key_id,
+    trace: row.trace,
     kind: row.kind,
     model: row.model,
     state: row.state,

@@ -13,6 +13,7 @@ import { isUndecided } from '../../common/domain/database.ts';
 import { authorization } from '../../common/domain/ledger.ts';
 import { model } from '../../common/domain/models.ts';
 import type { Order } from '../../common/media/adapters.ts';
+import { orderFields, storedTrace } from '../../common/wire/trace.ts';
 import type { Submission } from '../contract.ts';
 import type { Tools } from '../engine/dependencies.ts';
 import type { NewTask, StoredTask } from '../engine/rows.ts';
@@ -74,6 +75,7 @@ export async function takeOrder(exchange: Exchange, context: OrderContext): Prom
     requestId: money.id,
     accountId: money.accountId,
     keyId: money.keyId,
+    trace: storedTrace(exchange),
     order: waits ? { ...order, waited: true } : order,
     callbackUrl,
     deadlineMs: tools.timing.deadlineMs[order.kind],
@@ -138,7 +140,10 @@ async function answer(
 /** What was paid is answered with its task where its bytes cannot be read now. */
 function tryBytesOf(ended: StoredTask, tools: Tools): Promise<Map<string, string> | 'unread'> {
   return bytesOf(ended, tools).catch((error: unknown) => {
-    tools.log.warn({ error, task: ended.id }, 'a result that a client waits for could not be read');
+    tools.log.warn(
+      { ...orderFields(ended), error, task: ended.id },
+      'a result that a client waits for could not be read',
+    );
     return 'unread';
   });
 }

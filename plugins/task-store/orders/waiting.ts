@@ -1,6 +1,6 @@
 /** Dependencies of the answer to an order, and the wait for the task's end. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { defineContextKey, type Exchange, type Host } from '../../../core/contract/contract.ts';
+import { defineContextKey, type Exchange, type Host, type RequestLog } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer, Headers } from '../../../core/contract/message.ts';
 import type { Shape, Submission } from '../contract.ts';
@@ -37,7 +37,7 @@ export async function awaitEnd(exchange: Exchange, context: OrderContext, id: st
     await pause(Math.min(longestPollMs, pollMs * 1.5 ** polls), undefined, { signal: exchange.signal }).catch(() => {
       throw exchange.signal.reason;
     });
-    const task = await tools.rows.find(id).catch((error: unknown) => unread(tools, id, error));
+    const task = await tools.rows.find(id).catch((error: unknown) => unread(exchange.log, id, error));
     if (task === undefined) throw deleted();
     if (task !== 'unread' && isFinal(task.state)) return task;
   }
@@ -50,7 +50,7 @@ function deleted(): GatewayError {
   return new GatewayError('conflict', message, { code: 'task_deleted', shouldRetry: false });
 }
 
-function unread({ log }: Tools, id: string, error: unknown): 'unread' {
+function unread(log: RequestLog, id: string, error: unknown): 'unread' {
   log.warn({ error, task: id }, 'a task that a client waits for could not be read');
   return 'unread';
 }
@@ -58,7 +58,7 @@ function unread({ log }: Tools, id: string, error: unknown): 'unread' {
 /** undefined: no such task, or the database cannot be read now. The task continues either way. */
 export function tryFindTask(tools: Tools, id: string): Promise<StoredTask | undefined> {
   return tools.rows.find(id).catch((error: unknown) => {
-    unread(tools, id, error);
+    unread(tools.log, id, error);
     return undefined;
   });
 }

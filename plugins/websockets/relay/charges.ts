@@ -9,7 +9,7 @@ import type { Target } from '../../common/domain/upstreams.ts';
 import type { Usage } from '../../common/domain/usage.ts';
 import { isToolPriced } from '../../common/wire/hosted-tools.ts';
 import type { IsPriced } from '../../common/wire/named.ts';
-import type { ClientHead } from '../connection.ts';
+import { type ClientHead, upgradeFields } from '../connection.ts';
 import type { Connections } from '../connections.ts';
 import type { Dialect, Metered } from './dialect.ts';
 import { errorOf, type RelayStep, ResponseStep, relayStep } from './step.ts';
@@ -175,7 +175,11 @@ export class Charges {
       await step.finish(metered, data);
       return true;
     } catch (error) {
-      host.log.warn({ error, model: entry.id }, 'a transcription is charged at the price of its session');
+      const { head, caller } = this.#opening;
+      host.log.warn(
+        { ...upgradeFields(head, caller), error, model: entry.id },
+        'a transcription is charged at the price of its session',
+      );
       return false;
     }
   }

@@ -6,7 +6,7 @@ import { findMember, scanObject } from '../../../core/json/splice.ts';
 import { errorShape } from '../../common/domain/error-shape.ts';
 import { maxScrubbedBytes, scrubBytes } from '../../common/kit/scrub.ts';
 import { classifyFrame } from '../../common/kit/upstream-errors.ts';
-import { type Connection, closeCode, type Session } from '../connection.ts';
+import { type Connection, closeCode, type Session, upgradeFields } from '../connection.ts';
 import { Charges, type Opening, pricedTools, type RelayTools } from './charges.ts';
 import type { UpstreamReading } from './dialect.ts';
 import { Lane } from './lane.ts';
@@ -259,7 +259,7 @@ export class RelaySession implements Session {
   #failed(error: unknown): void {
     if (this.#isOver) return;
     const shown = toGatewayError(error);
-    if (shown.kind === 'internal') this.#tools.host.log.error({ error }, 'a session failed inside the gateway');
+    if (shown.kind === 'internal') this.#logError(error, 'a session failed inside the gateway');
     this.#say(shown);
     const isRefused = shown.status < 500;
     this.#connection?.close(isRefused ? closeCode.policy : closeCode.failed, reasonOf(shown));
@@ -285,8 +285,13 @@ export class RelaySession implements Session {
     this.#isOver = true;
     this.#fromClient.clear();
     this.#settle().catch((error: unknown) => {
-      this.#tools.host.log.error({ error }, 'a session was not settled');
+      this.#logError(error, 'a session was not settled');
     });
+  }
+
+  #logError(error: unknown, message: string): void {
+    const { head, caller } = this.#opening;
+    this.#tools.host.log.error({ ...upgradeFields(head, caller), error }, message);
   }
 
   async #settle(): Promise<void> {

@@ -2,8 +2,9 @@
 import type { DirectAnswer, Host } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
+import type { Caller } from '../../common/domain/accounts.ts';
 import { errorShape } from '../../common/domain/error-shape.ts';
-import { type Connection, closeCode, type Session } from '../connection.ts';
+import { type Connection, closeCode, type Session, upgradeFields } from '../connection.ts';
 import type { Connections } from '../connections.ts';
 import { type UpstreamTurns, upstreamTurns } from '../upstream/upstream-turns.ts';
 import { AnswerRelay } from './answer-relay.ts';
@@ -36,6 +37,7 @@ export class ResponsesSession implements Session {
   readonly #connections: Connections;
   readonly #host: Pick<Host, 'perform' | 'clock' | 'log' | 'find'>;
   readonly #upstream: UpstreamTurns;
+  readonly #caller: Caller | undefined;
   #queue: Buffer[] = [];
   #queuedBytes = 0;
   #running: AbortController | undefined;
@@ -48,11 +50,13 @@ export class ResponsesSession implements Session {
     connections: Connections,
     host: Pick<Host, 'perform' | 'clock' | 'log' | 'find'>,
     upstream: UpstreamTurns,
+    caller: Caller | undefined,
   ) {
     this.#connection = connection;
     this.#connections = connections;
     this.#host = host;
     this.#upstream = upstream;
+    this.#caller = caller;
   }
 
   get isIdle(): boolean {
@@ -122,7 +126,10 @@ export class ResponsesSession implements Session {
         await turn;
       } catch (error) {
         const shown = toGatewayError(error);
-        if (shown.kind === 'internal') this.#host.log.error({ error }, 'a turn failed inside the gateway');
+        if (shown.kind === 'internal') {
+          const about = upgradeFields(this.#connection.head, this.#caller);
+          this.#host.log.error({ ...about, error }, 'a turn failed inside the gateway');
+        }
         await this.#sendError(shown);
       }
     }

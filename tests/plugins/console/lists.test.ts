@@ -83,7 +83,9 @@ test('failures by cause and requests by duration are for operators; a cause narr
   for (const { cause, result, requests } of rows) {
     const query = `from=2020-01-01T00:00:00Z&limit=500&result=${result}&cause=${encodeURIComponent(cause)}`;
     assert.equal((await send(`GET /admin/requests?${query}`)).json.rows.length, requests);
-    assert.equal(linesOf((await send(`GET /admin/requests.csv?${query}`)).text).length, requests + 1);
+    const csv = linesOf((await send(`GET /admin/requests.csv?${query}`)).text);
+    assert.equal(csv.length, requests + 1);
+    assert.match(csv[0]!, /^receivedAt,requestId,/);
   }
   const durations = (await send('GET /admin/monitor/durations?from=2020-01-01T00:00:00Z')).json.rows;
   assert.equal(durations.at(-1).untilMs, null);

@@ -136,7 +136,7 @@ test('home page, sums, series and models include that call', async () => {
   assert.ok(model.prices.lines.some((line: { class: string }) => line.class === 'input'));
   const csv = (await ada.send('/usage.csv')).text.trimEnd().split('\r\n');
   assert.equal(csv.length, 2);
-  assert.match(csv[0]!, /,project,/);
+  assert.match(csv[0]!, /^receivedAt,requestId,.*,project,/);
   assert.match(csv[1]!, /,web,/);
 });
 

@@ -1,8 +1,11 @@
 /** What makes two keyed requests the same. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { ContextKey } from '../../../core/contract/contract.ts';
 import type { ClientRequest } from '../../../core/contract/message.ts';
+import { caller } from '../../../plugins/common/domain/accounts.ts';
 import { readKey } from '../../../plugins/idempotency/key.ts';
+import { fakeExchange } from '../../helpers/fakes.ts';
 
 function fingerprint(body: string, headers: Record<string, string> = {}, query = ''): string {
   const request: ClientRequest = {
@@ -15,7 +18,8 @@ function fingerprint(body: string, headers: Record<string, string> = {}, query =
     body: Buffer.from(body),
     bodyBytes: body.length,
   };
-  return readKey(request, 'account', 'request')!.fingerprint;
+  const facts: [ContextKey<unknown>, unknown][] = [[caller, { accountId: 'account', keyId: 'key' }]];
+  return readKey(fakeExchange({ request, facts }))!.fingerprint;
 }
 
 function form(boundary: string, prompt: string): [string, Record<string, string>] {

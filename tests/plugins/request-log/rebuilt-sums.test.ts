@@ -58,7 +58,11 @@ testHistory(
         insert into ${table('request_sums_state')} default values`),
         );
         const given = rows.map(({ at, ...rest }) => ({
-          ...{ id: requestIdAt(start + at), received_at: new Date(start + at).toISOString(), operation: 'chat' },
+          ...{
+            request_id: requestIdAt(start + at),
+            received_at: new Date(start + at).toISOString(),
+            operation: 'chat',
+          },
           ...{ outcome: 'complete', streamed: false, attempts: 1, bytes_in: 0, bytes_out: 0 },
           ...rest,
         }));
@@ -93,7 +97,7 @@ test('after sums are made again the index by time has all of their pages', async
   await store.migrate('request-log', new URL('../../../plugins/request-log/migrations/', import.meta.url));
   const given = Array.from({ length: 2_000 }, (_, number) => ({
     ...{
-      id: requestIdAt(start + number * (hourMs / 4)),
+      request_id: requestIdAt(start + number * (hourMs / 4)),
       received_at: new Date(start + number * (hourMs / 4)).toISOString(),
     },
     ...{ operation: 'chat', outcome: 'complete', streamed: false, attempts: 1, bytes_in: 0, bytes_out: 0 },

@@ -75,17 +75,17 @@ test('the convention decides the names of operations and of tokens by kind', () 
   assert.deepEqual([fresh['gen_ai.usage.input_tokens'], fresh['gen_ai.usage.output_tokens']], [10, 11]);
 });
 
-test('account and key are a digest, themselves or not there, as the setting says; the charge is there', () => {
-  const who = of(caller, { accountId: 'account-1', keyId: 'key-1' });
+test('account, key and project are a digest, themselves or not there, as the setting says; the charge is there', () => {
+  const who = of(caller, { accountId: 'account-1', keyId: 'key-1', project: 'launch' });
   const paid = of(spendGuard, { charged: () => ({ cost: 1_500n, own: 700n }) });
   const found = (identities: SpanSettings['identities']) => {
     const attributes = said([requestOf(undefined), who, paid], { identities });
     assert.deepEqual([attributes['gateway.charged.nano_usd'], attributes['gateway.own_cost.nano_usd']], [1_500, 700]);
-    return [attributes['gateway.account_id'], attributes['gateway.key_id']];
+    return ['account_id', 'key_id', 'project'].map((name) => attributes[`gateway.${name}`]);
   };
-  assert.deepEqual(found('plain'), ['account-1', 'key-1']);
-  assert.deepEqual(found('none'), [undefined, undefined]);
-  const [account, key] = found('hashed');
-  assert.match(`${account} ${key}`, /^[0-9a-f]{16} [0-9a-f]{16}$/);
-  assert.notEqual(account, key);
+  assert.deepEqual(found('plain'), ['account-1', 'key-1', 'launch']);
+  assert.deepEqual(found('none'), [undefined, undefined, undefined]);
+  const digests = found('hashed');
+  assert.match(digests.join(' '), /^[0-9a-f]{16} [0-9a-f]{16} [0-9a-f]{16}$/);
+  assert.equal(new Set(digests).size, 3);
 });

@@ -72,6 +72,7 @@ test('Prometheus is told what went through, on a port of its own', async (t) => 
     /^gateway_requests_in_flight\{.*\} 0$|^gateway_requests_in_flight 0$/m,
     /^gen_ai_server_request_duration_count\{.*gen_ai_operation_name="chat".*gen_ai_request_model="sandbox".*gateway_stream="true".*\} 1$/m,
     /^gen_ai_server_time_to_first_token_count\{.*\} 1$/m,
+    /^gen_ai_client_operation_duration_count\{.*gen_ai_provider_name="sandbox".*\} \d$/m,
     /^gen_ai_client_token_usage_sum\{.*gateway_stream="true".*gen_ai_token_type="output".*\} 20$/m,
     /^gateway_requests_total\{.*operation="chat".*status="401".*\} 1$/m,
     /^gateway_upstream_attempts_total\{.*gen_ai_provider_name="sandbox".*result="answered".*\} 3$/m,
@@ -92,10 +93,10 @@ test('Prometheus is told what went through, on a port of its own', async (t) => 
   assert.equal((await fetch(`${testbed.origin}/metrics`)).status, 404, 'clients cannot see it');
 });
 
-test('Prometheus is told of batches and of files that are kept', async (t) => {
-  const { testbed, port } = await startMeasured(t);
+test('Prometheus is told of batches and of files that are kept, and the spans of their lines are linked to the order', async (t) => {
+  const { testbed, port, collected } = await startMeasured(t);
   const customer = await testbed.customer();
-  const headers = { authorization: `Bearer ${customer.key}` };
+  const headers = { authorization: `Bearer ${customer.key}`, traceparent: `00-${traceId}-${callerSpan}-01` };
   const lineOf = (prompt: string, model = 'sandbox') =>
     JSON.stringify({
       custom_id: prompt,
@@ -135,6 +136,18 @@ test('Prometheus is told of batches and of files that are kept', async (t) => {
   };
   await until('all is counted', isComplete).catch(() => undefined);
   for (const line of wanted) assert.match(page, line);
+  await testbed.stop();
+  const spans = collected.filter(({ path }) => path === '/v1/traces').flatMap(({ body }) => spansIn(body));
+  const ordered = spans.find(({ name, traceId: of }) => name === 'batches' && of === traceId);
+  const made = spans.filter(({ name, kind }) => name === 'chat sandbox' && kind === 2);
+  assert.ok(made.length >= 1);
+  for (const { links, traceId: own } of made) {
+    assert.deepEqual(
+      links?.map(({ traceId: of, spanId }) => [of, spanId]),
+      [[traceId, ordered!.spanId]],
+    );
+    assert.notEqual(own, traceId);
+  }
 });
 
 test("a collector gets spans that continue the caller's trace, and upstreams are told it", async (t) => {
@@ -147,6 +160,13 @@ test("a collector gets spans that continue the caller's trace, and upstreams are
   const reported = testbed.replay.requests.at(-1)!.headers['traceparent'] as string;
   assert.match(reported, new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
   assert.notEqual(reported.split('-')[2], callerSpan, "the upstream is a child of our span, not of the caller's");
+  const lines = testbed.gateway.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  const about = lines.filter(({ msg }) => msg === 'request' || msg === 'an upstream attempt failed');
+  assert.deepEqual(about.map(({ msg }) => msg).toSorted(), ['an upstream attempt failed', 'request', 'request']);
+  for (const line of about) {
+    assert.deepEqual([line['trace_id'], line['account_id']], [traceId, customer.accountId], String(line['msg']));
+    assert.match(`${line['request_id']} ${line['key_id']}`, /^[0-9a-f-]{36} [0-9a-f-]{36}$/);
+  }
   await testbed.stop();
   const sent = collected.filter(({ path }) => path === '/v1/traces');
   assert.ok(sent.length > 0 && sent.every(({ headers: { authorization } }) => authorization === 'Bearer c'));
@@ -204,6 +224,7 @@ interface SpanRow {
   readonly parentSpanId: string | undefined;
   readonly name: string;
   readonly kind: number;
+  readonly links?: readonly { readonly traceId: string; readonly spanId: string }[];
   readonly attributes: readonly { readonly key: string; readonly value: Record<string, unknown> }[];
 }
 

@@ -1,7 +1,7 @@
 /** The header `traceparent`. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readTraceParent, writeTraceParent } from '../../../plugins/telemetry/tracer.ts';
+import { readTraceParent, writeTraceParent } from '../../../plugins/common/wire/trace.ts';
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spanId = '00f067aa0ba902b7';

@@ -10,6 +10,7 @@ import {
   bucketQuery,
   bucketsOf,
   chargeJson,
+  csvRow,
   moneySums,
   operations,
   operatorAttemptJson,
@@ -116,7 +117,7 @@ const mostProjects = 50;
 const projectsAtOnce = 4;
 const columns = [
   'receivedAt',
-  'id',
+  'requestId',
   'accountId',
   'keyId',
   'project',
@@ -184,7 +185,7 @@ export function requestRoutes(services: ConsoleServices) {
       const filter = await filterOf(services, query);
       need(services, requestQueries);
       return csvAnswer('requests', columns, async (page) =>
-        listed(await chargedRequests(services, filter, page), operatorRequestJson),
+        listed(await chargedRequests(services, filter, page), (request) => csvRow(operatorRequestJson(request))),
       );
     })
     .read(one, async ({ param: { id } }) => {

@@ -183,9 +183,12 @@ export class ConversationStore {
     const { clock, log } = this.#options;
     for (const block of blocks) {
       const done = await this.#backend.append(block, clock.now(), this.#answerBounds);
-      const { conversationId, items } = block;
+      const { accountId, conversationId, items } = block;
       if (done === 'full' || done === 'share')
-        log.warn({ conversation: conversationId, items: items.length }, 'a conversation is too large for an answer');
+        log.warn(
+          { account_id: accountId, conversation: conversationId, items: items.length },
+          'a conversation is too large for an answer',
+        );
     }
   }
 
