@@ -2,8 +2,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Span } from '../common/domain/admin/pages.ts';
-import type { RequestFilter, RequestResult, RequestView } from '../common/domain/admin/requests.ts';
+import type { RequestFilter, RequestResult, RequestView, VendorWords } from '../common/domain/admin/requests.ts';
 import { isUuid } from '../common/domain/database.ts';
+import { vendorWordsEvent } from '../common/domain/timeline.ts';
 import { firstIdAt } from '../common/kit/arrival.ts';
 import { renderTimeline, type StoredEvent } from './timeline.ts';
 
@@ -140,5 +141,13 @@ export function viewOf(row: Row): RequestView {
     finish: text('finish'),
     dropped: (row['dropped'] as string[] | null) ?? [],
     story: story.map(renderTimeline),
+    vendorWords: story.flatMap(wordsIn),
   };
+}
+
+/** Values of another version are left out. */
+function wordsIn([, id, attempt, message, requestId]: StoredEvent): VendorWords[] {
+  if (id !== vendorWordsEvent.id || typeof attempt !== 'number') return [];
+  const textIn = (value: unknown) => (typeof value === 'string' ? value : null);
+  return [{ attempt, message: textIn(message), requestId: textIn(requestId) }];
 }

@@ -6,6 +6,7 @@ import { Browser } from '../plugins/console/browser.ts';
 import { type Customer, startTestbed, type Testbed, until } from './testbed.ts';
 
 const operator = { email: 'oscar@example.test', password: 'a long enough password', name: 'Oscar' };
+const secretOfVendor = 'sk-ant-api03-abcdefgh12345678';
 let testbed: Testbed;
 let boss: Browser;
 let customer: Customer;
@@ -20,7 +21,7 @@ before(async () => {
       chatty: { keys: 'vendor-key-of-the-sandbox', speaks: { chat: `${sandbox}/v1` } },
     }),
     models: {
-      reply: {
+      told: {
         owned_by: 'test',
         targets: ['busy', 'chatty/sandbox'],
         context: '100k',
@@ -37,7 +38,8 @@ before(async () => {
   customer = await testbed.customer({ plan: 'limited' });
   testbed.replay.play({
     status: 529,
-    body: '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
+    headers: { 'content-type': 'application/json', 'request-id': 'req_vendor_1' },
+    body: `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded for ${secretOfVendor}"}}`,
   });
   const reply = await testbed.call(customer, 'messages', {
     model: 'told',
@@ -46,6 +48,7 @@ before(async () => {
     more: { top_k: 5 },
   });
   assert.equal(reply.status, 200, reply.text);
+  assert.doesNotMatch(reply.text + JSON.stringify([...reply.headers]), /Overloaded|req_vendor_1/);
   id = reply.id;
   const { charges } = await testbed.records(customer);
   cost = charges[0]!.cost;
@@ -80,6 +83,7 @@ test('the command tells it from the plan to the refund, in the order in which it
     /^route: targets in this order: busy\/told \(messages\), chatty\/sandbox \(chat\); as listed$/,
     /^route: attempt 1 goes to busy\/told by busy#1; it failed: the upstream answered 529$/,
     /^route: attempt 1 was refused with 529 after … ms$/,
+    /^route: attempt 1 failed at its vendor with the words “Overloaded for \*\*\*”, which calls it req_vendor_1$/,
     /^protocol-convert: relayed as messages$/,
     /^route: attempt 2 goes to chatty\/sandbox by chatty#1$/,
     /^route: attempt 2 was answered with 200 after … ms$/,
@@ -102,6 +106,13 @@ test('the console tells an operator the same chapters, and what was given back',
     [
       ['busy', 'refused', 529],
       ['chatty', 'answered', 200],
+    ],
+  );
+  assert.deepEqual(
+    attempts.map(({ vendorMessage, vendorRequestId }: Record<string, unknown>) => [vendorMessage, vendorRequestId]),
+    [
+      ['Overloaded for ***', 'req_vendor_1'],
+      [null, null],
     ],
   );
   assert.deepEqual(dropped, ['top_k']);

@@ -51,6 +51,15 @@ function define<Values extends readonly EventValue[]>(kind: TimelineEventKind<Va
   return kind;
 }
 
+/** What a vendor itself said of an attempt that failed, scrubbed: for operators. */
+export const vendorWordsEvent = defineOperatorEvent(
+  'route.vendor',
+  (number: number, message: string | null, requestId: string | null) => {
+    const words = message === null ? '' : ` with the words “${message}”`;
+    return `attempt ${number} failed at its vendor${words}${requestId === null ? '' : `, which calls it ${requestId}`}`;
+  },
+);
+
 /** The kind of a stored event; undefined if its plugin is not installed any more. */
 export function eventKind(id: string): TimelineEventKind | undefined {
   return kinds.get(id);

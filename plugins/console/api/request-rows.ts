@@ -8,6 +8,7 @@ import {
   type RequestSort,
   type RequestSums,
   requestSorts,
+  type VendorWords,
 } from '../../common/domain/admin/requests.ts';
 import type { ChargedRequest } from './charges.ts';
 import { keysOfProject, projectQuery } from './projects.ts';
@@ -127,6 +128,8 @@ const operatorAttempt = attempt.extend({
   credential: z.string(),
   protocol: z.string(),
   error: z.string().nullable(),
+  vendorMessage: z.string().nullable().describe('What the vendor itself said, where it failed there.'),
+  vendorRequestId: z.string().nullable().describe("The vendor's own id of the request, where it failed there."),
   absorbed: usd,
   borneBy: z.enum(['client', 'operator']).nullable(),
 });
@@ -175,8 +178,12 @@ export function attemptJson(view: AttemptView): z.infer<typeof attempt> {
   };
 }
 
-export function operatorAttemptJson(view: AttemptView): z.infer<typeof operatorAttempt> {
+export function operatorAttemptJson(
+  view: AttemptView,
+  words: readonly VendorWords[] = [],
+): z.infer<typeof operatorAttempt> {
   const { provider, model, credential, protocol } = view;
+  const said = words.find(({ attempt: number }) => number === view.number);
   return {
     ...attemptJson(view),
     provider,
@@ -184,6 +191,8 @@ export function operatorAttemptJson(view: AttemptView): z.infer<typeof operatorA
     credential,
     protocol,
     error: view.error ?? null,
+    vendorMessage: said?.message ?? null,
+    vendorRequestId: said?.requestId ?? null,
     absorbed: usdText(view.absorbed),
     borneBy: view.borneBy ?? null,
   };

@@ -3,12 +3,13 @@
  * sent again.
  */
 
+import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import type { BackgroundCall } from '../../common/domain/admin/upstreams.ts';
 import type { Attempt } from '../../common/domain/calls.ts';
 import type { Model } from '../../common/domain/models.ts';
-import { orderFields } from '../../common/wire/trace.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import type { MediaAdapter, Step } from '../../common/media/adapters.ts';
+import { orderFields } from '../../common/wire/trace.ts';
 import { boundsOf, type Candidate, candidatesFor, type TakenKey, targetAt, weightedOrder } from '../orders/targets.ts';
 import { type BrokenCall, type CallOutcome, callAll, callsFor, type VendorCall } from './calls.ts';
 import { storeResults } from './copy.ts';
@@ -152,8 +153,9 @@ export class Creation {
       if (this.#worker.signal.aborted) return 'lost';
       const verdict = judge(error);
       if (verdict.isFault === true) backgroundCall?.failed();
-      const message = error instanceof Error ? error.message.slice(0, 300) : 'unknown';
+      const message = failureText(error);
       this.#noteFailure(verdict, message, candidate, clock.monotonic() - startedMs);
+      this.#logFailure(error, candidate);
       this.#coolDown(verdict, message, candidate, taken.credential);
       return { verdict };
     }
@@ -163,6 +165,18 @@ export class Creation {
     const usage = result === 'unknown' ? usageAtMost(boundsOf([candidate], this.#task.order)) : undefined;
     const consumed = usage === undefined ? {} : { consumed: { usage, estimated: true } };
     this.#note({ result, status, error, durationMs, ...consumed });
+  }
+
+  /** As the line of an attempt that a request makes. */
+  #logFailure(error: unknown, { provider, target }: Candidate): void {
+    const { number, credential, result, status, error: text } = this.#attempts.at(-1)!;
+    const vendor = error instanceof UpstreamRefusal ? error.vendor : undefined;
+    const fields = {
+      ...{ ...orderFields(this.#task), task: this.#task.id, number, provider: provider.name, credential },
+      ...{ model: target.model, result, status, error: text },
+      ...{ vendor_message: vendor?.message, vendor_request_id: vendor?.requestId },
+    };
+    this.#tools.log.info(fields, 'an upstream attempt failed');
   }
 
   #coolDown({ cooldown }: Verdict, reason: string, candidate: Candidate, credential: string): void {
@@ -267,4 +281,13 @@ export class Creation {
       attempts: this.#attempts,
     });
   }
+}
+
+/** For operators: with what the vendor itself said, scrubbed. */
+function failureText(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  const { message, requestId } = (error instanceof UpstreamRefusal ? error.vendor : undefined) ?? {};
+  const words = message === undefined ? '' : `: “${message}”`;
+  const id = requestId === undefined ? '' : ` (its request id: ${requestId})`;
+  return `${error.message}${words.slice(0, 300)}${id}`;
 }

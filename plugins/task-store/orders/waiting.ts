@@ -50,7 +50,7 @@ function deleted(): GatewayError {
   return new GatewayError('conflict', message, { code: 'task_deleted', shouldRetry: false });
 }
 
-function unread(log: RequestLog, id: string, error: unknown): 'unread' {
+function unread(log: Pick<RequestLog, 'warn'>, id: string, error: unknown): 'unread' {
   log.warn({ error, task: id }, 'a task that a client waits for could not be read');
   return 'unread';
 }

@@ -129,7 +129,11 @@ test('a client sees neither provider, address, key nor own cost of a request', a
     assert.equal(status, 200);
     for (const word of ['provider"', 'upstreamModel', 'upstreamId', 'credential', 'ownCost', 'absorbed', 'openai#'])
       assert.equal(text.includes(`"${word}`), false, `${word} in ${text.slice(0, 300)}`);
+    assert.doesNotMatch(text, /vendorMessage|the words of a vendor|vendor-request-1/);
   }
+  const operators = await caller(services, 'auditor')(`GET /admin/requests/${charged}`);
+  const { vendorMessage, vendorRequestId } = operators.json.attempts[0];
+  assert.deepEqual([vendorMessage, vendorRequestId], ['the words of a vendor', 'vendor-request-1']);
   const timeline = (await send(`GET /usage/${charged}`)).json;
   assert.match(timeline.charge.formula, /input|image|second/);
   assert.deepEqual(Object.keys(timeline.attempts[0]).toSorted(), [

@@ -34,6 +34,16 @@ export interface RequestView {
   readonly dropped: readonly string[];
   /** Decisions in their order, for people: limit, price, route, conversion. */
   readonly story: readonly TimelineEntry[];
+  /** What vendors said of attempts that failed; for operators only. */
+  readonly vendorWords?: readonly VendorWords[];
+}
+
+export interface VendorWords {
+  /** Number of the attempt. */
+  readonly attempt: number;
+  readonly message: string | null;
+  /** The vendor's own id of the request. */
+  readonly requestId: string | null;
 }
 
 export interface TimelineEntry {

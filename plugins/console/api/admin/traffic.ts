@@ -196,7 +196,7 @@ export function requestRoutes(services: ConsoleServices) {
         dropped: [...row.dropped],
         story: row.story.map((line) => ({ ...line })),
         charge: charge === undefined ? null : { ...chargeJson(charge), ownCost: usdOrNull(charge.ownCost) },
-        attempts: (charge?.attempts ?? []).map(operatorAttemptJson),
+        attempts: (charge?.attempts ?? []).map((attempt) => operatorAttemptJson(attempt, row.vendorWords)),
       };
     });
 }

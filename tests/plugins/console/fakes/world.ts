@@ -260,6 +260,7 @@ export function addRequest(world: World, at: number, next: () => number): Reques
       { atMs: 2, by: 'billing', text: 'set 0.12 USD aside' },
       { atMs: 3, by: 'route', text: `first target ${model.provider}/${model.upstream}` },
     ],
+    vendorWords: [{ attempt: 1, message: 'the words of a vendor', requestId: 'vendor-request-1' }],
   };
   world.requests.push(row);
   if (failed === undefined) charge(world, row, model, usage);
