@@ -1,5 +1,6 @@
 /** Ways in that lead through others: invitations, mails, and a provider that vouches for people. */
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import type { AddressInfo, Server as TcpServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { type FakeProvider, startProvider } from '../../helpers/fake-oidc.ts';
@@ -181,3 +182,25 @@ async function throughProvider(claims: Record<string, unknown>): Promise<Browser
   assert.ok(landed.headers.get('location')!.includes('/console/'), landed.headers.get('location')!);
   return browser;
 }
+
+test('a session that an older secret has signed is good for signing methods and pages alike, one of a strange secret for neither', async () => {
+  const [newer, older] = ['a newer secret of the console, 1', 'an older secret of the console, 2'];
+  const own = await startConsole(`sign_up: open\nsecret: ["${newer}", "${older}"]`);
+  try {
+    const { cookies } = await operatorOf(own);
+    const [name, value] = [...cookies].find(([cookie]) => cookie.endsWith('.session_token'))!;
+    const token = decodeURIComponent(value).split('.')[0]!;
+    const comesIn = async (secret: string) => {
+      const browser = own.browser();
+      const signature = createHmac('sha256', secret).update(token).digest('base64');
+      browser.cookies.set(name, encodeURIComponent(`${token}.${signature}`));
+      const session = await browser.send('/auth/get-session');
+      return [session.json?.user?.email, (await browser.send('/me')).status];
+    };
+    assert.deepEqual(await comesIn(newer), [operator.email, 200]);
+    assert.deepEqual(await comesIn(older), [operator.email, 200]);
+    assert.deepEqual(await comesIn('a secret that this console never had'), [undefined, 401]);
+  } finally {
+    await own.stop();
+  }
+});
