@@ -57,6 +57,16 @@ test('a plugin imports the contract, the JSON and tools of the core, what plugin
   assert.deepEqual(refused(wrong), []);
 });
 
+test('protocol-convert knows its protocols in its index alone', () => {
+  const wrong = imports.filter(
+    ({ from, to }) =>
+      to.startsWith('plugins/protocol-convert/protocols/') &&
+      from !== 'plugins/protocol-convert/index.ts' &&
+      !from.startsWith('plugins/protocol-convert/protocols/'),
+  );
+  assert.deepEqual(refused(wrong), []);
+});
+
 test('what is common is reached by two plugins, or is given to authors', () => {
   const importers = Map.groupBy(imports, ({ to }) => to);
   const usersOf = (file: string, seen = new Set<string>()): Set<string> => {

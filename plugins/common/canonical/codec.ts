@@ -177,3 +177,6 @@ export interface ReplyContext {
    */
   onResponse?: ((response: string) => void) | undefined;
 }
+
+/** What encodes an answer for a client. */
+export type ReplyCodec = Pick<Codec, 'audioAsText' | 'mediaAsText' | 'createEncoder' | 'encodeReply'>;

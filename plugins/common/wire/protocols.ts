@@ -13,7 +13,7 @@ import type { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer, Headers } from '../../../core/contract/message.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
 import type { RequestBody } from '../../../core/json/request-body.ts';
-import type { ClientCodec, Codec, UpstreamCodec } from '../canonical/codec.ts';
+import type { ClientCodec, Codec, ReplyCodec, UpstreamCodec } from '../canonical/codec.ts';
 import type { Prompt } from '../canonical/prompt.ts';
 import type { UsageSeen } from '../canonical/reply.ts';
 import type { Call } from '../domain/calls.ts';
@@ -83,8 +83,25 @@ export interface Protocol extends WireProtocol {
   readonly modelPlaces?: readonly (readonly string[])[];
   /** The call as one of a model that makes images; absent: clients of this protocol call no such models. */
   imageCall?(call: Call, json: JsonObject): Call;
+  /** The items of a request, where the gateway keeps answers that clients come back to; absent: it keeps none. */
+  inputItems?(json: JsonObject): readonly unknown[];
+  /** How clients get a summary of their conversation; absent: they cannot ask for one. */
+  readonly compaction?: Compaction;
   /** Encoder and decoder of the canonical format. */
   readonly codec: Codec;
+}
+
+/** An answer that is a summary of its conversation, sealed for the client. */
+export interface Compaction {
+  /** Of the seal, by which the summary is known when it comes back. */
+  readonly maker: string;
+  /** Takes the place of the client's codec. `failed`: a stream ends with an error because no whole summary came. */
+  codec(
+    form: NonNullable<Opened['compaction']>,
+    json: JsonObject,
+    seal: (summary: string) => string,
+    failed: (error: GatewayError) => void,
+  ): ReplyCodec;
 }
 
 /** The protocol of an answer; errors of a running stream are rendered by its client's protocol where that is another. */

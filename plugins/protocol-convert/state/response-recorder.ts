@@ -11,7 +11,6 @@ import type { Target } from '../../common/domain/upstreams.ts';
 import { totalTokens } from '../../common/domain/usage.ts';
 import type { KeptConversation, Opened } from '../../common/wire/protocols.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
-import { inputItems } from '../protocols/responses/decode/input-items.ts';
 import type { RelayHooks } from '../relay/hooks.ts';
 import type { ConversationStore } from './conversations/store.ts';
 import { keptItems } from './items.ts';
@@ -59,8 +58,8 @@ export class ResponseRecorder {
   }
 
   /** Of the request its input alone is kept as long as the answer takes, and only if it may be stored. */
-  #itemsOf(exchange: Exchange, { json }: Opened): readonly unknown[] | undefined {
-    const items = inputItems(json);
+  #itemsOf(exchange: Exchange, { protocol, json }: Opened): readonly unknown[] | undefined {
+    const items = protocol.inputItems?.(json) ?? [];
     const bytes = leastBytes(items);
     if (bytes <= this.#options.maxBytes) return items;
     this.#logTooLarge(exchange, bytes);
@@ -127,7 +126,7 @@ export class ResponseRecorder {
   #isStored({ protocol, call, compaction, json }: Opened): boolean {
     return (
       this.#options.keepMs > 0 &&
-      protocol.name === 'responses' &&
+      protocol.inputItems !== undefined &&
       call.billable &&
       compaction !== 'answer' &&
       json['store'] !== false

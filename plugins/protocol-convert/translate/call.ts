@@ -7,7 +7,7 @@ import { type Exchange, type Next, upstreamRequest } from '../../../core/contrac
 import type { Answer } from '../../../core/contract/message.ts';
 import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
-import type { ClientCodec, EncodedRequest } from '../../common/canonical/codec.ts';
+import type { ClientCodec, EncodedRequest, ReplyCodec } from '../../common/canonical/codec.ts';
 import { DroppedParameters } from '../../common/canonical/dropped-parameters.ts';
 import type { Part, Prompt } from '../../common/canonical/prompt.ts';
 import { model } from '../../common/domain/models.ts';
@@ -27,11 +27,9 @@ import {
   type Tools,
   withBytes,
 } from '../dependencies.ts';
-import { compactionMaker } from '../protocols/responses/decode/input.ts';
 import { type Answered, relayAnswer } from '../relay/relay.ts';
 import { relays, type SpokenProtocol } from '../relay/variants.ts';
 import { compactionPrompt } from '../state/compaction.ts';
-import { compactionAnswerCodec, compactionItemCodec, type ReplyCodec } from '../state/compaction-reply.ts';
 import { mustEmulate } from '../state/emulation.ts';
 import { answerTransforms } from '../transforms/chain.ts';
 import { clientCallId, withVendorIds } from './call-ids.ts';
@@ -253,10 +251,9 @@ export function withoutConversation(request: JsonObject, { conversation }: Clien
 
 /** The codec of the answer: the client's protocol, unless the client asked for a summary. */
 function replyCodec(exchange: Exchange, { compaction, protocol, json }: Opened, { sealer }: Tools): ReplyCodec {
-  if (compaction === undefined) return protocol.codec;
+  if (compaction === undefined || protocol.compaction === undefined) return protocol.codec;
   const account = accountOf(exchange);
-  const seal = (value: string) => sealer.seal({ maker: compactionMaker, value }, account);
-  return compaction === 'answer'
-    ? compactionAnswerCodec(json, seal)
-    : compactionItemCodec(seal, (error) => exchange.fail(error));
+  const { maker, codec } = protocol.compaction;
+  const seal = (value: string) => sealer.seal({ maker, value }, account);
+  return codec(compaction, json, seal, (error) => exchange.fail(error));
 }

@@ -2,6 +2,7 @@
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
 import type {
+  ReplyCodec,
   ReplyContext,
   ReplyDecoder,
   ReplyEncoder,
@@ -15,7 +16,6 @@ import { notAnAnswer } from '../../common/kit/upstream-errors.ts';
 import type { ReadFrame } from '../../common/wire/frame.ts';
 import type { Reshape } from '../../common/wire/protocols.ts';
 import type { LiveReport } from '../metering/report.ts';
-import type { ReplyCodec } from '../state/compaction-reply.ts';
 import type { AnswerTransforms } from '../transforms/chain.ts';
 import { emulating } from './emulate.ts';
 import { FrameParser } from './frame-parser.ts';

@@ -3,6 +3,9 @@ import { keepAliveLine } from '../../../common/kit/sse.ts';
 import { openingNamed } from '../../../common/wire/opening-frames.ts';
 import type { Opened, Protocol, RequestBody } from '../../../common/wire/protocols.ts';
 import { responsesCodec } from './codec.ts';
+import { compactionAnswerCodec, compactionItemCodec } from './compaction-reply.ts';
+import { compactionMaker } from './decode/input.ts';
+import { inputItems } from './decode/input-items.ts';
 import { renderError, streamError } from './errors.ts';
 import { type Address, openRequest } from './open-request.ts';
 import { preflightCompact, preflightInputTokens, preflightResponses } from './preflight.ts';
@@ -57,5 +60,11 @@ export const responses: Protocol = {
   streamError,
   idleFrame: () => keepAliveLine,
   modelPlaces: [['response', 'model'], ['model']],
+  inputItems,
+  compaction: {
+    maker: compactionMaker,
+    codec: (form, json, seal, failed) =>
+      form === 'answer' ? compactionAnswerCodec(json, seal) : compactionItemCodec(seal, failed),
+  },
   codec: responsesCodec,
 };

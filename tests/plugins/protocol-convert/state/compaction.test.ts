@@ -9,13 +9,13 @@ import { DroppedParameters } from '../../../../plugins/common/canonical/dropped-
 import { ReplyEvents } from '../../../../plugins/common/canonical/events.ts';
 import type { Prompt } from '../../../../plugins/common/canonical/prompt.ts';
 import type { Event, Reply } from '../../../../plugins/common/canonical/reply.ts';
-import { compactionMaker } from '../../../../plugins/protocol-convert/protocols/responses/decode/input.ts';
-import { decodeRequest } from '../../../../plugins/protocol-convert/protocols/responses/decode/request.ts';
-import { compactionPrompt, sealedSummary } from '../../../../plugins/protocol-convert/state/compaction.ts';
 import {
   compactionAnswerCodec,
   compactionItemCodec,
-} from '../../../../plugins/protocol-convert/state/compaction-reply.ts';
+} from '../../../../plugins/protocol-convert/protocols/responses/compaction-reply.ts';
+import { compactionMaker } from '../../../../plugins/protocol-convert/protocols/responses/decode/input.ts';
+import { decodeRequest } from '../../../../plugins/protocol-convert/protocols/responses/decode/request.ts';
+import { compactionPrompt, sealedSummary } from '../../../../plugins/protocol-convert/state/compaction.ts';
 import { targetFor } from '../harness.ts';
 import { user, world } from './harness.ts';
 

@@ -1,25 +1,17 @@
 /** Encoding of a model's summary as a compaction item, in a stream, a response or a compaction object. Pure. */
-import { GatewayError } from '../../../core/contract/errors.ts';
-import type { JsonObject } from '../../../core/json/json.ts';
-import type { Codec, ReplyContext, ReplyEncoder } from '../../common/canonical/codec.ts';
-import type { Event, Reply, StopReason } from '../../common/canonical/reply.ts';
-import { userMessages } from '../protocols/responses/decode/input-items.ts';
-import { Frames } from '../protocols/responses/encode/frames.ts';
-import {
-  endingMembers,
-  failedMembers,
-  itemId,
-  responseBase,
-  unfinishedMembers,
-} from '../protocols/responses/encode/response-object.ts';
-import { failureFrames } from '../protocols/responses/errors.ts';
-import { usageObject } from '../protocols/responses/usage.ts';
-import { sealedSummary } from './compaction.ts';
-import { keptItems } from './items.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { ReplyCodec, ReplyContext, ReplyEncoder } from '../../../common/canonical/codec.ts';
+import type { Event, Reply, StopReason } from '../../../common/canonical/reply.ts';
+import { sealedSummary } from '../../state/compaction.ts';
+import { keptItems } from '../../state/items.ts';
+import { userMessages } from './decode/input-items.ts';
+import { Frames } from './encode/frames.ts';
+import { endingMembers, failedMembers, itemId, responseBase, unfinishedMembers } from './encode/response-object.ts';
+import { failureFrames } from './errors.ts';
+import { usageObject } from './usage.ts';
 
-/** Seals a summary for the client. */
-export type SealSummary = (summary: string) => string;
-export type ReplyCodec = Pick<Codec, 'audioAsText' | 'mediaAsText' | 'createEncoder' | 'encodeReply'>;
+type SealSummary = (summary: string) => string;
 
 const completed = { status: 'completed', reason: undefined } as const;
 const maxCharacters = 8 * 2 ** 20;
