@@ -62,9 +62,10 @@ test('what was learned of targets stays when the settings change; the new ones h
   const [circuit, failed] = [() => target().circuit, () => target().failed];
   const target = () => host.get(upstreamAdmin).list()[0]!.targets![0]!;
   for (let round = 0; round < 2; round++) await send();
-  (await prepare(plugin, part, { breaker: { failures: 3, all_open: 'refuse' } }))();
+  (await prepare(plugin, part, { breaker: { failures: 3, share: 0.6, all_open: 'refuse' } }))();
   assert.deepEqual([circuit(), failed()], ['closed', 2]);
   await send();
   assert.deepEqual([circuit(), await send()], ['open', 0]);
   await assert.rejects(prepare(plugin, part, { breaker: { open: '2m' } }), /max_open/);
+  for (const share of [0, 1.1]) await assert.rejects(prepare(plugin, part, { breaker: { share } }), /share/);
 });

@@ -207,6 +207,12 @@ test('pitfall 196: pictures, PDFs and text documents are given; sounds, films an
     { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'AA==' }, title: 'my report' },
     { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'a,b' } },
   ]);
+  for (const mediaType of ['image/jpeg', 'image/gif', 'image/webp']) {
+    const image: Part = { kind: 'image', source: { form: 'bytes', mediaType, base64: 'AA==' } };
+    const [given] = messagesOf(word(promptOf({ turns: [user(image)] }), { traits: { cache_marks: false } }));
+    const source = { type: 'base64', media_type: mediaType, data: 'AA==' };
+    assert.deepEqual(given?.content, [{ type: 'image', source }]);
+  }
   const refused = (part: Part, field: string, traits = {}) =>
     assert.throws(() => word(promptOf({ turns: [user(part)] }), { traits }), refusal(field));
   refused({ kind: 'audio', source: { form: 'bytes', mediaType: 'audio/wav', base64: '' } }, 'audio');
