@@ -1,6 +1,7 @@
 /** The settings of `billing`. */
 import type { Notice } from '../../core/contract/contract.ts';
-import { count, size, z } from '../../core/contract/schema.ts';
+import { count, duration, size, z } from '../../core/contract/schema.ts';
+import { leastAfterMs } from './archive/format.ts';
 import type { HoldRules } from './reservations/call-terms.ts';
 
 const holdSchema = z.strictObject({
@@ -33,6 +34,17 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe('The local file in which every hold and charge is recorded before the database has it.'),
+  archive: z
+    .strictObject({
+      after: duration()
+        .refine((value) => value >= leastAfterMs, { error: 'must be at least 31d' })
+        .optional()
+        .describe(
+          'Charged calls of months that ended longer ago than this move from the database to files, by account and month. Default: they stay. Needs the plugin files, and a bucket where several processes serve.',
+        ),
+    })
+    .prefault({})
+    .describe('Old calls in files of the store of files; what they cost stays in the ledger.'),
   nodes: count()
     .optional()
     .describe(

@@ -29,15 +29,17 @@ import {
 import { catalog, type Instead, instead, model } from '../common/domain/models.ts';
 import { plan, plans, rateLimits } from '../common/domain/plans.ts';
 import { multipliers, priceRatio } from '../common/domain/price-ratio.ts';
+import { sealedFiles } from '../common/domain/stored-files.ts';
 import { maxCount } from '../common/domain/usage.ts';
 import { lookMs } from '../common/kit/pace.ts';
 import { foldEveryMs, foldSums } from '../common/rollups/fold.ts';
+import { type Archive, openArchive } from './archive/archive.ts';
 import { audit } from './audit/audit.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { commandsOf } from './commands/ledger.ts';
 import { type Config, configSchema, nodesOf, noticesOf, rulesOf } from './config.ts';
 import { Estimates, readOnIfCheap } from './estimates/unreported.ts';
-import { overdraftNotices, unlimitedOperations } from './grants/bound.ts';
+import { noticesOfOverdraft } from './grants/bound.ts';
 import { readPaying } from './grants/funds.ts';
 import { type Files, nodeFiles } from './journal/segments.ts';
 import { openCallRows } from './ledger/call-rows.ts';
@@ -84,6 +86,7 @@ export default definePlugin<Config>({
       requestSumTable,
       alertEvents,
       payments,
+      sealedFiles,
     ],
     provides: [ledger, pool, funds, authorizations, ledgerQueries, callRows],
   },
@@ -105,7 +108,8 @@ export async function setUpBilling(
   await store.migrate('billing', new URL('./migrations/', import.meta.url));
   const rows = ledgerOf(store, () => host.find(requestSumTable));
   const state: State = { config, rules: rulesOf(config), runtime: undefined };
-  const { ledgerService, authorizationStore, caps, commands, watch } = provideAll(host, state, { store, rows, files });
+  const storage = { store, rows, files, archive: openArchive(host, store, config) };
+  const { ledgerService, authorizationStore, caps, commands, watch } = provideAll(host, state, storage);
   const estimates = new Estimates();
   return {
     applies: (endpoint) => endpoint.handle === undefined || endpoint.deferred === true,
@@ -134,10 +138,8 @@ export async function setUpBilling(
       return opening === undefined ? next() : opening.then(() => next());
     },
     commands,
-    notices: () => [
-      ...noticesOf(state.config, store.shared === true),
-      ...noticesOfOverdraft(host, state.rules, store.shared === true ? nodesOf(config) : 1),
-    ],
+    notices: () => noticesFor(host, state, store.shared === true),
+    problems: storage.archive.problems,
     ready: () => state.runtime?.reservations.accepting() ?? false,
     refuses: () => watch?.refuses() ?? {},
     // A fenced process stays so until the journal is read again at a start; running calls end in the drain before.
@@ -150,6 +152,7 @@ export async function setUpBilling(
       });
       state.runtime = running;
       runBackgroundWork(host, store, running);
+      storage.archive.start();
     },
     drain: () => state.runtime?.leases?.drain(),
     stop: async () => {
@@ -172,9 +175,10 @@ interface Storage {
   readonly store: Database;
   readonly rows: Store;
   readonly files: Files;
+  readonly archive: Archive;
 }
 
-function provideAll(host: Host, state: State, { store, rows, files }: Storage) {
+function provideAll(host: Host, state: State, { store, rows, files, archive }: Storage) {
   const directory = journalDirectory(host);
   const watch = rows.restores && new RestoreWatch({ host, rows: rows.restores, journal: directory });
   watch?.listen(store);
@@ -197,19 +201,21 @@ function provideAll(host: Host, state: State, { store, rows, files }: Storage) {
     limit: state.config.accounts,
   });
   const check = auditWith(rows.restores, (days) =>
-    audit(store.orm, store.schema, { days, requestSums: host.find(requestSumsAudit) }),
+    audit(store.orm, store.schema, { days, archive: archive.reader, requestSums: host.find(requestSumsAudit) }),
   );
   const self = () => ({ files, directory, pending: state.runtime?.backlog.rows, at: host.clock.now() });
   const mismatch = (findings: number) => host.find(alertEvents)?.report('ledger_mismatch', 'ledger', { findings });
   const journal = () =>
     journalOf(self(), state.config.journal.backlog, state.runtime?.reservations.accepting() ?? true);
-  host.provide(ledgerQueries, openLedgerQueries({ store, audit: check, self, journal, mismatch }));
+  const charges = { orm: store.orm, schema: store.schema, archive: archive.reader, now: () => host.clock.now() };
+  host.provide(ledgerQueries, openLedgerQueries({ store: charges, audit: check, self, journal, mismatch }));
   const commands = commandsOf({
     host,
     store,
     ledger: ledgerService.ledger,
     pool: ledgerService.pool,
-    statement: (accountId, limit) => statementOf(store.orm, store.schema, accountId, limit),
+    archive,
+    statement: (accountId, limit) => statementOf(charges, accountId, limit),
     audit: check,
     watch,
     journal: { files, directory, cursorOf: (name) => rows.cursorOf(name) },
@@ -217,17 +223,8 @@ function provideAll(host: Host, state: State, { store, rows, files }: Storage) {
   return { ledgerService, authorizationStore, caps, commands, watch };
 }
 
-function noticesOfOverdraft(host: Host, rules: HoldRules, nodes: number): Notice[] {
-  return overdraftNotices({
-    rules,
-    at: host.clock.now(),
-    models: host.find(catalog)?.list() ?? [],
-    idOf: (name) => host.find(catalog)?.find(name)?.id,
-    plans: host.find(plans)?.list() ?? [],
-    multipliers: host.find(multipliers),
-    nodes,
-    unlimited: unlimitedOperations(host.endpoints(), host.find(rateLimits)),
-  });
+function noticesFor(host: Host, { config, rules }: State, isShared: boolean): Notice[] {
+  return [...noticesOf(config, isShared), ...noticesOfOverdraft(host, rules, isShared ? nodesOf(config) : 1)];
 }
 
 function runtimeOptions({ journal, accounts, nodes }: Config, store: Database, watch: RestoreWatch | undefined) {

@@ -1,4 +1,7 @@
-/** The interface of byte stores, and the names of their objects. */
+/** The interface of byte stores, the names of their objects, and files that the gateway itself keeps in them. */
+import { bytesOf, type SealedFiles } from '../common/domain/stored-files.ts';
+import type { FilesConfig } from './config.ts';
+import { ensureDisk } from './disk-space.ts';
 
 /** Images that may hold scripts. */
 export const svgType = 'image/svg+xml';
@@ -37,7 +40,29 @@ export interface ByteStore {
   close(): void;
 }
 
-/** Spreads objects over 256 folders. */
+/** Spreads objects over 256 folders; sealed files have a path of their own. */
 export function keyOf(id: string): string {
-  return `${id.slice(-2)}/${id}`;
+  return id.includes('/') ? id : `${id.slice(-2)}/${id}`;
+}
+
+const sealedType = 'application/gzip';
+
+/** Every process would find its own files alone. */
+export const isAlone = ({ s3, disk }: Pick<FilesConfig, 's3' | 'disk'>) => s3.bucket === '' && disk === 'own';
+
+export function openSealedFiles(directory: string, config: FilesConfig, store: ByteStore): SealedFiles {
+  return {
+    unfit: (processes) =>
+      processes > 1 && isAlone(config)
+        ? `files.s3.bucket names no bucket, and up to ${processes} processes serve from this PostgreSQL: each would find only the files in its own data directory. Name a bucket, or set files.disk to shared where all of them use one directory, or billing.nodes to 1.`
+        : undefined,
+    put: async (name, bytes) => {
+      if (config.s3.bucket === '') await ensureDisk(directory, bytes.length, config.disk_reserve);
+      await store.put(name, bytes, { mediaType: sealedType, bytes: bytes.length });
+    },
+    read: async (name, mostBytes) => {
+      const opened = await store.open(name, { first: 0, last: mostBytes - 1 });
+      return opened && bytesOf(opened);
+    },
+  };
 }

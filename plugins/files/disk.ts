@@ -1,6 +1,6 @@
 /** Files on the local disk, under the data directory. */
 import { type FileHandle, open } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { FSDriver } from 'flydrive/drivers/fs';
 import { type ByteStore, keyOf, type OpenFile, type Span } from './bytes.ts';
 
@@ -14,6 +14,7 @@ export function openDisk(directory: string): ByteStore {
       if (content instanceof Uint8Array) await driver.put(path, content);
       else await driver.move(content.path, path);
       await flush(join(directory, path));
+      if (id.includes('/')) await flushFolders(directory, path);
     },
     async open(id, span) {
       try {
@@ -35,6 +36,19 @@ async function flush(path: string): Promise<void> {
     await handle.datasync();
   } finally {
     await handle.close();
+  }
+}
+
+/** Its row was deleted for a sealed file, so a power cut must not leave a folder that does not name it. */
+async function flushFolders(directory: string, path: string): Promise<void> {
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    const handle = await open(join(directory, folder), 'r');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    if (folder === '.') return;
   }
 }
 

@@ -20,11 +20,11 @@ import { fileAdmin } from '../common/domain/admin/files.ts';
 import { fileStatistics } from '../common/domain/admin/stored-work.ts';
 import { database } from '../common/domain/database.ts';
 import { funds, ledger } from '../common/domain/ledger.ts';
-import { files, uploadedFiles } from '../common/domain/stored-files.ts';
+import { files, sealedFiles, uploadedFiles } from '../common/domain/stored-files.ts';
 import { envelope } from '../common/kit/error-envelope.ts';
 import { checkedExpiry, originFor, signedPath } from './address.ts';
 import { openFileAdmin } from './admin.ts';
-import type { ByteStore } from './bytes.ts';
+import { type ByteStore, isAlone, openSealedFiles } from './bytes.ts';
 import { commandsOf } from './commands.ts';
 import { configSchema, type FilesConfig } from './config.ts';
 import { openDisk } from './disk.ts';
@@ -47,7 +47,7 @@ export default definePlugin<FilesConfig>({
   services: {
     requires: [database],
     optional: [accounts, funds, ledger],
-    provides: [files, uploadedFiles, fileAdmin, fileStatistics],
+    provides: [files, uploadedFiles, sealedFiles, fileAdmin, fileStatistics],
   },
   setup: (host, config) => setUpFiles(host, config),
 });
@@ -71,6 +71,7 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
   const uploads = new UploadRows(db);
   const rooms = { files: keeper, rows: uploads, store };
   host.provide(uploadedFiles, uploadsOf(host, config, directory, origin, rooms));
+  host.provide(sealedFiles, openSealedFiles(directory, config, store));
   host.provide(fileAdmin, openFileAdmin({ rows, uploads, clock: host.clock }));
   host.provide(fileStatistics, { keptBytes: () => rows.room.keptBytes(), bucketAwayMs: () => store.awayMs?.() });
   host.provide(files, {
@@ -216,8 +217,6 @@ function endpointsOf(handle: (exchange: Exchange) => Promise<Answer>): Endpoint[
     }),
   }));
 }
-
-const isAlone = ({ s3, disk }: FilesConfig) => s3.bucket === '' && disk === 'own';
 
 function noticesOf(config: FilesConfig, mayBeSeveral: boolean): Notice[] {
   const notices: Notice[] = [];

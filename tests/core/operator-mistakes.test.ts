@@ -357,3 +357,25 @@ test('several processes on one PostgreSQL without a bucket are refused, one and 
     'warning: gateway.yaml:32: files.s3.bucket is not set: a second process on this PostgreSQL would not find the files of this one.',
   ]);
 });
+
+test('an archive of old calls without a place that every process reads is refused, and so is one of recent calls', async () => {
+  const archive = 'billing: { archive: { after: 90d } }\nfiles: { origin: https://gateway.example }\n';
+  const alone = soundFile.concat(archive.split('files:')[0]!);
+  assert.match(
+    (await linesOf(alone)).join(),
+    /billing\.archive\.after: needs a place for the files of archived calls.* "files"/,
+  );
+  const withFiles = soundFile.replace('route, ', 'route, files, ').concat(archive);
+  assert.deepEqual(await linesOf(withFiles), []);
+  const fleet = withFiles.replace('database: embedded', 'database: postgres://user@127.0.0.1:1/none');
+  assert.match(
+    (await linesOf(fleet)).join(),
+    /billing\.archive\.after: needs a place that every process reads: files\.s3\.bucket/,
+  );
+  const withBucket = fleet.replace('origin:', 's3: { bucket: files }, origin:');
+  assert.deepEqual(await linesOf(withBucket), []);
+  assert.match(
+    (await linesOf(withFiles.replace('90d', '30d'))).join(),
+    /billing\.archive\.after: must be at least 31d/,
+  );
+});

@@ -51,7 +51,7 @@ export class Audit {
   #check(trace: Trace): bigint {
     trace.settled = true;
     const rows = this.#rowsByRequest.get(trace.id) ?? [];
-    const call = this.#ledger.calls.get(trace.id);
+    const call = this.#ledger.callOf(trace.id);
     if (rows.length > 1) this.#fault('M3', trace.id, `${rows.length} charges`);
     let cost = 0n;
     for (const row of rows) {

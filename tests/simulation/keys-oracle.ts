@@ -60,7 +60,7 @@ export class KeysOracle {
   /** At the end: one charge for each key. */
   finish(ledger: MemoryLedger): void {
     for (const { traces } of this.#keys.values()) {
-      const charged = traces.filter(({ id }) => ledger.calls.get(id)?.kind === 'SETTLE');
+      const charged = traces.filter(({ id }) => ledger.callOf(id)?.kind === 'SETTLE');
       if (charged.length > 1) this.#violations.add('M11', charged[1]!.id, `${charged.length} charges under one key`);
     }
   }

@@ -87,10 +87,10 @@ export class MemoryEntryRows implements EntryRows, Transaction {
   }
 
   get refunds(): RefundRows {
-    const { calls, refunds } = this.#ledger;
+    const { calls, archived, refunds } = this.#ledger;
     return {
       chargeOf: async (requestId) => {
-        const record = calls.get(requestId);
+        const record = calls.get(requestId) ?? archived.get(requestId);
         if (record?.kind !== 'SETTLE' || record.account !== this.#account) return undefined;
         const given = refunds.get(requestId) ?? [];
         return { cost: BigInt(record.cost), refunded: given.reduce((sum, { amount }) => sum + amount, 0n) };
@@ -104,7 +104,7 @@ export class MemoryEntryRows implements EntryRows, Transaction {
     const { deposits } = this.#ledger;
     return {
       post: async (record) => {
-        const isNew = !this.#ledger.calls.has(record.id);
+        const isNew = !this.#ledger.calls.has(record.id) && !this.#ledger.archived.has(record.id);
         const { undo } = this.#ledger.postEnd(record, this.#account);
         this.undo.push(undo);
         const amount = (isNew ? BigInt(record.held) : 0n) - costIn(record);

@@ -82,6 +82,10 @@ export class MemoryLedger implements Store {
   readonly deposits = new Map<string, StoredDeposit>();
   /** The calls that have ended, by request. */
   readonly calls = new Map<string, EndRecord>();
+  /** Of calls that are in files by now: what sums and the ledger's rows still say. */
+  readonly archived = new Map<string, EndRecord>();
+  /** A call by its row, or by its file. */
+  callOf: (id: string) => EndRecord | undefined = (id) => this.calls.get(id);
   /** By request and number. */
   readonly attempts = new Map<string, AttemptNote>();
   readonly totals: Totals = { balance: 0n, revenue: 0n, funding: 0n };
@@ -160,7 +164,7 @@ export class MemoryLedger implements Store {
     const seen = new Set<string>();
     const fresh: { record: EndRecord; row?: Row }[] = [];
     for (const record of given) {
-      const known = this.calls.get(record.id);
+      const known = this.calls.get(record.id) ?? this.archived.get(record.id);
       if (known !== undefined && (known.kind !== record.kind || costIn(known) !== costIn(record)))
         this.onSecondEnd(record);
       if (known !== undefined || seen.has(record.id)) continue;
@@ -210,14 +214,14 @@ export class MemoryLedger implements Store {
   }
 
   async endOf(requestId: string): ReturnType<Store['endOf']> {
-    const known = this.calls.get(requestId);
+    const known = this.calls.get(requestId) ?? this.archived.get(requestId);
     if (known === undefined) return this.deposits.has(requestId) ? 'open' : undefined;
     if (known.kind === 'SETTLE') return 'charged';
     return mayHaveRun(known) ? 'in_vain' : 'free';
   }
 
   async spentBy(keyId: string, from: number): ReturnType<Store['spentBy']> {
-    return spentIn(this.calls.values(), this.deposits.values(), keyId, from);
+    return spentIn([...this.calls.values(), ...this.archived.values()], this.deposits.values(), keyId, from);
   }
 
   async transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T> {
@@ -239,6 +243,13 @@ export class MemoryLedger implements Store {
       for (const undo of rows.undo.reverse()) undo();
       throw error;
     }
+  }
+
+  /** The call's row is deleted for a file. */
+  archive(id: string): void {
+    const record = this.calls.get(id);
+    if (record !== undefined) this.archived.set(id, record);
+    this.calls.delete(id);
   }
 
   /** Adds a row that no call made. `balanceAfter`: without what deposits set aside. */

@@ -16,9 +16,11 @@ import type { KeyedRows } from '../../plugins/idempotency/rows.ts';
 import type { TaskRows } from '../../plugins/task-store/engine/rows.ts';
 import type { Vendors } from '../../plugins/task-store/engine/vendor.ts';
 import type { Chance } from './chance.ts';
+import type { MemoryArchive } from './memory-archive.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
 import type { ShopTables } from './memory-shop.ts';
 import type { TaskTable } from './memory-tasks.ts';
+import { type ArchiveParts, archiveMutants } from './mutants-archive.ts';
 import { bridgeMutants } from './mutants-bridge.ts';
 import { callerMutants } from './mutants-callers.ts';
 import { hedgeMutants } from './mutants-hedge.ts';
@@ -60,6 +62,9 @@ export interface Mutant {
   readonly taskTable?: (table: TaskTable) => void;
   readonly taskRows?: (rows: TaskRows, chance: Chance) => TaskRows;
   readonly taskVendors?: (vendors: Vendors) => Vendors;
+  /** The tables of archived calls, and a round's way to them and to the bucket. */
+  readonly archiveTable?: (table: MemoryArchive) => void;
+  readonly archive?: (parts: ArchiveParts) => ArchiveParts;
 }
 
 /** The gateway as it is. */
@@ -299,6 +304,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       exchange.end = (outcome) => end(outcome.kind === 'client_left' ? { ...outcome, kind: 'failed' } : outcome);
     },
   },
+  ...archiveMutants,
   ...journalMutants,
   ...bridgeMutants,
   ...namedMutants,

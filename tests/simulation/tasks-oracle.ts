@@ -123,7 +123,7 @@ export class TasksOracle {
       if (task === undefined) this.#checkNothing(trace, own);
       else {
         this.#checkEnd(trace, task, table);
-        this.#checkMoney(trace, task, own, { vendors, end: ledger.calls.get(trace.id) });
+        this.#checkMoney(trace, task, own, { vendors, end: ledger.callOf(trace.id) });
         this.#checkAttempts(trace, task, ledger);
       }
     }

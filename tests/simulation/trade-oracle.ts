@@ -134,7 +134,7 @@ export class TradeOracle {
     }
     for (const code of this.codes.values()) this.#finishCode(code, tables);
     for (const [of, sum] of this.#givenBack) {
-      const call = ledger.calls.get(of);
+      const call = ledger.callOf(of);
       const paid = ledger.grants.get(of)?.amount ?? (call === undefined ? 0n : costIn(call));
       if (sum > paid) this.#violations.add('M12', of, `${sum} nano-USD were given back of ${paid}`);
     }

@@ -1,5 +1,6 @@
 /** A simulated world of one seed: nodes, clients, vendors, faults; run for so many operations, brought to rest, and audited. */
 import type { Store } from '../../plugins/billing/ledger/store.ts';
+import { type ArchiveRoom, archiveRoom } from './archive-room.ts';
 import { Arrivals, modelIds } from './arrivals.ts';
 import { Audit } from './audit.ts';
 import { CallerWorld } from './caller-world.ts';
@@ -65,6 +66,7 @@ class World {
   readonly #tables = new ShopTables();
   readonly #tasks: TaskWorld | undefined;
   readonly #callers: CallerWorld | undefined;
+  readonly #archive: ArchiveRoom | undefined;
   readonly #faults: DatabaseFaults;
   readonly #chance: Chance;
   readonly #profile: Profile;
@@ -116,6 +118,8 @@ class World {
     this.#store = mutant.store?.(this.#ledger, this.#chance) ?? this.#ledger;
     this.#tasks = this.#newTasks();
     this.#callers = this.#newCallers();
+    const books = { ledger: this.#ledger, faults: this.#faults, violations: this.#violations, mutant };
+    this.#archive = archiveRoom(new Chance(seed, 8), { schedule: this.#schedule, ...books });
     this.#nodes = Array.from({ length: this.#profile.nodes }, (_, index) => this.#newNode(index));
     this.#tables.onUse = (use) => this.#oracle.trade.used(use);
     mutant.tables?.(this.#tables);
@@ -194,6 +198,7 @@ class World {
     this.#again('trade', tradeMeanMs, () => this.#trade.happen());
     this.#again('order', this.#profile.tasks?.meanMs ?? Number.POSITIVE_INFINITY, () => this.#tasks!.orders.happen());
     this.#callers?.begin(again);
+    this.#archive?.begin(again, this.#nodes);
     this.#mishaps.begin(again);
     this.#lulls.begin(again);
     this.#again('new prices', 2_000, () => {
@@ -219,6 +224,7 @@ class World {
     for (const { disk } of this.#nodes) Object.assign(disk.faults, { roomBytes: undefined, syncFails: false });
     this.#tasks?.calm();
     this.#callers?.calm();
+    this.#archive?.calm();
     if (this.#chance.oneIn(2)) for (const node of this.#nodes) this.#mishaps.crash(node);
     for (let tries = 0; tries < longestRest && !this.#isQuiet(); tries += 1) await this.#pass(500);
     // The longest that a flusher waits after a failure.
@@ -237,6 +243,7 @@ class World {
     this.#audit.finish();
     this.#oracle.trade.finish(this.#ledger, this.#tables);
     this.#leases?.finish();
+    this.#archive?.finish();
     this.#tasks?.finish(this.#ledger);
   }
 

@@ -4,10 +4,13 @@ import type { RequestSumsAudit } from '../../common/domain/admin/requests.ts';
 import type { Orm } from '../../common/domain/database.ts';
 import { tokenClasses } from '../../common/domain/usage.ts';
 import { checkSums } from '../../common/rollups/check.ts';
+import { type ArchiveReader, noFiles } from '../archive/reader.ts';
+import { callSumsBeside } from '../archive/sums.ts';
 import { moneyColumns } from '../ledger/call-rows.ts';
 import { callSums } from '../ledger/call-sums.ts';
 import { rowsOf, tablesOf } from '../ledger/sql.ts';
 import { servedPrefix } from '../reservations/outcome.ts';
+import { checkArchive } from './archive.ts';
 import { chargeRule, recountCharges } from './charges.ts';
 import { allocationRule, type Check, poolChecks, replayAllocations } from './grants.ts';
 
@@ -73,10 +76,12 @@ const checks: readonly Check[] = [
     rule: 'M2',
     what: 'the trigger that keeps rows from being changed is missing or off',
     query: (_table, schema) => sql`
-      select guarded as subject from (values ('ledger'), ('calls'), ('grants'), ('draws'), ('refunds')) as tables (guarded)
+      select distinct guarded as subject from (values ('ledger', 'immutable', 56), ('grants', 'immutable', 56), ('draws', 'immutable', 56),
+        ('refunds', 'immutable', 56), ('archives', 'immutable', 56), ('calls', 'immutable', 48), ('calls', 'archived', 8))
+        as tables (guarded, guard, events)
       where not exists (
         select from pg_trigger where tgrelid = (quote_ident(${schema}::text) || '.' || guarded)::regclass
-          and tgname = 'immutable' and tgenabled = 'O' and tgtype & 56 = 56
+          and tgname = guard and tgenabled = 'O' and tgtype & events = events
           and not exists (select from pg_attribute where attrelid = tgrelid and attnum > 0 and not attisdropped
             and cardinality(tgattr::int2[]) > 0 and attnum <> all (tgattr::int2[])
             and attname in (${sql.raw(moneyColumns.map((name) => `'${name}'`).join(', '))})))`,
@@ -86,7 +91,8 @@ const checks: readonly Check[] = [
     what: 'money is still set aside for a call that has ended',
     query: (table) => sql`
       select request_id::text as subject from ${table('deposits')} as deposits
-      where exists (select from ${table('calls')} as calls where calls.id = deposits.request_id)`,
+      where exists (select from ${table('calls')} as calls where calls.id = deposits.request_id)
+        or exists (select from ${table('ledger')} as ledger where ledger.request_id = deposits.request_id)`,
   },
   {
     rule: 'M3',
@@ -100,49 +106,26 @@ const checks: readonly Check[] = [
   {
     rule: 'M4',
     what: 'a charge and its call do not match',
-    query: (table) => sql`
+    query: (table, _schema, archived) => sql`
       select coalesce(calls.id, charges.request_id)::text as subject
-      from (select id, account_id, cost from ${table('calls')} where cost > 0) as calls
+      from (select id, account_id, cost from ${table('calls')} where cost > 0
+        union all select id, account_id, cost from ${archived} as archived) as calls
       full join (select request_id, account_id, revenue from ${table('ledger')} where kind = 'CHARGE') as charges
         on charges.request_id = calls.id
       where charges.revenue is distinct from calls.cost or charges.account_id is distinct from calls.account_id`,
   },
   {
-    rule: 'M5',
-    what: 'a charged call has no attempt, and nothing else has served it',
-    query: (table) => sql`
-      select id::text as subject from ${table('calls')} where settled and json_array_length(attempts) = 0 and reason not like ${`${servedPrefix}%`}`,
+    rule: 'M4',
+    what: 'an archived call is there twice',
+    query: (table, _schema, archived) => sql`
+      select id::text as subject from ${archived} as archived group by id having count(*) > 1
+      union select id::text from ${archived} as archived where id in (select id from ${table('calls')})`,
   },
   {
     rule: 'M9',
     what: 'a charge is below zero',
     query: (table) =>
       sql`select 'row ' || seq as subject from ${table('ledger')} where revenue < 0 and kind <> 'REFUND'`,
-  },
-  {
-    rule: 'M10',
-    what: 'a client bears more than one attempt, or one of a call that it was not charged for',
-    query: (table) => sql`
-      select id::text as subject from ${table('calls')}, lateral (select count(*) as count
-        from json_array_elements(attempts) as attempt where coalesce(attempt->>'bearer', attempt->>9) in ('client', '1')) as clients
-      where clients.count > settled::int`,
-  },
-  {
-    rule: 'M10',
-    what: 'what the operator bears is not the sum of what the attempts cost',
-    query: (table) => sql`
-      select id::text as subject from ${table('calls')}, lateral (
-        select coalesce(sum(coalesce(attempt->>'absorbed', attempt->>10)::bigint), 0) as absorbed from json_array_elements(attempts) as attempt) as sums
-      where calls.absorbed <> sums.absorbed`,
-  },
-  {
-    rule: 'M18',
-    what: 'more tokens were charged than a call can have consumed',
-    query: (table) => sql`
-      select id::text as subject from ${table('calls')} as calls, lateral (
-        select sum(count::numeric) as tokens from jsonb_each_text(classes) as counts (name, count)
-        where name in (${sql.raw(tokenClasses.map((name) => `'${name}'`).join(', '))})) as sums
-      where settled and reason is distinct from 'absurd' and sums.tokens > 64 * coalesce(estimated_input, 0) + ${sql.raw(String(mostTokens))}`,
   },
   {
     rule: 'M12',
@@ -155,9 +138,45 @@ const checks: readonly Check[] = [
   },
 ];
 
+/** Of each call by itself: archived ones too. */
+const callChecks: readonly Check[] = [
+  {
+    rule: 'M5',
+    what: 'a charged call has no attempt, and nothing else has served it',
+    query: (table) => sql`
+      select id::text as subject from ${table('calls')} as calls where settled and json_array_length(attempts) = 0 and reason not like ${`${servedPrefix}%`}`,
+  },
+  {
+    rule: 'M10',
+    what: 'a client bears more than one attempt, or one of a call that it was not charged for',
+    query: (table) => sql`
+      select id::text as subject from ${table('calls')} as calls, lateral (select count(*) as count
+        from json_array_elements(attempts) as attempt where coalesce(attempt->>'bearer', attempt->>9) in ('client', '1')) as clients
+      where clients.count > settled::int`,
+  },
+  {
+    rule: 'M10',
+    what: 'what the operator bears is not the sum of what the attempts cost',
+    query: (table) => sql`
+      select id::text as subject from ${table('calls')} as calls, lateral (
+        select coalesce(sum(coalesce(attempt->>'absorbed', attempt->>10)::bigint), 0) as absorbed from json_array_elements(attempts) as attempt) as sums
+      where calls.absorbed <> sums.absorbed`,
+  },
+  {
+    rule: 'M18',
+    what: 'more tokens were charged than a call can have consumed',
+    query: (table) => sql`
+      select id::text as subject from ${table('calls')} as calls, lateral (
+        select sum(count::numeric) as tokens from jsonb_each_text(classes) as counts (name, count)
+        where name in (${sql.raw(tokenClasses.map((name) => `'${name}'`).join(', '))})) as sums
+      where settled and reason is distinct from 'absurd' and sums.tokens > 64 * coalesce(estimated_input, 0) + ${sql.raw(String(mostTokens))}`,
+  },
+];
+
 export interface AuditOptions {
   /** Kept sums of so many days, by chance, in place of all. */
   readonly days?: number | undefined;
+  readonly archive?: ArchiveReader | undefined;
   /** Those of the request log, where there is one. */
   readonly requestSums?: RequestSumsAudit | undefined;
 }
@@ -165,20 +184,22 @@ export interface AuditOptions {
 const sumsRule = { rule: 'M17', what: 'a kept sum is not the sum of its rows' };
 
 /** Runs every check in one snapshot, but for that of the request log. */
-export async function audit(orm: Orm, schema: string, { days, requestSums }: AuditOptions = {}): Promise<AuditReport> {
+export async function audit(orm: Orm, schema: string, options: AuditOptions = {}): Promise<AuditReport> {
+  const { days, requestSums, archive = noFiles() } = options;
   const table = tablesOf(schema);
   const violations: Violation[] = [];
+  const add = (rule: string, what: string, rows: readonly { subject: string }[]) =>
+    void violations.push(...describe(rule, what, rows));
   const counts = await orm.transaction(
     async (transaction) => {
-      for (const { rule, what, query } of [...checks, ...poolChecks]) {
-        const rows = await rowsOf<{ subject: string }>(transaction, query(table, schema));
-        violations.push(...describe(rule, what, rows));
-      }
-      violations.push(
-        ...describe(allocationRule.rule, allocationRule.what, await replayAllocations(transaction, schema)),
-      );
-      violations.push(...describe(chargeRule.rule, chargeRule.what, await recountCharges(transaction, schema)));
-      violations.push(...describe(sumsRule.rule, sumsRule.what, await checkSums(transaction, schema, callSums, days)));
+      const { archived, hasFiles, found } = await checkArchive(transaction, schema, archive, callChecks);
+      for (const { rule, what, subjects } of found) add(rule, what, subjects);
+      for (const { rule, what, query } of [...checks, ...callChecks, ...poolChecks])
+        add(rule, what, await rowsOf(transaction, query(table, schema, archived)));
+      add(allocationRule.rule, allocationRule.what, await replayAllocations(transaction, schema, archived));
+      add(chargeRule.rule, chargeRule.what, await recountCharges(transaction, table('calls')));
+      const sums = hasFiles ? callSumsBeside(archived) : callSums;
+      add(sumsRule.rule, sumsRule.what, await checkSums(transaction, schema, sums, days));
       const [row] = await rowsOf<{ accounts: number; rows: number }>(
         transaction,
         sql`select (select count(*)::int from ${table('balances')}) as accounts,
@@ -186,12 +207,10 @@ export async function audit(orm: Orm, schema: string, { days, requestSums }: Aud
       );
       return row!;
     },
-    { isolationLevel: 'repeatable read', accessMode: 'read only' },
+    // Only a temporary table is written.
+    { isolationLevel: 'repeatable read' },
   );
-  const { rule } = sumsRule;
-  violations.push(
-    ...describe(rule, 'a kept sum of requests is not the sum of its rows', (await requestSums?.check(days)) ?? []),
-  );
+  add(sumsRule.rule, 'a kept sum of requests is not the sum of its rows', (await requestSums?.check(days)) ?? []);
   return { ok: violations.length === 0, violations, ...counts };
 }
 

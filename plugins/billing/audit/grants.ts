@@ -11,8 +11,8 @@ type Table = (name: string) => SQL;
 export interface Check {
   readonly rule: string;
   readonly what: string;
-  /** Selects `subject`, one row per violation. */
-  readonly query: (table: Table, schema: string) => SQL;
+  /** Selects `subject`, one row per violation. `archived`: a table of the calls in archived files. */
+  readonly query: (table: Table, schema: string, archived: SQL) => SQL;
 }
 
 export const poolChecks: readonly Check[] = [
@@ -43,10 +43,10 @@ export const poolChecks: readonly Check[] = [
     rule: 'P5',
     what: 'more was refunded than was paid',
     query: (table) => sql`
-      select calls.id::text as subject from ${table('calls')} as calls
-      join (select request_id, sum(amount) as amount from ${table('refunds')} group by request_id) as refunds
-        on refunds.request_id = calls.id
-      where refunds.amount > calls.cost
+      select refunds.request_id::text as subject
+      from (select request_id, sum(amount) as amount from ${table('refunds')} group by request_id) as refunds
+      left join ${table('ledger')} as charges on charges.request_id = refunds.request_id
+      where refunds.amount > coalesce(charges.revenue, 0)
       union all
       select grants.id::text from ${table('grants')} as grants
       join (select grant_id, sum(amount) as amount from ${table('ledger')} where kind = 'PAYOUT' group by grant_id) as payouts
@@ -103,14 +103,14 @@ const pageRows = 5_000;
 /**
  * Replays the spending of every account row by row and returns the rows with other allocations: it checks the
  * order of spending, the windows, and that no account is overdrawn while a grant could pay. Accounts without an
- * expiring grant have no allocations.
+ * expiring grant have no allocations. `archived`: a table of the calls in archived files.
  */
-export async function replayAllocations(runner: Runner, schema: string): Promise<{ subject: string }[]> {
+export async function replayAllocations(runner: Runner, schema: string, archived: SQL): Promise<{ subject: string }[]> {
   const wrong: { subject: string }[] = [];
   let account: Account | undefined;
   let after = { account: '', seq: '0' };
   for (;;) {
-    const rows = await readPage(runner, schema, after);
+    const rows = await readPage(runner, schema, archived, after);
     for (const row of rows) {
       if (account?.id !== row.account_id) {
         account = { id: row.account_id, pots: new Map(), spent: new Map(), balance: 0n };
@@ -174,18 +174,24 @@ function grantBalanceOf({
 }
 
 /** The rows of accounts that ever had an expiring grant, by account and number. */
-function readPage(runner: Runner, schema: string, after: { account: string; seq: string }): Promise<ReplayRow[]> {
+function readPage(
+  runner: Runner,
+  schema: string,
+  archived: SQL,
+  after: { account: string; seq: string },
+): Promise<ReplayRow[]> {
   const table = tablesOf(schema);
   return rowsOf<ReplayRow>(
     runner,
     sql`select ledger.seq::text as seq, ledger.account_id, ledger.kind, ledger.amount::text as amount,
           ledger.revenue::text as revenue, ledger.grant_id::text as grant_id, source, windows::text as windows,
-          ${millisecondsOf(sql`ledger.created_at`)} as at, ${millisecondsOf(sql`calls.held_at`)} as held_at,
+          ${millisecondsOf(sql`ledger.created_at`)} as at, ${millisecondsOf(sql`coalesce(calls.held_at, archived.held_at)`)} as held_at,
           ${millisecondsOf(sql`grants.expires_at`)} as expires_at, ${millisecondsOf(sql`anchor`)} as anchor,
           (select json_object_agg(draws.grant_id, draws.amount::text) from ${table('draws')} as draws
             where draws.seq = ledger.seq) as draws
         from ${table('ledger')} as ledger
         left join ${table('calls')} as calls on calls.id = ledger.request_id
+        left join ${archived} as archived on archived.id = ledger.request_id
         left join ${table('grants')} as grants on grants.id = ledger.grant_id
         where (ledger.account_id, ledger.seq) > (${after.account}, ${after.seq}::bigint)
           and ledger.account_id in (select account_id from ${table('grants')} where expires_at is not null)

@@ -5,6 +5,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import { type Account, accounts } from '../../common/domain/accounts.ts';
 import type { Database } from '../../common/domain/database.ts';
 import type { Ledger, Pool } from '../../common/domain/ledger.ts';
+import type { Archive } from '../archive/archive.ts';
 import type { AuditReport } from '../audit/audit.ts';
 import type { Files } from '../journal/segments.ts';
 import type { Store } from '../ledger/store.ts';
@@ -16,6 +17,7 @@ export interface CommandTools {
   readonly store: Database;
   readonly ledger: Ledger;
   readonly pool: Pool;
+  readonly archive: Archive;
   /** The account's last movements, newest first. */
   readonly statement: (accountId: string, limit: number) => Promise<StatementRow[]>;
   /** `days`: kept sums of so many days, by chance, in place of all. */

@@ -6,8 +6,8 @@ import type { PoolView } from '../../common/domain/ledger.ts';
 import { cost, formatUsd, money } from '../../common/domain/money.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
 import { type RebuildProgress, rebuildSums } from '../../common/rollups/rebuild.ts';
+import { withArchivedCalls } from '../archive/commands.ts';
 import { decodePrice, decodeRatio } from '../journal/records.ts';
-import { callSums } from '../ledger/call-sums.ts';
 import type { StatementRow } from '../reports/ledger-pages.ts';
 import { type CommandTools, findAccount, missing, type Values } from './arguments.ts';
 import { journalCommands, movedAway } from './journal.ts';
@@ -20,6 +20,7 @@ export function commandsOf(tools: CommandTools): Command[] {
     ...moneyCommands(tools),
     ...leaseCommands(tools.store),
     ...journalCommands(tools),
+    ...tools.archive.commands,
     {
       name: 'ledger',
       summary: "Shows an account's money, what it is made of, and its last ledger rows",
@@ -145,14 +146,16 @@ function dayIn(text: string | boolean): number {
 }
 
 async function showAudit(tools: CommandTools, values: Values): Promise<CommandResult> {
-  const { audit, host, store, watch } = tools;
+  const { archive, audit, host, store, watch } = tools;
   const days = values['sumDays'] === undefined ? undefined : readCount(values['sumDays']);
   if (values['sumDays'] !== undefined && (days === undefined || days < 1)) {
     throw missing('sum-days', '--sum-days is a whole number from 1 on.');
   }
   const from = values['sumsFrom'] === undefined ? undefined : dayIn(values['sumsFrom']);
   if (values['rebuildSums'] === true) {
-    await rebuildSums(store.orm, store.schema, callSums, { from, progress: printed('calls') });
+    await withArchivedCalls(store.orm, store.schema, archive.reader.contents, (sums) =>
+      rebuildSums(store.orm, store.schema, sums, { from, progress: printed('calls') }),
+    );
     await host.find(requestSumsAudit)?.rebuild({ from, progress: printed('requests') });
   }
   await watch?.look();

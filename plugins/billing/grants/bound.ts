@@ -1,10 +1,10 @@
-/** The lowest balance an account can reach, computed from the configuration for the operator. Pure. */
-import type { Endpoint, Notice } from '../../../core/contract/contract.ts';
+/** The lowest balance an account can reach, computed from the configuration for the operator. */
+import type { Endpoint, Host, Notice } from '../../../core/contract/contract.ts';
 import { call } from '../../common/domain/calls.ts';
-import type { Model } from '../../common/domain/models.ts';
+import { catalog, type Model } from '../../common/domain/models.ts';
 import { cost, formatUsd, type Money, unitPrice } from '../../common/domain/money.ts';
-import type { PlanTerms, RateLimits } from '../../common/domain/plans.ts';
-import { type Multipliers, planRatio, ratioOf } from '../../common/domain/price-ratio.ts';
+import { type PlanTerms, plans, type RateLimits, rateLimits } from '../../common/domain/plans.ts';
+import { type Multipliers, multipliers, planRatio, ratioOf } from '../../common/domain/price-ratio.ts';
 import type { HoldRules } from '../reservations/call-terms.ts';
 
 export interface OverdraftTerms {
@@ -66,7 +66,7 @@ function unboundedBecause(
 }
 
 /** The charged operations without an enforced limit. Deferred work is held in full and so is not included. */
-export function unlimitedOperations(
+function unlimitedOperations(
   endpoints: readonly Endpoint[],
   limits: Pick<RateLimits, 'covers'> | undefined,
 ): 'all' | readonly string[] {
@@ -115,3 +115,17 @@ function beyondHold(model: Model, terms: OverdraftTerms, plan: PlanTerms): Money
 
 const textClasses = ['output', 'reasoning'] as const;
 const answerClasses = ['output', 'reasoning', 'output_audio', 'output_image'] as const;
+
+/** By the services of this gateway. */
+export function noticesOfOverdraft(host: Host, rules: HoldRules, nodes: number): Notice[] {
+  return overdraftNotices({
+    rules,
+    at: host.clock.now(),
+    models: host.find(catalog)?.list() ?? [],
+    idOf: (name) => host.find(catalog)?.find(name)?.id,
+    plans: host.find(plans)?.list() ?? [],
+    multipliers: host.find(multipliers),
+    nodes,
+    unlimited: unlimitedOperations(host.endpoints(), host.find(rateLimits)),
+  });
+}

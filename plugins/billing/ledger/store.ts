@@ -106,7 +106,8 @@ async function readEnd(orm: Orm, schema: string, requestId: string): Promise<End
         from (select exists (select from ${table('deposits')} where request_id = ${requestId}::uuid) as open) as deposit
         left join (select settled, exists (select from json_array_elements(${table('attempts_of')}(attempts, provider, target_model)) as attempt
             where attempt->>'result' not in ('refused', 'not_sent')) as ran
-          from ${table('calls')} where id = ${requestId}::uuid) as ended on true`,
+          from ${table('calls')} where id = ${requestId}::uuid
+          union all select true, true from ${table('ledger')} where request_id = ${requestId}::uuid limit 1) as ended on true`,
   );
   const { settled, ran, open } = row!;
   if (settled === null) return open ? 'open' : undefined;

@@ -5,6 +5,8 @@ import { formulaOf } from '../../common/domain/formula.ts';
 import { formatUsd, type Money, money } from '../../common/domain/money.ts';
 import type { Usage } from '../../common/domain/usage.ts';
 import { uuidForm } from '../../common/kit/paging.ts';
+import { callsIn, mayBeArchived } from '../archive/format.ts';
+import type { ArchiveReader } from '../archive/reader.ts';
 import { millisecondsOf } from '../grants/funds.ts';
 import { type AttemptNote, decodePrice, type PriceTexts } from '../journal/records.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
@@ -35,16 +37,46 @@ const noAttempts = sql`'[]'::json`;
 
 /** Newest first; one look-up of the primary key for each request. */
 export async function chargesOf(
-  runner: Runner,
-  schema: string,
+  store: ChargeStore,
   requestIds: readonly string[],
   accountId: string | undefined,
 ): Promise<ChargeView[]> {
   if (requestIds.length === 0) return [];
   const wanted = sql`array(select value::uuid from json_array_elements_text(${jsonOf(requestIds)}))`;
-  const calls = tablesOf(schema)('calls');
-  const chosen = sql`select * from ${calls} as calls where id = any (${wanted}) and settled ${ownedBy(accountId)}`;
-  return (await readCharges(runner, schema, chosen, noAttempts)).map(viewOf);
+  const rows = await readCharges(
+    store,
+    (calls) => sql`select * from ${calls} as calls where id = any (${wanted}) and settled ${ownedBy(accountId)}`,
+    noAttempts,
+  );
+  const found = new Set(rows.map((row) => row.request_id));
+  const missing = requestIds.filter((id) => !found.has(id) && mayBeArchived(id, store.now()));
+  if (missing.length > 0) {
+    rows.push(...(await archivedCharges(store, missing, accountId, noAttempts)));
+    rows.sort((one, other) => (one.request_id < other.request_id ? 1 : -1));
+  }
+  return rows.map(viewOf);
+}
+
+/** Where charges are: in the database, and in archived files. */
+export interface ChargeStore {
+  readonly orm: Runner;
+  readonly schema: string;
+  readonly archive: ArchiveReader;
+  /** Wall-clock milliseconds. */
+  readonly now: () => number;
+}
+
+async function archivedCharges(
+  store: ChargeStore,
+  requestIds: readonly string[],
+  accountId: string | undefined,
+  attempts: SQL,
+): Promise<ChargeRow[]> {
+  const { orm, schema, archive } = store;
+  const lines = await archive.linesOf(orm, schema, requestIds);
+  if (lines.length === 0) return [];
+  const archived = callsIn(tablesOf(schema), lines);
+  return readCharges(store, () => sql`select * from ${archived} as calls where true ${ownedBy(accountId)}`, attempts);
 }
 
 const ownedBy = (accountId: string | undefined): SQL =>
@@ -52,28 +84,35 @@ const ownedBy = (accountId: string | undefined): SQL =>
 
 /** Undefined: no request with this id was charged, or not to this account. */
 export async function findCharge(
-  runner: Runner,
-  schema: string,
+  store: ChargeStore,
   requestId: string,
   accountId: string | undefined,
 ): Promise<(ChargeView & { readonly attempts: readonly AttemptView[] }) | undefined> {
   if (!uuidForm.test(requestId)) return undefined;
-  const calls = tablesOf(schema)('calls');
-  const chosen = sql`select * from ${calls} as calls where id = ${requestId}::uuid and settled ${ownedBy(accountId)}`;
-  const attempts = sql`${tablesOf(schema)('attempts_of')}(attempts, provider, target_model)`;
-  const [row] = await readCharges(runner, schema, chosen, attempts);
+  const attempts = sql`${tablesOf(store.schema)('attempts_of')}(attempts, provider, target_model)`;
+  const [stored] = await readCharges(
+    store,
+    (calls) => sql`select * from ${calls} as calls where id = ${requestId}::uuid and settled ${ownedBy(accountId)}`,
+    attempts,
+  );
+  const isOld = stored === undefined && mayBeArchived(requestId, store.now());
+  const [row] = isOld ? await archivedCharges(store, [requestId.toLowerCase()], accountId, attempts) : [stored];
   return row && { ...viewOf(row), attempts: row.attempts.map(attemptOf) };
 }
 
-function readCharges(runner: Runner, schema: string, chosen: SQL, attempts: SQL): Promise<ChargeRow[]> {
+function readCharges(
+  { orm, schema }: Pick<ChargeStore, 'orm' | 'schema'>,
+  chosen: (calls: SQL) => SQL,
+  attempts: SQL,
+): Promise<ChargeRow[]> {
   const table = tablesOf(schema);
   return rowsOf<ChargeRow>(
-    runner,
+    orm,
     sql`select id::text as request_id, account_id, key_id, model, provider,
           ${millisecondsOf(sql`calls.created_at`)} as at, cost::text as cost, own_cost::text as own_cost,
           (select coalesce(sum(amount), 0)::text from ${table('refunds')} as refunds where refunds.request_id = calls.id) as refunded,
           classes, estimated, ratio, price, price_version, tier, held::text as held, reason, ${attempts} as attempts
-        from (${chosen}) as calls order by calls.id desc`,
+        from (${chosen(table('calls'))}) as calls order by calls.id desc`,
   );
 }
 

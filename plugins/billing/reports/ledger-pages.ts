@@ -5,8 +5,10 @@ import type { LedgerQueries, LedgerRow } from '../../common/domain/admin/ledger.
 import type { Page, PageRequest } from '../../common/domain/admin/pages.ts';
 import { money } from '../../common/domain/money.ts';
 import { cursorIn, instantText, pageOf, rowsFor } from '../../common/kit/paging.ts';
+import { callsIn } from '../archive/format.ts';
 import { millisecondsOf } from '../grants/funds.ts';
-import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+import { jsonOf, rowsOf, tablesOf } from '../ledger/sql.ts';
+import type { ChargeStore } from './charges.ts';
 
 /** Rows outside of calls: few, with indices of their own. */
 const entryKinds = ['CREDIT', 'DEBIT', 'PURCHASE', 'REFUND', 'PAYOUT', 'EXPIRE'];
@@ -34,45 +36,61 @@ interface Row {
   readonly at: string;
 }
 
+type StoredRow = Omit<Row, 'detail'> & { readonly detail: Row['detail'] | null };
+
 type Filter = Parameters<LedgerQueries['ledger']>[1];
 
+/** Where the details of charges are: in the database, and in archived files. */
+export type LedgerStore = Pick<ChargeStore, 'orm' | 'schema' | 'archive'>;
+
 export async function ledgerPage(
-  runner: Runner,
-  schema: string,
+  store: LedgerStore,
   accountId: string | undefined,
   filter: Filter,
   page: PageRequest,
 ): Promise<Page<StatementRow>> {
   const limit = rowsFor(page);
   const conditions = conditionsOf(accountId, filter, cursorIn(page, cursorForm));
+  const { orm, schema } = store;
   const table = tablesOf(schema);
-  const rows = await rowsOf<Row>(
-    runner,
+  const rows = await rowsOf<StoredRow>(
+    orm,
     sql`select shown.seq::text as seq, shown.account_id, kind, request_id::text as request_id,
           coalesce(reference, detail->>'reference') as reference,
-          case when request_id is null then detail else jsonb_strip_nulls(jsonb_build_object('model', model, 'usage', classes,
-            'estimated', estimated, 'reason', reason, 'price', price, 'ratio', ratio, 'price_version', price_version,
-            'tier', tier, 'plan', plan)) end as detail,
+          case when request_id is null then detail when calls.id is not null then ${detailOfCall} end as detail,
           amount::text as change, balance_after::text as balance_after, ${millisecondsOf(sql`shown.created_at`)} as at
         from (select * from ${table('ledger')} as ledger where ${sql.join(conditions, sql` and `)}
           order by ledger.seq desc limit ${limit}::int) as shown
         left join ${table('calls')} as calls on calls.id = shown.request_id
         order by shown.seq desc`,
   );
-  return pageOf(rows, page, (row) => row.seq, viewOf);
+  return pageOf(await withArchived(store, rows), page, (row) => row.seq, viewOf);
+}
+
+const detailOfCall = sql`jsonb_strip_nulls(jsonb_build_object('model', model, 'usage', classes, 'estimated', estimated, 'reason', reason,
+  'price', price, 'ratio', ratio, 'price_version', price_version, 'tier', tier, 'plan', plan))`;
+
+/** Charges of archived calls have their details in files. */
+async function withArchived({ orm, schema, archive }: LedgerStore, rows: readonly StoredRow[]): Promise<Row[]> {
+  const missing = rows.flatMap(({ detail, request_id: id }) => (detail === null && id !== null ? [id] : []));
+  const lines = missing.length === 0 ? [] : await archive.linesOf(orm, schema, missing);
+  const found =
+    lines.length === 0
+      ? []
+      : await rowsOf<{ id: string; detail: Row['detail'] }>(
+          orm,
+          sql`select id::text as id, ${detailOfCall} as detail from ${callsIn(tablesOf(schema), lines)} as calls`,
+        );
+  const details = new Map(found.map(({ id, detail }) => [id, detail]));
+  return rows.map((row) => ({ ...row, detail: row.detail ?? details.get(row.request_id!) ?? {} }));
 }
 
 /** The account's last movements, newest first. */
-export async function statementOf(
-  runner: Runner,
-  schema: string,
-  accountId: string,
-  most: number,
-): Promise<StatementRow[]> {
+export async function statementOf(store: LedgerStore, accountId: string, most: number): Promise<StatementRow[]> {
   const found: StatementRow[] = [];
   for (let after: string | undefined; ; ) {
     const limit = Math.min(most - found.length, mostPageRows);
-    const { rows, next } = await ledgerPage(runner, schema, accountId, {}, { limit, after });
+    const { rows, next } = await ledgerPage(store, accountId, {}, { limit, after });
     found.push(...rows);
     if (next === undefined || found.length >= most) return found;
     after = next;

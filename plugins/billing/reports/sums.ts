@@ -33,6 +33,7 @@ export async function spendBy(
   filter: ChargeFilter,
   by: SpendBy,
   limit: number,
+  sums = callSums,
 ): Promise<SpendGroup[]> {
   if (!Number.isInteger(limit) || limit < 1 || limit > mostGroups) {
     const message = `"limit" is a whole number from 1 to ${mostGroups}.`;
@@ -42,10 +43,10 @@ export async function spendBy(
   const query = { bounds: [filter.from, filter.until], conditions: conditionsOf(filter), measures };
   if (by === 'day' || by === 'hour') {
     const ending = sql`having sum(charged) > 0 order by "group"::bigint desc limit ${limit}::int`;
-    return (await readSums(runner, schema, callSums, { ...query, each: by, ending })).map(groupOf).reverse();
+    return (await readSums(runner, schema, sums, { ...query, each: by, ending })).map(groupOf).reverse();
   }
   const ending = sql`having sum(charged) > 0 order by sum(cost) desc, "group" limit ${limit}::int`;
-  return (await readSums(runner, schema, callSums, { ...query, by: dimensionOf[by], ending })).map(groupOf);
+  return (await readSums(runner, schema, sums, { ...query, by: dimensionOf[by], ending })).map(groupOf);
 }
 
 /** From each of the instants to the next, empty ones too. */
@@ -54,9 +55,10 @@ export async function spendBetween(
   schema: string,
   filter: Omit<ChargeFilter, keyof Span>,
   bounds: readonly number[],
+  sums = callSums,
 ): Promise<(SpendSums & { readonly at: number })[]> {
   checkBounds(bounds);
-  const rows = await readSums(runner, schema, callSums, { bounds, conditions: conditionsOf(filter), measures });
+  const rows = await readSums(runner, schema, sums, { bounds, conditions: conditionsOf(filter), measures });
   const found = new Map(rows.map((row) => [Number.parseInt(row.slot, 10), spendSums(row)]));
   return bounds.slice(0, -1).map((at, index) => ({ at, ...(found.get(index + 1) ?? none) }));
 }
@@ -69,11 +71,12 @@ export async function spendOfGroups(
   bounds: readonly number[],
   by: keyof typeof dimensionOf,
   groups: readonly string[],
+  sums = callSums,
 ): Promise<(SpendSums & { readonly at: number; readonly group: string })[]> {
   checkBounds(bounds);
   if (groups.length === 0) return [];
   const conditions: Condition[] = [...conditionsOf(filter), [dimensionOf[by], groups]];
-  const rows = await readSums(runner, schema, callSums, { bounds, conditions, by: dimensionOf[by], measures });
+  const rows = await readSums(runner, schema, sums, { bounds, conditions, by: dimensionOf[by], measures });
   return rows.map((row) => ({ at: bounds[Number.parseInt(row.slot, 10) - 1]!, ...groupOf(row) }));
 }
 
@@ -85,7 +88,12 @@ function checkBounds(bounds: readonly number[]): void {
 }
 
 /** By slots of time and groups, in the order of time. */
-export async function spendTable(runner: Runner, schema: string, query: SpendTableQuery): Promise<SpendCell[]> {
+export async function spendTable(
+  runner: Runner,
+  schema: string,
+  query: SpendTableQuery,
+  sums = callSums,
+): Promise<SpendCell[]> {
   const { accountId, keyIds, models, bounds, by } = query;
   checkBounds(bounds);
   const conditions: Condition[] = [['account_id', accountId]];
@@ -94,7 +102,7 @@ export async function spendTable(runner: Runner, schema: string, query: SpendTab
   const names = by.map((name) => dimensionOf[name]);
   const ending = sql`having sum(charged) > 0 order by slot::bigint, "group" limit ${mostCells + 1}::int`;
   const group = names.length === 0 ? {} : { by: names };
-  const rows = await readSums(runner, schema, callSums, { bounds, conditions, measures, ending, ...group });
+  const rows = await readSums(runner, schema, sums, { bounds, conditions, measures, ending, ...group });
   if (rows.length > mostCells) {
     const message = `More than ${mostCells} groups: ask for a shorter time, wider buckets or fewer groups.`;
     throw new GatewayError('invalid_request', message, { field: 'group_by', shouldRetry: false });
@@ -152,7 +160,12 @@ const sideOf: {
 };
 
 /** Of all accounts, by the times of the rows: charges from the kept sums, the few other movements from the ledger. */
-export async function totalsOf(runner: Runner, schema: string, { from, until }: Span): Promise<MoneyTotals> {
+export async function totalsOf(
+  runner: Runner,
+  schema: string,
+  { from, until }: Span,
+  callTable = callSums,
+): Promise<MoneyTotals> {
   const within = sql`created_at >= ${instantText(from)}::timestamptz and created_at < ${instantText(until)}::timestamptz`;
   const names = Object.keys(sideOf) as (keyof typeof sideOf)[];
   const columns = names.map((name) => sql`coalesce(${sideOf[name]!}, 0)::text as ${sql.identifier(name)}`);
@@ -162,7 +175,7 @@ export async function totalsOf(runner: Runner, schema: string, { from, until }: 
       runner,
       sql`select ${sql.join(columns, sql`, `)} from ${tablesOf(schema)('ledger')} where request_id is null and ${within}`,
     ),
-    from < until ? readSums(runner, schema, callSums, query) : [],
+    from < until ? readSums(runner, schema, callTable, query) : [],
   ]);
   const sums = Object.fromEntries(names.map((name) => [name, amountOf(entries[0]![name]!)])) as {
     [Name in keyof typeof sideOf]: Money;

@@ -174,6 +174,17 @@ export interface UploadedFiles {
   answer(accountId: string, fileId: string, exchange: Exchange): Promise<Answer>;
 }
 
+/** Files that the gateway itself keeps for good, in the store of files, by names such as `archive/main/…`. */
+export interface SealedFiles {
+  /** Why files here would not be kept for every process; undefined: they are. `processes`: how many may serve from the database. */
+  unfit(processes: number): string | undefined;
+  /** Written again under one name it is replaced; once this resolves it outlives a power cut. */
+  put(name: string, bytes: Uint8Array): Promise<void>;
+  /** Its bytes, or the first so many of them; undefined: there is no such file. */
+  read(name: string, mostBytes: number): Promise<Uint8Array | undefined>;
+}
+export const sealedFiles = defineService<SealedFiles>('sealed files');
+
 /** Whether bytes were refused because of the space that they need. */
 export function isNoRoom(error: unknown): error is GatewayError {
   return error instanceof GatewayError && (error.code === 'file_space_used_up' || error.code === 'storage_full');

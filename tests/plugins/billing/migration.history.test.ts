@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'drizzle-orm';
+import { noFiles } from '../../../plugins/billing/archive/reader.ts';
 import { audit } from '../../../plugins/billing/audit/audit.ts';
 import type { JournalRecord } from '../../../plugins/billing/journal/records.ts';
 import { applyBatch } from '../../../plugins/billing/ledger/batch.ts';
@@ -115,10 +116,13 @@ async function contentOf({ orm, schema }: TestDatabase, name: string, order: str
   return [...(await rowsOf(orm, sql`select * from ${tablesOf(schema)(name)} order by ${sql.raw(order)}`))];
 }
 
+/** Nothing is archived here. */
+const archive = noFiles();
+
 async function statementIn({ orm, schema }: TestDatabase, accountId: string): Promise<StatementRow[]> {
   const lines: StatementRow[] = [];
   for (let after: string | undefined; ; ) {
-    const { rows, next } = await ledgerPage(orm, schema, accountId, {}, { limit: 500, after });
+    const { rows, next } = await ledgerPage({ orm, schema, archive }, accountId, {}, { limit: 500, after });
     lines.push(...rows);
     if (next === undefined) return lines;
     after = next;

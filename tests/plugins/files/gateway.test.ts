@@ -1,12 +1,21 @@
 /** Files over HTTP: a whole gateway with keys, a file kept in it, and clients that have its address or not. */
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { contentsIn } from '../../../plugins/billing/archive/contents.ts';
 import { accounts } from '../../../plugins/common/domain/accounts.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
-import { type Files, files, type KeptFile } from '../../../plugins/common/domain/stored-files.ts';
+import {
+  type Files,
+  files,
+  type KeptFile,
+  type SealedFiles,
+  sealedFiles,
+} from '../../../plugins/common/domain/stored-files.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import { startBucket, type TestBucket } from '../../helpers/s3.ts';
 import { startTcpProxy } from '../../helpers/tcp-proxy.ts';
@@ -212,11 +221,33 @@ test('not more files than allowed are sent at once; a place is free again when o
     }
   }));
 
+/** What the archive of old calls needs of a store. */
+async function checkSealed(sealed: SealedFiles): Promise<void> {
+  const contents = contentsIn(() => sealed);
+  const [object, content] = [`archive/files/account/2026-05-${'0'.repeat(64)}.jsonl.gz`, 'head\n{"id":"one"}\n'];
+  const digest = hash('sha256', content);
+  const file = { object, digest, bytes: 1 };
+  assert.deepEqual(await contents.read(file), { fault: 'is missing' });
+  const bytes = await contents.put(object, 'another\n');
+  assert.deepEqual(await contents.read({ ...file, bytes }), { fault: 'was altered' });
+  const whole = { ...file, bytes: await contents.put(object, content) };
+  assert.deepEqual(await contents.read(whole), { content });
+  assert.deepEqual(await contents.read({ ...whole, bytes: whole.bytes - 1 }), { fault: 'was altered' });
+  await sealed.put(object, Buffer.concat([(await sealed.read(object, 1_000))!, Buffer.from('x')]));
+  assert.deepEqual(await contents.read(whole), { fault: 'was altered' });
+}
+
+test('sealed files lie on the disk under their names, and what is not as it was sealed is not read', async () => {
+  await checkSealed(gateway.gateway.find(sealedFiles)!);
+  assert.ok(existsSync(join(directory, 'files', 'files', 'kept', 'archive', 'files', 'account')));
+});
+
 test('from a bucket the gateway gives bytes and ranges itself, or sends clients there', async () => {
   const bucket: TestBucket = await startBucket();
   const s3 = (redirect: boolean) => `{ s3: ${JSON.stringify({ ...bucket.settings, redirect })} }`;
   try {
-    await withGateway(s3(false), async (_gateway, kept) => {
+    await withGateway(s3(false), async ({ gateway: within }, kept) => {
+      await checkSealed(within.find(sealedFiles)!);
       const { id } = await kept.keep(mp4, 'video', owner(), never);
       const whole = await get(kept.address(id));
       assert.ok(mp4.equals(Buffer.from(await whole.arrayBuffer())));
