@@ -93,6 +93,9 @@ export class Authenticator {
   /** Counts announcements: a row that was loaded during one may be stale, and is not cached. */
   #changes = 0;
 
+  /** Fingerprints of cached keys that were not used since the list of secrets changed. */
+  readonly #unhashed = new Set<string>();
+
   constructor(options: AuthenticatorOptions, dependencies: AuthenticatorDependencies) {
     this.#carriers = options.carriers;
     this.#dependencies = dependencies;
@@ -109,6 +112,18 @@ export class Authenticator {
     this.#failures.perMinute = failuresPerMinute;
   }
 
+  /** The list of secrets is another one: cached keys get a hash by its first when they are used next. */
+  secretsChanged(): void {
+    this.#unknownHashes.clear();
+    for (const fingerprint of this.#cachedKeys.keys()) this.#unhashed.add(fingerprint);
+  }
+
+  #hashAgain(key: string, { caller, hash }: CachedKey): void {
+    const { peppers, onOldHash } = this.#dependencies;
+    const [wanted] = peppers.hashesOf(key);
+    if (wanted !== hash) onOldHash(caller.keyId, wanted);
+  }
+
   /** The caller of this request. Cached keys are answered without a promise. Throws or rejects with a GatewayError. */
   authenticate(request: ClientRequest): Caller | Promise<Caller> {
     const presented = presentedKeys(request, this.#carriers);
@@ -122,6 +137,7 @@ export class Authenticator {
     const fingerprint = fingerprintKey(key);
     const cachedKey = this.#cachedKeys.get(fingerprint);
     if (cachedKey === undefined) return this.#authenticateUnknown(key, fingerprint, request);
+    if (this.#unhashed.size > 0 && this.#unhashed.delete(fingerprint)) this.#hashAgain(key, cachedKey);
     if (cachedKey.changedAtMs !== undefined) return this.#authenticateChanged(cachedKey, fingerprint, request);
     if (this.#isDue(cachedKey)) this.#recheck(cachedKey, () => this.#load(fingerprint, cachedKey.hash));
     return this.#admit(cachedKey, request);

@@ -23,7 +23,7 @@ import { type AdmissionRules, Authenticator } from './authenticator.ts';
 import { carriers } from './carriers.ts';
 import { accountCommands, keyCommands } from './commands.ts';
 import { LastUsed } from './last-used.ts';
-import { loadPeppers, type Peppers, rotatedKeys, unusedPeppers } from './peppers.ts';
+import { changing, loadPeppers, type Peppers, rotatedKeys, unusedPeppers } from './peppers.ts';
 import { openStore, type Store } from './store.ts';
 
 const flushIntervalMs = 30_000;
@@ -114,13 +114,14 @@ export async function setUpAuth(
     openAccountAdmin({ store: accountAdminService, accountService, clock, floor: () => host.find(priceFloor) }),
   );
 
-  host.provide(keyRules, {
-    carriers: () => current.carriers,
-    needsKey: (endpoint) => requiresKeyExcept(current.public)(endpoint),
-  });
-
+  provideRules(host, () => current);
   const lastUsed = new LastUsed(store);
   const authenticator = openAuthenticator(host, settings, { db, store, peppers, lastUsed });
+
+  const preparePeppers = changing(peppers, settings.secret, {
+    load: (list) => loadPeppers(store, list, host),
+    changed: () => authenticator.secretsChanged(),
+  });
 
   workRegularly(host, lastUsed, authenticator);
   host.provide(keyring, {
@@ -130,30 +131,21 @@ export async function setUpAuth(
 
   const instance: PluginInstance<Settings> = {
     applies: requiresKeyExcept(settings.public),
-    handle(exchange: Exchange, next: Next) {
-      const admit = (identified: Caller) => {
-        exchange.set(caller, identified);
-        exchange.set(bodyOwner, identified.accountId);
-        return next();
-      };
-      // Only `prepare` of a direct request can have set it.
-      const prepared = exchange.find(caller);
-      if (prepared !== undefined) return admit(prepared);
-      const known = authenticator.authenticate(exchange.request);
-      // Awaiting a value that is there already would cost the hot path a turn.
-      return known instanceof Promise ? known.then(admit) : admit(known);
-    },
-
+    handle: admitting(authenticator),
     logFields,
     commands: [...accountCommands(host, accountService), ...keyCommands(host, accountService)],
     secrets: () => [rotatedKeys(store, peppers, settings.secret)],
     notices: () => unmatchedRules('auth.public', current.public, host.endpoints()),
     stop: () => lastUsed.flush(),
-    reloads: ['public', 'carriers', 'failures'],
-    prepare: (changed) => () => {
-      current = changed;
-      instance.applies = requiresKeyExcept(changed.public);
-      authenticator.applyConfig(rulesOf(changed));
+    reloads: ['public', 'carriers', 'failures', 'secret'],
+    async prepare(changed) {
+      const commit = await preparePeppers(changed.secret);
+      return () => {
+        commit();
+        current = changed;
+        instance.applies = requiresKeyExcept(changed.public);
+        authenticator.applyConfig(rulesOf(changed));
+      };
     },
   };
   return instance;
@@ -162,6 +154,29 @@ export async function setUpAuth(
 function logFields(exchange: Exchange): Record<string, string> | undefined {
   const who = exchange.find(caller);
   return who && { account_id: who.accountId, key_id: who.keyId };
+}
+
+function admitting(authenticator: Authenticator) {
+  return function auth(exchange: Exchange, next: Next) {
+    const admit = (identified: Caller) => {
+      exchange.set(caller, identified);
+      exchange.set(bodyOwner, identified.accountId);
+      return next();
+    };
+    // Only `prepare` of a direct request can have set it.
+    const prepared = exchange.find(caller);
+    if (prepared !== undefined) return admit(prepared);
+    const known = authenticator.authenticate(exchange.request);
+    // Awaiting a value that is there already would cost the hot path a turn.
+    return known instanceof Promise ? known.then(admit) : admit(known);
+  };
+}
+
+function provideRules(host: Host, current: () => Settings): void {
+  host.provide(keyRules, {
+    carriers: () => current().carriers,
+    needsKey: (endpoint) => requiresKeyExcept(current().public)(endpoint),
+  });
 }
 
 interface AuthenticatorParts {

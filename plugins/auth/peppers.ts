@@ -1,5 +1,6 @@
 /** The secrets that keys are hashed with: the first for new keys, all of them to find keys; and what a change of them leaves to do. */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Host } from '../../core/contract/contract.ts';
 import type { RotatedSecret } from '../../core/contract/secret.ts';
 import { type Digest, hashKey } from './key.ts';
@@ -15,13 +16,19 @@ const madeName = 'pepper';
 const originalName = 'pepper fingerprint';
 
 export class Peppers {
-  readonly #all: readonly Pepper[];
+  #all: readonly Pepper[];
   /** Keys that were made before have no digests beside their hash. */
-  readonly #isFirst: boolean;
+  #isFirst: boolean;
 
   constructor(secrets: readonly string[], original?: string) {
     this.#all = [...new Set(secrets)].map(pepperOf);
     this.#isFirst = this.#all.length === 1 && (original ?? this.first) === this.first;
+  }
+
+  /** Takes up another list. */
+  become(other: Peppers): void {
+    this.#all = other.#all;
+    this.#isFirst = other.#isFirst;
   }
 
   /** The mark of the secret for new keys. */
@@ -80,6 +87,28 @@ export async function loadPeppers(
       `auth.secret lacks the one that ${left} keys still need: put it back at the end of the list, or give these keys up with "secrets rotate --give-up"`,
     );
   return peppers;
+}
+
+interface Changing {
+  load(list: readonly string[]): Promise<Peppers>;
+  changed(): void;
+}
+
+/**
+ * Gets ready for another list; what it returns takes that up. The database is asked for another list alone: other changes apply while it
+ * is away.
+ */
+export function changing(peppers: Peppers, configured: readonly string[], { load, changed }: Changing) {
+  let running = configured;
+  return async (list: readonly string[]): Promise<() => void> => {
+    if (isDeepStrictEqual(list, running)) return () => undefined;
+    const next = await load(list);
+    return () => {
+      running = list;
+      peppers.become(next);
+      changed();
+    };
+  };
 }
 
 export function rotatedKeys(store: Store, peppers: Peppers, configured: readonly string[]): RotatedSecret {

@@ -39,15 +39,30 @@ export interface OpenedConsole {
 }
 
 /** Members of the section that a serving console takes up; the others name its cookies and its place. */
-export const reloads = ['name', 'sign_up', 'session', 'smtp', 'oidc', 'throttle', 'public', 'media_origins'] as const;
+export const reloads = [
+  'name',
+  'secret',
+  'sign_up',
+  'session',
+  'smtp',
+  'oidc',
+  'throttle',
+  'public',
+  'media_origins',
+] as const;
 
 export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
-  const ground = await layGround(parts);
-  const { origin, secret } = parts.settings;
+  let ground = await layGround(parts);
+  const { origin } = parts.settings;
   let current = parts.settings;
   let furniture = await furnish(ground, parts.settings);
   const { people } = furniture.services;
-  const live = new Live({ host: parts.host, clock: parts.host.clock, people, origin });
+  const live = new Live({
+    host: parts.host,
+    clock: parts.host.clock,
+    people: { ...people, identify: (headers) => furniture.services.people.identify(headers) },
+    origin,
+  });
   return {
     site: (exchange, forward) => furniture.site(exchange, forward),
     live,
@@ -56,9 +71,14 @@ export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
     async prepare(settings) {
       // Most reloads are about others, and putting the API together takes a while.
       if (isDeepStrictEqual(settings, current)) return () => undefined;
-      const next = await furnish(ground, { ...settings, origin, secret });
+      const secrets = isDeepStrictEqual(settings.secret, current.secret)
+        ? ground.secrets
+        : await secretsOf(parts, settings.secret);
+      const changed = { ...ground, secrets };
+      const next = await furnish(changed, { ...settings, origin });
       return () => {
         const { mailer } = furniture;
+        ground = changed;
         furniture = next;
         current = settings;
         void mailer?.close();
@@ -94,7 +114,7 @@ async function layGround({ host, store, settings, links }: OpenParts) {
     newId,
     cookiePrefix,
     sessionCookie: sessionCookieName({ prefix: cookiePrefix, secure: settings.origin.startsWith('https:') }),
-    secrets: await loadSecrets(orm, house, settings.secret, random),
+    secrets: await secretsOf({ store, host }, settings.secret),
     tokens: openTokens(orm, house, { clock, random, newId }),
     audit: openAudit(orm, house, { clock, newId }),
     throttle: new Throttle(clock),
@@ -102,6 +122,9 @@ async function layGround({ host, store, settings, links }: OpenParts) {
     hashPassword: async (password: string) => (await import('better-auth/crypto')).hashPassword(password),
   };
 }
+
+const secretsOf = ({ store, host }: Pick<OpenParts, 'store' | 'host'>, configured: readonly string[]) =>
+  loadSecrets(store.orm, houseTables(store.schema), configured, host.random);
 
 async function furnish(ground: Ground, settings: ConsoleConfig) {
   const { host, clock, log, tokens, audit, throttle, peopleStore, cookiePrefix } = ground;

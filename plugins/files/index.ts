@@ -2,6 +2,7 @@
 
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import {
   definePlugin,
   type Endpoint,
@@ -52,14 +53,14 @@ export default definePlugin<FilesConfig>({
   setup: (host, config) => setUpFiles(host, config),
 });
 
-async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstance> {
+async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstance<FilesConfig>> {
   const db = host.get(database);
   await db.migrate('files', new URL('./migrations/', import.meta.url));
   // Without a ledger, all have.
   const paying: Paying = async (accountIds, runner) =>
     (await host.find(funds)?.paying(accountIds, runner)) ?? new Set(accountIds);
   const rows = new FileRows(db, paying);
-  const keys = await loadKeys(host, rows, config.secret);
+  const keys = await openKeys(host, rows, config.secret);
   const directory = join(host.commonDirectory, 'files', host.schema);
   const processes = () => host.find(ledger)?.processes;
   const store = await openStore(directory, config, host);
@@ -82,15 +83,17 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
     read: (accountId, fileId) => keeper.read(accountId, fileId),
     answer: (accountId, fileId, exchange) => keeper.answer(accountId, fileId, exchange),
     address(fileId, askedHost) {
-      return origin(askedHost) + signedPath(keys[0], host.schema, fileId, host.clock.now() + config.links);
+      return origin(askedHost) + signedPath(keys.all()[0], host.schema, fileId, host.clock.now() + config.links);
     },
     removeFilesOfTask: (accountId, taskId) => keeper.removeFilesOfTask(accountId, taskId),
     removeOfAccount: (accountId) => keeper.removeOfAccount(accountId),
   });
   return {
-    endpoints: endpointsOf((exchange) => answerAddress(exchange, host, keys, keeper)),
+    endpoints: endpointsOf((exchange) => answerAddress(exchange, host, keys.all(), keeper)),
     commands: commandsOf(host, rows),
-    secrets: () => [rotatedAddresses(rows, config, keys.length)],
+    secrets: () => [rotatedAddresses(rows, config, keys.all().length)],
+    reloads: ['secret'],
+    prepare: keys.prepare,
     notices: () => noticesOf(config, db.shared === true && processes() === undefined),
     problems: () => problemsOf(config, processes()),
     stores: () => storesOf(store),
@@ -125,6 +128,21 @@ async function loadKeys(host: Host, rows: FileRows, configured: readonly string[
       : await rows.findSetting(madeSecret);
   const secrets = new Set([...configured, ...(made === undefined ? [] : [made])]);
   return [...secrets].map((secret) => createSecretKey(Buffer.from(secret, 'utf8'))) as [KeyObject, ...KeyObject[]];
+}
+
+/** The keys of addresses, which another list of secrets changes while the gateway serves. */
+async function openKeys(host: Host, rows: FileRows, configured: readonly string[]) {
+  let running = configured;
+  let keys = await loadKeys(host, rows, configured);
+  return {
+    all: () => keys,
+    async prepare({ secret }: FilesConfig) {
+      const next = isDeepStrictEqual(secret, running) ? keys : await loadKeys(host, rows, secret);
+      return () => {
+        [running, keys] = [secret, next];
+      };
+    },
+  };
 }
 
 function rotatedAddresses(rows: FileRows, { secret, links }: FilesConfig, secrets: number): RotatedSecret {

@@ -3,6 +3,7 @@
  * translation between different ones.
  */
 
+import { isDeepStrictEqual } from 'node:util';
 import {
   definePlugin,
   type Endpoint,
@@ -99,13 +100,7 @@ export default definePlugin<ProtocolConvertConfig>({
       responseRecorder: state.keeper,
       ids: state.ids,
       config,
-      transforms: once(() => {
-        const all = host.extensions(callTransforms);
-        return {
-          ofPrompts: all.filter(({ request }) => request !== undefined),
-          ofAnswers: all.filter(({ answer }) => answer !== undefined),
-        };
-      }),
+      transforms: once(() => transformsOf(host)),
       shape: () => host.find(errorShape),
       openingMs: () => host.find(openings)?.heldMs ?? usualOpeningMs,
     };
@@ -120,15 +115,43 @@ export default definePlugin<ProtocolConvertConfig>({
       secrets: () => [rotatedSeals(host, config.seal_secret)],
       start: () => state.start(),
       stop: () => state.stop(),
-      reloads: ['on_loss', 'answer_model', 'media', 'translated_values'],
-      prepare: (changed) => () => {
-        keptFiles.applyConfig(changed.media);
+      reloads: ['on_loss', 'answer_model', 'media', 'translated_values', 'seal_secret'],
+      prepare: preparing({ host, tools, keptFiles }, (changed) => {
         instance.handle = converting({ ...tools, config: changed });
-      },
+      }),
     };
     return instance;
   },
 });
+
+function transformsOf(host: Host) {
+  const all = host.extensions(callTransforms);
+  return {
+    ofPrompts: all.filter(({ request }) => request !== undefined),
+    ofAnswers: all.filter(({ answer }) => answer !== undefined),
+  };
+}
+
+interface Prepared {
+  readonly host: Host;
+  readonly tools: Tools;
+  readonly keptFiles: KeptFiles;
+}
+
+/** The secrets of seals are looked at in the database when their list is another one: other changes apply while it is away. */
+function preparing({ host, tools, keptFiles }: Prepared, use: (changed: ProtocolConvertConfig) => void) {
+  let running = tools.config.seal_secret;
+  return async (changed: ProtocolConvertConfig) => {
+    const list = changed.seal_secret;
+    const sealer = isDeepStrictEqual(list, running) ? tools.sealer : await openSealer(host, list);
+    return () => {
+      running = list;
+      tools.sealer.become(sealer);
+      keptFiles.applyConfig(changed.media);
+      use(changed);
+    };
+  };
+}
 
 function converting(tools: Tools): NonNullable<PluginInstance['handle']> {
   return function protocolConvert(exchange, next) {

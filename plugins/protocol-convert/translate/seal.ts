@@ -33,7 +33,7 @@ const opaqueStatePurpose = 'keepsake';
  */
 export class Sealer {
   /** The first seals, all open. */
-  readonly #secrets: readonly Buffer[];
+  #secrets: readonly Buffer[];
   readonly #random: Random;
   /** By account, in the order of the secrets. */
   readonly #keys = new LRUCache<string, readonly [Buffer, ...Buffer[]]>({ max: maxAccountKeys });
@@ -65,6 +65,13 @@ export class Sealer {
   /** For commands and checks, which serve no requests: creates no file. */
   static idle(random: Random): Sealer {
     return new Sealer([random.bytes(keyBytes)], random);
+  }
+
+  /** Takes up another list. */
+  become(other: Sealer): void {
+    if (other === this) return;
+    this.#secrets = other.#secrets;
+    this.#keys.clear();
   }
 
   seal(opaqueState: OpaqueState, accountId: string): string {
