@@ -31,7 +31,7 @@ export const areas: readonly Area[] = [
     files: /^plugins\/protocol-convert\/|^plugins\/common\/(?:canonical|encoding)\//,
   },
   { name: 'routing', share: 20, files: /^plugins\/(?:route|models|providers)\// },
-  { name: 'wiring', share: 15, files: /^core\/(?:gateway|contract)\// },
+  { name: 'wiring', share: 15, files: /^core\/(?:gateway|contract|tools)\// },
   { name: 'files', share: 10, files: /^plugins\/(?:files|uploads)\// },
   { name: 'batches', share: 10, files: /^plugins\/batches\// },
 ];

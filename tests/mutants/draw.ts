@@ -18,7 +18,7 @@ export interface DrawOptions {
   readonly seed: string;
   readonly count: number;
   /** Drawn first, wherever they are now. */
-  readonly earlier?: readonly Pick<Mutant, 'id' | 'looseId'>[];
+  readonly earlier?: readonly Pick<Drawn, 'id' | 'looseId' | 'area'>[];
 }
 
 /** Of the mutants of an area, by one operator. */
@@ -30,9 +30,14 @@ export function draw({ root, seed, count, earlier = [] }: DrawOptions): Drawn[] 
     const files = globSync(['core/**/*.ts', 'plugins/**/*.ts'], { cwd: root }).toSorted();
     const candidates = files.flatMap((file) => {
       const area = areaOf(file)?.name;
-      return area === undefined ? [] : mutantsOf(file, syntax.tree(file)).map((mutant) => ({ ...mutant, area }));
+      // Earlier ones may have moved out of all areas.
+      if (area === undefined && earlier.length === 0) return [];
+      return mutantsOf(file, syntax.tree(file)).map((mutant) => ({ ...mutant, area: area ?? '' }));
     });
-    const found = refound(candidates, earlier);
+    const found = areas.flatMap(({ name: area }) => {
+      const own = earlier.filter((one) => one.area === area);
+      return refound(candidates, own).map((mutant) => ({ ...mutant, area }));
+    });
     const isAccepted = (mutant: Mutant) => syntax.accepts(mutant.file, textOf(root, mutant));
     const total = areas.reduce((sum, { share }) => sum + share, 0);
     return areas.flatMap((area) => {

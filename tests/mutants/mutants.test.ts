@@ -1,6 +1,6 @@
 /** The generator of mutants, on a text of its own: each operator, names that survive a move, suites, and what an earlier run is compared by. */
 import assert from 'node:assert/strict';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -115,6 +115,10 @@ test('one seed draws the same mutants, one of a function, only such as TypeScrip
     again.map(({ id }) => id),
     drawn.map(({ id }) => id),
   );
+  mkdirSync(join(root, 'plugins/elsewhere'));
+  renameSync(join(root, 'plugins/billing/b.ts'), join(root, 'plugins/elsewhere/b.ts'));
+  const moved = draw({ root, seed: '9', count: 40, earlier: drawn }).find(({ file }) => file.endsWith('b.ts'));
+  assert.deepEqual([moved?.file, moved?.area], ['plugins/elsewhere/b.ts', 'money']);
 });
 
 test('areas take the files of the product that they name', () => {
