@@ -75,6 +75,8 @@ export interface Exchange {
   fail(error: GatewayError): void;
   /** For concurrent attempts: `next` is called with one branch for each. */
   fork(): Branch;
+  /** The request goes on with another body, by which its endpoint is opened again. Before anything was sent; not with the body `stream`. */
+  replaceBody(body: Uint8Array): Promise<void>;
   /** Passes the answer, as it is written to the client's socket, to `watcher` too; an error answer as well. */
   watch(watcher: AnswerWatcher): void;
 }

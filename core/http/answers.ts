@@ -2,7 +2,7 @@
 
 import type { Endpoint, Exchange, PluginInstance } from '../contract/contract.ts';
 import { GatewayError } from '../contract/errors.ts';
-import type { Answer } from '../contract/message.ts';
+import type { Answer, AnswerWatcher } from '../contract/message.ts';
 import type { Unrouted } from '../contract/public-operation.ts';
 import { toGatewayError } from '../contract/upstream-failures.ts';
 import { withNulField } from '../json/nul-field.ts';
@@ -93,4 +93,18 @@ function withErrorHeaders(answer: Answer, error: GatewayError): Answer {
   const shouldRetry = error.shouldRetry ?? (isLasting ? false : undefined);
   if (shouldRetry !== undefined) headers['x-should-retry'] = String(shouldRetry);
   return { ...answer, headers: { ...headers, ...answer.headers } };
+}
+
+/** One observer in place of two. */
+export function both(first: AnswerWatcher, second: AnswerWatcher): AnswerWatcher {
+  return {
+    head(status, headers) {
+      first.head(status, headers);
+      second.head(status, headers);
+    },
+    chunk(bytes) {
+      first.chunk(bytes);
+      second.chunk(bytes);
+    },
+  };
 }

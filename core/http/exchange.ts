@@ -13,6 +13,7 @@ import {
 import { GatewayError } from '../contract/errors.ts';
 import type { Clock, RequestLog } from '../contract/host-tools.ts';
 import type { AnswerWatcher } from '../contract/message.ts';
+import { both } from './answers.ts';
 import type { Share } from './bounds/body-budget.ts';
 import { ExchangeLog, type ExchangeLogs } from './exchange-log.ts';
 import { emptyBody, type Incoming, type IncomingRequest, type Outgoing } from './incoming-request.ts';
@@ -140,6 +141,11 @@ export class LiveExchange implements Exchange {
 
   watch(watcher: AnswerWatcher): void {
     this.watcher = this.watcher === undefined ? watcher : both(this.watcher, watcher);
+  }
+
+  async replaceBody(body: Uint8Array): Promise<void> {
+    await this.request.replaceBody(body, this.endpoint.body === 'json');
+    await this.endpoint.open?.(this);
   }
 
   /** Runs the `beforeSend` hooks; undefined when there is nothing to wait for. */
@@ -334,16 +340,3 @@ function runInOrder<T>(
 export const clientDisconnected = () => new GatewayError('client_left', 'The client closed the connection.');
 export const deadlinePassed = () =>
   new GatewayError('upstream_timeout', 'The request took longer than this endpoint allows.', { shouldRetry: false });
-
-function both(first: AnswerWatcher, second: AnswerWatcher): AnswerWatcher {
-  return {
-    head(status, headers) {
-      first.head(status, headers);
-      second.head(status, headers);
-    },
-    chunk(bytes) {
-      first.chunk(bytes);
-      second.chunk(bytes);
-    },
-  };
-}

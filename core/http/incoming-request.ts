@@ -2,7 +2,9 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { BlockList } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import type { ClientRequest, Headers } from '../contract/message.ts';
+import { parseAhead, slicedAboveBytes } from '../json/request-body.ts';
 import { clientAddress } from './client-address.ts';
 
 /** Of Node's request and response, what an exchange needs of its client; a direct request has stand-ins (`direct.ts`). */
@@ -55,6 +57,13 @@ export class IncomingRequest implements ClientRequest {
     this.#search = search;
     this.#incoming = incoming;
     this.#proxies = proxies;
+  }
+
+  /** A large one is parsed in slices. */
+  async replaceBody(body: Uint8Array, isJson: boolean): Promise<void> {
+    this.body = body;
+    // Its values were counted when it came.
+    if (isJson && body.length > slicedAboveBytes) await parseAhead(body, Number.MAX_SAFE_INTEGER, () => setImmediate());
   }
 
   get query(): URLSearchParams {

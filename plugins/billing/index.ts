@@ -15,7 +15,7 @@ import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { ledgerQueries, payments } from '../common/domain/admin/ledger.ts';
 import { requestSumsAudit } from '../common/domain/admin/requests.ts';
 import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
-import { attempts, call, conversation, spendGuard, usageReport, vendorBatch } from '../common/domain/calls.ts';
+import { attempts, call, conversation, ruled, spendGuard, usageReport, vendorBatch } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import {
   type Authorization,
@@ -91,7 +91,7 @@ export default definePlugin<Config>({
     provides: [ledger, pool, funds, authorizations, ledgerQueries, callRows],
   },
   requires: [call, caller, model],
-  optional: [plan, priceRatio, instead, conversation],
+  optional: [plan, priceRatio, instead, conversation, ruled],
   sets: [spendGuard, authorization, callRow, heldEstimate],
   requiresAtEnd: [attempts, usageReport],
   setup: (host, config) => setUpBilling(host, config, nodeFiles),

@@ -15,6 +15,7 @@ import { errorShape } from '../common/domain/error-shape.ts';
 import { catalog } from '../common/domain/models.ts';
 import { sessionProtocols, target } from '../common/domain/upstreams.ts';
 import { envelopeAnswer } from '../common/kit/error-envelope.ts';
+import { promptRules } from '../common/wire/prompt-rules.ts';
 import { acceptLive, acceptRealtime } from './accept.ts';
 import { configSchema, type WebSocketsConfig } from './config.ts';
 import { type Arrival, Connections } from './connections.ts';
@@ -66,7 +67,10 @@ const steps: ReadonlyMap<Endpoint, RelayProtocol> = new Map([
 export default definePlugin<WebSocketsConfig>({
   name: 'websockets',
   config: configSchema,
-  services: { optional: [keyring, catalog, database, errorShape], provides: [socketStatistics, sessionProtocols] },
+  services: {
+    optional: [keyring, catalog, database, errorShape, promptRules],
+    provides: [socketStatistics, sessionProtocols],
+  },
   requires: [call, target],
   optional: [spendGuard, upstreamRequest],
   sets: [upstreamRequest, usageReport],

@@ -180,6 +180,10 @@ export function fakeExchange(
     get failure() {
       return failure;
     },
+    replaceBody: async (body) => {
+      Object.assign(exchange.request, { body });
+      await exchange.endpoint.open?.(exchange);
+    },
     watch: (wanted) => {
       watcher = wanted;
     },

@@ -38,5 +38,6 @@ export * from '../domain/usage.ts';
 export * from '../media/adapters.ts';
 export * from '../wire/call-transforms.ts';
 export * from '../wire/credentials.ts';
+export * from '../wire/prompt-rules.ts';
 export * from '../wire/protocols.ts';
 export * from '../wire/usage-meter.ts';

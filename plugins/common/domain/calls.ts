@@ -65,6 +65,9 @@ export const vendorBatchService = 'batch';
 /** Set for an exchange of which no row and no metric is to remain, as another one stands for the same call. */
 export const unrecorded = defineContextKey<true>('unrecorded');
 
+/** Set once the rules for prompts have passed the request. What costs something stands below the plugin that sets it. */
+export const ruled = defineContextKey<true>('passed rules for prompts');
+
 /** Provided where a call with an Idempotency-Key runs once, however often it is made within this time. */
 export const keyedCalls = defineService<{ readonly keepMs: number }>('keyed calls');
 

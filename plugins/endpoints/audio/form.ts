@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { ClientRequest } from '../../../core/contract/message.ts';
 import { invalid } from '../../../core/json/request-body.ts';
+import type { Edit } from '../../../core/json/splice.ts';
 import type { ByteSource } from '../../common/audio/duration.ts';
 import { readFormStream, type StreamedPart } from '../../common/kit/forms/form-stream.ts';
 import { boundaryIn } from '../../common/kit/forms/multipart.ts';
@@ -17,12 +18,19 @@ export interface AudioForm {
   readonly isJson: boolean;
   /** Where the model's name stands in the body. */
   readonly modelAt: { readonly start: number; readonly end: number };
-  readonly parts: readonly StreamedFormPart[];
+  readonly parts: readonly Placed[];
 }
 
 /** A part, and where it stands in the body. */
 interface Placed extends StreamedFormPart {
   readonly firstByte: number;
+}
+
+/** The texts that other plugins have replaced. */
+export function replacedIn({ parts }: Pick<AudioForm, 'parts'>): Edit[] {
+  return parts.flatMap(({ replacedBy, firstByte, bytes }) =>
+    replacedBy === undefined ? [] : { start: firstByte, end: firstByte + bytes, text: replacedBy },
+  );
 }
 
 const formats = ['json', 'verbose_json', 'diarized_json', 'text', 'srt', 'vtt'];

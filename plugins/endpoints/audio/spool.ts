@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Random } from '../../../core/contract/host-tools.ts';
 import type { RepeatableBody } from '../../../core/contract/message.ts';
+import type { Edit } from '../../../core/json/splice.ts';
 import { isUnwritable, makeDirectory } from '../../../core/tools/unwritable.ts';
 import type { ByteSource } from '../../common/audio/duration.ts';
 
@@ -157,17 +158,23 @@ export class SpooledBody {
     for (let at = first; at < end; at += spanBytes) yield await this.#read(at, Math.min(spanBytes, end - at));
   }
 
-  /** All of it, with this text in place of a span. */
-  with(place: { readonly start: number; readonly end: number }, text: string): RepeatableBody {
-    const middle = Buffer.from(text);
-    const { start, end } = place;
-    const [before, after] = [() => this.#between(0, start), () => this.#between(end, this.bytes)];
+  /** All of it, with other texts in place of spans, which do not overlap. */
+  with(edits: readonly Edit[]): RepeatableBody {
+    const ordered = edits
+      .map(({ start, end, text }) => ({ start, end, bytes: Buffer.from(text) }))
+      .toSorted((left, right) => left.start - right.start);
+    const between = (first: number, end: number) => this.#between(first, end);
+    const length = this.bytes;
     return {
-      bytes: this.bytes - (end - start) + middle.length,
+      bytes: ordered.reduce((sum, { start, end, bytes }) => sum - (end - start) + bytes.length, length),
       async *open() {
-        yield* before();
-        yield middle;
-        yield* after();
+        let at = 0;
+        for (const { start, end, bytes } of ordered) {
+          yield* between(at, start);
+          yield bytes;
+          at = end;
+        }
+        yield* between(at, length);
       },
     };
   }

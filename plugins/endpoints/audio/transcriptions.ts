@@ -14,7 +14,7 @@ import { completed, pricedIn } from '../metering.ts';
 import { parseAnswer } from '../whole-json.ts';
 import { bearer, wire } from '../wires.ts';
 import { heardTokens, heldHeardTokens, heldTranscriptTokens, secondsOfUnknown } from './estimates.ts';
-import { type AudioForm, mostOtherBytes, readAudioForm } from './form.ts';
+import { type AudioForm, mostOtherBytes, readAudioForm, replacedIn } from './form.ts';
 
 function endpoint(operation: 'transcriptions' | 'translations', summary: string): EndpointDescription {
   return {
@@ -47,7 +47,7 @@ function endpoint(operation: 'transcriptions' | 'translations', summary: string)
         prepare: (target): Prepared => ({
           wire: bearer,
           path: `/audio/${operation}`,
-          body: body.with(form.modelAt, target.model),
+          body: body.with([{ ...form.modelAt, text: target.model }, ...replacedIn(form)]),
           dropped: [],
           converted: false,
           answer: readerOf(form, seconds),

@@ -9,6 +9,7 @@ import type { Target } from '../../common/domain/upstreams.ts';
 import type { Usage } from '../../common/domain/usage.ts';
 import { isToolPriced } from '../../common/wire/hosted-tools.ts';
 import type { IsPriced } from '../../common/wire/named.ts';
+import { type PromptContext, promptRules } from '../../common/wire/prompt-rules.ts';
 import { type ClientHead, upgradeFields } from '../connection.ts';
 import type { Connections } from '../connections.ts';
 import type { Dialect, Metered } from './dialect.ts';
@@ -36,6 +37,21 @@ export interface Opening {
 export function pricedTools(host: RelayTools['host'], model: string): IsPriced {
   const prices = host.find(catalog)?.find(model)?.prices;
   return (name) => prices === undefined || isToolPriced(prices, host.clock.now(), name);
+}
+
+/** A message of the client as the rules for prompts leave it; undefined: this one, unchanged. Throws or rejects with a GatewayError where a rule refuses. */
+export function throughRules(
+  { host }: RelayTools,
+  caller: Caller | undefined,
+  { data, isBinary }: Message,
+): Message | undefined | Promise<Message | undefined> {
+  const rules = host.find(promptRules);
+  if (rules === undefined) return undefined;
+  const find = ((key: unknown) => (key === callerKey ? caller : undefined)) as PromptContext['find'];
+  const passed = rules.pass(data, { operation: 'realtime', find });
+  const written = (bytes: Uint8Array | undefined) =>
+    bytes === undefined ? undefined : { data: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), isBinary };
+  return passed instanceof Promise ? passed.then(written) : written(passed);
 }
 
 /** Tokens that are held beyond the known ones of a prompt. */

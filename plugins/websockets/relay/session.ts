@@ -2,14 +2,13 @@
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { toGatewayError, UpstreamError } from '../../../core/contract/upstream-failures.ts';
-import { findMember, scanObject } from '../../../core/json/splice.ts';
 import { errorShape } from '../../common/domain/error-shape.ts';
-import { maxScrubbedBytes, scrubBytes } from '../../common/kit/scrub.ts';
 import { classifyFrame } from '../../common/kit/upstream-errors.ts';
 import { type Connection, closeCode, type Session, upgradeFields } from '../connection.ts';
-import { Charges, type Opening, pricedTools, type RelayTools } from './charges.ts';
+import { Charges, type Opening, pricedTools, type RelayTools, throughRules } from './charges.ts';
 import type { UpstreamReading } from './dialect.ts';
 import { Lane } from './lane.ts';
+import { reasonOf, withoutSecrets } from './shown-errors.ts';
 import { errorOf, type RelayStep } from './step.ts';
 import { type Message, UpstreamSocket } from './upstream.ts';
 
@@ -35,6 +34,8 @@ export class RelaySession implements Session {
     (error) => this.#failed(error),
   );
   #connection: Connection | undefined;
+  /** Sent before the client's messages. */
+  #settings: Buffer | undefined;
   #upstream: UpstreamSocket | undefined;
   /** The key that the upstream was called with. */
   #key = () => '';
@@ -66,6 +67,9 @@ export class RelaySession implements Session {
   /** Finds a target and connects to it. Rejects as a request would be refused. */
   async connect(model: string, first?: Message): Promise<void> {
     const { connections } = this.#tools;
+    const { settings, caller } = this.#opening;
+    const kept = settings && (await throughRules(this.#tools, caller, { data: settings, isBinary: false }));
+    this.#settings = kept?.data ?? settings;
     const isPriced = pricedTools(this.#tools.host, model);
     const refused = first && this.#opening.dialect.checkFirst?.(first, model, isPriced);
     if (refused !== undefined) throw refused;
@@ -106,7 +110,7 @@ export class RelaySession implements Session {
   }
 
   #listen(upstream: UpstreamSocket): void {
-    const { settings } = this.#opening;
+    const settings = this.#settings;
     if (settings !== undefined) {
       const refusal = this.#opening.dialect.client({ data: settings, isBinary: false }).refusal;
       // They were kept before the target was known.
@@ -172,8 +176,31 @@ export class RelaySession implements Session {
     const { expiresAt = Number.POSITIVE_INFINITY } = this.#opening;
     if (this.#tools.host.clock.now() >= expiresAt)
       return void this.#failed(new GatewayError('unauthenticated', 'The token has expired.'));
+    if (this.#upstream === undefined) return this.#beginWith(message);
+    const passed = this.#passed(message);
+    return passed instanceof Promise
+      ? passed.then((sent) => sent && this.#relayPassed(sent))
+      : passed && this.#relayPassed(passed);
+  }
+
+  /** As the rules for prompts leave it; undefined: they refuse it, and the client knows. */
+  #passed(message: Message): Message | undefined | Promise<Message | undefined> {
+    const refused = (error: unknown): undefined => {
+      const isShown = error instanceof GatewayError && this.#opening.dialect.error(error) !== undefined;
+      if (isShown) void this.#say(error);
+      else this.#failed(error);
+    };
+    try {
+      const passed = throughRules(this.#tools, this.#opening.caller, message);
+      return passed instanceof Promise ? passed.then((sent) => sent ?? message, refused) : (passed ?? message);
+    } catch (error) {
+      return refused(error);
+    }
+  }
+
+  #relayPassed(message: Message): Promise<void> | undefined {
     const upstream = this.#upstream;
-    if (upstream === undefined) return this.#beginWith(message);
+    if (upstream === undefined || this.#isOver) return undefined;
     const { refusal, replaced, needsHold, asks = false, tokens } = this.#opening.dialect.client(message);
     if (refusal !== undefined) return this.#say(refusal);
     this.#charges.added += tokens;
@@ -185,7 +212,8 @@ export class RelaySession implements Session {
 
   /** The first message names the model where the address does not. */
   async #beginWith(asked: Message): Promise<void> {
-    const message = (await this.#opening.admit?.(asked)) ?? asked;
+    const admitted = (await this.#opening.admit?.(asked)) ?? asked;
+    const message = (await throughRules(this.#tools, this.#opening.caller, admitted)) ?? admitted;
     const model = this.#opening.dialect.modelIn?.(message);
     if (model === undefined) throw new GatewayError('invalid_request', 'The first message must name the model.');
     await this.connect(model, message);
@@ -313,37 +341,4 @@ export class RelaySession implements Session {
       };
     });
   }
-}
-
-const longestReasonBytes = 120;
-
-function reasonOf({ message }: GatewayError): string {
-  let reason = message;
-  while (Buffer.byteLength(reason) > longestReasonBytes) reason = reason.slice(0, -1);
-  return reason.toWellFormed();
-}
-
-/** Sent in place of an error that is too large to search. */
-const hidden = Buffer.from('{"type":"server_error","message":"The model reported an error."}');
-
-/** An error without keys, organisations and addresses; all else keeps its bytes. `path`: the member with the error; without it the whole message is searched. `key`: the one that the upstream was called with. */
-function withoutSecrets(data: Buffer, path: readonly string[], key: string): Buffer {
-  const { start, end } = placeOf(data, path) ?? { start: 0, end: data.length };
-  const error = data.subarray(start, end);
-  const shown = error.length > maxScrubbedBytes ? hidden : scrubBytes(error, key);
-  return shown === error ? data : Buffer.concat([data.subarray(0, start), shown, data.subarray(end)]);
-}
-
-function placeOf(data: Buffer, path: readonly string[]): { start: number; end: number } | undefined {
-  let [start, end] = [0, data.length];
-  try {
-    for (const name of path) {
-      const member = findMember(scanObject(data.subarray(start, end)), name);
-      if (member === undefined) return undefined;
-      [start, end] = [start + member.valueStart, start + member.end];
-    }
-  } catch {
-    return undefined;
-  }
-  return { start, end };
 }

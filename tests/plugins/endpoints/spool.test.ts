@@ -141,7 +141,7 @@ test('in memory and on the disk a body reads the same, and the disk is bounded',
     const body = spool.enter('one', 50);
     await kept(body, ...chunks.map((text) => Buffer.from(text)));
     const text = chunks.join('');
-    const changed = body.with({ start: 2, end: 4 }, 'CDE');
+    const changed = body.with([{ start: 2, end: 4, text: 'CDE' }]);
     const expected = `${text.slice(0, 2)}CDE${text.slice(4)}`;
     assert.deepEqual([await all(changed.open()), changed.bytes], [expected, expected.length]);
     assert.equal(await all(changed.open()), expected);

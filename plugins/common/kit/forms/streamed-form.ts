@@ -11,6 +11,8 @@ export interface StreamedFormPart {
   readonly sha256: string;
   /** Of members that are no files. */
   readonly text: string | undefined;
+  /** What a vendor gets in place of the text; absent: the text. */
+  replacedBy?: string;
 }
 
 export const streamedForm = defineContextKey<readonly StreamedFormPart[]>('streamed form');
