@@ -92,7 +92,10 @@ test('what is common is reached by two plugins, or is given to authors', () => {
 });
 
 test('no files import one another in a circle, by types either', () => {
-  assert.deepEqual(circlesIn(imports), []);
+  // Files of the simulation still do: node, world and errands hold one another.
+  const ofTests = filesIn('tests').filter((file) => /\.tsx?$/.test(file) && !file.startsWith('tests/simulation/'));
+  const all = [...imports, ...ofTests.flatMap((file) => importsOf(file))];
+  assert.deepEqual(circlesIn(all), []);
 });
 
 test('only storage drives databases', () => {

@@ -9,28 +9,9 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '../helpers/free-port.ts';
 import { litellm } from './peers/litellm.ts';
+import type { Peer } from './peers/peer.ts';
 import { portkey } from './peers/portkey.ts';
 import { measuredCore, pinAll, type Started } from './processes.ts';
-
-export interface PeerSetting {
-  /** For its files; empty. */
-  readonly directory: string;
-  /** Where it is to listen, on 127.0.0.1. */
-  readonly port: number;
-  /** Origin of the vendor, which speaks chat completions under `/v1`. */
-  readonly upstream: string;
-  /** The model that is asked for, on either side. */
-  readonly model: string;
-}
-
-export interface Peer {
-  /** A path that answers 200 once it serves. */
-  readonly ready: string;
-  /** Headers that a client sends beside the key. */
-  headers?(upstream: string): Readonly<Record<string, string>>;
-  /** Writes its files and gives the command that starts it. */
-  start(setting: PeerSetting): readonly string[];
-}
 
 const peers: ReadonlyMap<string, Peer> = new Map(Object.entries({ litellm, portkey }));
 

@@ -1,6 +1,6 @@
 /** Chat completions as the loopback vendor reads and speaks them. */
 import { type Asked, type Move, must, pieces, reported, thought } from './agent.ts';
-import type { Json, Speech } from './vendor.ts';
+import type { Json, Speech } from './speech.ts';
 
 const head = { id: 'chatcmpl-1', created: 1_790_000_000, model: 'vendors-own-model' };
 const usage = {

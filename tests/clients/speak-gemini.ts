@@ -1,6 +1,6 @@
 /** Generated content as the loopback vendor reads and speaks it. */
 import { type Asked, type Move, must, pieces, reported, signature, thought } from './agent.ts';
-import type { Json, Speech } from './vendor.ts';
+import type { Json, Speech } from './speech.ts';
 
 const usageMetadata = {
   promptTokenCount: reported.input,

@@ -1,6 +1,6 @@
 /** Messages as the loopback vendor reads and speaks them. */
 import { type Asked, type Move, must, pieces, reported, signature, thought } from './agent.ts';
-import type { Json, Speech } from './vendor.ts';
+import type { Json, Speech } from './speech.ts';
 
 const head = { id: 'msg_1', type: 'message', role: 'assistant', model: 'vendors-own-model' };
 const usage = {

@@ -1,7 +1,7 @@
 /** Responses as the loopback vendor reads and speaks them. */
 import { type Asked, type Move, must, type Offer, pieces, reported, signature, thought } from './agent.ts';
 import { checkToolChoice } from './speak-chat.ts';
-import type { Json, Speech } from './vendor.ts';
+import type { Json, Speech } from './speech.ts';
 
 const head = { id: 'resp_1', object: 'response', created_at: 1_790_000_000, model: 'vendors-own-model' };
 const usage = {

@@ -2,32 +2,15 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Asked, type Move, moveFor, must, Refused } from './agent.ts';
+import { moveFor, must, Refused } from './agent.ts';
 import { chat } from './speak-chat.ts';
 import { gemini } from './speak-gemini.ts';
 import { messages } from './speak-messages.ts';
 import { responses } from './speak-responses.ts';
+import type { Json, Speech } from './speech.ts';
 
 export const protocols = ['chat', 'responses', 'messages', 'gemini'] as const;
 export type ProtocolName = (typeof protocols)[number];
-
-/** Bodies as a client or vendor may word them: looked at, never trusted. */
-// biome-ignore lint/suspicious/noExplicitAny: JSON of four protocols, whose shape is what is being tested
-export type Json = any;
-
-/** How one protocol is read and spoken. */
-export interface Speech {
-  /** Path behind the origin that a provider is configured with. */
-  readonly base: string;
-  /** Whether a request to this path asks for an answer; other known paths are counted tokens. */
-  isRequest(path: string): boolean;
-  /** Throws Refused where the real vendor would refuse. */
-  read(body: Json, url: URL): Asked;
-  /** Frames of a stream. */
-  stream(move: Move): string;
-  whole(move: Move): Json;
-  countTokens(path: string): Json | undefined;
-}
 
 const speeches: Readonly<Record<ProtocolName, Speech>> = { chat, responses, messages, gemini };
 

@@ -2,7 +2,6 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type BatchVendor, used } from '../plugins/batches/native/stand-in.ts';
-import type { Findings } from './compare.ts';
 
 const endpoint = '/v1/chat/completions';
 const finalStates = new Set(['completed', 'failed', 'expired', 'cancelled']);
@@ -11,6 +10,12 @@ interface Batch {
   readonly id: string;
   readonly status: string;
   readonly request_counts: { readonly total: number; readonly completed: number; readonly failed: number };
+}
+
+/** What a comparison has found. */
+export interface Findings {
+  readonly account: string[];
+  readonly violations: string[];
 }
 
 /** A charge of a line that a vendor's batch has made. */

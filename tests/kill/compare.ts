@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import { boot } from '../../core/gateway/boot.ts';
 import { createLog } from '../../core/gateway/log.ts';
 import { database, type Orm } from '../../plugins/common/domain/database.ts';
-import type { BulkCharge } from './batches.ts';
+import type { BulkCharge, Findings } from './batches.ts';
 import type { Acknowledged } from './clients.ts';
 
 interface Charge {
@@ -133,11 +133,6 @@ export interface Evidence {
   };
   /** What is charged to these accounts was asked for under so many Idempotency-Keys. */
   readonly keyed: { readonly accountIds: ReadonlySet<string>; readonly sent: number; readonly lost: number };
-}
-
-export interface Findings {
-  readonly account: string[];
-  readonly violations: string[];
 }
 
 export function compare(evidence: Evidence): Findings {

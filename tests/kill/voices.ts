@@ -1,7 +1,8 @@
 /** Clients of realtime sessions that go on through crashes, and what must hold of them between vendor, clients and ledger. */
 import { randomInt } from 'node:crypto';
 import type { WebSocket } from 'ws';
-import type { Bill, Findings, VoiceCharge } from './compare.ts';
+import type { Findings } from './batches.ts';
+import type { Bill, VoiceCharge } from './compare.ts';
 import { Reconnecting } from './sockets.ts';
 
 interface Usage {

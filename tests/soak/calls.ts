@@ -1,15 +1,7 @@
 /** The calls of a soak: every client protocol on every upstream protocol, whole and streamed, tasks, faults, and clients that leave. */
 import { type DialectName, dialectNames, dialects } from '../end-to-end/dialects.ts';
 import { Chance } from '../simulation/chance.ts';
-import { cancel, follow, orders, type Send } from './orders.ts';
-
-/** What one call came to. `wrong`: it must not have ended so. */
-export interface Result {
-  readonly kind: string;
-  readonly wrong?: string | undefined;
-  /** The answer came whole and is charged. */
-  readonly requestId?: string | undefined;
-}
+import { cancel, follow, orders, type Result, type Send } from './orders.ts';
 
 /** The shares of the kinds of calls. */
 const mix = {

@@ -1,6 +1,7 @@
 /** Makes calls: at first as fast as they are answered, to see what the gateway can do, then at a steady rate. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Calls, Result } from './calls.ts';
+import type { Calls } from './calls.ts';
+import type { Result } from './orders.ts';
 
 /** Clients at full speed; as many as keep two processors busy. */
 const fullSpeedClients = 24;

@@ -1,11 +1,18 @@
 /** Orders of images and videos: followed to their end, or cancelled at any moment. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Chance } from '../simulation/chance.ts';
-import type { Result } from './calls.ts';
 
 interface Seen {
   readonly status: number;
   readonly text: string;
+}
+
+/** What one call came to. `wrong`: it must not have ended so. */
+export interface Result {
+  readonly kind: string;
+  readonly wrong?: string | undefined;
+  /** The answer came whole and is charged. */
+  readonly requestId?: string | undefined;
 }
 
 export type Send = (path: string, init: { method?: string; body?: string }) => Promise<Seen>;

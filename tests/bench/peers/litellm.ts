@@ -1,7 +1,7 @@
 /** LiteLLM's proxy: `pip install 'litellm[proxy]'` puts the command `litellm` on the path. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Peer } from '../peers.ts';
+import type { Peer } from './peer.ts';
 
 export const litellm: Peer = {
   ready: '/health/liveliness',

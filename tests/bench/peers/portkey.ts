@@ -1,5 +1,5 @@
 /** Portkey's gateway: `npm install --global @portkey-ai/gateway` puts its start script into npm's global folder; `PORTKEY_START` names it. */
-import type { Peer } from '../peers.ts';
+import type { Peer } from './peer.ts';
 
 export const portkey: Peer = {
   ready: '/',

@@ -1,6 +1,6 @@
 /** The rules of a chat completion stream that applications rely on when they read its chunks by themselves. */
 import type OpenAI from 'openai';
-import { citationUnderstood, type MessageExtras, stopOf, usageUnderstood } from './openai-chat.ts';
+import { citationUnderstood, type MessageExtras, stopOf, usageUnderstood } from './chat-members.ts';
 import { type Answered, Draft, noUsage, parsedArguments, rawFrames, rule, type Understood } from './understood.ts';
 
 type Chunk = OpenAI.ChatCompletionChunk;

@@ -1,16 +1,8 @@
 /** The official OpenAI client as a reader of chat completions: its accumulating stream, its plain stream, its whole answer. */
 import OpenAI from 'openai';
+import { citationUnderstood, type MessageExtras, stopOf, usageUnderstood } from './chat-members.ts';
 import { ChatGrammar } from './grammar-chat.ts';
-import {
-  type Answered,
-  Draft,
-  fetchOf,
-  noUsage,
-  parsedArguments,
-  type StopUnderstood,
-  type Understood,
-  type UsageUnderstood,
-} from './understood.ts';
+import { type Answered, Draft, fetchOf, parsedArguments, type Understood } from './understood.ts';
 
 const params = {
   model: 'MODEL',
@@ -54,13 +46,6 @@ export async function chatWhole(answer: Answered): Promise<Understood> {
   return completionUnderstood(await openaiClient(answer).chat.completions.create(params));
 }
 
-/** Members that several vendors add to a message. */
-export interface MessageExtras {
-  readonly reasoning_content?: string | null;
-  readonly reasoning?: string | null;
-  readonly images?: readonly { readonly image_url: { readonly url: string } }[];
-}
-
 function completionUnderstood({ choices, usage }: OpenAI.ChatCompletion): Understood {
   const choice = choices[0];
   if (choice === undefined) throw new Error('the answer holds no choice');
@@ -79,35 +64,4 @@ function toolUnderstood(call: OpenAI.ChatCompletionMessageToolCall): Understood[
   return call.type === 'custom'
     ? { id: call.id, name: call.custom.name, arguments: call.custom.input }
     : { id: call.id, name: call.function.name, arguments: parsedArguments(call.function.arguments) };
-}
-
-export function citationUnderstood(
-  annotation: OpenAI.ChatCompletionMessage.Annotation,
-): Understood['citations'][number] {
-  const { url, title, start_index, end_index } = annotation.url_citation;
-  return { url, title, start: start_index, end: end_index };
-}
-
-export function usageUnderstood(usage: OpenAI.CompletionUsage | null | undefined): UsageUnderstood {
-  if (usage == null) return noUsage;
-  const read = usage.prompt_tokens_details as { cached_tokens?: number; cache_write_tokens?: number } | undefined;
-  return {
-    input: usage.prompt_tokens,
-    output: usage.completion_tokens,
-    cacheRead: read?.cached_tokens,
-    cacheWrite: read?.cache_write_tokens,
-    reasoning: usage.completion_tokens_details?.reasoning_tokens,
-  };
-}
-
-const stops: Readonly<Record<string, StopUnderstood>> = {
-  stop: 'stop',
-  tool_calls: 'tool-calls',
-  function_call: 'tool-calls',
-  length: 'length',
-  content_filter: 'refusal',
-};
-
-export function stopOf(word: string | null | undefined): StopUnderstood | undefined {
-  return word == null ? undefined : (stops[word] ?? 'other');
 }

@@ -7,7 +7,7 @@ import { type Json, object } from '../../matrix/vendors/pieces.ts';
 import { checkRequest, events, whole } from './converse-format.ts';
 import { event } from './event-messages.ts';
 import { joined, type Message } from './google-stand-in.ts';
-import { llama, llama4, mistral, mistralText } from './plain-formats.ts';
+import { type Format, llama, llama4, mistral, mistralText } from './plain-formats.ts';
 
 export interface InvokeAnswer {
   whole(): string;
@@ -15,13 +15,6 @@ export interface InvokeAnswer {
   readonly headers?: Readonly<Record<string, string>>;
   /** The stream's messages. */
   messages(): Buffer[];
-}
-
-export interface Format {
-  read(json: Json): void;
-  whole(play: Play): string;
-  /** Chunks as the model writes them; the vendor adds the metrics to the last one. */
-  chunks(play: Play): string[];
 }
 
 export const models = {

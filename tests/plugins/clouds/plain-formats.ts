@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict';
 import type { Play } from '../../matrix/scenario.ts';
 import { type Json, list, object, onlyMembers, text, toolName } from '../../matrix/vendors/pieces.ts';
-import type { Format } from './invoke-formats.ts';
+
+export interface Format {
+  read(json: Json): void;
+  whole(play: Play): string;
+  /** Chunks as the model writes them; the vendor adds the metrics to the last one. */
+  chunks(play: Play): string[];
+}
 
 const ends: Readonly<Record<string, string>> = { stop: 'stop', length: 'length', 'tool-calls': 'tool_calls' };
 
