@@ -56,7 +56,7 @@ export class LeaseOracle implements SharedAccounts {
     const leased = this.#ledger.leases.amountOf(account, this.#journals.get(life)!);
     let owed = 0n;
     for (const trace of traces) {
-      if (trace.account !== account || !trace.admitted || this.#ledger.calls.has(trace.id)) continue;
+      if (trace.account !== account || !trace.admitted || this.#ledger.hasEnded(trace.id)) continue;
       const held = coverOf(trace.inputTokens, trace.heldOutput, trace.list, trace.ratio);
       owed += trace.expected !== undefined && trace.expected < held ? trace.expected : held;
     }

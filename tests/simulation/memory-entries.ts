@@ -104,7 +104,7 @@ export class MemoryEntryRows implements EntryRows, Transaction {
     const { deposits } = this.#ledger;
     return {
       post: async (record) => {
-        const isNew = !this.#ledger.calls.has(record.id) && !this.#ledger.archived.has(record.id);
+        const isNew = !this.#ledger.hasEnded(record.id);
         const { undo } = this.#ledger.postEnd(record, this.#account);
         this.undo.push(undo);
         const amount = (isNew ? BigInt(record.held) : 0n) - costIn(record);

@@ -245,6 +245,10 @@ export class MemoryLedger implements Store {
     }
   }
 
+  hasEnded(id: string): boolean {
+    return this.calls.has(id) || this.archived.has(id);
+  }
+
   /** The call's row is deleted for a file. */
   archive(id: string): void {
     const record = this.calls.get(id);
