@@ -1,4 +1,4 @@
-/** The house rules that a reviewer would otherwise have to remember: who imports whom, how long rooms are, no vendor in code. */
+/** The rules of the repository that a reviewer would otherwise have to remember: who imports whom, how long rooms are, no vendor in code. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';

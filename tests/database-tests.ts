@@ -9,7 +9,7 @@ import { importsOf } from './runner/imports.ts';
 const choice = 'TEST_DATABASE_URL';
 
 /**
- * Their subject is the wire, the pages or the package: a database stands behind the house that they call, and nothing that they ask
+ * Their subject is the wire, the pages or the package: a database stands behind the gateway that they call, and nothing that they ask
  * depends on which. Both are PostgreSQL; a server has several connections, processes and versions. So what is listed here asks for no
  * two things of the database at once, and for no rows that are kept, summed or locked in a way that no other file covers.
  */

@@ -33,7 +33,7 @@ after(async () => {
   await dropSchema(schema);
 });
 
-test('an older Node is told in one sentence which one is needed', async () => {
+test('on an older Node one sentence names the version that is needed', async () => {
   for (const [version, isEnough] of [
     ['22.18.0', false],
     ['20.11.1', false],

@@ -159,7 +159,7 @@ export interface UpstreamRequest {
   /** Longest silence inside a body. */
   idleTimeoutMs: number;
   /**
-   * Makes the attempt in place of forwarding, for upstreams over WebSocket; rejects with an UpstreamError. May resolve before
+   * Makes the attempt instead of forwarding, for upstreams over WebSocket; rejects with an UpstreamError. May resolve before
    * `begin` is called, as nothing has been executed then. Resolves with undefined, before `begin`, to have the request forwarded.
    */
   sendOver?(sending: Sending): Promise<Answer | undefined>;
@@ -180,7 +180,7 @@ export interface UpstreamNetwork {
   readonly family?: 'ipv4_first' | 'ipv6_first' | 'ipv4' | 'ipv6' | undefined;
 }
 
-/** An attempt that a plugin makes itself, in place of HTTP. */
+/** An attempt that a plugin makes itself, instead of HTTP. */
 export interface Sending {
   /** Aborts when the attempt must end. */
   readonly signal: AbortSignal;

@@ -37,7 +37,7 @@ const mostSentences = 500;
 /** Transient failures repeat many times a second: each message is logged at once, then once a minute with a count. */
 class Repetitions {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #told = new Map<string, { at: number; lastAt: number; times: number }>();
+  readonly #logged = new Map<string, { at: number; lastAt: number; times: number }>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
@@ -46,15 +46,15 @@ class Repetitions {
   /** How often the message was suppressed since it was last logged; undefined: this one is suppressed. */
   next(sentence: string): number | undefined {
     const now = this.#clock.monotonic();
-    const earlier = this.#told.get(sentence);
+    const earlier = this.#logged.get(sentence);
     const isRepeated = earlier !== undefined && now - earlier.at < repeatAfterMs && now - earlier.lastAt < quietMs;
     if (isRepeated) {
       earlier.lastAt = now;
       earlier.times += 1;
       return undefined;
     }
-    if (this.#told.size >= mostSentences) this.#told.clear();
-    this.#told.set(sentence, { at: now, lastAt: now, times: 0 });
+    if (this.#logged.size >= mostSentences) this.#logged.clear();
+    this.#logged.set(sentence, { at: now, lastAt: now, times: 0 });
     return earlier?.times ?? 0;
   }
 }
@@ -91,7 +91,7 @@ class PagedOutput {
       return;
     }
     if (this.#dropped > 0 && this.#page.length < pageLength) {
-      this.#page += `{"level":"warn","lines":${this.#dropped},"msg":"log lines were dropped: nobody read them in time"}\n`;
+      this.#page += `{"level":"warn","lines":${this.#dropped},"msg":"log lines were dropped: they were not read in time"}\n`;
       this.#dropped = 0;
     }
     this.#page += line;
@@ -196,7 +196,7 @@ const printing = ['log', 'info', 'debug', 'warn', 'error', 'trace'] as const;
 export function logPrinted(log: Pick<Log, 'warn'>): void {
   for (const name of printing)
     console[name] = (...words: unknown[]) => log.warn({ text: format(...words) }, 'a package prints');
-  // Without Node's own listener, which prints; where it was told not to, nothing is written.
+  // Without Node's own listener, which prints; where it was switched off, nothing is written.
   const isPrinted = process.listenerCount('warning') > 0;
   process.removeAllListeners('warning');
   process.on('warning', (warning) => {

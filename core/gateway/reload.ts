@@ -1,7 +1,7 @@
 /**
  * Applies changed files while the gateway serves: all of their changes or none.
  *
- * 1. Read the file and its includes, or a draft in place of one.
+ * 1. Read the file and its includes, or a draft instead of one.
  * 2. Check by booting the file in the mode `check`. Any problem ends the reload.
  * 3. Compare with the running file (`config-changes.ts`). What needs a restart keeps its running value and is reported; the
  *    rest is then checked once more by itself, since it may depend on what waits.
@@ -116,7 +116,7 @@ export class Reloader {
     this.#sourceWatches = [];
   }
 
-  /** Checks the files with this text in place of one of them. Changes nothing; problems are returned, not thrown. */
+  /** Checks the files with this text instead of one of them. Changes nothing; problems are returned, not thrown. */
   check(file: string, text: string): Promise<ConfigCheck> {
     return this.#inTurn(async () => {
       const outcome = await this.#prepare(this.#drafted(file, text), true);

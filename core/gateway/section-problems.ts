@@ -151,7 +151,7 @@ function ownWords(issue: Issue): string {
 
 const isMissing = 'is missing';
 
-/** In place of the schema library's own message; undefined: the schema has one. */
+/** Instead of the schema library's own message; undefined: the schema has one. */
 function sentenceOf(issue: z.core.$ZodRawIssue): string | undefined {
   if (
     issue.input === undefined &&

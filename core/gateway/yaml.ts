@@ -56,7 +56,7 @@ const maxIncludeDepth = 8;
 
 /** Proposed texts of files. */
 export interface Drafts {
-  /** Texts in place of files, by absolute path. */
+  /** Texts instead of files, by absolute path. */
   readonly texts: ReadonlyMap<string, string>;
   /** Whether a draft may include this file. */
   mayRead(file: string): boolean;

@@ -20,7 +20,7 @@ type ReadBody = (exchange: LiveExchange) => undefined | Promise<void>;
 interface Layer {
   readonly name: string;
   readonly instance: PluginInstance;
-  /** May throw in place of rejecting. */
+  /** May throw instead of rejecting. */
   readonly handle: NonNullable<PluginInstance['handle']>;
   readonly retries: boolean;
 }

@@ -1,4 +1,4 @@
-/** Requests without a connection: objects in place of Node's request and response, so that the same code handles them. */
+/** Requests without a connection: objects instead of Node's request and response, so that the same code handles them. */
 import { PassThrough, Readable } from 'node:stream';
 import type { Outcome } from '../contract/contract.ts';
 import type { DirectAnswer, DirectRequest } from '../contract/direct-request.ts';
@@ -8,7 +8,7 @@ import { clientDisconnected } from './exchange.ts';
 /** Bytes of an answer that wait for their reader; above it the upstream waits. */
 const waitingBytes = 64 * 1024;
 
-/** In place of Node's IncomingMessage: the whole body is there. */
+/** Instead of Node's IncomingMessage: the whole body is there. */
 export class DirectIncoming extends Readable {
   readonly complete = true;
   readonly method: string;
@@ -42,7 +42,7 @@ function withoutFraming(headers: Readonly<Headers>): Headers {
   return others;
 }
 
-/** In place of Node's ServerResponse: what is written is pulled from it. */
+/** Instead of Node's ServerResponse: what is written is pulled from it. */
 export class DirectOutgoing extends PassThrough {
   headersSent = false;
   /** Bodies are not chunked here. */

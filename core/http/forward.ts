@@ -10,7 +10,7 @@ import { Pools, type SocketPool } from './sockets.ts';
 import { type Sender, type UpstreamAnswer, UpstreamAttempt, type WholeReader } from './transport.ts';
 
 /**
- * Given to http-proxy-3 in place of the client's request: plugins set method, path, headers and body, so a copy of the
+ * Given to http-proxy-3 instead of the client's request: plugins set method, path, headers and body, so a copy of the
  * client's would be discarded, and the server handles its socket's errors.
  */
 const placeholderRequest = {

@@ -6,7 +6,7 @@ export interface InFlightMember {
 }
 
 /**
- * Used in place of a Set. A long-lived Set keeps deleted members reachable from its discarded tables, so that they reach the
+ * Used instead of a Set. A long-lived Set keeps deleted members reachable from its discarded tables, so that they reach the
  * old generation: that took a third of the time of forwarding in garbage collection.
  */
 export class InFlightSet<Member extends InFlightMember> {

@@ -14,7 +14,7 @@ export interface Connection {
   isOpen: boolean;
 }
 
-/** undici keeps a URL for each client and asks it for its origin at each request, which a URL composes anew. */
+/** undici keeps a URL for each client and asks it for its origin at each request, which a URL composes again. */
 class KnownOrigin extends URL {
   override readonly origin = super.origin;
 }

@@ -37,7 +37,7 @@ function endOfString(text: string, start: number): number {
 /** A string, and the colon that makes it a name. */
 const strings = /("(?:[^"\\]|\\.)*")(\s*:)?/gs;
 
-/** Parses with plain marks in place of such names, and then puts the names back. */
+/** Parses with plain marks instead of such names, and then puts the names back. */
 function parseEscapedNames(text: string): unknown {
   let mark = '~';
   while (text.includes(`"${mark}`)) mark += '~';
@@ -51,7 +51,7 @@ function parseEscapedNames(text: string): unknown {
   return renamed(value, (key) => (key.startsWith(mark) ? names[Number(key.slice(mark.length))]! : key));
 }
 
-/** The value, with objects that have a marked name written anew. A reviver of JSON.parse would take many times longer. */
+/** The value, with objects that have a marked name written again. A reviver of JSON.parse would take many times longer. */
 function renamed(value: unknown, nameOf: (key: string) => string): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return renamedElements(value, nameOf);

@@ -17,13 +17,13 @@ export function endBy(error: unknown): never {
 export function endServing(error: unknown): never {
   if (process.stdout.isTTY === true) endBy(error);
   const sentence = sentenceOf(error);
-  const told =
+  const record =
     error instanceof ConfigError
       ? { problems: error.problems, msg: 'the configuration cannot be served' }
       : sentence === undefined
         ? { error: describeError(error), msg: 'a bug ended the start' }
         : { msg: sentence };
-  const line = JSON.stringify({ level: 'fatal', time: new Date().toISOString(), ...told });
+  const line = JSON.stringify({ level: 'fatal', time: new Date().toISOString(), ...record });
   process.stderr.write(`${maskSecrets(line)}\n`);
   process.exit(1);
 }

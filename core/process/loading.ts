@@ -42,7 +42,7 @@ const packageName = /^(?:@[\w.-]+\/)?[a-zA-Z][\w.-]*(?:\/|$)/;
 let areRemembered = false;
 
 /**
- * Node looks for the package.json of each module anew, and parses what it finds, 180 kB of it for each import of drizzle. Two
+ * Node looks for the package.json of each module again, and parses what it finds, 180 kB of it for each import of drizzle. Two
  * modules of one folder with one ending have the same, and what one module of the gateway has found all others find.
  */
 export function rememberModules(): void {

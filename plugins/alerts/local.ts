@@ -73,8 +73,8 @@ export class LocalAlerts {
     }
     const alert = this.#next(rule, subject, earlier, found, step, now);
     this.#alerts.set(key, { ...alert, isOver: step.state === undefined });
-    const told = step.event === 'end' && earlier !== undefined ? { ...alert, value: earlier.value } : alert;
-    this.#queue(rule, told, step, now, found?.value);
+    const sent = step.event === 'end' && earlier !== undefined ? { ...alert, value: earlier.value } : alert;
+    this.#queue(rule, sent, step, now, found?.value);
   }
 
   #next(

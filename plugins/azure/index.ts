@@ -47,7 +47,7 @@ const settings = z
       .describe("The application that asks for tokens; `keys` are its secrets. Absent: `keys` are the resource's own."),
     managed_identity: identitySettings
       .optional()
-      .describe('The identity of the machine, in place of `keys` and `entra`; `{}` for that of the system.'),
+      .describe('The identity of the machine, instead of `keys` and `entra`; `{}` for that of the system.'),
   })
   .refine(
     ({ entra, managed_identity: identity }) => entra === undefined || identity === undefined,

@@ -36,8 +36,8 @@ export function encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRe
   ];
   const system = [...turns.system, ...instructions.map((text) => ({ text }))];
   const inference = inferenceOf(prompt, context, reasoning !== undefined);
-  const [stop, blankStop] = [true, false].map((isTold) =>
-    (prompt.stop ?? []).filter((text) => (text.trim() !== '') === isTold),
+  const [stop, blankStop] = [true, false].map((isKept) =>
+    (prompt.stop ?? []).filter((text) => (text.trim() !== '') === isKept),
   );
   const settings = { ...inference, ...(stop!.length === 0 ? {} : { stopSequences: stop }) };
   const body: JsonObject = {

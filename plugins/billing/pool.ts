@@ -24,7 +24,7 @@ export interface LedgerService {
 
 const none = money(0n);
 
-/** `books` returns the running runtime, which spends from memory, or undefined while the process does not serve. */
+/** `runtime` returns the running runtime, which spends from memory, or undefined while the process does not serve. */
 export function openLedgerService(
   host: Host,
   database: Database,

@@ -17,7 +17,7 @@ import { Mailers } from './mailers.ts';
 import { problemsOf } from './page-problems.ts';
 import { firstPath, type Links, openLinks } from './people/links.ts';
 import { rotatedPeople } from './people/secrets.ts';
-import { houseTables } from './people/tables.ts';
+import { consoleTables } from './people/tables.ts';
 import * as services from './services.ts';
 
 const operation = 'console';
@@ -64,7 +64,7 @@ export default definePlugin<ConsoleConfig>({
     await store.migrate('console', new URL('./migrations/', import.meta.url));
     const links = openLinks({
       orm: store.orm,
-      tables: houseTables(store.schema),
+      tables: consoleTables(store.schema),
       clock: host.clock,
       random: host.random,
     });

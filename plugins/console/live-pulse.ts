@@ -66,9 +66,9 @@ export class Pulse {
 
   /** Tasks that are not done; a task that leaves the list is a change too. */
   async #tasks() {
-    const desk = this.#host.find(taskAdmin);
-    if (desk === undefined) return undefined;
-    const page = await desk.list({ states: ['queued', 'running'] }, { limit: mostTasks }, undefined);
+    const tasks = this.#host.find(taskAdmin);
+    if (tasks === undefined) return undefined;
+    const page = await tasks.list({ states: ['queued', 'running'] }, { limit: mostTasks }, undefined);
     const message = (rows: typeof page.rows) => ({
       active: rows.map(({ id, state, progress }) => ({ id, state, progress })),
     });

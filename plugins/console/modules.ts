@@ -19,7 +19,7 @@ export async function moduleAnswer(
   const page = pages.find((one) => moduleAddress(one) === `/console/${path}`);
   if (page === undefined) return undefined;
   const body = await readFile(page.module);
-  // Read again each time: a page that was built anew is shown without a restart.
+  // Read again each time: a page that was built again is shown without a restart.
   const headers = { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': 'no-cache' };
   return compressed({ status: 200, headers, body }, accepted);
 }

@@ -1,4 +1,4 @@
-/** Puts the serving console together: what lasts as long as the gateway, and what its section furnishes, anew when that changes. */
+/** Puts the serving console together: what lasts as long as the gateway, and what its section furnishes, again when that changes. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Host } from '../../core/contract/contract.ts';
 import { adminPages } from '../common/domain/admin/admin-pages.ts';

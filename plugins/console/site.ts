@@ -48,8 +48,8 @@ export function createSite({ services, signIn, files, origin: configured }: Site
         const web = toRequest(exchange, origin, path.slice(apiPath.length) || '/');
         const address = plainAddress(request.remoteAddress);
         api ??= createApi(services);
-        const told = await api.fetch(web, { origin, address, send: sender(exchange, forward), exchange });
-        answer = await compressed(await toAnswer(told), String(request.headers['accept-encoding'] ?? ''));
+        const response = await api.fetch(web, { origin, address, send: sender(exchange, forward), exchange });
+        answer = await compressed(await toAnswer(response), String(request.headers['accept-encoding'] ?? ''));
       } else answer = await pageOrFile(exchange, services, files, path);
     } catch (error) {
       answer = errorAnswer(error);

@@ -99,7 +99,7 @@ export interface StreamMeter {
   readonly report: UsageReport;
   feed(chunk: Uint8Array): void;
   /**
-   * The upstream's body has ended, or broke off with `broken`. Returns what is sent in place of the rest; undefined after a
+   * The upstream's body has ended, or broke off with `broken`. Returns what is sent instead of the rest; undefined after a
    * break: the answer breaks off too.
    */
   end(broken?: unknown): Uint8Array | undefined;

@@ -54,7 +54,7 @@ export const moderations: EndpointDescription = {
   renderError: envelopeAnswer,
 };
 
-/** A null in place of a name is replaced. */
+/** A null instead of a name is replaced. */
 function named(json: object, model: string) {
   const text = JSON.stringify(model);
   return Object.hasOwn(json, 'model') ? { replace: { model: text } } : { insert: { model: text } };

@@ -127,7 +127,7 @@ export const configSchema = z
         redirect: z
           .boolean()
           .default(false)
-          .describe('Send clients to a presigned address of the bucket in place of the bytes.'),
+          .describe('Send clients to a presigned address of the bucket instead of the bytes.'),
       })
       .prefault({})
       .describe('An S3-compatible store, also for several hosts; without it files lie in the data directory.'),

@@ -21,7 +21,7 @@ const settings = z.strictObject({
     .string()
     .regex(/^[a-z0-9:.-]{1,100}$/, 'must be the id of a project')
     .optional()
-    .describe('Project to which requests are counted, in place of that of the credential.'),
+    .describe('Project to which requests are counted, instead of that of the credential.'),
 });
 
 /** The metadata server gives out the same token until five minutes before its end. */

@@ -88,7 +88,7 @@ export class Calls {
       // A call without a result: its key is freed in a moment.
       await local.leaving;
     }
-    // A key that is new here may be taken elsewhere: without the database nobody can say.
+    // A key that is new here may be taken elsewhere: without the database it is unknown.
     if (!this.#options.healthy()) return earlierAnswer(this.#recentOf(call), call);
     if (this.#entries.size >= queueCalls) throw unavailable();
     const entry: Entry = { call, startedAt: this.#options.clock.monotonic() };

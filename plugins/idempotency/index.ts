@@ -109,9 +109,9 @@ export async function setUpIdempotency(
  * that its process still has. Without a ledger it is never charged.
  */
 async function mayBeCharged(host: Host, requestId: string): Promise<boolean | 'open' | 'unknown'> {
-  const books = host.find(ledger);
-  if (books === undefined) return false;
-  const end = await books.endOf(requestId);
+  const ledgerService = host.find(ledger);
+  if (ledgerService === undefined) return false;
+  const end = await ledgerService.endOf(requestId);
   if (end === undefined) return 'unknown';
   return end === 'open' ? 'open' : end === 'charged' || end === 'in_vain';
 }

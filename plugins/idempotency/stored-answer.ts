@@ -24,9 +24,9 @@ interface StoredError {
 const replayHeader = 'idempotent-replayed';
 export const originHeader = 'x-original-request-id';
 
-const noBody = new Uint8Array(0);
+const emptyBody = new Uint8Array(0);
 
-/** Headers of the connection and of the single exchange are created anew. */
+/** Headers of the connection and of the single exchange are created again. */
 export function storedAnswer(status: number, { ...headers }: Headers, body: Uint8Array): StoredAnswer {
   for (const name of ['content-length', 'x-request-id', 'request-id']) delete headers[name];
   return { status, headers, body };
@@ -38,7 +38,7 @@ export function storedError(error: GatewayError | UpstreamRefusal): StoredAnswer
   const answer = error instanceof UpstreamRefusal ? error.answer : undefined;
   const stored = { kind: rendered.kind, message: rendered.message, details: detailsOf(rendered) };
   if (answer === undefined) {
-    return { status: rendered.status, headers: {}, body: noBody, error: { ...stored, hasAnswer: false } };
+    return { status: rendered.status, headers: {}, body: emptyBody, error: { ...stored, hasAnswer: false } };
   }
   if (!isWhole(answer.body)) return undefined;
   return {

@@ -25,7 +25,7 @@ export function priceCommands(host: Host, config: ModelsConfig): Command[] {
       name: 'prices check',
       summary:
         'Lists holes, sales below cost, examples, prices that end soon, plans and accounts that pay less than the cost; exit code 1 on a hole or a loss',
-      options: { '--days <n>': 'How far ahead an end is told (30)' },
+      options: { '--days <n>': 'How far ahead an end is reported (30)' },
       run: async (values) => check(host, config, values),
     },
     {

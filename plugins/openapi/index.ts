@@ -27,7 +27,7 @@ export default definePlugin({
         handle: () => ({
           status: 200,
           headers: { 'content-type': 'application/json', 'cache-control': 'no-cache' },
-          // Made anew: a reload may change where keys are expected.
+          // Made again: a reload may change where keys are expected.
           body: JSON.stringify(describe(host)),
         }),
       },

@@ -24,35 +24,35 @@ export interface Counter {
 }
 
 export function openPayments(counter: Counter): Payments {
-  const { services: books, config } = counter;
+  const { services, config } = counter;
   return {
     least: config.min,
     most: config.max,
     amounts: config.amounts,
     list: async (accountId, page) => {
       const limit = rowsFor(page);
-      return pageOf(await books.rows.page(accountId, limit, cursorIn(page, uuidForm)), page, ({ id }) => id, viewOf);
+      return pageOf(await services.rows.page(accountId, limit, cursorIn(page, uuidForm)), page, ({ id }) => id, viewOf);
     },
-    missing: (since) => missingSince(books, since),
+    missing: (since) => missingSince(services, since),
     checkout: async (accountId, amount, options) => {
       checkAmount(amount, config);
       for (const url of [options.paidUrl, options.leftUrl]) checkUrl(url);
       // Before anybody pays.
-      await books.pool.admitMoney();
+      await services.pool.admitMoney();
       return begin(counter, accountId, amount, options);
     },
   };
 }
 
 async function begin(
-  { services: books, config, random, title }: Counter,
+  { services, config, random, title }: Counter,
   accountId: string,
   amount: Money,
   { reference, paidUrl, leftUrl }: Parameters<Payments['checkout']>[2],
 ): Promise<{ readonly url: string }> {
-  const { rows, processor, clock } = books;
+  const { rows, processor, clock } = services;
   const now = clock.now();
-  const order = (await rows.find({ reference })) ?? (await insert(books, random, { accountId, amount, reference }));
+  const order = (await rows.find({ reference })) ?? (await insert(services, random, { accountId, amount, reference }));
   if (order.accountId !== accountId || order.amount !== amount) throw conflict('This reference was used before.');
   if (order.url !== undefined) return { url: order.url };
   if (order.state !== 'creating') throw conflict('This payment has ended: begin another one.');

@@ -12,7 +12,7 @@ import { lookAt } from './settlement.ts';
 const usual = 50;
 const most = 1_000;
 
-export function commandsOf(books: SettlementServices): Command[] {
+export function commandsOf(services: SettlementServices): Command[] {
   return [
     {
       name: 'payments list',
@@ -23,7 +23,7 @@ export function commandsOf(books: SettlementServices): Command[] {
         if (count === undefined || count < 1 || count > most)
           throw wrong('limit', `--limit is a whole number from 1 to ${most}.`);
         const accountId = typeof account === 'string' ? account : undefined;
-        return told(await books.rows.page(accountId, count, undefined));
+        return resultOf(await services.rows.page(accountId, count, undefined));
       },
     },
     {
@@ -34,18 +34,18 @@ export function commandsOf(books: SettlementServices): Command[] {
       run: async ({ payment }) => {
         const name = String(payment);
         const isSession = /^cs_\w+$/.test(name);
-        const known = uuidForm.test(name) ? await books.rows.find({ id: name }) : undefined;
-        const order = isSession ? await orderOfSession(books, name) : known;
+        const known = uuidForm.test(name) ? await services.rows.find({ id: name }) : undefined;
+        const order = isSession ? await orderOfSession(services, name) : known;
         if (order === undefined)
           throw new GatewayError('not_found', 'There is no payment of this id.', { field: 'payment' });
-        await lookAt(books, order);
-        return told([(await books.rows.find({ id: order.id }))!]);
+        await lookAt(services, order);
+        return resultOf([(await services.rows.find({ id: order.id }))!]);
       },
     },
   ];
 }
 
-function told(orders: readonly Order[]): CommandResult {
+function resultOf(orders: readonly Order[]): CommandResult {
   const json = orders.map(({ id, accountId, amount, state, session, createdAt, refunded }) => ({
     id,
     account: accountId,

@@ -28,11 +28,11 @@ async function setUpPayments(host: Host, config: PaymentsConfig): Promise<Plugin
   if (key === '' || secret === '') {
     if (key === secret) return {};
     const missing = key === '' ? 'secret_key' : 'webhook_secret';
-    return { notices: () => [{ level: 'warning', text: `payments.${missing} is empty: nobody can pay.` }] };
+    return { notices: () => [{ level: 'warning', text: `payments.${missing} is empty: payments are off.` }] };
   }
   const store = host.get(database);
   await store.migrate('payments', new URL('./migrations/', import.meta.url));
-  const books: SettlementServices = {
+  const services: SettlementServices = {
     rows: new OrderRows(store),
     withdrawals: new WithdrawalRows(store),
     processor: await openProcessor(config),
@@ -44,10 +44,10 @@ async function setUpPayments(host: Host, config: PaymentsConfig): Promise<Plugin
     accounts: () => host.find(accounts),
   };
   const title = `Balance of ${host.gateway}`;
-  host.provide(payments, openPayments({ services: books, config, random: host.random, title }));
+  host.provide(payments, openPayments({ services, config, random: host.random, title }));
   return {
-    endpoints: [webhookOf(books)],
-    commands: commandsOf(books),
-    start: () => host.every(roundMs, 'look after payments', () => goRound(books)),
+    endpoints: [webhookOf(services)],
+    commands: commandsOf(services),
+    start: () => host.every(roundMs, 'look after payments', () => goRound(services)),
   };
 }

@@ -16,10 +16,10 @@ const giveUpMs = 14 * dayMs;
 const disputableMs = 180 * dayMs;
 
 /** One round of this process. Several processes share the orders. */
-export async function goRound(books: SettlementServices): Promise<void> {
-  const { rows, clock } = books;
+export async function goRound(services: SettlementServices): Promise<void> {
+  const { rows, clock } = services;
   const now = clock.now();
-  const isOpen = await books.pool.admitMoney().then(
+  const isOpen = await services.pool.admitMoney().then(
     () => true,
     () => false,
   );
@@ -29,8 +29,8 @@ export async function goRound(books: SettlementServices): Promise<void> {
   const paid = await rows.claim('paid', now - dayMs, now - disputableMs, most.paid, now);
   for (const order of [...open, ...paid]) {
     // One failing order must not stop the others.
-    await lookAt(books, order).catch((error: unknown) => {
-      books.log.warn({ error, order: order.id }, 'a payment could not be looked at; it will be again');
+    await lookAt(services, order).catch((error: unknown) => {
+      services.log.warn({ error, order: order.id }, 'a payment could not be looked at; it will be again');
     });
   }
 }

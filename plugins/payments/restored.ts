@@ -22,15 +22,15 @@ export async function missingSince({ processor, rows }: SettlementServices, sinc
  * The order of a page at the payment service. One that the database has lost is made again, for an account that it has: only
  * at an operator's word, since another gateway may sell by the same account at the payment service.
  */
-export async function orderOfSession(books: SettlementServices, id: string): Promise<Order | undefined> {
-  const { processor, rows } = books;
+export async function orderOfSession(services: SettlementServices, id: string): Promise<Order | undefined> {
+  const { processor, rows } = services;
   const known = await rows.find({ session: id });
   if (known !== undefined) return known;
   const session = await processor.session(id);
   const { orderId, accountId } = session;
   if (orderId === undefined || !uuidForm.test(orderId)) return undefined;
   if ((await rows.find({ id: orderId })) === undefined) {
-    const isOurs = accountId !== undefined && (await books.accounts()?.find(accountId))?.id === accountId;
+    const isOurs = accountId !== undefined && (await services.accounts()?.find(accountId))?.id === accountId;
     if (!isOurs) return undefined;
     const amount = money(BigInt(session.cents) * centNano);
     await rows.insert({ id: orderId, accountId, reference: `restored:${id}`, amount, at: session.createdAt });

@@ -8,25 +8,25 @@ import type { SettlementServices } from './services.ts';
 import { creditReference, giveBack, takeBack } from './withdrawals.ts';
 
 /** Polls an order and applies its state. Idempotent, also across processes. */
-export async function lookAt(books: SettlementServices, order: Order): Promise<void> {
+export async function lookAt(services: SettlementServices, order: Order): Promise<void> {
   if (order.session === undefined) return;
-  const session = await books.processor.session(order.session);
-  if (session.state === 'expired' && order.state !== 'paid') return books.rows.end(order.id, 'expired');
+  const session = await services.processor.session(order.session);
+  if (session.state === 'expired' && order.state !== 'paid') return services.rows.end(order.id, 'expired');
   if (session.state !== 'paid' || order.state === 'mismatch') return;
-  if (order.state !== 'paid' && !(await receive(books, order, session))) return;
+  if (order.state !== 'paid' && !(await receive(services, order, session))) return;
   if (session.payment === undefined) return;
-  const withdrawals = await books.processor.withdrawals(session.payment);
+  const withdrawals = await services.processor.withdrawals(session.payment);
   // Returned money can be withdrawn again: together withdrawals never exceed the payment.
-  for (const withdrawal of withdrawals) if (!withdrawal.standing) await giveBack(books, order, withdrawal);
-  for (const withdrawal of withdrawals) if (withdrawal.standing) await takeBack(books, order, withdrawal);
+  for (const withdrawal of withdrawals) if (!withdrawal.standing) await giveBack(services, order, withdrawal);
+  for (const withdrawal of withdrawals) if (withdrawal.standing) await takeBack(services, order, withdrawal);
 }
 
 /** Credits the payment. false: the amount differs from the order, so an operator must decide. */
-async function receive(books: SettlementServices, order: Order, session: Session): Promise<boolean> {
-  const { rows, ledger, log, clock } = books;
+async function receive(services: SettlementServices, order: Order, session: Session): Promise<boolean> {
+  const { rows, ledger, log, clock } = services;
   const paid = BigInt(session.cents) * centNano;
   const fields = { order: order.id, account: order.accountId, session: session.id };
-  if (session.currency !== books.currency || paid !== order.amount || session.orderId !== order.id) {
+  if (session.currency !== services.currency || paid !== order.amount || session.orderId !== order.id) {
     log.error({ ...fields, cents: session.cents, currency: session.currency }, 'a payment is not what was ordered');
     await rows.end(order.id, 'mismatch');
     return false;

@@ -12,7 +12,7 @@ import { lookAt } from './settlement.ts';
 /** The payment service times out after half a minute and repeats the event later. */
 const timeoutMs = 25_000;
 
-export function webhookOf(books: SettlementServices): Endpoint {
+export function webhookOf(services: SettlementServices): Endpoint {
   return {
     method: 'POST',
     path: '/payments/webhook',
@@ -20,19 +20,19 @@ export function webhookOf(books: SettlementServices): Endpoint {
     // Authenticated by its signature.
     keyless: true,
     timeoutMs,
-    handle: (exchange) => handleEvent(exchange, books),
+    handle: (exchange) => handleEvent(exchange, services),
     renderError: (error) => answerOf(error.status, envelope(error)),
   };
 }
 
 /** Answers when the event is fully handled; until then the payment service repeats it. */
-async function handleEvent(exchange: Exchange, books: SettlementServices): Promise<Answer> {
+async function handleEvent(exchange: Exchange, services: SettlementServices): Promise<Answer> {
   const { body, headers } = exchange.request;
-  const subject = books.processor.subjectOf(body, headers['stripe-signature'] ?? '', books.clock.now());
+  const subject = services.processor.subjectOf(body, headers['stripe-signature'] ?? '', services.clock.now());
   // With 503 the payment service sends the event again, for days.
-  await books.pool.admitMoney();
-  const order = await orderOf(books, subject);
-  if (order !== undefined) await lookAt(books, order);
+  await services.pool.admitMoney();
+  const order = await orderOf(services, subject);
+  if (order !== undefined) await lookAt(services, order);
   return answerOf(200, { received: true });
 }
 
@@ -41,9 +41,9 @@ function answerOf(status: number, body: object): Answer {
 }
 
 /** undefined: the subject belongs to another seller with the same account at the payment service. */
-async function orderOf(books: SettlementServices, subject: Subject): Promise<Order | undefined> {
+async function orderOf(services: SettlementServices, subject: Subject): Promise<Order | undefined> {
   if (subject === undefined) return undefined;
-  const { rows, processor } = books;
+  const { rows, processor } = services;
   const known = await rows.find('session' in subject ? { session: subject.session } : { payment: subject.payment });
   if (known !== undefined) return known;
   const session =

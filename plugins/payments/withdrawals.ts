@@ -21,22 +21,22 @@ function backReference(id: string): string {
 
 /** Takes what was paid back or is disputed; any number of times. */
 export async function takeBack(
-  books: SettlementServices,
+  services: SettlementServices,
   order: Order,
   { id, cents, currency }: Withdrawal,
 ): Promise<void> {
   const whole = BigInt(cents) * centNano;
-  const amount = currency === books.currency && whole < order.amount ? whole : order.amount;
+  const amount = currency === services.currency && whole < order.amount ? whole : order.amount;
   if (amount <= 0n) return;
-  await books.withdrawals.insert(order.id, id, money(amount));
-  await take(books, order, id);
+  await services.withdrawals.insert(order.id, id, money(amount));
+  await take(services, order, id);
 }
 
 /** A refund that failed, or a dispute that was won: what it had taken comes back. */
-export async function giveBack(books: SettlementServices, order: Order, { id }: Withdrawal): Promise<void> {
-  const { withdrawals, ledger, log } = books;
+export async function giveBack(services: SettlementServices, order: Order, { id }: Withdrawal): Promise<void> {
+  const { withdrawals, ledger, log } = services;
   // It may be half done: then it is done first, and the end is the same.
-  if ((await withdrawals.find(id))?.state === 'taking') await take(books, order, id);
+  if ((await withdrawals.find(id))?.state === 'taking') await take(services, order, id);
   if ((await withdrawals.find(id))?.state !== 'taken') return;
   const taken = await withdrawals.taken(id);
   const entry = { kind: 'top-up', reason: 'payment kept after all', reference: backReference(id) };
@@ -49,8 +49,8 @@ export async function giveBack(books: SettlementServices, order: Order, { id }: 
  * From the credit of the payment, then from what earlier withdrawals of it gave back: also of those that do so only after
  * this one has found too little.
  */
-async function take(books: SettlementServices, order: Order, id: string): Promise<void> {
-  const { withdrawals, log } = books;
+async function take(services: SettlementServices, order: Order, id: string): Promise<void> {
+  const { withdrawals, log } = services;
   const stored = await withdrawals.find(id);
   if (stored === undefined || stored.state === 'back') return;
   const before = await withdrawals.taken(id);
@@ -58,7 +58,7 @@ async function take(books: SettlementServices, order: Order, id: string): Promis
   let left: bigint = stored.amount;
   const returned = await withdrawals.returned(order.id);
   for (const credit of [creditReference(order.session!), ...returned.map(backReference)]) {
-    if (left > 0n) left -= await takeFrom(books, order.accountId, id, credit, money(left));
+    if (left > 0n) left -= await takeFrom(services, order.accountId, id, credit, money(left));
   }
   await withdrawals.move(id, 'taking', 'taken');
   if (stored.state === 'taken' && stored.amount - left === before) return;
@@ -69,7 +69,7 @@ async function take(books: SettlementServices, order: Order, id: string): Promis
 
 /**
  * How much is taken is written down before it is, so that a repetition takes the same. Only what was surely not taken is
- * planned anew. Resolves with what was taken.
+ * planned again. Resolves with what was taken.
  */
 async function takeFrom(
   { withdrawals, pool }: SettlementServices,

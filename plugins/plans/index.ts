@@ -142,10 +142,7 @@ function withoutEffect(host: Host, offers: readonly Offer[]): Notice[] {
   const bound = offers.filter(({ models }) => models !== undefined);
   return [
     ...(host.find(shop) === undefined
-      ? about(
-          sold,
-          pick(sold, 'has a price, but nobody can buy it', 'have a price, but nobody can buy them') + add('shop'),
-        )
+      ? about(sold, pick(sold, 'has a price, but cannot be bought', 'have a price, but cannot be bought') + add('shop'))
       : []),
     ...(host.find(rateLimits) === undefined
       ? about(

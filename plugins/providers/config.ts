@@ -85,7 +85,7 @@ const keySchema = z.union([
   keyText.transform((key) => ({ key, proxy: undefined })),
   z.strictObject({
     key: keyText.describe('The key.'),
-    proxy: proxySchema.optional().describe("Proxy for requests with this key, in place of the provider's."),
+    proxy: proxySchema.optional().describe("Proxy for requests with this key, instead of the provider's."),
   }),
 ]);
 

@@ -11,7 +11,7 @@ export class CountedLimiter implements Limiter {
   readonly #prefix: string;
   readonly #now: () => number | '';
 
-  /** `prefix` separates gateways. `now`: milliseconds in place of the server's time, to compare engines in tests. */
+  /** `prefix` separates gateways. `now`: milliseconds instead of the server's time, to compare engines in tests. */
   constructor(counters: Counters, prefix: string, now: () => number | '' = () => '') {
     this.#counters = counters;
     this.#prefix = prefix;

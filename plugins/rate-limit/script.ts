@@ -82,11 +82,11 @@ if refused == -1 then
     end
   end
 end
-local told = { exact(refused), exact(wait) }
+local found = { exact(refused), exact(wait) }
 for _, gauge in ipairs(gauges) do
-  for _, number in ipairs(gauge) do told[#told + 1] = exact(number) end
+  for _, number in ipairs(gauge) do found[#found + 1] = exact(number) end
 end
-return told
+return found
 `,
 };
 

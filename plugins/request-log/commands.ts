@@ -57,7 +57,7 @@ ${asked.join(' ')}: ${ended}; ${times}`;
 }
 
 const outcomes: Readonly<Record<RequestView['outcome'], string>> = {
-  complete: 'told to its end',
+  complete: 'sent to its end',
   client_left: 'the client left',
   failed: 'broken off',
 };
@@ -78,7 +78,7 @@ function moneyOf(charge: Charge): string[] {
     ...borne,
     ...(charge.refunded > 0n ? [`${formatUsd(charge.refunded)} USD given back`] : []),
   ];
-  return lines.map((text) => `      books  ${'billing'.padEnd(16)}  ${text}`);
+  return lines.map((text) => `     ledger  ${'billing'.padEnd(16)}  ${text}`);
 }
 
 function bodiesOf(kept: RequestBodies | undefined): string[] {

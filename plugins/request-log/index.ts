@@ -26,7 +26,7 @@ import { commandsOf } from './commands.ts';
 import { openRequestQueries } from './queries.ts';
 import { RowQueue } from './queue.ts';
 import { addRows, requestSumsWith } from './request-sums.ts';
-import { factsOf, rowOf } from './row.ts';
+import { callFactsOf, rowOf } from './row.ts';
 import { storedTimeline } from './timeline.ts';
 
 const pruneIntervalMs = 3_600_000;
@@ -81,7 +81,7 @@ export default definePlugin({
           noted++;
           const row = rowOf(exchange, outcome);
           const story = storedTimeline(exchange.find(timeline), exchange.receivedAt);
-          const isKept = exchange.find(callRow)?.complete(factsOf(row, story)) === true;
+          const isKept = exchange.find(callRow)?.complete(callFactsOf(row, story)) === true;
           if (isKept && !config.lines) return;
           // Encoded once for the log line and the row; the timeline is added to the row only.
           const line = JSON.stringify(row);

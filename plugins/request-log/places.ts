@@ -1,4 +1,4 @@
-/** Where the newest or oldest rows of a filter are, by the kept sums: so a list looks into few quarters of an hour, and into none in vain. */
+/** Where the newest or oldest rows of a filter are, by the rollups: so a list looks into few quarters of an hour, and into none in vain. */
 import { sql } from 'drizzle-orm';
 import type { Span } from '../common/domain/admin/pages.ts';
 import type { RequestFilter } from '../common/domain/admin/requests.ts';

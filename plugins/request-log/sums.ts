@@ -217,7 +217,7 @@ export function queryOf(
   return { bounds, conditions: conditionsOf(filter) };
 }
 
-/** The filter as conditions on the kept sums. */
+/** The filter as conditions on the rollups. */
 export function conditionsOf(filter: Omit<RequestFilter, keyof Span>): Condition[] {
   const { accountId, keyId, keys, model, provider, operation, result, cause } = filter;
   const { withoutOperations = [], withoutCauses = [] } = filter;

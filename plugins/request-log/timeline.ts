@@ -16,8 +16,8 @@ export type StoredEvent = readonly [at: number, id: string, ...values: EventValu
 
 const longestText = 300;
 const mostValues = 40;
-/** Stored in place of event values that could not be computed. */
-const unavailable = 'could not be told';
+/** Stored instead of event values that could not be computed. */
+const unavailable = 'could not be rendered';
 
 /** The events as JSON; `receivedAt` in wall-clock milliseconds; undefined: no events. */
 export function storedTimeline(notes: readonly TimelineEvent[] | undefined, receivedAt: number): string | undefined {

@@ -31,7 +31,7 @@ const breakerSchema = z
       .default('try')
       .describe(
         'When every target that could serve a request is passed over. try: the one whose time ends first is asked; ' +
-          'refuse: the client is told to come back then (503, retry-after).',
+          'refuse: the client is asked to come back then (503, retry-after).',
       ),
   })
   .refine(({ open, max_open: longest }) => open <= longest, { path: ['open'], message: 'must be at most max_open' });

@@ -60,7 +60,7 @@ export class RoutingSession {
   #isForced: boolean;
   readonly #failures = new Failures();
   #others: Substitutes | undefined;
-  /** The model that serves the request in place of the one that was asked for. */
+  /** The model that serves the request instead of the one that was asked for. */
   #served: string | undefined;
   /** Attempts before that. */
   #before = 0;
@@ -84,7 +84,7 @@ export class RoutingSession {
     this.#streamed = exchange.get(call).stream;
   }
 
-  /** May throw in place of rejecting. */
+  /** May throw instead of rejecting. */
   run(next: Next): Promise<Answer> {
     const exchange = this.#exchange;
     const entry = exchange.get(model);
@@ -171,7 +171,7 @@ export class RoutingSession {
   #try(candidate: Candidate, taken: AcquiredKey): Promise<Answer> {
     if (this.#hedging !== undefined && !this.#isForced && this.#served === undefined)
       return this.#race(this.#hedging, this.#startHedged(candidate, taken, this.#slot)).then((outcome) =>
-        isAnswer(outcome) ? outcome : this.#goOn(outcome, candidate, taken),
+        isAnswer(outcome) ? outcome : this.#afterFailure(outcome, candidate, taken),
       );
     this.#exchange.set(target, targetOf(candidate, taken));
     const attempt = this.#newAttempt(candidate, taken.credential, this.#exchange);
@@ -179,12 +179,12 @@ export class RoutingSession {
     const running = { candidate, attempt, startedMs: this.#tools.host.clock.monotonic() };
     return this.#next().then(
       (answer) => this.#answered(running, answer),
-      (error: unknown) => this.#goOn(this.#failed(running, error), candidate, taken),
+      (error: unknown) => this.#afterFailure(this.#failed(running, error), candidate, taken),
     );
   }
 
   /** After an attempt that failed. */
-  #goOn(outcome: Failure, candidate: Candidate, taken: AcquiredKey): Promise<Answer> {
+  #afterFailure(outcome: Failure, candidate: Candidate, taken: AcquiredKey): Promise<Answer> {
     this.#repeats ??= new Repeats(this.#exchange, this.#tools.host.clock, this.#config);
     const isLast = !this.#substitutes.has('unavailable') && (this.#repeats.isRepeat || this.#isFull);
     const isContent = outcome.about === 'content_filter' && this.#substitutes.has(outcome.about);

@@ -54,7 +54,7 @@ export class Listener {
     this.#hears = false;
   }
 
-  /** Listens, unless it does already. Call it every so often: a connection that is lost is made anew. */
+  /** Listens, unless it does already. Call it every so often: a connection that is lost is made again. */
   async listen(): Promise<void> {
     if (this.#closed || this.#hears) return;
     if (this.#driver === undefined) await this.#open();

@@ -2,7 +2,7 @@
  * A pool of connections, each a driver of its own with one connection that is thrown away when anything happens to it.
  *
  * The driver's own pool is not used, because of what it does when a connection is lost: statements of a broken
- * transaction may run outside of it, on the connection that was made anew, and writes to the lost socket end the process
+ * transaction may run outside of it, on the connection that was made again, and writes to the lost socket end the process
  * (https://github.com/porsager/postgres/issues/1208, https://github.com/porsager/postgres/pull/1155).
  */
 import { markUndecided } from '../common/domain/database.ts';

@@ -45,9 +45,9 @@ export function createTracing(tracer: Tracer, passOn: boolean, settings: SpanSet
       exchange.set(traceOfExchange, span.spanContext());
       if (!span.isRecording()) return undefined;
       if (passOn) {
-        const told = writeTraceParent(span.spanContext());
+        const traceparent = writeTraceParent(span.spanContext());
         exchange.beforeSend((sending) => {
-          sending.get(upstreamRequest).headers['traceparent'] = told;
+          sending.get(upstreamRequest).headers['traceparent'] = traceparent;
         });
       }
       return (outcome) => endSpan({ tracer, span, settings }, exchange, outcome);

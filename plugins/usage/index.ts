@@ -1,4 +1,4 @@
-/** Usage by key: what the account of a key has used and spent, from the kept sums, in the shapes that clients query. */
+/** Usage by key: what the account of a key has used and spent, from the rollups, in the shapes that clients query. */
 import { definePlugin, type Endpoint, type Exchange, type Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';

@@ -107,7 +107,7 @@ function postgresParts(server: TestPostgres): Parts {
     table === 'calls' || table === 'ledger' || table === 'call_timelines'
       ? table
       : /sums/.test(table)
-        ? 'kept sums'
+        ? 'rollups'
         : 'other tables';
   const parts: Record<string, number> = {};
   for (const [kind, size] of [

@@ -48,7 +48,7 @@ const entry = (...names: string[]): Model => ({
   prices: undefined,
 });
 
-/** `told`: what the request says of its conversation. */
+/** `conversation`: what the request says of its conversation. */
 async function measure(section: unknown, vendors: Record<string, object>, reported?: Conversation): Promise<number> {
   const host = fakeHost();
   await setUp(providersPlugin, host, vendors);

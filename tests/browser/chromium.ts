@@ -8,7 +8,7 @@ const executablePath = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium']
 /** Why there is none here; false: there is. */
 export const noBrowser: string | false = executablePath === '' ? 'there is no Chromium' : false;
 
-/** One of its own, without a window, and without the process that would draw in place of a graphics card. */
+/** One of its own, without a window, and without the process that would draw instead of a graphics card. */
 export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
 }

@@ -194,7 +194,9 @@ test('the keyboard alone reaches the content, and the language changes every tex
   await page.context().close();
 });
 
-test('errors are told in the language of the reader, and an unknown address keeps the frame', { skip }, async () => {
+test('errors are reported in the language of the reader, and an unknown address keeps the frame', {
+  skip,
+}, async () => {
   const page = await stage.page({ locale: 'zh-CN' });
   await page.goto(`${stage.origin}/console/nowhere/at/all`);
   await page.getByText('这里什么都没有').waitFor();

@@ -30,7 +30,7 @@ test('bodies are shown by a click, as text and not as a page, and can be deleted
   assert.deepEqual(stage.complaints, []);
 });
 
-test('an auditor sees the story and no way to its bodies', { skip: cannotRun }, async () => {
+test('an auditor sees the timeline and no way to its bodies', { skip: cannotRun }, async () => {
   const { id } = stage.testbed.world.requests.at(-2)!;
   const page = await stage.page('auditor');
   await page.goto(`/console/admin/requests/${id}`);

@@ -74,7 +74,7 @@ test('a debit that the balance does not cover is refused in words, and pressing 
   );
 });
 
-test('a request is refunded from its story, and no more than it has cost', { skip: cannotRun }, async () => {
+test('a request is refunded from its page, and no more than it has cost', { skip: cannotRun }, async () => {
   const { world } = stage.testbed;
   const charge = world.charges.find(({ cost, refunded }) => cost > parseUsd('0.02') && refunded === 0n)!;
   const page = await stage.page();
@@ -124,11 +124,11 @@ test('plan, multiplier and admission of an account are changed, each with a reas
       .waitFor();
 });
 
-test('the books are reconciled and the ledger is a file', { skip: cannotRun }, async () => {
+test('the ledger are reconciled and the ledger is a file', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/money');
   await page.getByRole('button', { name: 'Reconcile' }).click();
-  await page.getByRole('status').getByText('The books agree').waitFor();
+  await page.getByRole('status').getByText('The ledger is consistent').waitFor();
   await page.getByRole('tab', { name: 'Ledger' }).click();
   const saved = page.waitForEvent('download');
   await page.getByRole('link', { name: 'CSV' }).click();

@@ -158,7 +158,7 @@ test('the ledger reconciles, this node is listed, and the audit log has every ch
 }, async () => {
   await page.goto('/console/admin/money');
   await page.getByRole('button', { name: 'Reconcile' }).click();
-  await page.getByRole('status').getByText('The books agree').waitFor();
+  await page.getByRole('status').getByText('The ledger is consistent').waitFor();
   await page.getByRole('link', { name: 'Nodes' }).click();
   await page.getByText('this one').waitFor();
   await page.getByRole('link', { name: 'Audit log' }).click();

@@ -64,7 +64,7 @@ test('the monitor groups by upstream, and exports a file', { skip: cannotRun }, 
   assert.equal((await saved).suggestedFilename(), 'by-provider.csv');
 });
 
-test('filters of requests stand in the address, come back with it, and a row opens its story by keyboard', {
+test('filters of requests stand in the address, come back with it, and a row opens its page by keyboard', {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page();

@@ -1,6 +1,6 @@
 /**
  * The pictures of the console in the documents: what they show is compared with what was called and charged.
- * `npm run pictures` takes them anew, into `plugins/console/pictures`.
+ * `npm run pictures` takes them again, into `plugins/console/pictures`.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -192,7 +192,7 @@ for (const { person, look, pages } of galleries)
     await page.close();
   });
 
-test('the story of a request, for the gallery', { skip: cannotRun }, async () => {
+test('the timeline of a request, for the gallery', { skip: cannotRun }, async () => {
   const page = await openSignedIn(operator, dark);
   await page.goto('/console/admin/requests');
   await page

@@ -212,7 +212,7 @@ test('where a vendor states flags alone, no score is shown', { skip: cannotRun }
   await page.unroute('**/v1/moderations');
 });
 
-test('a refusal is told in the language of the reader', { skip: cannotRun }, async () => {
+test('a refusal is reported in the language of the reader', { skip: cannotRun }, async () => {
   await page.getByRole('button', { name: 'Language' }).click();
   await page.getByRole('menuitem', { name: 'Deutsch' }).click();
   await page.getByRole('textbox', { name: 'Schlüssel' }).fill('sk-wrong');

@@ -39,10 +39,10 @@ test('a page of a plugin is in the navigation, and reads and writes by the API',
   await page.getByLabel('Note').fill('x'.repeat(501));
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('The note is longer than 500 characters.').waitFor();
-  assert.equal(await page.title(), 'Notes · house');
+  assert.equal(await page.title(), 'Notes · example');
 });
 
-test('it is drawn anew in another language', { skip: cannotRun }, async () => {
+test('it is drawn again in another language', { skip: cannotRun }, async () => {
   await page.evaluate(() => localStorage.setItem('console-language', 'zh'));
   await page.reload();
   await page.getByRole('columnheader', { name: '备注' }).waitFor();

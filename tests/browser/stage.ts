@@ -38,7 +38,7 @@ export async function openStage(wanted: 'stand-in' | 'demo' = 'stand-in'): Promi
   const { origin } = testbed;
   const browser = await launchBrowser();
   const complaints: string[] = [];
-  const enter = async (role: 'client' | 'nobody', options?: BrowserContextOptions) => {
+  const enter = async (role: 'client' | 'anonymous', options?: BrowserContextOptions) => {
     const page = await open(browser, options, complaints);
     if (!isReal) await stageScenery(page, origin, role);
     else if (role === 'client') await signUp(page, origin);
@@ -49,7 +49,7 @@ export async function openStage(wanted: 'stand-in' | 'demo' = 'stand-in'): Promi
     origin,
     complaints,
     page: (options) => enter('client', options),
-    stranger: (options) => enter('nobody', options),
+    stranger: (options) => enter('anonymous', options),
     makeCode: async (usd) => {
       const wish = { gift: { kind: 'balance', amount: usd }, count: 1, maxUses: 1, reason: 'a test' };
       const answer = await post(origin, '/admin/codes', wish, testbed.operatorHeaders);

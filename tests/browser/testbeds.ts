@@ -1,4 +1,4 @@
-/** Houses that the browser's tests visit: the stand-in API over fakes, and the demo gateway itself with its first operator. */
+/** Gateways that the browser's tests visit: the stand-in API over fakes, and the demo gateway itself with its first operator. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -44,7 +44,7 @@ plugins: [storage, request-log, files, auth, plans, rate-limit, sandbox, provide
 payments: { secret_key: ${secretKey}, webhook_secret: ${webhookSecret}, api_base: "${stripe.origin}" }
 console:
   origin: ${origin}
-  oidc: [{ id: acme, name: Acme, issuer: "${provider.issuer}", client_id: house, client_secret: shared }]
+  oidc: [{ id: acme, name: Acme, issuer: "${provider.issuer}", client_id: gateway, client_secret: shared }]
 `;
 
 async function signUp(as: Page, name: string): Promise<void> {

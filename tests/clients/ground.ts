@@ -63,7 +63,7 @@ async function startFleet(sections: Record<string, unknown>): Promise<Ground> {
   const proxy = await startTurningProxy(fleet.nodes.map(({ origin }) => origin));
   const { origin } = proxy;
   const { file } = fleet.nodes[0]!;
-  const directory = `${file}.desk`;
+  const directory = `${file}.command`;
   const log = createLog('silent');
   const gateway = await boot(file, { mode: 'command', environment: { ...environment, DATA_DIR: directory }, log });
   const stop = () => gateway.stop(0);

@@ -73,7 +73,7 @@ function read(body: Json): Asked {
   for (const name of tools) must(/^[\w-]{1,64}$/.test(name), `the tool's name ${name} is not allowed`);
   must(new Set(tools).size === tools.length, 'two tools have one name');
   checkToolChoice(body.tool_choice);
-  if (body.stream) must(body.stream_options?.include_usage === true, 'nobody asked for usage');
+  if (body.stream) must(body.stream_options?.include_usage === true, 'the client did not ask for usage');
   return {
     model: body.model,
     stream: body.stream === true,

@@ -37,7 +37,7 @@ class Crowd {
 }
 
 /**
- * Plays all three, one after the other; what is promised is asserted, and each is told to `say`. `perProcess`: the descriptors that
+ * Plays all three, one after the other; what is promised is asserted, and each result goes to `say`. `perProcess`: the descriptors that
  * one process may have; more clients than that are several processes, and the gateway then has several workers behind its port.
  */
 export async function playCrowds(crowds: Crowds, perProcess: number, say: (line: string) => void): Promise<void> {

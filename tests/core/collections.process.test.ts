@@ -33,5 +33,5 @@ async function fullCollections(code: string): Promise<number> {
 test('bytes outside the heap begin few full collections', async () => {
   const tuned = `(await import('${loading}')).collectLessOften();`;
   const [before, after] = await Promise.all([fullCollections(receive), fullCollections(tuned + receive)]);
-  assert(after < before * 0.7, `${after} in place of ${before}`);
+  assert(after < before * 0.7, `${after} instead of ${before}`);
 });

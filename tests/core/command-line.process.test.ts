@@ -55,10 +55,10 @@ test('accounts, keys, credits, ledger and audit work without a running gateway',
 
 test('a command that cannot be carried out is one sentence and exit 1, without a stack', async () => {
   await assert.rejects(
-    run(process.execPath, words('keys', 'create', '--account', 'nobody'), { env: environment }),
+    run(process.execPath, words('keys', 'create', '--account', 'missing'), { env: environment }),
     (error: { code: number; stderr: string }) => {
       assert.equal(error.code, 1);
-      assert.match(error.stderr, /nobody/);
+      assert.match(error.stderr, /missing/);
       assert.doesNotMatch(error.stderr, /\bat /);
       return true;
     },

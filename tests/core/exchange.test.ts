@@ -160,11 +160,11 @@ test("the failure of a joined branch is the exchange's, and so is what is deferr
   const [one, other] = [live.fork(), live.fork()];
   const done: string[] = [];
   one.defer(() => void done.push('one'));
-  other.fail(new GatewayError('upstream_failed', 'nobody was told'));
+  other.fail(new GatewayError('upstream_failed', 'not sent'));
   assert.equal(live.failure, undefined);
   one.join();
-  one.fail(new GatewayError('upstream_failed', 'told'));
-  assert.equal((live.failure as GatewayError | undefined)?.message, 'told');
+  one.fail(new GatewayError('upstream_failed', 'reported'));
+  assert.equal((live.failure as GatewayError | undefined)?.message, 'reported');
   await live.end({} as Outcome);
   assert.deepEqual(done, ['one']);
 });

@@ -24,7 +24,7 @@ export default {
       open: (exchange) => exchange.set(opened, true) }],
     handle(exchange, next) {
       const world = globalThis.firstByteTest;
-      exchange.beforeSend((sending) => { world.steps.push('attempt'); sending.get(upstreamRequest).headers['x-late'] = 'told'; });
+      exchange.beforeSend((sending) => { world.steps.push('attempt'); sending.get(upstreamRequest).headers['x-late'] = 'reported'; });
       exchange.beforeFirstByte(async () => { world.steps.push('first byte'); await world.gate(); });
       exchange.signal.addEventListener('abort', () => world.steps.push('aborted'));
       exchange.set(upstreamRequest, { url: world.url ?? url, method: 'POST', headers: {}, body: world.parts ?? exchange.request.body, credential: 'k',
@@ -104,7 +104,7 @@ test('a new connection is there before the hooks, and its bytes come after them'
   open();
   assert.equal((await answer).status, 200);
   assert.equal(world.steps.at(-1), 'bytes');
-  assert.match(received, /\r\nx-late: told\r\n/);
+  assert.match(received, /\r\nx-late: reported\r\n/);
   assert.match(received, /\r\ncontent-length: 6\r\n/);
   assert.match(received, /\r\n\r\nhello!$/);
 });

@@ -1,4 +1,4 @@
-/** What a client is told when something throws that is no error for clients: of a bug 500, of what passes by itself 503. */
+/** What a client learns when something throws that is no error for clients: of a bug 500, of what passes by itself 503. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -51,7 +51,7 @@ async function send() {
 
 const away = () => new Error('Failed query: select 1', { cause: markPassing(new Error('the database is away')) });
 
-test('a bug is a 500, and told each time', async () => {
+test('a bug is a 500 and logged each time', async () => {
   fail = () => new Error('a bug of ours');
   const { status, retryAfter, text } = await send();
   await send();
@@ -66,7 +66,7 @@ test('a bug is a 500, and told each time', async () => {
   }
 });
 
-test('what passes by itself is a 503 that says when to try again, and told once', async () => {
+test('a passing trouble is a 503 with retry-after and logged once', async () => {
   fail = away;
   for (const { status, retryAfter, shouldRetry, text } of [await send(), await send()]) {
     assert.deepEqual([status, retryAfter, shouldRetry], [503, '2', null]);
@@ -75,7 +75,7 @@ test('what passes by itself is a 503 that says when to try again, and told once'
   assert.equal(lines.splice(0).filter((line) => line.includes('the database is away')).length, 1);
 });
 
-test('after a request was sent to an upstream, nobody is asked to repeat it', async () => {
+test('after a request was sent to an upstream, the error does not ask for a repetition', async () => {
   fail = (exchange) => {
     exchange.hasSent = true;
     return away();

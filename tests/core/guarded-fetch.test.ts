@@ -112,7 +112,7 @@ test('a name that leads outside when it is checked and inside ever after is fetc
     assert.deepEqual([asked, seenOutside, seenInside], [1, 1, 0]);
   }));
 
-test('the next fetch asks anew and is refused, without a connection', () =>
+test('the next fetch asks again and is refused, without a connection', () =>
   withClient(async (client, url) => {
     answers = [[publicAddress], [privateAddress]];
     await client.get(url, patience());
@@ -143,7 +143,7 @@ test('of many fetches at once while the answers alternate none reaches the insid
     assert.equal(seenInside, 0);
   }));
 
-test('a redirect to the same name is resolved anew and refused when it leads inside', () =>
+test('a redirect to the same name is resolved again and refused when it leads inside', () =>
   withClient(async (client, url) => {
     answers = [[publicAddress], [privateAddress]];
     answerOutside = (_request, response) => {

@@ -10,7 +10,7 @@ import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 let directory: string;
 let gateway: TestGateway;
 
-/** A plugin that says of itself what it was told by `POST /say`. */
+/** A plugin that says of itself what `POST /say` has set. */
 const source = () => `
 import { definePlugin } from '${pathToFileURL('core/contract/contract.ts')}';
 import { z } from '${pathToFileURL('core/contract/schema.ts')}';

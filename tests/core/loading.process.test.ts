@@ -35,7 +35,7 @@ test("what was compiled is kept in the user's own directory, for child processes
   assert.equal(await keptBy({ HOME: home, NODE_COMPILE_CACHE: other }), other);
 });
 
-test('nothing is kept where somebody else could write, or nobody can', async () => {
+test('nothing is kept where others could write, or where writing fails', async () => {
   const home = temporaryDirectory();
   const own = join(home, '.cache', 'model-gateway');
   mkdirSync(own, { recursive: true });

@@ -66,10 +66,10 @@ testMistakes([
     'warning: gateway.yaml:6: plans "free" and "pro" have limits (rpm), but they are not enforced: add "rate-limit" to the list',
   ],
   [
-    'a plan with a price that nobody can buy',
+    'a plan with a price that cannot be bought',
     ', shop',
     '',
-    'warning: plan "pro" has a price, but nobody can buy it: add "shop" to the list',
+    'warning: plan "pro" has a price, but cannot be bought: add "shop" to the list',
   ],
   [
     'a misspelt setting of the gateway',
@@ -211,7 +211,7 @@ testMistakes([
     'gateway.yaml:1: shraed.yaml: there is no such file',
   ],
   [
-    'a list in place of a mapping',
+    'a list instead of a mapping',
     'providers:\n  acme:\n',
     'providers:\n  - acme:\n',
     'gateway.yaml:13: providers: must be a mapping (name: value), not a list',

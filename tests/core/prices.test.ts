@@ -61,7 +61,7 @@ test('golden vectors: tiers, services, hours and media', () => {
     ['flex', 0, { input: 1_000_000, output: 0 }, flex, '2.50', '>200k + flex'],
     ['priority has prices of its own', 0, { input: 1_000, output: 1_000 }, priority, '0.034', 'priority'],
     ['and for long prompts too', 0, { input: 300_000 }, priority, '2.70', '>200k + priority'],
-    ['a service nobody has asked for', 0, { input: 1_000 }, { services: { tier: 'fast' } }, '0.0025', ''],
+    ['a service that was not requested', 0, { input: 1_000 }, { services: { tier: 'fast' } }, '0.0025', ''],
     ['before the peak', hour - 1, { input: 1_000_000, output: 0 }, flex, '2.50', '>200k + flex'],
     ['in it', hour, { input: 1_000 }, {}, '0.005', 'peak'],
     ['at its last moment', 4 * hour - 1, { input: 1_000 }, flex, '0.0025', 'peak + flex'],
@@ -146,7 +146,7 @@ interface Written {
   readonly tiers: readonly PriceTier[];
 }
 
-/** Walks back from the last tier that holds to whoever priced the class, and multiplies by the factors met on the way. */
+/** Walks back from the last tier that holds to the one that priced the class, and multiplies by the factors met on the way. */
 function oracle({ base, tiers }: Written, usage: Usage, services: readonly string[], ratio: Ratio): bigint {
   const prompt = BigInt(promptTokens(usage));
   const holding = tiers.filter(

@@ -64,7 +64,7 @@ test('a file that cannot run is refused with its line, and the running configura
     const broken: [string, RegExp, number][] = [
       [yaml('two').replace('upstream:', 'upstraem:'), /passthrough\.upstraem: there is no such setting/, 4],
       [`${yaml('two')}mystery: {}\n`, /"mystery" is neither a setting/, 5],
-      [yaml('two').replace('[passthrough]', '[passthrough, nobody]'), /the plugin "nobody" cannot be found/, 3],
+      [yaml('two').replace('[passthrough]', '[passthrough, missing]'), /the plugin "missing" cannot be found/, 3],
       [`${yaml('two')}  - broken: [`, /./, 5],
       [yaml('two').replace(upstream('two'), '${NOT_SET_ANYWHERE}'), /NOT_SET_ANYWHERE is not set/, 4],
     ];
@@ -117,7 +117,7 @@ test('what needs a restart is named and left as it is; the rest is taken up all 
     const first = await gateway.gateway.reload();
     assert.deepEqual([named(first, true), named(first, false)], [waiting, ['log', 'server', 'passthrough']]);
     const second = await gateway.gateway.reload();
-    assert.deepEqual([named(second, true), named(second, false)], [waiting, []], 'they are told until it is done');
+    assert.deepEqual([named(second, true), named(second, false)], [waiting, []], 'they are listed until it is done');
     const { server } = gateway.gateway.file.settings;
     assert.deepEqual([server.header_limit, server.drain.grace], [64 * 2 ** 10, 0]);
     assert.equal(await send(gateway), 'two');

@@ -1,4 +1,4 @@
-/** Whoever watches an answer is shown what the client gets, whole or streamed, an error's too, and changes none of it. */
+/** A watcher of an answer sees what the client gets, whole or streamed, an error's too, and changes none of it. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

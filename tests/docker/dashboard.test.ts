@@ -125,7 +125,7 @@ for (const { title, targets } of request)
       assert.ok(metrics.length > 0, expr);
       for (const { name, labels } of metrics) {
         const known = reported.get(name);
-        assert.ok(known !== undefined, `nobody tells ${name}`);
+        assert.ok(known !== undefined, `no plugin reports ${name}`);
         assert.deepEqual(
           labels.filter((label) => !known.has(label)),
           [],
@@ -140,7 +140,7 @@ for (const { title, targets } of request)
     }
   });
 
-test('counters that give no answers are told by the metrics and by the readiness, which they do not fail', async () => {
+test('counters that give no answers are reported by the metrics and by the readiness, which they do not fail', async () => {
   assert.match(page, /^gateway_counters_healthy(\{.*\})? 0$/m);
   const answer = await fetch(`${testbed.origin}/readyz`);
   assert.equal(answer.status, 200);
@@ -176,7 +176,7 @@ test('an operator finds load, errors, first bytes, money and resting keys', () =
     assert.ok(asked.has(name), name);
 });
 
-test("what is charged is counted to the nano-USD, by model and upstream and by nobody's account", async () => {
+test('what is charged is counted to the nano-USD, by model and upstream and never by account', async () => {
   const { charges } = await testbed.records((await spender())!, 3);
   const cost = charges.reduce((sum, row) => sum + row.cost, 0n);
   const samplesOf = (name: string) =>

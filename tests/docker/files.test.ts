@@ -104,7 +104,7 @@ for (const file of globSync('docker/compose*.yaml')) {
     for (const [, { volumes: mounts }] of gateways) assert.match(mounts![0]!, /^[\w-]+:\/data$/);
     assert.equal(command![0], 'serve');
     assert.ok(existsSync(command![1]!), command![1]!);
-    for (const name of Object.keys(environment)) assert.ok(variables.has(name), `nobody reads ${name}`);
+    for (const name of Object.keys(environment)) assert.ok(variables.has(name), `nothing reads ${name}`);
     assert.deepEqual([read_only, cap_drop], [true, ['ALL']]);
     // Longer than the longest stream, which a drain waits for.
     assert.equal(stop_grace_period, '11m');

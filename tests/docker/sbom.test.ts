@@ -94,7 +94,7 @@ test('it has each package that is shipped, with the digest of the lockfile, and 
     assert.ok(names.includes(`pkg:npm/${name}`), name);
 });
 
-test('what depends on what is told of each component, by names that are there', () => {
+test('the dependencies of each component are listed, by names that are there', () => {
   const refs = new Set(bill.dependencies.map(({ ref }) => ref));
   assert.equal(refs.size, bill.components.length + 1);
   for (const { dependsOn } of bill.dependencies) for (const ref of dependsOn) assert.ok(refs.has(ref), ref);

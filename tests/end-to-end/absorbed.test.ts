@@ -37,7 +37,7 @@ async function send(model: string, name: DialectName, stream: boolean, ...script
 
 const borneOf = async (customer: Customer) => attemptsByNumber(await testbed.calls(customer));
 
-/** One charge of the client's, by the second vendor; what the first cost is the operator's, and nobody else's. */
+/** One charge of the client's, by the second vendor; what the first cost is the operator's, and no other account's. */
 async function checkShares(customer: Customer, reply: Reply, absorbed: bigint | 'estimated'): Promise<void> {
   assert.equal(reply.status, 200, reply.text);
   const before = 100n * 1_000_000_000n;
@@ -121,7 +121,7 @@ test("what is the client's own fault is not tried elsewhere", async () => {
   assert.deepEqual([reply.status, replayed], [400, 1]);
 });
 
-test('a refusal with usage and nobody else to ask is charged for what it tells', async () => {
+test('without another vendor a refusal with usage is charged by that usage', async () => {
   testbed.replay.play({ status: 400, body: JSON.stringify({ error: { message: 'no' }, usage }) });
   const customer = await testbed.customer();
   const reply = await testbed.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });
@@ -130,4 +130,4 @@ test('a refusal with usage and nobody else to ask is charged for what it tells',
   assert.deepEqual([records.ends, records.charges[0]!.cost], [['charged answered'], 13_000n]);
 });
 
-test('the books are in order after all that', () => testbed.audit());
+test('the ledger passes its audit at the end', () => testbed.audit());

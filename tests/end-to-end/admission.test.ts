@@ -148,4 +148,4 @@ test('a repetition with an Idempotency-Key is answered again, also when the mone
   assert.equal(await again.text(), reply);
 });
 
-test('the books are in order after all that', () => testbed.audit());
+test('the ledger passes its audit at the end', () => testbed.audit());

@@ -65,7 +65,7 @@ if (databaseUrl === undefined)
     await testbed.runAsCommand(async (gateway) => {
       await gateway.audit();
       const charged = await chargesOf(gateway, customers);
-      // Those that were under way are settled by estimate: nobody can know any more what became of them.
+      // Those that were under way are settled by estimate: no one can know any more what became of them.
       const bounds = `${acknowledged} answered, ${charged} charged`;
       assert.ok(charged >= acknowledged && charged <= acknowledged + workers, bounds);
     });

@@ -126,7 +126,7 @@ test('a body above 32 MB is a 413 in all protocols', async () => {
   }
 });
 
-test('20,000 tools, messages or parts block nobody and are not held for a poor account; 100,000 are refused', async () => {
+test('20,000 tools, messages or parts delay no other request and are not held for a poor account; 100,000 are refused', async () => {
   const poor = await testbed.customer({ nanoUsd: 1_000n });
   const tools = (count: number) =>
     Array.from({ length: count }, (_, at) => ({ type: 'function', function: { name: `f${at}` } }));

@@ -229,7 +229,7 @@ test('streams of generate-content without events end truly too', async () => {
   assert.equal(records.ends.filter((end) => end === 'charged cut').length, 6);
 });
 
-test('the books are in order after all that, and nothing is left in flight', async () => {
+test('the ledger passes its audit and nothing is left in flight', async () => {
   await until(
     'nothing is in flight',
     () => testbed.gateway.gateway.inFlight === 0 && testbed.sandbox.bill().open === 0,

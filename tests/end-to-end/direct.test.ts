@@ -1,4 +1,4 @@
-/** Requests that did not come over HTTP: the same chain, limits, charge and rows as over HTTP, whoever their client is. */
+/** Requests that did not come over HTTP: the same chain, limits, charge and rows as over HTTP, for every kind of client. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** A gateway that is told to stop while twenty streams run: they end whole, or are ended truly, and all are settled. */
+/** A gateway that is stopped while twenty streams run: they end whole, or are ended truly, and all are settled. */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -57,7 +57,7 @@ const isRefused = () =>
     () => true,
   );
 
-test('SIGTERM: twenty streams end whole, nobody new comes in, and the process ends with 0', async () => {
+test('SIGTERM: twenty streams end whole, no new request is taken, and the process ends with 0', async () => {
   const child = await testbed.start();
   const { answers } = await beginStreams(
     testbed.customers[customers.whole]!,
@@ -72,7 +72,7 @@ test('SIGTERM: twenty streams end whole, nobody new comes in, and the process en
   assert.equal(await exit, 0);
 });
 
-test('past the deadline of the drain every stream is told so in its protocol', async () => {
+test('past the deadline of the drain every stream gets an error of its protocol', async () => {
   const child = await testbed.start();
   const { answers } = await beginStreams(
     testbed.customers[customers.late]!,
@@ -107,7 +107,7 @@ test('a second signal ends the process at once, and its streams break', async ()
   assertEnding(await answers, false);
 });
 
-test('the next start settles what broke, and the books of all of it are in order', async () => {
+test('the next start settles what broke, and the ledger passes its audit', async () => {
   const child = await testbed.start();
   const answer = await readReply(await send(testbed.customers[customers.broken]!, 0, 'Hello'));
   assertEnding([answer], true);

@@ -1,4 +1,4 @@
-/** Two vendors for one model: when the second is asked, when it is not, what the client is told and what it pays. */
+/** Two vendors for one model: when the second is asked, when it is not, what the client receives and what it pays. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Script, startVendor, type Vendor } from '../helpers/vendor.ts';
@@ -35,7 +35,7 @@ after(async () => {
   await elsewhere.stop();
 });
 
-/** A number nobody has used: of `pair` (with the sandbox behind it) and `alone`, models whose first vendor replays. */
+/** A number no one has used: of `pair` (with the sandbox behind it) and `alone`, models whose first vendor replays. */
 const nextCase = () => ++casesUsed;
 
 interface Asked {
@@ -242,7 +242,7 @@ test('of two keys at one vendor the other is used when one is refused, then and 
   );
 });
 
-test('when all rest the client is told how long to wait, and nobody is asked', async () => {
+test('when all keys are in cooldown the client receives the wait, and no vendor is called', async () => {
   const model = `alone${nextCase()}`;
   await send(model, 'chat', refusal(429, { 'retry-after': '30' }));
   for (const dialect of dialectNames) {
@@ -332,4 +332,4 @@ for (const [what, { script, least, most }] of Object.entries(waits)) {
   });
 }
 
-test('the books are in order after all that', () => testbed.audit());
+test('the ledger passes its audit at the end', () => testbed.audit());

@@ -108,7 +108,7 @@ export async function assertBillsAgree(
   const read = () => readTotals(fleet, wanted);
   let records: Totals | undefined;
   await until(
-    'all calls are in the books',
+    'all calls are in the ledger',
     async () => {
       const found = await read().catch(() => undefined);
       records = found === undefined || found.open > 0 || found.calls < answered ? undefined : found;

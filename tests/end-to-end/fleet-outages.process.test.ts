@@ -64,7 +64,7 @@ if (canBreak) {
       await stage.bothReady();
     });
 
-    test('another server takes over at the same address: nobody with money notices', async () => {
+    test('another server takes over at the same address: calls of accounts with money go on', async () => {
       const next = await stage.postgres.follower(true);
       await stage.during(async (load) => {
         await stage.postgres.crash();

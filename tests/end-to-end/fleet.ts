@@ -38,7 +38,7 @@ export interface Fleet {
   readonly store: Database;
   rows<Row>(text: ReturnType<typeof sql>): Promise<Row[]>;
   table(name: string): ReturnType<typeof sql>;
-  /** Works with the books as a command does, beside the processes that serve. */
+  /** Works with the ledger as a command does, beside the processes that serve. */
   runAsCommand<T>(work: (gateway: ReturnType<typeof faces>) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
@@ -71,7 +71,7 @@ export async function gather(
     ),
   );
   const [first] = nodes;
-  const environment = { ...options.environment, DATA_DIR: join(directory, 'desk'), DATABASE_URL: database };
+  const environment = { ...options.environment, DATA_DIR: join(directory, 'command'), DATABASE_URL: database };
   const settle = await boot(first!.file, { mode: 'command', environment, log: createLog('silent') });
   await settle.stop(0);
   const store = await openDatabase({ schema, url: database });
@@ -136,7 +136,7 @@ async function newNode({
   const log = join(directory, `node-${index}.log`);
   let child: ChildProcess | undefined;
   let isAsked = false;
-  /** What a test sees of it otherwise is that nobody answers. */
+  /** What a test sees of it otherwise is that no one answers. */
   const reportEnd = (code: number | null, signal: NodeJS.Signals | null) => {
     if (isAsked || !children.has(child!)) return;
     process.stderr.write(

@@ -28,7 +28,7 @@ test('what leaves more behind than an answer is asked once, and so is what a mod
   assert.deepEqual(await asked('pair', { store: false }), [1, 1]);
 });
 
-test('nobody waits for a place for a hedge, and none is taken from those who wait', async () => {
+test('a hedge never waits for a place, and takes none from requests that wait', async () => {
   // Long enough for all three to be under way together, on a slow machine too.
   pair.second.play(whole('second', two, slow(3_000)));
   pair.first.play(whole('first', one, slow(1_500)));
@@ -39,7 +39,7 @@ test('nobody waits for a place for a hedge, and none is taken from those who wai
   assert.equal(rows.flat().filter(({ provider }) => provider === 'narrow').length, 1);
 });
 
-test('the story tells of both, and the request counts once', async () => {
+test('the timeline tells of both, and the request counts once', async () => {
   pair.first.play(whole('first', one, slow(silence)));
   pair.second.play(whole('second', two));
   const { reply, customer } = await send(pair, 'pair');
@@ -59,7 +59,7 @@ test('the story tells of both, and the request counts once', async () => {
   assert.ok(lines.some(([id, number, result]) => id === 'route.attempt' && number === 1 && result === 'lost'));
 });
 
-test('no more requests than the share have one, and the story says why', async () => {
+test('no more requests than the share have one, and the timeline says why', async () => {
   const half = await startPair(40, 0.5);
   try {
     half.first.play(whole('first', one, slow(120)));
@@ -98,4 +98,4 @@ test('a loser is slow, not at fault: nothing stays under way, no circuit counts 
   assert.ok(target.wholeMs! >= 80);
 });
 
-test('the books are in order after all that', () => pair.testbed.audit());
+test('the ledger passes its audit at the end', () => pair.testbed.audit());

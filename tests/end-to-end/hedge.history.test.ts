@@ -122,7 +122,7 @@ let hedged = 0;
 async function follow(course: Course): Promise<void> {
   const id = `course ${++runs}`;
   const customer = await testbed.customer();
-  const model = course.drained ? 'drained' : 'told';
+  const model = course.drained ? 'drained' : 'reported';
   const prompt = JSON.stringify({ id, course });
   const init = course.leavesAfterMs === undefined ? {} : { signal: AbortSignal.timeout(course.leavesAfterMs) };
   await testbed.call(customer, 'chat', { model, prompt, stream: course.stream }, init).catch(() => undefined);
@@ -159,4 +159,4 @@ test('random courses of two attempts charge once, within the hold, and cover wha
   assert.ok(hedged > runs / 10, `only ${hedged} of ${runs} had two attempts`);
 });
 
-test('the books are in order after all that', () => testbed.audit());
+test('the ledger passes its audit at the end', () => testbed.audit());

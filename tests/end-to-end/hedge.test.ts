@@ -272,4 +272,4 @@ test('a stream that breaks after it has won is settled by what was seen; the los
   assert.deepEqual([ends, charges[0]!.provider, charges.length], [['charged cut'], 'second', 1]);
 });
 
-test('the books are in order after all that', () => pair.testbed.audit());
+test('the ledger passes its audit at the end', () => pair.testbed.audit());

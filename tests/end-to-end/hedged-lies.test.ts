@@ -75,4 +75,4 @@ test('both report impossible usage: one bounded charge, one bounded loss', async
   for (const { absorbed } of await pair.borne(customer)) assert.ok(absorbed <= mostCost, String(absorbed));
 });
 
-test('the books are in order after all that', () => pair.testbed.audit());
+test('the ledger passes its audit at the end', () => pair.testbed.audit());

@@ -136,7 +136,7 @@ export async function send(pair: Pair, model: string, stream = false, more: obje
   return { customer, reply, asked };
 }
 
-/** One charge, of `cost`, for the attempt at `provider`; the others are the operator's or nobody's. */
+/** One charge, of `cost`, for the attempt at `provider`; the others are the operator's or no one's. */
 export async function checkCharge(pair: Pair, customer: Customer, provider: string, cost: bigint) {
   const { ends, charges } = await pair.testbed.records(customer);
   assert.deepEqual(

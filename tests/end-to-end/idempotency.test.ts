@@ -220,7 +220,7 @@ test('what may have run in vain is not run again under its key: the same 502, an
   }
 });
 
-test('a stream that broke is told again as it was told', async () => {
+test('a stream that broke is repeated as it was sent', async () => {
   for (const name of dialectNames) {
     const customer = await testbed.customer();
     const key = randomUUID();
@@ -269,7 +269,7 @@ test('a key that is none is a 400; calls that are not charged need none', async 
   assert.deepEqual([await count(), await count()], [200, 200]);
 });
 
-test('the books are in order after all that, and nothing is left running', async () => {
+test('the ledger passes its audit and nothing is left running', async () => {
   await until('all answers are kept', async () => {
     const rows = await testbed.rows<{ state: string }>('idempotent_calls');
     return rows.every(({ state }) => state !== 'running');

@@ -1,4 +1,4 @@
-/** A gateway that nobody asks anything leaves its database nearly alone. */
+/** A gateway without requests leaves its database nearly alone. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';

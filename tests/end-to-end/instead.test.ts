@@ -1,4 +1,4 @@
-/** Models that serve a call when another one cannot: by which failures, for whom, at which price, and what the client is told. */
+/** Models that serve a call when another one cannot: by which failures, for whom, at which price, and what the client receives. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Script, startVendor, type Vendor } from '../helpers/vendor.ts';

@@ -1,4 +1,4 @@
-/** Answers that clients come back to by id, through the whole gateway: continued, read, listed, deleted; nobody else's. */
+/** Answers that clients come back to by id, through the whole gateway: continued, read, listed, deleted; no other account's. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import OpenAI from 'openai';
@@ -65,7 +65,7 @@ test('a relayed answer is read and deleted at its vendor, free of charge', async
   assert.equal(await testbed.balance(anna), before);
 });
 
-test('an id that nobody was given is refused before anything is sent or held', async () => {
+test('an id that was never issued is refused before anything is sent or held', async () => {
   const client = clientOf(anna);
   const before = testbed.sandbox.bill();
   await assert.rejects(

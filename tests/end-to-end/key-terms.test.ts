@@ -1,4 +1,4 @@
-/** Keys with terms of their own at the whole gateway: in the words of each protocol, in force at once, and told afterwards. */
+/** Keys with terms of their own at the whole gateway: in the words of each protocol, in force at once, and shown afterwards. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { accountAdmin, type KeyTerms } from '../../plugins/common/domain/admin/accounts.ts';
@@ -85,7 +85,7 @@ test("a key's spend cap is a 402 in each protocol, and the account's other keys 
   await testbed.audit();
 });
 
-test('a translated call tells its story: limits, plan, price, way, attempts and charge, providers to operators alone', async () => {
+test('a translated call shows its timeline: limits, plan, price, way, attempts and charge, providers to operators alone', async () => {
   const customer = await customerWith({ limits: { rpm: 60 } });
   const reply = await testbed.call(customer, 'messages', { ...question, model: 'foreign', more: { top_k: 5 } });
   assert.equal(reply.status, 200);

@@ -121,7 +121,7 @@ test('an answer that breaks after its client left is settled as a cut one', asyn
   assert.deepEqual([records.ends, records.charges[0]!.estimated], [['charged cut'], true]);
 });
 
-test('an answer that never began costs a client nothing that has left, and nobody else is asked', async () => {
+test('an answer that never began costs a client that has left nothing, and no other vendor is called', async () => {
   for (const [status, end] of [
     [500, 'free unknown'],
     [503, 'free refused'],
@@ -139,7 +139,7 @@ test('an answer that never began costs a client nothing that has left, and nobod
   }
 });
 
-test('the books are in order after all that, and nothing is left in flight', async () => {
+test('the ledger passes its audit and nothing is left in flight', async () => {
   assert.equal(testbed.gateway.gateway.inFlight, 0);
   await testbed.audit();
 });

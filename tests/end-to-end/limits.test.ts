@@ -179,7 +179,7 @@ test('counting tokens is limited only where the list of endpoints says so', asyn
   assertLimited('chat', await other.call(elsewhere, 'chat', hello));
 });
 
-test('the books are in order after all that', async () => {
+test('the ledger passes its audit at the end', async () => {
   await testbed.audit();
   await other.audit();
 });

@@ -32,7 +32,7 @@ before(async () => {
 });
 after(() => testbed.stop());
 
-/** A port on which nobody listens. */
+/** A port without a listener. */
 async function closedPort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -138,7 +138,7 @@ interface Expected {
 }
 
 const outcomes: Record<string, Expected> = {
-  'never sent: nobody listens': { model: 'away', status: 502, end: 'free not_sent' },
+  'never sent: nothing listens': { model: 'away', status: 502, end: 'free not_sent' },
   'refused with 400': { prompt: 'status=400', status: 400, end: 'free refused', attempt: 'refused 400' },
   'refused with 429': {
     model: 'limited',
@@ -208,7 +208,7 @@ const outcomes: Record<string, Expected> = {
 for (const [what, expected] of Object.entries(outcomes)) {
   test(`${what}: ${expected.end}, in all protocols`, async () => {
     const forms = expected.stream === undefined ? [false, true] : [expected.stream];
-    // A key that is told to slow down rests for a while: each form would meet the rest of the one before.
+    // A 429 puts the key into cooldown: each form would meet the rest of the one before.
     const cases = dialectNames.flatMap((name) => forms.map((stream) => ({ name, stream })));
     if (expected.model === 'limited') cases.splice(1);
     await Promise.all(cases.map((one) => checkOutcome(expected, one.name, one.stream)));
@@ -270,7 +270,7 @@ async function checkMoney(
   if (estimated === false) assert.equal(output, 20, form);
 }
 
-test('a vendor that resets before its head: void, unknown, told once, no second attempt', async () => {
+test('a vendor that resets before its head: void, unknown, reported once, no second attempt', async () => {
   testbed.replay.play({ dieAtOnce: true });
   for (const stream of [false, true]) {
     const before = testbed.replay.requests.length;
@@ -321,7 +321,7 @@ for (const name of dialectNames) {
     assert.match(reply.text, dialects[name].streamError);
     assert.match(reply.text, /balance/);
     assert.doesNotMatch(reply.text, dialects[name].terminal);
-    await until('the vendor is told to stop', () => testbed.sandbox.bill().open === open);
+    await until('the connection to the vendor is closed', () => testbed.sandbox.bill().open === open);
     const records = await testbed.records(customer);
     assert.deepEqual(records.ends, ['charged cut']);
     assert.ok(extensionsOf(testbed.gateway, records.calls[0]!) > 0);
@@ -331,7 +331,7 @@ for (const name of dialectNames) {
   });
 }
 
-test('the books are in order after all that', async () => {
+test('the ledger passes its audit at the end', async () => {
   await testbed.audit();
   assert.equal(testbed.gateway.gateway.inFlight, 0);
 });

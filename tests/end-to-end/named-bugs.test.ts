@@ -189,7 +189,7 @@ for (const [bug, kind] of [
   ['double refund', 'refund'],
   ['webhook credited twice', 'payment'],
 ] as const) {
-  test(`${bug}: one event that arrives a hundred times at once credits once, also after a restart of whoever sends it`, async () => {
+  test(`${bug}: one event that arrives a hundred times at once credits once, also after a restart of its sender`, async () => {
     const { accountId } = await testbed.customer({ nanoUsd: 0n });
     const book = testbed.gateway.gateway.find(ledger)!;
     const credit = () =>
@@ -277,4 +277,4 @@ test('slot leaked after disconnect: whenever a client leaves, the next call of i
   }
 });
 
-test('the books are in order after all that', () => testbed.audit());
+test('the ledger passes its audit at the end', () => testbed.audit());

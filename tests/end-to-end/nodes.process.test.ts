@@ -1,4 +1,4 @@
-/** Four gateway processes on one PostgreSQL: no account is spent beyond its balance, whoever dies; a revoked key is refused. */
+/** Four gateway processes on one PostgreSQL: no account is spent beyond its balance, even when one of them dies; a revoked key is refused. */
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -162,7 +162,7 @@ testOnServer('a window of a plan holds over all processes, and the grant behind 
   assert.equal((await balanceOf(customer)).balance, 1_000_000_000n - BigInt(admitted) * wholeCost);
 });
 
-testOnServer('a debit at the desk takes all that no call has spoken for, whatever is leased', async () => {
+testOnServer('a debit by command takes all that no call has spoken for, whatever is leased', async () => {
   const nanoUsd = 1_000_000_000n;
   const customer = await fleet.runAsCommand((gateway) => gateway.customer({ nanoUsd }));
   replay.play({ body: wholeAnswer });
@@ -281,7 +281,10 @@ testOnServer(
       sql`select count(*)::int as count from ${fleet.table('calls')}, json_array_elements(${fleet.table('attempts_of')}(attempts, provider, target_model)) as attempt
         where attempt->>'result' = 'unknown' and account_id in (${accountIds})`,
     );
-    assert(bill.requests <= exact.length + guessed + unknown!.count, 'the vendor ran calls that the books do not know');
+    assert(
+      bill.requests <= exact.length + guessed + unknown!.count,
+      'the vendor ran calls that the ledger does not have',
+    );
     if (guessed + unknown!.count === 0) assert.equal(inLedger, billed);
     assert(acknowledged.size > 100, `only ${acknowledged.size} answers`);
   },

@@ -63,7 +63,7 @@ after(() => testbed.stop());
 
 const vendorKey = 'vendor-key-of-the-sandbox';
 
-/** A port on which nobody listens. */
+/** A port without a listener. */
 async function closedPort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -271,7 +271,7 @@ async function checkStopped(customer: Customer, credit: bigint): Promise<void> {
   assert.ok(left >= -30_000n, `${left} is further below zero than one chunk costs`);
 }
 
-test('the books are in order after all that, and nothing is left in flight', async () => {
+test('the ledger passes its audit and nothing is left in flight', async () => {
   await until('all is quiet', () => testbed.gateway.gateway.inFlight === 0 && testbed.sandbox.bill().open === 0);
   await testbed.audit();
 });

@@ -21,7 +21,7 @@ after(() => testbed.stop());
 
 const question = { model: 'sandbox', prompt: 'Hello [[sandbox: tokens=20]]', more: { max_tokens: 50 } };
 
-test('a plan that nobody bought brings its grant with the first call, and its window refuses in the words of each protocol', async () => {
+test('a plan without a purchase brings its grant with the first call, and its window refuses in the words of each protocol', async () => {
   const customer = await testbed.customer({ nanoUsd: 0n, plan: 'small' });
   let admitted = 0;
   while ((await testbed.call(customer, 'chat', question)).status === 200) admitted += 1;

@@ -158,4 +158,4 @@ test('a gateway that would sell below its cost does not start, and says where', 
   });
 });
 
-test('the books are in order after all that', () => testbed.audit());
+test('the ledger passes its audit at the end', () => testbed.audit());

@@ -1,4 +1,4 @@
-/** A gateway as a process of its own, as an operator runs it, and a look into its books when it has ended. */
+/** A gateway as a process of its own, as an operator runs it, and a look into its ledger when it has ended. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,7 +23,7 @@ export interface Establishment {
   readonly sandbox: RunningVendor;
   /** Starts the process and waits until it is ready. */
   start(): Promise<ChildProcess>;
-  /** Does something with the gateway's books while no process serves. */
+  /** Does something with the gateway's ledger while no process serves. */
   runAsCommand<T>(work: (gateway: CommandGateway) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
@@ -35,9 +35,9 @@ export async function establish(sections: Record<string, unknown>, customerCount
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const file = join(directory, 'gateway.yaml');
-  const schema = ownSchema('house');
+  const schema = ownSchema('test');
   const yaml = yamlOf({
-    gateway: 'house',
+    gateway: 'test',
     schema,
     listen: `127.0.0.1:${port}`,
     plans: { default: 'open', offers: { open: { price: 0 } } },

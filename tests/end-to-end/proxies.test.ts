@@ -18,7 +18,7 @@ async function guess(origin: string, from: string): Promise<number> {
   return (await fetch(`${origin}/v1/models`, { headers })).status;
 }
 
-test('callers behind a trusted proxy are told apart, and nobody pays for the guesses of another', async (t) => {
+test('callers behind a trusted proxy are distinguished, and wrong keys of one do not block another', async (t) => {
   const { origin, stop } = await startGateway(gatewayWith('127.0.0.0/8, "::1"'));
   t.after(stop);
   const mine: number[] = [];

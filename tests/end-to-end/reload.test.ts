@@ -1,4 +1,4 @@
-/** Reloads while calls stream through: nobody is dropped, nobody fails, and each call is charged by the price it came in at. */
+/** Reloads while calls stream through: no connection is dropped, no call fails, and each call is charged by the price it came in at. */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ function sectionsOf(version: number) {
   };
 }
 
-/** Writes the file anew, in the version `version`, and takes it up. */
+/** Writes the file again, in the version `version`, and takes it up. */
 async function reload(version: number): Promise<void> {
   const file = join(testbed.gateway.directory, 'gateway.yaml');
   const { offers, models, providers, more } = sectionsOf(version);
@@ -110,7 +110,7 @@ test('twenty reloads under two hundred calls a second: none dropped, none failed
   })();
   const total = (callsPerSecond * lastsMs) / 1_000;
   while (calls.length < total) {
-    // Whoever was late is made up for: the rate holds whatever a reload takes, unless the machine is too slow for it.
+    // The one that was late is made up for: the rate holds whatever a reload takes, unless the machine is too slow for it.
     const due = Math.floor(((performance.now() - beganAt) / 1_000) * callsPerSecond);
     while (calls.length < Math.min(due, total) && running < mostAtOnce) calls.push(send(calls.length));
     await pause(2);

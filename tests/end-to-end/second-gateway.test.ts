@@ -312,9 +312,9 @@ test("a vendor's refusal of an image names the field, where the shape or the pro
   assert.deepEqual([official.status, error.param], [400, 'quality']);
 });
 
-test('who waits for an image of a busy vendor is told when to come again, as with any other call', async () => {
+test('who waits for an image of a busy vendor learns when to come again, as with any other call', async () => {
   const customer = await alt.customer({ plan: 'payg' });
-  // Of two vendors that nobody else here asks: their keys rest afterwards.
+  // Of two vendors that no one else here asks: their keys rest afterwards.
   for (const [model, status, code] of [
     ['grok-imagine-image', 429, 'RATE_LIMITED'],
     ['doubao-seedream-4-5-251128', 503, 'UPSTREAM_ERROR'],
@@ -378,7 +378,7 @@ test('of many images at once no more are admitted than the balance pays for', as
   assert.equal(await alt.balance(customer), perImage() / 2n);
 });
 
-test('an address that nobody answers is a 404 in the form of the client, which says what is not offered', async () => {
+test('an address without an endpoint is a 404 in the form of the client, which says what is not offered', async () => {
   const call = async (gateway: CommandGateway, path: string, headers: Record<string, string> = {}) => {
     const answer = await fetch(gateway.origin + path, { method: 'POST', body: '{}', headers });
     assert.equal(answer.status, 404, path);

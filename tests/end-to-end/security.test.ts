@@ -16,7 +16,7 @@ const canaries = {
   replay: 'Canary.Replay.9b23ce',
   twin1: 'Canary.TwinOne.77aa01',
   twin2: 'Canary.TwinTwo.77aa02',
-  pepper: 'canary-pepper-of-this-house-5e01',
+  pepper: 'canary-pepper-of-this-gateway-5e01',
 };
 
 let testbed: Testbed;
@@ -255,7 +255,7 @@ test('every key that does not admit gets the same 401', async () => {
   }
 });
 
-test('after all that no log line and no row of any table holds a secret, and the books are in order', async () => {
+test('after all that no log line and no row of any table holds a secret, and the ledger passes its audit', async () => {
   const store = testbed.gateway.gateway.find(database)!;
   const written = () => testbed.gateway.lines.filter((line) => line.includes('"msg":"request"')).length;
   await until('the request rows are written', async () => (await testbed.rows('requests')).length === written());

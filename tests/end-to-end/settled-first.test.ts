@@ -93,7 +93,7 @@ test('a refusal is recorded as such before the client has it', async () => {
   );
 });
 
-test('each call is charged once, and the books are in order', async () => {
+test('each call is charged once, and the ledger passes its audit', async () => {
   const customer = await testbed.customer();
   for (const stream of [false, true]) await send(customer, 'messages', 'sandbox', stream);
   const { ends } = await testbed.records(customer, 2);

@@ -1,4 +1,4 @@
-/** Two gateway processes that count together in a Redis: one limit, whoever is asked, and no error while the Redis is away. */
+/** Two gateway processes that count together in a Redis: one limit, on either of them, and no error while the Redis is away. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -42,7 +42,7 @@ if (databaseUrl !== undefined && hasRedis) {
       delete process.env['REDIS_URL'];
       for (const node of fleet.nodes) await withRedis(() => node.start());
       await until('both processes are counted', () => redis.command('zcard', countKey()) === '2', 10_000);
-      // Whoever came first hears of the other with its next word.
+      // The one that came first hears of the other with its next word.
       await pause(LiveProcesses.intervalMs + 500);
     });
     after(async () => {
@@ -98,7 +98,7 @@ if (databaseUrl !== undefined && hasRedis) {
       return keys.reduce((sum, key) => sum + Number(redis.command('zcard', key)), 0);
     }
 
-    test('while the Redis hangs each admits its share and nobody gets an error; then they count together again', async () => {
+    test('while the Redis hangs each admits its share without errors; then they count together again', async () => {
       const customer = await customerOn('limited');
       await send(0, customer);
       await send(1, customer);

@@ -1,4 +1,4 @@
-/** The embedded database dies or hangs under load: known callers notice nothing, money-in fails cleanly, the books catch up. */
+/** The embedded database dies or hangs under load: known callers notice nothing, money-in fails cleanly, the ledger catches up. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -23,7 +23,7 @@ const healthy = () => testbed.gateway.gateway.find(database)!.healthy();
 const isBack = () => until('the database is back', async () => healthy() && (await ready()) === 200);
 const ready = async () => (await fetch(`${testbed.origin}/readyz`)).status;
 
-/** Calls of one customer, one after the other, until told to stop. */
+/** Calls of one customer, one after the other, until stopped. */
 class Caller {
   readonly customer: Customer;
   readonly statuses: number[] = [];
@@ -55,7 +55,7 @@ class Caller {
   }
 }
 
-test('killed twice under load: every call of a known key is served and charged, and the books agree with the bill', async () => {
+test('killed twice under load: every call of a known key is served and charged, and the ledger agrees with the bill', async () => {
   const delay = watchDelay();
   const customers = await Promise.all(Array.from({ length: 4 }, () => testbed.customer()));
   const billed = testbed.sandbox.bill();
@@ -123,7 +123,7 @@ test('while it is away credits fail cleanly, unknown keys get 503, empty account
   assert.ok(Number(stranger.headers.get('retry-after')) >= 1);
   assert.equal(rich.status, 200);
   assert.ok(refused.status === 402 || refused.status === 503, `${refused.status}`);
-  await assert.rejects(testbed.gateway.gateway.find(accounts)!.create('nobody', 'open'));
+  await assert.rejects(testbed.gateway.gateway.find(accounts)!.create('missing', 'open'));
 
   await isBack();
   assert.equal((await testbed.call(unseen, 'chat', hello)).status, 200);
@@ -135,7 +135,7 @@ test('while it is away credits fail cleanly, unknown keys get 503, empty account
   await testbed.audit();
 });
 
-test('while it hangs calls go on, and are in the books afterwards', async () => {
+test('while it hangs calls go on, and are in the ledger afterwards', async () => {
   const customer = await testbed.customer();
   const hello = { model: 'sandbox', prompt: 'Hello' };
   assert.equal((await testbed.call(customer, 'chat', hello)).status, 200);

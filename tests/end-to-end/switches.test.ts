@@ -1,4 +1,4 @@
-/** Providers and keys that an operator takes out of use, at the whole gateway: others serve, or the client is told to come back. */
+/** Providers and keys that an operator takes out of use, at the whole gateway: others serve, or the client is asked to come back. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { requestQueries } from '../../plugins/common/domain/admin/requests.ts';
@@ -47,7 +47,7 @@ test('a provider that is out of use is passed over, and serves again once it is 
   await admin().setDisabled('sandbox', 'sandbox#1', false);
 });
 
-test('where nobody else serves the model each protocol says 503, nothing is charged, and the model is still listed', async () => {
+test('where no other vendor serves the model each protocol says 503, nothing is charged, and the model is still listed', async () => {
   await admin().setDisabled('sandbox', undefined, true);
   const before = await testbed.balance(customer);
   for (const name of dialectNames) {

@@ -1,4 +1,4 @@
-/** Gateways of tasks as processes that are killed and started again, on one database; and what their books say in the end. */
+/** Gateways of tasks as processes that are killed and started again, on one database; and what their ledger say in the end. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -64,7 +64,7 @@ export class Node {
     if (databaseUrl === undefined) await pause(500);
   }
 
-  /** Looks into the books while it does not serve. */
+  /** Looks into the ledger while it does not serve. */
   async runAsCommand<T>(work: (gateway: Gateway) => Promise<T>): Promise<T> {
     const gateway = await boot(this.#file, {
       mode: 'command',

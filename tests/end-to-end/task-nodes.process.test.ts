@@ -112,7 +112,7 @@ test('each task ends once, is paid or given back once, and is made at most once,
     await all;
     await node.start();
   }
-  // How many of those end well is chance; with nobody killed, all that the vendor makes do.
+  // How many of those end well is chance; with no one killed, all that the vendor makes do.
   const calm = ['film', 'paint', 'stream'].map((kind) => `calm ${kind}`);
   for (const prompt of calm) await submit(nodes[0]!, prompt);
   // The nodes work it off.

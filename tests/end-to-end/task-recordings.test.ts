@@ -24,7 +24,7 @@ const vendor = createServer(async (incoming, outgoing) => {
   }
   asked.push(`${method} ${url}`);
   const next = coming.shift();
-  assert.ok(next !== undefined, `nobody has recorded what comes after ${url}`);
+  assert.ok(next !== undefined, `no recording has what comes after ${url}`);
   const text = next.response
     .toString('latin1')
     .replace(/https:\/\/(?:imgen|vidgen)\.x\.ai/g, `http://127.0.0.1:${port}`);

@@ -118,7 +118,7 @@ after(async () => {
 
 const headersOf = () => ({ authorization: `Bearer ${opened.key}`, 'content-type': 'application/json' });
 
-/** Orders at any node; who streams is told of each preview. */
+/** Orders at any node; a stream gets each preview. */
 async function order({ model, prompt, streamed }: Life): Promise<void> {
   const { origin } = opened.nodes.at(-1)!;
   const image = { type: 'image_url', image_url: { url: 'https://images.example.com/a.png' } };
@@ -136,7 +136,7 @@ async function order({ model, prompt, streamed }: Life): Promise<void> {
   listen().catch(() => {});
 }
 
-/** As its client is told. */
+/** As its client sees it. */
 async function stateOf(model: string): Promise<string> {
   const listed = await fetch(`${opened.nodes[0]!.origin}/v1/tasks?kind=image&limit=1`, { headers: headersOf() });
   const { data } = (await listed.json()) as { data: { data: { status: string } }[] };
@@ -183,7 +183,7 @@ function checkBill(): void {
   for (const { model, streamed } of all) {
     const { image = 0, second = 0 } = totals[model]!;
     const films = model === 'blocking' ? opened.nodes.length : 1;
-    // A stream that nobody read to its end has brought no image.
+    // A stream that no one read to its end has brought no image.
     assert.deepEqual([image, second], isFilm(model) ? [0, 2 * films] : [streamed === true ? 0 : 1, 0], model);
   }
 }
@@ -202,7 +202,7 @@ for (const [state, life] of Object.entries(lives)) {
     await killAll();
     filesAreHeld = false;
     if (life.end === 'completed') return;
-    // Found as lost by whoever is back first, and killed again in the middle of waiting for its outcome.
+    // Found as lost by the one that is back first, and killed again in the middle of waiting for its outcome.
     await startAll();
     const lost = 'the worker that sent a task to its vendor was lost';
     await seen(() => opened.nodes.some(({ lines }) => lines.some((line) => line.includes(lost))));

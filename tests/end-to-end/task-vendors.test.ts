@@ -193,7 +193,7 @@ test('orders of images and questions about tasks count towards the plan’s limi
   assert.ok(before - (await bob.balance()) <= parseUsd('0.02'));
 });
 
-test('without a key 401, with a wrong one 401; nobody’s task is 404', async () => {
+test('without a key 401, with a wrong one 401; a task of another account is 404', async () => {
   for (const [method, path] of [
     ['POST', '/v1/images/generations'],
     ['POST', '/v1/images/edits'],

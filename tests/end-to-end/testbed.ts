@@ -1,4 +1,4 @@
-/** The whole main gateway on a free port, in front of vendors that do as they are told, and all that it writes down. */
+/** The whole main gateway on a free port, in front of vendors that follow a script, and all that it writes down. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -149,10 +149,10 @@ export async function startTestbed(options: TestbedOptions = {}): Promise<Testbe
     ...options.providers?.({ sandbox: sandbox.origin, replay: replay.origin }),
   };
   const models = { sandbox: modelAt('sandbox'), replay: modelAt('replay'), ...options.models };
-  const directory = temporaryDirectory('house-');
+  const directory = temporaryDirectory('testbed-');
   const sections = {
-    gateway: 'house',
-    schema: ownSchema('house'),
+    gateway: 'test',
+    schema: ownSchema('test'),
     listen: '127.0.0.1:0',
     plans: { default: 'open', offers: { open: { price: 0 }, ...options.offers } },
     providers,
@@ -198,7 +198,7 @@ export async function dropSchema(schema: string): Promise<void> {
   await store.close();
 }
 
-/** What can be done with a gateway that runs, whoever its vendors are. */
+/** What can be done with a gateway that runs, with any vendors. */
 export function faces(gateway: TestGateway): Omit<Testbed, 'sandbox' | 'replay' | 'stop'> {
   const running = gateway.gateway;
   const book = running.find(ledger)!;

@@ -1,4 +1,4 @@
-/** One request that was failed over, converted and given back: its story by id, on the command line and in the console. */
+/** One request that was failed over, converted and given back: its timeline by id, on the command line and in the console. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { formatUsd } from '../../plugins/common/domain/money.ts';
@@ -42,7 +42,7 @@ before(async () => {
     body: `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded for ${secretOfVendor}"}}`,
   });
   const reply = await testbed.call(customer, 'messages', {
-    model: 'told',
+    model: 'reported',
     prompt: 'Hello [[sandbox: tokens=20]]',
     stream: true,
     more: { top_k: 5 },
@@ -72,16 +72,16 @@ test('the command tells it from the plan to the refund, in the order in which it
   assert.match(first!, new RegExp(`^${id}  \\d{4}-\\d\\d-\\d\\dT`));
   assert.match(
     second!,
-    /^messages told in messages streamed: 200, told to its end; first byte after \d+ ms, \d+ ms in all$/,
+    /^messages reported in messages streamed: 200, sent to its end; first byte after \d+ ms, \d+ ms in all$/,
   );
-  const chapters = lines.map((each) => each.replace(/^ *(?:\d+ ms|books) {2}/, '').replace(/ {2,}/, ': '));
+  const chapters = lines.map((each) => each.replace(/^ *(?:\d+ ms|ledger) {2}/, '').replace(/ {2,}/, ': '));
   const usd = formatUsd(cost as never);
   const expected = [
     /^plans: on the plan "limited"$/,
     /^rate-limit: left of the plan: 9 of 10 requests per minute, \d+ of 100000 tokens per minute, 2 of 3 at a time$/,
     /^billing: [\d.]+ USD set aside for about \d+ tokens of prompt and up to \d+ of answer$/,
-    /^route: targets in this order: busy\/told \(messages\), chatty\/sandbox \(chat\); as listed$/,
-    /^route: attempt 1 goes to busy\/told by busy#1; it failed: the upstream answered 529$/,
+    /^route: targets in this order: busy\/reported \(messages\), chatty\/sandbox \(chat\); as listed$/,
+    /^route: attempt 1 goes to busy\/reported by busy#1; it failed: the upstream answered 529$/,
     /^route: attempt 1 was refused with 529 after … ms$/,
     /^protocol-convert: relayed as messages$/,
     /^route: attempt 1 failed at its vendor with the words “Overloaded for \*\*\*”, which calls it req_vendor_1$/,
@@ -123,7 +123,7 @@ test('the console tells an operator the same chapters, and what was given back',
   for (const by of ['plans', 'rate-limit', 'billing', 'route', 'protocol-convert']) assert.ok(who.includes(by), by);
 });
 
-test('a request that nobody knows is named', async () => {
+test('an unknown request id is named', async () => {
   const unknown = '01a00000-0000-7000-8000-000000000000';
   await assert.rejects(run('requests show', { id: unknown }), {
     message: new RegExp(`There is no request ${unknown}`),

@@ -1,4 +1,4 @@
-/** A vendor of responses that takes turns over WebSocket and over HTTP, does as it is told, and refuses whatever the transport forbids. */
+/** A vendor of responses that takes turns over WebSocket and over HTTP, follows a script, and refuses whatever the transport forbids. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,7 +8,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 // biome-ignore lint/suspicious/noExplicitAny: bodies of many shapes are asserted on
 type Body = any;
 
-/** What happens to a turn, in place of an answer. */
+/** What happens to a turn, instead of an answer. */
 export type Fate =
   | { readonly kind: 'refuse'; readonly error: object; readonly status: number; readonly close?: number }
   | { readonly kind: 'die'; readonly after: number }

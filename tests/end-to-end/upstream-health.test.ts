@@ -1,4 +1,4 @@
-/** The whole gateway in front of vendors that fail, are slow and are many: circuits, places, sessions, and what is told of them. */
+/** The whole gateway in front of vendors that fail, are slow and are many: circuits, places, sessions, and what is reported of them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -118,7 +118,7 @@ test('a model without another target is asked for all the same, and is well with
   assert.equal(targetOf('sick', 'their-alone').circuit, 'closed');
 });
 
-test('a 429 of one model rests the key for this model alone, and is nobody’s failure', async () => {
+test('a 429 of one model rests the key for this model alone, and does not count as a failure', async () => {
   sick.play({ status: 429, headers: { 'retry-after': '20' }, body: '{"error":{"message":"slow down"}}' });
   assert.equal((await send('alone')).status, 429);
   sick.play(well);
@@ -253,4 +253,4 @@ test('the requests of a session are made with one key: by its cache key, its met
   }
 });
 
-test('the books are in order after all that', () => testbed.audit());
+test('the ledger passes its audit at the end', () => testbed.audit());

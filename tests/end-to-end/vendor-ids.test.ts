@@ -581,7 +581,7 @@ test('a gateway that starts again finds them', async (context) => {
     const providers = { replay: { keys: 'vendor-key-of-the-replay', speaks: speaks(first.replay.origin) } };
     const plans = { default: 'open', offers: { open: { price: 0 } } };
     const sections = {
-      gateway: 'house',
+      gateway: 'test',
       listen: '127.0.0.1:0',
       plans,
       providers,

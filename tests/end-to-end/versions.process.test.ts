@@ -69,9 +69,9 @@ if (databaseUrl !== undefined)
       await load.stop();
     }
     assert.deepEqual(load.refused(0), []);
-    // While it is away nobody is connected; a load balancer would ask the other.
+    // While it is away no one is connected; a load balancer would ask the other.
     assert.deepEqual(new Set(load.refused(1).map(({ status }) => status)).difference(new Set([0, 503])), new Set());
-    // All that anybody does at the desk, on the schema with what it does not know.
+    // All that anybody does by commands, on the schema with what it does not know.
     const newcomer = await fleet.runAsCommand(async (gateway) => {
       const customer = await gateway.customer();
       const migrate = gateway.gateway.gateway.commands.find(({ name }) => name === 'migrate')!;

@@ -109,7 +109,7 @@ test('informational answers are passed over', async () => {
 
 const beforeAnyAnswer: Record<string, readonly Line[]> = {
   'no HTTP at all': ['HELO vendor\r\n\r\n', 'close'],
-  'an upgrade nobody asked for': [
+  'an upgrade no one asked for': [
     head('connection: upgrade\r\nupgrade: websocket', '101 Switching Protocols'),
     'close',
   ],
@@ -280,7 +280,7 @@ test('a socket that the vendor closes between two requests is not taken for a fa
   }
 });
 
-test('the books are in order after all that', async () => {
+test('the ledger passes its audit at the end', async () => {
   assert.ok(requests > 0);
   await testbed.audit();
   assert.equal(testbed.gateway.gateway.inFlight, 0);

@@ -1,4 +1,4 @@
-/** Several workers behind one address: they are replaced, reloaded, killed and stopped under load, and nobody is dropped. */
+/** Several workers behind one address: they are replaced, reloaded, killed and stopped under load, and no connection is dropped. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
@@ -28,11 +28,11 @@ testWorkers('two rolling restarts and three reloads under load: 0 dropped, and t
   assert.deepEqual(drops, []);
   assert.deepEqual(violations, []);
   assert(answers > 100, `${answers} answers`);
-  assert(farewells >= clientCount, `${farewells} connections were told to end`);
+  assert(farewells >= clientCount, `${farewells} connections were closed by a header`);
 });
 
 testWorkers(
-  'a worker killed under load costs those who were connected to it, and nobody an error; its successor has its journal',
+  'a worker killed under load costs those who were connected to it, but no one else an error; its successor has its journal',
   async (t) => {
     const stage = await Stage.build({ workers: 2, database: databaseUrl!, lines: true });
     t.after(() => stage.close());
@@ -98,9 +98,9 @@ export default definePlugin({
     endpoints: [{
       method: 'POST', path: '/save', operation: 'save', keyless: true, body: 'none',
       async handle() {
-        const desk = host.find(configFiles);
-        const [{ name, text }] = (await desk.view()).files;
-        const { changes } = await desk.save(name, text.replace('max_output: 4k', 'max_output: 3k'), text);
+        const files = host.find(configFiles);
+        const [{ name, text }] = (await files.view()).files;
+        const { changes } = await files.save(name, text.replace('max_output: 4k', 'max_output: 3k'), text);
         return { status: 200, headers: {}, body: JSON.stringify(changes) };
       },
     }],
@@ -161,7 +161,7 @@ testWorkers('two workers are one gateway: its files, its words, its connections 
     },
   );
 
-  await t.test('what is told once is told once, also when both are replaced', async () => {
+  await t.test('what is logged once stays logged once, also when both are replaced', async () => {
     await stage.restart();
     assert.equal(stage.count('its key is shown only now'), 1);
     assert.equal(stage.count('each of these processes counts the limits by itself'), 1);
@@ -245,7 +245,7 @@ testWorkers('WebSockets stay open through a reload, end with their turn at a res
 testWorkers('workers that cannot start end the primary, which says so', async (t) => {
   const stage = await Stage.build({
     workers: 2,
-    database: 'postgres://nobody@127.0.0.1:9/nowhere',
+    database: 'postgres://missing@127.0.0.1:9/nowhere',
     startTimeout: '1s',
   });
   t.after(() => stage.close());

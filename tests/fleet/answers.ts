@@ -154,7 +154,7 @@ async function read(response: Response): Promise<Answer> {
 const longestPauseMs = 8_000;
 
 /**
- * Asks again and again, as a client does that has to know, each `everyMs` where it was answered, else as it was told to wait
+ * Asks again and again, as a client does that has to know, each `everyMs` where it was answered, else as it was asked to wait
  * or ever longer; undefined: not within the time.
  */
 export async function untilAnswered(

@@ -1,4 +1,4 @@
-/** Clients at work while faults come one after the other; then what all sides have in their books. */
+/** Clients at work while faults come one after the other; then what all sides have recorded. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Browser } from '../plugins/console/browser.ts';
 import { Answers } from './answers.ts';

@@ -35,7 +35,7 @@ const rows = [row(1), row(2, { accountId: 'keyed' }), row(3)];
 const found = (ledger: readonly CallRow[], more: Partial<Evidence> = {}) =>
   judge(ledger, evidence(more)).violations.join('\n');
 
-test('books that agree are right, also where a killed call was estimated, or lies without an end in a salvaged journal', () => {
+test('a ledger that agrees passes, also where a killed call was estimated, or lies without an end in a salvaged journal', () => {
   assert.equal(found(rows), '');
   const none = { sessions: new Map() };
   assert.equal(found([row(1), row(2), row(3, { estimated: true, upstreamId: null })], none), '');

@@ -1,4 +1,4 @@
-/** Reads the books of a fleet that serves no more, and holds them against what clients and vendor say. */
+/** Reads the ledger of a fleet that serves no more, and holds them against what clients and vendor say. */
 import { sql } from 'drizzle-orm';
 import type { Fleet } from '../end-to-end/fleet.ts';
 import { type CallRow, type Evidence, judge } from './judge.ts';
@@ -51,7 +51,7 @@ async function ofTasks(fleet: Fleet, operations: Operations): Promise<string[]> 
   ];
 }
 
-/** Each code that a client was told to have redeemed, or tried until it was, is one credit. */
+/** Each code that a client knows to be redeemed, or tried until it was, is one credit. */
 async function ofMoneyIn(fleet: Fleet, codes: number): Promise<string[]> {
   const rows = await fleet.rows<{ reference: string }>(sql`
     select detail->>'reference' as reference from ${fleet.table('ledger')} where kind = 'CREDIT' and detail->>'kind' = 'code'`);

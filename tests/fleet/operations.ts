@@ -20,7 +20,7 @@ export interface Callers {
   readonly keyed: string;
   /** Of a person who is signed in at the console, with an account of their own. */
   readonly cookie: string;
-  /** Codes that nobody has redeemed. */
+  /** Codes that no one has redeemed. */
   readonly codes: readonly string[];
 }
 

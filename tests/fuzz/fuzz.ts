@@ -32,7 +32,7 @@ const shorteningTries = 3_000;
 const shorteningMs = 20_000;
 
 export async function fuzz(target: Target, options: FuzzOptions): Promise<FuzzResult> {
-  // Most cases end in an error of the reader's, whose stack nobody reads; it would be a fifth of the time.
+  // Most cases end in an error of the reader's, whose stack nothing reads; it would be a fifth of the time.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {

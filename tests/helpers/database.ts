@@ -19,7 +19,7 @@ export const databaseUrl = process.env['TEST_DATABASE_URL'] || undefined;
 export const testOnServer: (name: string, run: (context: TestContext) => Promise<void>) => void =
   databaseUrl === undefined ? () => {} : (name, run) => void test(name, run);
 
-/** A schema for a gateway of the tests: on a server one that nobody else has, and that name alone in a directory of its own. */
+/** A schema for a gateway of the tests: on a server one that no one else has, and that name alone in a directory of its own. */
 export function ownSchema(name: string): string {
   return databaseUrl === undefined ? name : `${name}_${randomBytes(6).toString('hex')}`;
 }
@@ -86,7 +86,7 @@ export async function openDatabase(options: TestDatabaseOptions = {}): Promise<T
   };
 }
 
-/** Closed in the end, so that a test that failed before it did so keeps nobody waiting. */
+/** Closed in the end, so that a test that failed before it did so keeps no one waiting. */
 const opened = new Set<() => Promise<void>>();
 
 /** Schemas whose tables are kept, while somebody has them open. */

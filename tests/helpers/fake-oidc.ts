@@ -16,7 +16,7 @@ export interface FakeProvider {
   close(): void;
 }
 
-/** It knows one client, `house`. */
+/** It knows one client, `gateway`. */
 export async function startProvider(): Promise<FakeProvider> {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'RS256', use: 'sig' };
@@ -77,7 +77,7 @@ export async function startProvider(): Promise<FakeProvider> {
     const verifier = form.get('code_verifier') ?? '';
     if (createHash('sha256').update(verifier).digest('base64url') !== made.challenge) return undefined;
     const now = Math.floor(Date.now() / 1_000);
-    const claims = { ...made.claims, iss: issuer, aud: 'house', iat: now, exp: now + 300, nonce: made.nonce };
+    const claims = { ...made.claims, iss: issuer, aud: 'gateway', iat: now, exp: now + 300, nonce: made.nonce };
     const head = [{ alg: 'RS256', kid: 'one', typ: 'JWT' }, claims]
       .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
       .join('.');

@@ -220,6 +220,6 @@ export async function prepare<Config>(
 
 export const okAnswer: Answer = { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' };
 
-/** What a story says, a line each. */
+/** What a timeline says, a line each. */
 export const wordsIn = (notes: readonly TimelineEvent[]): string[] =>
   notes.map(({ kind, values }) => kind.render(...((typeof values === 'function' ? values() : values) ?? [])));

@@ -12,7 +12,7 @@ const count = 10_000;
 // Each process begins elsewhere, and gives no port twice.
 let next = Math.floor(Math.random() * count);
 
-/** A port that nobody listens at, on any address. */
+/** A port without a listener, on any address. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < count; attempt++) {
     const port = first + (next++ % count);

@@ -24,7 +24,7 @@ async function rows<Row>(orm: TestDatabase['orm'], statement: ReturnType<typeof 
   return [...((await orm.execute(statement)) as unknown as Row[])];
 }
 
-test('a schema is taken again with the rows that it began with, though the first test kept some that nobody may delete', async () => {
+test('a schema is taken again with the rows that it began with, although the first test kept undeletable ones', async () => {
   const first = await openDatabase({ plugins });
   const table = (name: string) => sql`${sql.identifier(first.schema)}.${sql.identifier(name)}`;
   const before = await rowsIn(first);

@@ -15,7 +15,7 @@ interface Fresh {
 
 export interface Taken {
   readonly schema: string;
-  /** Nobody may use it from here on. */
+  /** No one may use it from here on. */
   giveBack(): void;
 }
 
@@ -120,7 +120,7 @@ export class KeptTables {
   }
 }
 
-/** One statement, since there are fifty tables. Sequences begin anew; long tables are truncated, so that none is read slowly. */
+/** One statement, since there are fifty tables. Sequences begin again; long tables are truncated, so that none is read slowly. */
 const emptying = (schema: string) => `do $$
 declare name text;
 begin

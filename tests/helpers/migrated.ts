@@ -74,7 +74,7 @@ async function migrated(file: string, environment: Readonly<Record<string, strin
   return path;
 }
 
-/** A value of the file or of one that it includes. Reading all of them, as a start does, takes a tenth of a house's start. */
+/** A value of the file or of one that it includes. Reading all of them, as a start does, takes a tenth of a gateway's start. */
 function valueIn(file: string, name: string): unknown {
   const values = valuesOf(readFileSync(file, 'utf8'));
   if (values[name] !== undefined) return values[name];
@@ -102,7 +102,7 @@ function keyOf(schema: string, listed: readonly string[], folder: string): strin
   return hash('sha256', JSON.stringify([schema, plugins, migrations])).slice(0, 24);
 }
 
-/** Each takes 10 MB, and a migration that changes makes all of them anew. */
+/** Each takes 10 MB, and a migration that changes makes all of them again. */
 function removeUnused(prefix: string): void {
   for (const path of globSync(`${prefix}*`)) {
     const usedAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;

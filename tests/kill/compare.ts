@@ -13,7 +13,7 @@ interface Charge {
   readonly classes: Readonly<Record<string, number>>;
 }
 
-/** A task as the books have it. */
+/** A task as the ledger has it. */
 interface TaskEnd {
   readonly id: string;
   readonly state: string;
@@ -42,7 +42,7 @@ export interface Charges {
   readonly left: number;
 }
 
-/** Reads the books of a gateway that has stopped, and runs its audit. */
+/** Reads the ledger of a gateway that has stopped, and runs its audit. */
 export async function readCharges(file: string): Promise<Charges> {
   const gateway = await boot(file, { mode: 'command', log: createLog('silent') });
   const { orm, schema } = gateway.find(database)!;
@@ -197,7 +197,7 @@ function compareCalls({ acknowledged, bill, charges, keyed, cancelled = 0 }: Evi
     violations.push(`${exact.length} exact charges for ${bill.requests} requests that the vendor ran`);
   if (bill.requests > exact.length + estimated + charges.unknown) {
     violations.push(
-      `the vendor ran ${bill.requests} requests, the books know ${exact.length + estimated + charges.unknown}`,
+      `the vendor ran ${bill.requests} requests, the ledger has ${exact.length + estimated + charges.unknown}`,
     );
   }
   if (charged > billed) violations.push(`${charged} tokens were charged exactly, the vendor billed ${billed}`);

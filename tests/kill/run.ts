@@ -172,7 +172,7 @@ async function openAccounts(count: number): Promise<{ accountId: string; key: st
 async function startGateway(): Promise<ChildProcess> {
   const child = node(['core/process/main.ts', 'serve', file]);
   child.stdout!.pipe(process.stderr);
-  // A machine that is busy otherwise takes long; what counts is told at the end.
+  // A machine that is busy otherwise takes long; what counts is reported at the end.
   for (const deadline = performance.now() + 120_000; performance.now() < deadline; ) {
     if (child.exitCode !== null) throw new Error(`the gateway ended with ${child.exitCode}`);
     const ready = await fetch(`${origin}/readyz`).then(

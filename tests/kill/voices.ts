@@ -66,7 +66,7 @@ export function compareVoices(
     violations.push(`${charged} tokens of voices were charged exactly, the vendor billed ${billed}`);
   const estimated = charges.length - exact.length;
   if (bill.requests > byId.size + estimated)
-    violations.push(`the vendor ran ${bill.requests} responses of voices, the books know ${byId.size + estimated}`);
+    violations.push(`the vendor ran ${bill.requests} responses of voices, the ledger has ${byId.size + estimated}`);
   const account = [
     `${acknowledged.size} responses of realtime sessions came whole, ${cancelled} sessions were broken off; the vendor billed ${bill.requests} responses (${billed} tokens), ${byId.size} were charged exactly (${charged}), ${estimated} by estimate`,
   ];

@@ -162,14 +162,14 @@ function assertOpaqueState(parts: readonly Placed[], { reasoning, calls }: Play,
 
 // ---------------------------------------------------------------------------------------------------------- the answer
 
-/** The client is told what the vendor has said. */
+/** The client learns what the vendor has said. */
 export function assertSeen(seen: Seen, play: Play, asked: ClientRequest, between: Between): void {
   const { client, vendor, isSame } = sidesOf(between);
   assert.equal(seen.error, undefined);
   if (play.refusal === undefined) {
     assert.equal(seen.text, play.text ?? '', 'the text');
     assert.equal(seen.refusal, '', 'no refusal');
-  } else assert.equal(seen.text + seen.refusal, play.refusal, 'what was said in place of an answer');
+  } else assert.equal(seen.text + seen.refusal, play.refusal, 'what was said instead of an answer');
   assert.equal(seen.second, play.second ?? '', 'the second answer');
   if (asked.reasons) assert.equal(seen.reasoning, play.reasoning?.text ?? '', 'the reasoning');
   assertReadCalls(seen.calls, play.calls ?? [], isSame);

@@ -57,7 +57,7 @@ export type Meaning = 'stop' | 'stop-sequence' | 'tool-calls' | 'length' | 'refu
 export interface Play {
   readonly reasoning?: { readonly text: string; readonly signature: string };
   readonly text?: string;
-  /** Said in place of an answer. */
+  /** Said instead of an answer. */
   readonly refusal?: string;
   readonly calls?: readonly PlayCall[];
   readonly meaning: Meaning;
@@ -150,7 +150,7 @@ export interface Seen {
   readonly usage: Partial<PlayUsage> | undefined;
   /** The answer in the form in which a client of this protocol puts it into its next request. */
   readonly echo: readonly unknown[];
-  /** The stream told of an error. Without it the answer came to the protocol's end. */
+  /** The stream reported an error. Without it the answer came to the protocol's end. */
   readonly error: SeenError | undefined;
 }
 

@@ -43,7 +43,7 @@ interface Round {
   request(before: Seen | undefined): ClientRequest;
   /** What the vendor says. */
   play(between: Between): Play;
-  /** What of it the client is told; the same unless it says otherwise. */
+  /** The part of it that the client receives; all of it unless it says otherwise. */
   reported?(between: Between): Play;
 }
 
@@ -117,7 +117,7 @@ const row = (name: string, about: string, round: Round, more: Partial<Scenario> 
   ...more,
 });
 
-/** Asks with tools, is told to call one after some reasoning, and gives the whole step back with the result. */
+/** Asks with tools, is asked to call one after some reasoning, and gives the whole step back with the result. */
 // Asked nowhere else: an equal conversation in which a vendor made the same call without reasoning would be ambiguous.
 const thoughtAbout = 'What is the weather, on second thought?';
 const reasoningRounds: readonly Round[] = [
@@ -144,7 +144,7 @@ const reasoningRounds: readonly Round[] = [
   },
 ];
 
-const running = plain({ turns: [says('Tell me a story.')] }, { text: 'Once upon a time there was a gateway.' });
+const running = plain({ turns: [says('Write a poem.')] }, { text: 'Once upon a time there was a gateway.' });
 
 export const scenarios: readonly Scenario[] = [
   row('text', 'a question and its answer', plain({ turns: [says('Hello? 👋')] }, { text: words.hello })),
@@ -308,7 +308,7 @@ export const scenarios: readonly Scenario[] = [
   row(
     'length stop',
     'an answer that reaches its bound',
-    plain({ turns: [says('Tell me a story.')], maxOutputTokens: 17 }, { text: 'Once upon a', meaning: 'length' }),
+    plain({ turns: [says('Write a poem.')], maxOutputTokens: 17 }, { text: 'Once upon a', meaning: 'length' }),
   ),
   row(
     'refusal',

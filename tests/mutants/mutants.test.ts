@@ -128,7 +128,7 @@ test('areas take the files of the product that they name', () => {
   assert.equal(areaOf('plugins/telemetry/open.ts'), undefined);
 });
 
-test('blocks that were executed are told from those within or around them that were not', () => {
+test('blocks that were executed are reported from those within or around them that were not', () => {
   const range = (startOffset: number, endOffset: number, count: number) => ({ startOffset, endOffset, count });
   const executed = flattened([
     { functionName: '', ranges: [range(0, 100, 1)] },

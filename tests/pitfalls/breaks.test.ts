@@ -13,7 +13,7 @@ function beginningOf(vendor: (typeof pairs)[number]['vendor']): string[] {
   return frames.slice(0, frames.findIndex((frame) => frame.includes('Grüß')) + 1);
 }
 
-test('pitfall 014: a stream that closes without its end is told as broken, never as stopped', async () => {
+test('pitfall 014: a stream that closes without its end is reported as broken, never as stopped', async () => {
   for (const pair of pairs) {
     for (const end of [undefined, new Error('reset')]) {
       const seen = await streamed(pair, beginningOf(pair.vendor), end === undefined ? {} : { end });
@@ -23,7 +23,7 @@ test('pitfall 014: a stream that closes without its end is told as broken, never
   }
 });
 
-test('pitfall 018: a page in place of an answer is an error of the upstream', async () => {
+test('pitfall 018: a page instead of an answer is an error of the upstream', async () => {
   for (const { client, vendor } of pairs) {
     for (const isStream of [false, true]) {
       const { path, headers, body } = clients[client].word({ turns: [] }, { model: 'model', isStream });
@@ -63,7 +63,7 @@ test('pitfall 020: an error in a later chunk ends the stream in the client’s w
   }
 });
 
-test('pitfall 021: an overload after the first words is told as an overload', async () => {
+test('pitfall 021: an overload after the first words is reported as an overload', async () => {
   const types = { chat: 'server_error', responses: 'error', messages: 'overloaded_error', gemini: 'UNAVAILABLE' };
   for (const { client } of pairs.filter(({ vendor }) => vendor === 'messages')) {
     const frames = beginningOf('messages');

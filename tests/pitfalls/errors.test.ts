@@ -14,7 +14,7 @@ interface ReceivedError extends SeenError {
   readonly status: number;
 }
 
-/** What the client is told when the upstream answers this. */
+/** What the client learns when the upstream answers this. */
 async function receivedError(pair: Pair, status: number, body: string): Promise<ReceivedError> {
   const wording = clients[pair.client].word(request, { model: 'model', isStream: false });
   const asked = { ...wording, target: { protocol: pair.vendor } };
@@ -54,7 +54,7 @@ test('pitfall 137: edits of the context mean nothing elsewhere, and are named as
   }
 });
 
-test('pitfall 191: the same conversation is worded byte for byte the same, its earlier part as before', async () => {
+test('pitfall 191: the same conversation is encoded byte for byte the same, its earlier part as before', async () => {
   const tools = ['zeta', 'alpha', 'mid'].map((name) => ({
     name,
     description: name,
@@ -96,7 +96,7 @@ test('pitfall 224: an error that is a text, a page or JSON in JSON is an error o
   }
 });
 
-test('pitfall 226: a prompt that is too long is told in the words by which each protocol’s clients know it', async () => {
+test('pitfall 226: a prompt that is too long is reported in the words by which each protocol’s clients know it', async () => {
   for (const pair of pairs) {
     const { body } = vendors[pair.vendor].fault('too-long');
     const { status, type, code, message } = await receivedError(pair, 400, String(body));

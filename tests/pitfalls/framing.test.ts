@@ -26,7 +26,7 @@ test('pitfall 002: any line ends are line ends, also when a chunk ends between C
   });
 });
 
-test('pitfall 003: comments between events are nobody’s words', () =>
+test('pitfall 003: comments between events are ignored', () =>
   readsHello((stream) => `: PROCESSING\n\n${stream.replaceAll(/(\r?\n){2}/g, '$&: ping {"a":\n\n')}`));
 
 test('pitfall 004: the space behind the colon may be missing', () =>
@@ -69,7 +69,7 @@ test('pitfall 009: the answer ends with its terminal event although the socket s
   }
 });
 
-test('pitfall 010: a messages stream that has told its reason and then only pings is ended for it', {
+test('pitfall 010: a messages stream that has reported its reason and then only pings is ended for it', {
   timeout: 5_000,
 }, async () => {
   const ping = 'event: ping\ndata: {"type": "ping"}\n\n';

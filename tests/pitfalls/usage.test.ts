@@ -122,7 +122,7 @@ test('pitfall 170: reasoning that the vendor leaves out of its completion is out
   await eachOther('chat', stream, ({ usage }, client) => assert.equal(usage?.output, 230, client));
 });
 
-test('pitfall 171: without any report usage is estimated, said to be so, and told where clients insist on it', async () => {
+test('pitfall 171: without any report usage is estimated, said to be so, and reported where clients insist on it', async () => {
   const stream = streamOf('chat').replace(/data: [^\n]*"choices":\[\][^\n]*\n\n/, '');
   const { answer, report } = await relay(
     {
@@ -156,7 +156,7 @@ test('pitfall 172: input tokens are estimated at the start of a messages stream 
   }
 });
 
-test('pitfall 174: searches that the vendor made are counted apart, and told to clients that have a word for it', async () => {
+test('pitfall 174: searches that the vendor made are counted apart, and reported to clients that have a word for it', async () => {
   const searched = streamOf('messages').replaceAll('"service_tier"', '"server_tool_use":{"web_search_requests":2},$&');
   const usage = await metered('messages', searched);
   assert.equal(usage.web_search, 2);

@@ -70,7 +70,7 @@ for (const family of families) {
       assert.deepEqual(reply.observed.report, undefined);
       if (isOurs) assert.equal(reply.status, 502);
       else assert.equal(reply.status, recording.status === 200 ? 400 : recording.status);
-      // A 429 of the upstream is told in the gateway's words once every key and target has been tried.
+      // A 429 of the upstream is reported in the gateway's words once every key and target has been tried.
       if (isOurs || reply.status === 429) return;
       if (masked.has(recording.name)) assert.notDeepEqual(reply.body, recording.response);
       else assert.deepEqual(reply.body, recording.response);

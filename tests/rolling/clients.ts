@@ -1,4 +1,4 @@
-/** Clients on connections that they keep: each answer that does not come whole is a drop, and is told. */
+/** Clients on connections that they keep: each answer that does not come whole is a drop, and is reported. */
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';

@@ -51,7 +51,7 @@ export async function roll(
     farewells: clients.farewells,
     account: [
       `${restarts} rolling restarts and ${reloads} reloads in ${Math.round(seconds)} s; a restart of all workers took ${(middle / 1_000).toFixed(1)} s in the middle`,
-      `${clients.acknowledged.length} answers on ${clients.connections} connections, ${clients.farewells} of which were told to end, ${clients.drops.length} drops`,
+      `${clients.acknowledged.length} answers on ${clients.connections} connections, ${clients.farewells} of which were asked to end, ${clients.drops.length} drops`,
       ...account,
     ],
   };

@@ -1,4 +1,4 @@
-/** A primary with workers on a PostgreSQL, its vendor as a process of its own, and what both have in their books. */
+/** A primary with workers on a PostgreSQL, its vendor as a process of its own, and what both have recorded. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';

@@ -17,7 +17,7 @@ export interface Queue {
 /** Of the machine, or of the container around this process. */
 const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
 /**
- * A process that is larger takes no more files: the next one goes on, which compiles everything anew. Five together stay below half of
+ * A process that is larger takes no more files: the next one goes on, which compiles everything again. Five together stay below half of
  * the memory where there is 12 GB.
  */
 const maxResidentBytes = Math.max(1.2e9, memoryBytes / 12);

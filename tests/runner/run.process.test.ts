@@ -79,14 +79,14 @@ test('an error that no test waits for fails the run, and is shown with the file 
 test('tests and hooks of a group are within it, those behind it are not', async () => {
   const { code, output } = await run(`
     import { describe } from 'node:test';
-    const told = [];
+    const reported = [];
     describe('a group', { concurrency: true }, () => {
-      before(() => told.push('opens'));
-      after(() => told.push('closes'));
-      test('within', () => told.push('within'));
+      before(() => reported.push('opens'));
+      after(() => reported.push('closes'));
+      test('within', () => reported.push('within'));
     });
-    test('behind', () => console.log('told:', told.join(), '!'));`);
+    test('behind', () => console.log('reported:', reported.join(), '!'));`);
   assert.equal(code, 0);
-  assert.match(output, /told: opens,within,closes !/);
+  assert.match(output, /reported: opens,within,closes !/);
   assert.match(output, /▶ a group\n\s+✔ within/);
 });

@@ -1,6 +1,6 @@
 /**
  * Runs the test files that match the given paths and patterns, and ends on node's summary, with 1 when a test failed.
- * Files share a few processes: loading and compiling the same modules anew for each takes a third of a run.
+ * Files share a few processes: loading and compiling the same modules again for each takes a third of a run.
  * `--workers N`: processes at a time (5). `--minutes N`: the longest that a file may take (5).
  */
 import { globSync } from 'node:fs';

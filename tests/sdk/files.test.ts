@@ -112,7 +112,7 @@ test('what is wrong with an upload is said, and nothing is kept of it', async ()
   assert.equal((await openai().files.list()).data.length, 0);
 });
 
-test('a client that leaves in the middle of its upload leaves nothing, and its connection breaks nobody else', async () => {
+test('a client that leaves in the middle of its upload leaves nothing and does not break other requests', async () => {
   await new Promise<void>((resolve) => {
     const { port } = new URL(demo.origin);
     const headers = {

@@ -15,7 +15,7 @@ export const hasFleet = databaseUrl !== undefined && hasRedis;
 
 export interface Ground {
   readonly origin: string;
-  /** The books, as a command sees them. */
+  /** The ledger, as a command sees them. */
   readonly gateway: Pick<Gateway, 'find' | 'commands'>;
   bill(): Promise<BillReport>;
   stop(): Promise<void>;
@@ -41,7 +41,7 @@ export async function startFleet(offers: object): Promise<Ground> {
   const proxy = await startTurningProxy(fleet.nodes.map(({ origin }) => origin));
   const gateway = await boot(fleet.nodes[0]!.file, {
     mode: 'command',
-    environment: { ...environment, DATA_DIR: `${fleet.nodes[0]!.file}.desk`, DATABASE_URL: databaseUrl! },
+    environment: { ...environment, DATA_DIR: `${fleet.nodes[0]!.file}.command`, DATABASE_URL: databaseUrl! },
     log: createLog('silent'),
   });
   return {

@@ -162,7 +162,7 @@ test("a vendor's own rate limit reaches the client as one", async () => {
 for (const { status, model: name } of failing) {
   const [reported, word] =
     status === 500 ? [502, encoded(/error/, 'UPSTREAM_ERROR')] : [503, encoded(/UNAVAILABLE/, 'UPSTREAM_ERROR')];
-  test(`a vendor that fails with ${status} is told as ${reported}`, async () => {
+  test(`a vendor that fails with ${status} is reported as ${reported}`, async () => {
     const request = { model: name, contents: `[[sandbox: status=${status}]]` };
     await assertFails(client().models.generateContent(request), reported as number, word as RegExp);
     await assertFails(client().models.generateContentStream(request), reported as number, word as RegExp);

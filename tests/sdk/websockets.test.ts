@@ -78,6 +78,6 @@ test('a wrong key is refused at the upgrade', async () => {
   assert.match(error.message, /401/);
 });
 
-test('nothing is wrong in the books', async () => {
+test('the ledger passes its audit', async () => {
   assert.deepEqual((await demo.audit()).violations, []);
 });

@@ -28,7 +28,7 @@ export interface ArrivalsOptions {
   readonly tables: ShopTables;
   readonly nodes: readonly Node[];
   readonly mutant: Mutant;
-  /** undefined: nobody asks for API keys here. */
+  /** undefined: no one asks for API keys here. */
   readonly callers: Callers | undefined;
   /** A node with a call under a key is to die soon. */
   readonly strike: (node: Node) => void;
@@ -223,7 +223,7 @@ export class Arrivals {
     return { beside: drawBeside(names, own, [...this.#models.values()]) };
   }
 
-  /** Nothing is drawn where nobody hedges. */
+  /** Nothing is drawn where no one hedges. */
   #drawHedged(): Pick<ClientCall, 'leavesTraces' | 'lastsMs'> & Partial<ClientCall> {
     const { chance, profile } = this.#options;
     if (profile.hedge === undefined) return { leavesTraces: undefined, lastsMs: undefined };
@@ -232,7 +232,7 @@ export class Arrivals {
     return { leavesTraces, leavesAfterMs, lastsMs: !leavesTraces && chance.oneIn(25) ? chance.delay(150) : undefined };
   }
 
-  /** As the plans plugin states it: a plan that has ended is followed by the one that nobody buys. */
+  /** As the plans plugin states it: a plan that has ended is followed by the one that no one buys. */
   planOf({ id, plan, offers }: AccountProfile, node: Node): ClientCall['plan'] {
     const bought = this.#options.tables.plans.get(id);
     if (bought === undefined || node.wallClock >= (bought.endsAt ?? Number.POSITIVE_INFINITY)) return plan;

@@ -1,4 +1,4 @@
-/** The oracle's look into the books: each request's rows against its story, and all rows against each other. */
+/** The oracle's look into the ledger: each request's rows against its timeline, and all rows against each other. */
 import type { AttemptNote, EndRecord } from '../../plugins/billing/journal/records.ts';
 import type { MemoryLedger, Row } from './memory-ledger.ts';
 import type { Oracle } from './oracle.ts';
@@ -16,7 +16,7 @@ export class Audit {
     this.#ledger = ledger;
   }
 
-  /** A process has recovered what an earlier one left: what became of its calls stands in the books now. */
+  /** A process has recovered what an earlier one left: what became of its calls stands in the ledger now. */
   recovered(node: number): void {
     this.#readNewRows();
     for (const trace of this.#oracle.uncertain) {
@@ -33,7 +33,7 @@ export class Audit {
     for (const trace of this.#oracle.traces.values()) if (!trace.settled) this.#check(trace);
     for (const id of this.#rowsByRequest.keys()) {
       if (!this.#oracle.traces.has(id) && !this.#oracle.tasks.traces.has(id))
-        this.#fault('M3', id, 'rows of a request that nobody made');
+        this.#fault('M3', id, 'rows of a request that no one made');
     }
     this.#sums();
     this.#chain();
@@ -47,7 +47,7 @@ export class Audit {
     }
   }
 
-  /** Holds a story's rows against what happened. Returns what it was charged. */
+  /** Holds a timeline's rows against what happened. Returns what it was charged. */
   #check(trace: Trace): bigint {
     trace.settled = true;
     const rows = this.#rowsByRequest.get(trace.id) ?? [];
@@ -111,13 +111,13 @@ export class Audit {
     const count = known.filter(Boolean).length;
     // A departure whose write failed is written later all the same: only who lives can take it back.
     const most = trace.crash === undefined ? trace.departed : trace.tries.length;
-    if (count > most) this.#fault('M5', trace.id, `${count} attempts in the books, ${most} were sent`);
+    if (count > most) this.#fault('M5', trace.id, `${count} attempts in the ledger, ${most} were sent`);
     trace.tries.forEach(({ received }, index) => {
       if (received && !known[index] && trace.crash?.kind !== 'power') {
-        this.#fault('M5', trace.id, `try ${index + 1} reached a vendor and is not in the books`);
+        this.#fault('M5', trace.id, `try ${index + 1} reached a vendor and is not in the ledger`);
       }
       if (!received && known[index] && trace.crash === undefined) {
-        this.#fault('M5', trace.id, `try ${index + 1} reached no vendor and is in the books`);
+        this.#fault('M5', trace.id, `try ${index + 1} reached no vendor and is in the ledger`);
       }
     });
   }
@@ -139,7 +139,7 @@ export class Audit {
       const reported = BigInt(note.absorbed ?? 0);
       sum += reported;
       if ((note.bearer === 'client') !== isClients)
-        this.#fault('M5', trace.id, `try ${index + 1} is borne by the ${note.bearer ?? 'nobody'}`);
+        this.#fault('M5', trace.id, `try ${index + 1} is borne by the ${note.bearer ?? 'missing'}`);
       if (reported !== due)
         this.#fault('M5', trace.id, `${reported} of try ${index + 1} are absorbed, it must be ${due}`);
       const bill = isClients || attempt.bill === undefined ? 0n : costOf(attempt.bill, attempt.list, one);
@@ -150,7 +150,7 @@ export class Audit {
     if (recorded !== sum) this.#fault('M5', trace.id, `${recorded} are booked as absorbed, the tries have ${sum}`);
   }
 
-  /** What became of tries that a crash has cut off nobody can tell any more: the one that left last is the client's. */
+  /** What became of tries that a crash has cut off no one can tell any more: the one that left last is the client's. */
   #checkCutOff(trace: Trace, notes: readonly (AttemptNote | undefined)[]): void {
     const left = notes.flatMap((note, index) => (note === undefined ? [] : [{ note, ...trace.tries[index]! }]));
     const last = left.reduce((latest, other) => (other.departure > latest.departure ? other : latest));

@@ -1,4 +1,4 @@
-/** All of a world that API keys stand on: their tables, their owners, how a change of one is told, and who is cut off. */
+/** All of a world that API keys stand on: their tables, their owners, how a change of one is reported, and who is cut off. */
 import { Callers } from './callers.ts';
 import type { Chance } from './chance.ts';
 import type { Errands } from './errands.ts';
@@ -66,7 +66,7 @@ export class CallerWorld {
     again('cut off', callers.cutMeanMs, () => this.#cutOff(chance.pick(this.#nodes)));
   }
 
-  /** A row of the table of changes: whoever can read that hears of it soon, and whoever cannot as soon as he can. */
+  /** A row of the table of changes: the one that can read that hears of it soon, and the one that cannot as soon as he can. */
   #announce(hash: string): void {
     const { schedule, chance, mutant } = this.#options;
     if (mutant.announces?.('key') === false) return;

@@ -92,7 +92,7 @@ function script(chance: Chance, length: number): Step[] {
       ({ stores, accounts }) => stores.admin.key(accounts.get(account)!, stranger),
       ({ stores }) =>
         stores.store.findKeys(`prefix of ${label}`).then((found) => found.map(({ id, hash }) => [id, hash])),
-      ({ stores }) => stores.store.findValidKey('hash of nobody'),
+      ({ stores }) => stores.store.findValidKey('hash of no key'),
       ({ stores }) => stores.store.getOrSetSetting(`setting ${isNew % 3}`, `value ${isNew}`),
       ({ stores, accounts }) => stores.admin.account(accounts.get(account)!),
     ];

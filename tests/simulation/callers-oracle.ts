@@ -85,7 +85,7 @@ export class CallersOracle {
     }
   }
 
-  /** Somebody was told that it is revoked: then it is. */
+  /** Somebody learned that it is revoked: then it is. */
   reportedRevoked(id: string): void {
     if (this.#keys.get(id)?.versions.at(-1)?.isRevoked !== true)
       this.#violations.add('M15', id, 'was said to be revoked, and is not');
@@ -122,7 +122,7 @@ export class CallersOracle {
     this.#entries.set(trace, { key, keyId, at: this.#schedule.now, spentHere, beside, caps });
   }
 
-  /** The terms may still be taken for true at the node: nobody had the time to tell it of others. */
+  /** The terms may still be taken for true at the node: no one had the time to tell it of others. */
   #isBelieved({ versions }: KeyView, index: number, node: number): boolean {
     const next = versions[index + 1];
     if (next === undefined) return true;

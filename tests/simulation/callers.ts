@@ -56,7 +56,7 @@ export class Callers {
     else this.#change(account, chance.pick(live));
   }
 
-  /** What came of it may be unknown: then nobody ever calls with that key. */
+  /** What came of it may be unknown: then no one ever calls with that key. */
   #make(account: string): void {
     const terms = this.#draw();
     this.#options.errands.run({

@@ -1,4 +1,4 @@
-/** Seeded chance: every draw of a simulated world comes from one of these, so that a seed is the whole story. */
+/** Seeded chance: every draw of a simulated world comes from one of these, so that a seed is all there is. */
 import type { Random } from '../../core/contract/host-tools.ts';
 
 /** The generator `sfc32`: small, fast, and of a period that no run comes near. */

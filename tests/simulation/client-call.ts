@@ -36,14 +36,14 @@ export interface ClientCall {
   readonly call: Call;
   /** The key that it carries, and the body that decides with it. */
   readonly key: string | undefined;
-  /** Who it says that it is; undefined: nobody asks here. */
+  /** Who it says that it is; undefined: no one asks here. */
   readonly apiKey: string | undefined;
   readonly body: string;
   /** What its request has beside its conversation; undefined: nothing. */
   readonly beside: Beside | undefined;
   /** The mark of its conversation; undefined: it belongs to none. */
   readonly mark: number | undefined;
-  /** More than an answer comes of it; undefined: nobody can tell. */
+  /** More than an answer comes of it; undefined: no one can tell. */
   readonly leavesTraces: boolean | undefined;
   /** The client closes the connection after so long, if the answer is not whole by then. */
   readonly leavesAfterMs: number | undefined;

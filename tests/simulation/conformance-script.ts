@@ -80,7 +80,7 @@ export class Script {
     const text = lineOf(this.#applied, ...records).toString('utf8');
     const given = { text, ids: [...named], applied: this.#applied, journal };
     this.#texts.push(given);
-    this.#push(given, chance.oneIn(10) ? 'nobody' : this.#owners.get(journal));
+    this.#push(given, chance.oneIn(10) ? 'missing' : this.#owners.get(journal));
   }
 
   /** A batch whose answer was lost is applied again. */
@@ -93,7 +93,7 @@ export class Script {
 
   #push(
     { text, ids, applied, journal }: { text: string; ids: string[]; applied: number; journal: string },
-    owner = 'nobody',
+    owner = 'missing',
   ) {
     this.steps.push(async (store) =>
       plain(await store.apply(text, new Map(ids.map((id) => [id, money(0n)])), { journal, owner, applied })),
@@ -102,7 +102,7 @@ export class Script {
 
   #funds(): void {
     const at = this.#at;
-    this.steps.push(async (store) => plain(await store.funds([...accounts, 'nobody'], at)));
+    this.steps.push(async (store) => plain(await store.funds([...accounts, 'missing'], at)));
   }
 
   #record(): JournalRecord {
@@ -177,7 +177,7 @@ export class Script {
     const chance = this.#chance;
     const [account, at, amount] = [chance.pick(accounts), this.#at, money(BigInt(chance.between(1, 9_000)))];
     const reference = `reference-${chance.below(40)}`;
-    // A time of its own for each, because of two that end together the id decides, and ids are drawn anew.
+    // A time of its own for each, because of two that end together the id decides, and ids are drawn again.
     this.#count += 1;
     const expiresAt = chance.oneIn(3) ? at + 3_600_000 * chance.between(1, 40) + this.#count : undefined;
     const grant = { kind: 'top-up', reason: 'test', reference, expiresAt };
@@ -265,7 +265,7 @@ function plain(found: Map<string, Money | Funds>): unknown {
     .map(([id, value]) => {
       if (typeof value === 'bigint') return [id, String(value)];
       const grantBalances = value.pool?.grants.map(({ remaining, expiresAt }) => [String(remaining), expiresAt]);
-      // What others have spent may stand beside it, and matters to nobody.
+      // What others have spent may stand beside it, and matters to no one.
       const own = [...(value.pool?.spent ?? [])].filter(([key]) => key.startsWith(`plan:${id}:`));
       const spent = own.map(([key, sum]) => `${key} ${sum}`).sort();
       return [

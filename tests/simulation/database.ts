@@ -26,7 +26,7 @@ export interface LinkOptions {
   readonly life: Life;
   /** This way alone is cut. */
   readonly isCut: () => boolean;
-  /** Milliseconds that have been leapt over so far: nobody is on the way meanwhile. */
+  /** Milliseconds that have been leapt over so far: no one is on the way meanwhile. */
   readonly leaptMs: () => number;
   /** false: the process has the database to itself, inside it. */
   readonly shared: boolean;
@@ -75,7 +75,7 @@ export class DatabaseLink implements Store {
     return this.send('funds', () => this.#store.funds(accountIds, at));
   }
 
-  /** The work's statements are one step here: nobody else's come in between, as the account's lock sees to it. */
+  /** The work's statements are one step here: no other account's come in between, as the account's lock sees to it. */
   transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T> {
     const before = this.#leaptMs();
     const isUndone = this.#faults.faultOneIn > 0 && this.#chance.oneIn(this.#faults.faultOneIn);
@@ -129,7 +129,7 @@ export class DatabaseLink implements Store {
       const isFaulty = oneIn > 0 && this.#chance.oneIn(oneIn);
       const fate = isFaulty ? this.#chance.below(mayBeLate ? 3 : 2) : -1;
       if (fate === 0) return this.#fail(`${name} refused`, delay(), reject);
-      // The others reach the server; what they do there is done whoever still listens.
+      // The others reach the server; what they do there is done the one that still listens.
       const late = fate === 2 ? this.#chance.delay(timeoutMs * this.#chance.pick([2, 10])) : delay();
       if (fate !== -1) this.#fail(`${name} timed out`, late + (fate === 1 ? delay() : timeoutMs - late), reject);
       this.#schedule.after(late, mayBeLate ? undefined : this.#life, name, () => {

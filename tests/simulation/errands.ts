@@ -1,4 +1,4 @@
-/** What people beside the callers want of some gateway: they ask until they are told, and now and then once more. */
+/** What people beside the callers want of some gateway: they ask until they have an answer, and now and then once more. */
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Chance } from './chance.ts';
 import type { Node } from './node.ts';
@@ -8,11 +8,11 @@ import type { Schedule } from './schedule.ts';
 export interface Errand<Answer> {
   readonly label: string;
   readonly work: (process: Process) => Promise<Answer>;
-  /** Somebody was told that it is done. */
+  /** Somebody learned that it is done. */
   readonly reported: (answer: Answer) => void;
   /** It will not be done, and why; absent: it is asked for until it is. */
   readonly refused?: (error: GatewayError) => void;
-  /** Nobody knows whether it was done; absent: it is asked for again. */
+  /** No one knows whether it was done; absent: it is asked for again. */
   readonly unknown?: () => void;
 }
 
@@ -66,7 +66,7 @@ export class Errands {
 
   #done<Answer>(errand: Errand<Answer>, answer: Answer): void {
     errand.reported(answer);
-    // Some are told twice; but not what has no name by which it would be known again.
+    // Some are sent twice; but not what has no name by which it would be known again.
     if (errand.unknown === undefined && this.#chance.oneIn(10)) this.#again(errand);
     else this.#open -= 1;
   }

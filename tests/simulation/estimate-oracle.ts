@@ -1,4 +1,4 @@
-/** What calls must cost whose vendors have told nothing: by the last complete call of their conversation, by others, by a count. */
+/** What calls must cost whose vendors have reported nothing: by the last complete call of their conversation, by others, by a count. */
 import type { Life } from './schedule.ts';
 import { bytesOf, countedOf } from './talk.ts';
 import type { Counts } from './tariff.ts';
@@ -82,7 +82,7 @@ export class EstimateOracle {
     return { ...this.#promptOf(call, payer, atMs), output: Math.min(output, ofText) };
   }
 
-  /** What a vendor has told of a whole answer is known from now on. */
+  /** What a vendor has reported of a whole answer is known from now on. */
   learn(call: Call, payer: To, atMs: number): void {
     const { reported, mark, inputTokens } = call;
     const book = this.#byAccount.get(call.life);

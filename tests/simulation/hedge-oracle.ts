@@ -29,7 +29,7 @@ interface ProcessState {
 }
 
 export class HedgeOracle {
-  /** undefined: nobody hedges here. */
+  /** undefined: no one hedges here. */
   rules: HedgeRules | undefined;
   /** Second tries, and those of them that answered first. */
   begunCount = 0;
@@ -150,9 +150,9 @@ export class HedgeOracle {
     this.#hedges.delete(trace);
   }
 
-  /** Nobody calls any more. `taken`: what a process believes to be under way, by vendor. */
+  /** No one calls any more. `taken`: what a process believes to be under way, by vendor. */
   atRest(taken: readonly (readonly [vendor: string, count: number])[]): void {
     for (const [vendor, count] of taken)
-      if (count !== 0) this.#violations.add('limit', vendor, `${count} places are taken, and nobody calls`);
+      if (count !== 0) this.#violations.add('limit', vendor, `${count} places are taken, and no one calls`);
   }
 }

@@ -35,7 +35,7 @@ export class KeysOracle {
       if (other === trace || other.tries.length === 0) continue;
       if (!other.ended && other.life.alive) this.#violations.add('M11', trace.id, 'runs beside its twin');
       const mayHaveRun = other.tries.some(({ state, received }) => received && state !== 'refused');
-      // What a process that died had not told the database yet is judged by its charge alone.
+      // What a process that died had not written to the database yet is judged by its charge alone.
       if (mayHaveRun && other.ended && other.life.alive) {
         this.#violations.add('M11', trace.id, 'runs although its twin may have run');
       }
@@ -50,7 +50,7 @@ export class KeysOracle {
   repeated(trace: Trace, answer: string): void {
     const keyed = this.#keyOf.get(trace)!;
     if (!keyed.view.answers.has(answer))
-      this.#violations.add('M11', trace.id, 'got an answer that nobody was given before');
+      this.#violations.add('M11', trace.id, 'got an answer that no one was given before');
     const first = keyed.view.traces.find(({ id }) => answer.startsWith(id));
     if (first !== undefined && this.#keyOf.get(first)!.body !== keyed.body) {
       this.#violations.add('M11', trace.id, 'got the answer to another body');

@@ -8,7 +8,7 @@ import type { Trace } from './trace.ts';
 export class LeaseOracle implements SharedAccounts {
   readonly #ledger: MemoryLedger;
   readonly #oracle: Oracle;
-  /** What settlements took beyond their holds, which nobody could know before; forgotten when the account has come to rest. */
+  /** What settlements took beyond their holds, which no one could know before; forgotten when the account has come to rest. */
   readonly #beyond = new Map<string, bigint>();
 
   /** Which journal a process writes. */

@@ -1,4 +1,4 @@
-/** Watches the limiter and the router from outside: nobody over a limit is let in, nobody under it is refused, no key that rests is used. */
+/** Watches the limiter and the router from outside: no call over a limit is admitted, none under it is refused, no key that rests is used. */
 import type { Limits } from '../../plugins/common/domain/plans.ts';
 import type { Life, Schedule } from './schedule.ts';
 import type { Trace } from './trace.ts';
@@ -6,7 +6,7 @@ import type { Violations } from './violations.ts';
 
 const minuteMs = 60_000;
 
-/** Whoever comes to a process's limiter: a call, or an order of a task. */
+/** The one that comes to a process's limiter: a call, or an order of a task. */
 export type Comer = Pick<Trace, 'account' | 'life'>;
 
 /** What one process's limiter must know of one account. */

@@ -15,9 +15,9 @@ export class CallerTable {
   readonly accounts = new Map<string, AccountRow>();
   /** By id, in the order in which they came. */
   readonly keys = new Map<string, StoredKey>();
-  /** Told of each key that is made, changed or revoked. */
+  /** Called for each key that is made, changed or revoked. */
   onWrite: (key: StoredKey) => void = () => {};
-  /** Told of what is announced in the transaction of a change: whose hash it is. */
+  /** Called for what is announced in the transaction of a change: whose hash it is. */
   onAnnounce: (hash: string) => void = () => {};
   readonly #ids = new Map<string, string>();
   readonly #settings = new Map<string, string>();
@@ -83,7 +83,7 @@ export class CallerTable {
   }
 }
 
-/** One process's way to the tables. Whoever asks for more than is asked here finds nothing to call. */
+/** One process's way to the tables. The one that asks for more than is asked here finds nothing to call. */
 export function memoryStores(table: CallerTable, link: Pick<DatabaseLink, 'send'>): Stores {
   const send = <T>(name: string, run: () => T) => link.send(name, async () => run());
   const store: Partial<Store> = {

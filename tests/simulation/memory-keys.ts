@@ -29,7 +29,7 @@ export class KeyTable {
     return this.#now() + this.leaptMs;
   }
 
-  /** The leases of a process that has died run out at once, and nobody else's. */
+  /** The leases of a process that has died run out at once, and no other account's. */
   runOut(owner: string): void {
     for (const known of this.calls.values()) {
       if (known.owner === owner && known.state === 'running') known.leaseUntil = Math.min(known.leaseUntil, this.now());

@@ -28,7 +28,7 @@ export interface StoredCursor {
 
 interface Lease {
   amount: bigint;
-  /** Of it, what calls held when the node told it last. */
+  /** Of it, what calls held when the node reported it last. */
   open: bigint;
   expiresAt: number;
 }
@@ -40,7 +40,7 @@ export interface LeasesOptions {
   readonly grantBalances: MemoryGrants;
   readonly terms: MemoryTerms;
   readonly now: () => number;
-  /** Told of each account of which a transaction has moved leases. */
+  /** Called for each account of which a transaction has moved leases. */
   readonly onMoved: (account: string) => void;
 }
 

@@ -91,12 +91,12 @@ export class MemoryLedger implements Store {
   readonly totals: Totals = { balance: 0n, revenue: 0n, funding: 0n };
   readonly cursors = new Map<string, StoredCursor>();
   readonly leases: MemoryLeases;
-  /** Told of what no call in a journal did, when it is committed. */
+  /** Called for what no call in a journal did, when it is committed. */
   onEntry: (entry: Entry, grant: StoredGrant | undefined) => void = () => {};
-  /** Told of each row that a lease paid, with what is left of that; and of each account whose balance or leases have moved. */
+  /** Called for each row that a lease paid, with what is left of that; and of each account whose balance or leases have moved. */
   onRow: (row: Row, leased: bigint) => void = () => {};
   onCommit: (account: string) => void = () => {};
-  /** Told of each charge of a call; and of an end of one that has ended otherwise. */
+  /** Called for each charge of a call; and of an end of one that has ended otherwise. */
   onCharge: (charge: SettleRecord) => void = () => {};
   onSecondEnd: (end: EndRecord) => void = () => {};
   readonly #now: () => number;
@@ -269,7 +269,7 @@ export class MemoryLedger implements Store {
     return row;
   }
 
-  /** Takes the last row back, which nobody has seen. */
+  /** Takes the last row back, which no one has seen. */
   unpost(row: Row): void {
     this.rows.pop();
     if (row.reference !== undefined) this.#references.delete(row.reference);

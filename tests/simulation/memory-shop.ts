@@ -30,7 +30,7 @@ export class ShopTables {
   readonly uses = new Map<string, Use>();
   /** Of accounts that were put on one. */
   readonly plans = new Map<string, StoredPlan>();
-  /** Told of each use that is committed. */
+  /** Called for each use that is committed. */
   onUse: (use: Use) => void = () => {};
   readonly #usesOf = new Map<string, number>();
   #count = 0;

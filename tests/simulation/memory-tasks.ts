@@ -30,11 +30,11 @@ export class TaskTable {
   readonly tasks = new Map<string, TaskRow>();
   /** Those that are not, which are looked through for work. */
   readonly open = new Map<string, TaskRow>();
-  /** By task: where its end is to be told. */
+  /** By task: where its end is to be notified. */
   readonly callbacks = new Map<string, string>();
   /** Milliseconds by which the database's clock is ahead of the world's: leases run out whose workers live. */
   leaptMs = 0;
-  /** Told of each row that is written, when it is committed. */
+  /** Called for each row that is written, when it is committed. */
   onWrite: (before: TaskRow | undefined, after: TaskRow) => void = () => {};
   readonly #requests = new Set<string>();
   readonly #now: () => number;
@@ -75,7 +75,7 @@ export class TaskTable {
     });
   }
 
-  /** Nobody works on it. */
+  /** No one works on it. */
   isFree({ leaseUntil }: TaskRow, now: number): boolean {
     return leaseUntil === undefined || leaseUntil <= now;
   }
@@ -117,7 +117,7 @@ export class TaskTable {
     return true;
   }
 
-  /** Whether it is still where whoever moves it believes, and theirs to move. */
+  /** Whether it is still where the one that moves it believes, and theirs to move. */
   mayWrite(row: TaskRow, { states, by }: From): boolean {
     if (!states.includes(row.state)) return false;
     if (by === 'any') return true;

@@ -11,7 +11,7 @@ export interface Transaction {
   readonly commits: (() => void)[];
 }
 
-/** The transaction as plugins hand it on to whoever writes in it too. */
+/** The transaction as plugins hand it on to the one that writes in it too. */
 export function runnerOf(transaction: Transaction): Orm {
   return transaction as unknown as Orm;
 }

@@ -1,4 +1,4 @@
-/** The answer to a try that races, as a protocol's tap hands it on: pulled chunk by chunk, counted, and told of at its end. */
+/** The answer to a try that races, as a protocol's tap hands it on: pulled chunk by chunk, counted, and its usage reported at its end. */
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { LiveBranch } from '../../core/http/exchange.ts';
 import { spendGuard, usageReport } from '../../plugins/common/domain/calls.ts';
@@ -20,7 +20,7 @@ export interface MeteredAnswerOptions {
 
 type Step = IteratorResult<Uint8Array>;
 
-/** A tap that was told nothing estimates by what it saw of the text, as a rule a little more than there is. */
+/** A usage meter without a report estimates by what it saw of the text, as a rule a little more than there is. */
 export function reportedOf(
   inputTokens: number,
   { usage, chunks }: Pick<VendorAnswer, 'usage' | 'chunks'>,
@@ -117,7 +117,7 @@ export class MeteredAnswer implements AsyncIterableIterator<Uint8Array> {
     attempt.bill = reported.usage;
   }
 
-  /** It goes no further, or nobody wants more of it. What the client is shown is counted by the meter too. */
+  /** It goes no further, or no one wants more of it. What the client is shown is counted by the meter too. */
   break(error: Error): void {
     const { setting, trace, attempt } = this.#options;
     if (attempt.over) return;

@@ -63,7 +63,7 @@ export class Mishaps {
     });
   }
 
-  /** Whoever had a keyed call there asks again at once, elsewhere. */
+  /** The one that had a keyed call there asks again at once, elsewhere. */
   #missed(cutOff: ReturnType<Arrivals['runningAt']>): void {
     const { schedule, chance, arrivals } = this.#options;
     for (const call of cutOff) {

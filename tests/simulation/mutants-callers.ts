@@ -5,7 +5,7 @@ import { opened } from './mutants-tools.ts';
 
 export const callerMutants: Readonly<Record<string, Mutant>> = {
   'revocation-untold': {
-    summary: 'an API key is changed or revoked, and nobody is told',
+    summary: 'an API key is changed or revoked, and no process is notified',
     announces: (topic) => topic !== 'key',
   },
   'revocation-unheard': {

@@ -60,14 +60,14 @@ export const hedgeMutants: Readonly<Record<string, Mutant>> = {
       const stop = branch.stop.bind(branch);
       branch.stop = (reason) => {
         stop(reason);
-        // Of one that is read on a timer stops it, in whose turn nobody is there to be told.
+        // Of one that is read on a timer stops it, in whose turn no one is there to be notified.
         if (isOutrun(reason) && branch.get(target).upstream.drain === undefined)
           throw new Error('it was closed already');
       };
     }),
   },
   'loser-runs-on': {
-    summary: 'the vendor of a try that has lost is not told to stop',
+    summary: 'the vendor of a try that has lost is not stopped',
     exchange: onBranches((branch) => {
       const stop = branch.stop.bind(branch);
       branch.stop = (reason) => {
@@ -121,7 +121,7 @@ export const hedgeMutants: Readonly<Record<string, Mutant>> = {
       };
     }),
   },
-  'hedge-for-nobody': {
+  'hedge-without-client': {
     summary: 'a second try is sent for a client that has left',
     exchange: onBranches((branch) => redefine(branch, 'clientDisconnected', { get: () => undefined, set: () => {} })),
   },

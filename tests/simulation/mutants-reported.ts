@@ -26,7 +26,7 @@ function marking(exchange: LiveExchange, change: (mark: number | undefined) => n
 }
 
 export const reportMutants: Readonly<Record<string, Mutant>> = {
-  'told-again': {
+  'reported-again': {
     summary: 'a response that the vendor reports twice is charged twice',
     exchange: (exchange) => {
       metering(exchange, (usage) => (timesReported(exchange.id) > 1 ? added(usage, usage) : usage));

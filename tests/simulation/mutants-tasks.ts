@@ -16,7 +16,7 @@ const posting = (edit: (record: EndRecord) => EndRecord) =>
     redefine(tables, 'authorizations', { value: { ...deposits, post } });
   });
 
-/** What a worker is told of the tasks that it takes. */
+/** What a worker reads of the tasks that it takes. */
 const report =
   (edit: (task: StoredTask) => StoredTask) =>
   (rows: TaskRows): TaskRows => ({
@@ -86,11 +86,11 @@ export const taskMutants: Readonly<Record<string, Mutant>> = {
     }),
   },
   'deposit-forgets-absorbed': {
-    summary: 'what vendors bill for tasks that came to nothing is nobody’s',
+    summary: 'what vendors bill for tasks that came to nothing is no one’s',
     store: posting((record) => (record.kind === 'VOID' ? { ...record, absorbed: undefined } : record)),
   },
   'broken-call-forgotten': {
-    summary: 'of an order of several calls, what those may have cost that broke off is nobody’s',
+    summary: 'of an order of several calls, what those may have cost that broke off is no one’s',
     store: posting((record) => (record.kind === 'SETTLE' ? { ...record, absorbed: undefined } : record)),
   },
   'task-taken-back-late': {
@@ -100,13 +100,13 @@ export const taskMutants: Readonly<Record<string, Mutant>> = {
       call: async (wanted, ...given) => {
         const answer = await vendors.call(wanted, ...given);
         if (wanted.method === 'DELETE') return { ...answer, status: 200 };
-        // The vendor is asked before it is told to stop.
+        // The vendor is asked before it is asked to stop.
         return objectOf(answer.json)?.['state'] === 'running' ? { ...answer, json: { state: 'queued' } } : answer;
       },
     }),
   },
   'task-untold': {
-    summary: 'now and then nobody is put down to be told of an end',
+    summary: 'now and then no one is put down to be notified of an end',
     taskTable: (table) => {
       const end = table.end.bind(table);
       let count = 0;

@@ -42,7 +42,7 @@ export const tradeMutants: Readonly<Record<string, Mutant>> = {
     },
   },
   'purchase-twice': {
-    summary: 'a purchase that is told twice is made twice',
+    summary: 'a purchase that is reported twice is made twice',
     store: inside((entries) => {
       const purchase = entries.purchase.bind(entries);
       let again = 0;

@@ -157,7 +157,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     },
   },
   'end-lost': {
-    summary: 'the end of a call is not told to billing, now and then',
+    summary: 'the end of a call is not reported to billing, now and then',
     exchange: (exchange, chance) => {
       const end = exchange.end.bind(exchange);
       exchange.end = async (outcome) => {
@@ -178,7 +178,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     }),
   },
   'credit-twice': {
-    summary: 'a payment that is told twice is credited twice',
+    summary: 'a payment that is reported twice is credited twice',
     store: (store) => ({
       ...opened(store),
       transact: (accountId, at, work) =>

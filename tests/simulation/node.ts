@@ -33,7 +33,7 @@ export interface NodeOptions {
   readonly bridgeMs: number;
   readonly mutant: Mutant;
   readonly announce: (topic: string, subject: string) => Promise<void>;
-  /** A process of this node serves now; all that an earlier one left is in the books. */
+  /** A process of this node serves now; all that an earlier one left is in the ledger. */
   readonly onRecovered: (node: Node) => void;
 }
 

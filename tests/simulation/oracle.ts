@@ -1,4 +1,4 @@
-/** Follows every request from the vendor's and the client's side and knows what the books must come to. */
+/** Follows every request from the vendor's and the client's side and knows what the ledger must come to. */
 
 import type { Outcome } from '../../core/contract/contract.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
@@ -67,11 +67,11 @@ export class Oracle {
   readonly planGrants = new Map<string, bigint>();
   /** What was taken off at the end of grants, by their ids. */
   readonly lapsed = new Map<string, bigint>();
-  /** Payments of which somebody was told that they are in. */
+  /** Payments of which somebody learned that they are in. */
   readonly acknowledged = new Set<string>();
-  /** Stories of processes that live, those that have ended included until they are beyond a crash. */
+  /** Traces of processes that live, those that have ended included until they are beyond a crash. */
   readonly #byLife = new Map<Life, Set<Trace>>();
-  /** Stories that a crash cut off and that no recovery has told of yet. */
+  /** Traces that a crash cut off and that no recovery has reported of yet. */
   readonly uncertain = new Set<Trace>();
   /** Calls that ended before their process was killed, with an end that only the machine's memory has: power may take it. */
   readonly #unsynced = new Set<Trace>();
@@ -223,7 +223,7 @@ export class Oracle {
     }
   }
 
-  /** A try begins: whoever comes here has passed the limiter and has money set aside. */
+  /** A try begins: the one that comes here has passed the limiter and has money set aside. */
   aimed(trace: Trace, attempt: Try, model: string): void {
     this.limits.passed(trace);
     this.limits.aimed(trace, attempt.credential, model);

@@ -161,7 +161,7 @@ function exchangeOf(process: Process): LiveExchange {
   });
 }
 
-/** `waited`: its client would rather be told of busy vendors at once. */
+/** `waited`: its client prefers an immediate error for busy vendors. */
 function orderOf({ name, input, output, count }: TaskTrace, model: string, waited: boolean): Order {
   const kind = model === 'painter' ? 'image' : 'video';
   const extra = { input, output };

@@ -42,7 +42,7 @@ export interface ProcessOptions {
   readonly codes: CodeStore;
   /** What tasks stand on, where there are any. */
   readonly tasks: TaskGround | undefined;
-  /** The tables that callers are looked up in; undefined: nobody asks who they are. */
+  /** The tables that callers are looked up in; undefined: no one asks who they are. */
   readonly callers: Stores | undefined;
   readonly accounts: Accounts;
   readonly plans: Plans;
@@ -55,13 +55,13 @@ export interface ProcessOptions {
   readonly announce: (topic: string, subject: string) => Promise<void>;
   /** The centre of the onion. */
   readonly forward: Run;
-  /** Told of each call that its API key has let in. */
+  /** Called for each call that its API key has let in. */
   readonly onAdmitted: (exchange: LiveExchange) => undefined | Promise<void>;
   /** The database can be reached; if not, for how long already, and how long is bridged. */
   readonly healthy: () => boolean;
   readonly awayMs: () => number;
   readonly bridgeMs: number;
-  /** Told of each regular work that has begun. */
+  /** Called for each regular work that has begun. */
   readonly onWork: (name: string) => void;
 }
 
@@ -122,7 +122,7 @@ export class Process {
     for (const part of parts) await part.listening?.('http://simulated');
   }
 
-  /** Who calls, asked before all others, and whoever looks on at who is let in. */
+  /** Who calls, asked before all others, and the one that looks on at who is let in. */
   async #pluginsForCallers(): Promise<InstalledPlugin[]> {
     const { callers, onAdmitted } = this.#options;
     if (callers === undefined) return [];
@@ -209,7 +209,7 @@ export class Process {
       },
       random: chance.random(),
       get: <T>(service: Service<T>): T => {
-        if (!this.#services.has(service)) throw new Error(`nobody provides "${service.name}"`);
+        if (!this.#services.has(service)) throw new Error(`no plugin provides "${service.name}"`);
         return this.#services.get(service) as T;
       },
       find: <T>(service: Service<T>) => this.#services.get(service) as T | undefined,

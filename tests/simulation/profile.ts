@@ -15,7 +15,7 @@ export interface AccountProfile {
   readonly id: string;
   readonly plan: PlanTerms;
   readonly ratio: Ratio | undefined;
-  /** The plans that it can buy, as the gateway is told of them and as the oracle knows them. */
+  /** The plans that it can buy, as the gateway reads them and as the oracle knows them. */
   readonly offers: readonly { readonly terms: PlanOffer; readonly offer: Offer }[];
 }
 
@@ -43,7 +43,7 @@ export interface Profile {
   readonly diskMeanMs: number;
   readonly outageMeanMs: number;
   readonly clockStepMeanMs: number;
-  /** Hours or days go by while nobody calls. */
+  /** Hours or days go by while no one calls. */
   readonly leapMeanMs: number;
   /** A crash may be a power cut. */
   readonly powerCuts: boolean;
@@ -51,11 +51,11 @@ export interface Profile {
   /** How long a statement is on its way, on the average. */
   readonly databaseMeanMs: number;
   readonly vendors: VendorProfile;
-  /** Callers are asked for API keys; undefined: whoever comes is believed. */
+  /** Callers are asked for API keys; undefined: the one that comes is believed. */
   readonly callers: CallersProfile | undefined;
   /** A second try may run beside one that is silent; undefined: never. */
   readonly hedge: HedgeProfile | undefined;
-  /** Images and films are ordered too; undefined: nobody does. */
+  /** Images and films are ordered too; undefined: no one does. */
   readonly tasks: TaskProfile | undefined;
   /** Outages are bridged, and come after lulls; undefined: they are not. */
   readonly bridge: BridgeProfile | undefined;
@@ -237,7 +237,7 @@ function drawAccount(chance: Chance, index: number, topUp: number): AccountProfi
 const dayMs = 24 * 3_600_000;
 const periodsMs = { day: dayMs, week: 7 * dayMs };
 
-/** A plan that is sold. Its limits are those of the plan that nobody buys, so that the oracle need not know which holds. */
+/** A plan that is sold. Its limits are those of the plan that no one buys, so that the oracle need not know which holds. */
 function drawOffer(chance: Chance, name: string, limits: PlanTerms['limits'], topUp: number) {
   const price = money(BigInt(chance.between(1, Math.ceil(topUp / chance.pick([2, 20])))));
   const every = chance.pick(['day', 'week'] as const);
@@ -286,7 +286,7 @@ export function providerSectionsOf(hedge: HedgeProfile | undefined): object {
   return Object.fromEntries([...talkers, ...painters]);
 }
 
-/** Nobody waits for a place: what is set aside for whom, the oracle learns when a try begins. */
+/** No one waits for a place: what is set aside for whom, the oracle learns when a try begins. */
 function placesIn(hedge: HedgeProfile | undefined): object {
   return hedge?.places === undefined ? {} : { concurrency: hedge.places, queue: { length: 0 } };
 }

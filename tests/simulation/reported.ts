@@ -14,7 +14,7 @@ function hashOf(id: string): number {
 const isOfSession = (id: string, { reasoning, call }: Counts): boolean =>
   reasoning === undefined && call === undefined && hashOf(id) % 2 === 0;
 
-/** How often it is told. */
+/** How often it is reported. */
 export const timesReported = (id: string): number => 1 + (hashOf(id) % 3);
 
 /** What the gateway's meter makes of it. */

@@ -17,7 +17,7 @@ const { values } = parseArgs({
     kinds: { type: 'boolean', default: false },
   },
 });
-// Refusals are half of what happens here, and nobody reads where each was thrown.
+// Refusals are half of what happens here, and nothing reads where each was thrown.
 Error.stackTraceLimit = 0;
 
 const operationsEach = Number(values.operations);

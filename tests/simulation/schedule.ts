@@ -1,6 +1,6 @@
 /** The one thread of a simulated world: what happens next, at which virtual time, until nothing is left. */
 
-/** Whoever an event belongs to. A process that has died hears of nothing any more. */
+/** The one that an event belongs to. A process that has died hears of nothing any more. */
 export interface Life {
   alive: boolean;
 }
@@ -22,7 +22,7 @@ export class Schedule {
   now = 0;
   /** Operations so far. */
   operations = 0;
-  /** Whose code is running; an event of nobody's sets it before it calls into a process. */
+  /** Whose code is running; an event of no one's sets it before it calls into a process. */
   current: Life | undefined;
   readonly #heap: Happening[] = [];
   readonly #labels = new Map<string, number>();

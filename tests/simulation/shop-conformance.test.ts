@@ -51,7 +51,7 @@ function script(chance: Chance, length: number): Step[] {
   };
   const revoke = () => {
     const [hash, now] = [chance.pick(['', ...hashes]), at];
-    const named = chance.oneIn(4) ? `batch-${chance.below(3)}` : 'nobody';
+    const named = chance.oneIn(4) ? `batch-${chance.below(3)}` : 'missing';
     steps.push(({ codes }) => codes.revoke(named, hash, now));
   };
   const use = () => {

@@ -7,7 +7,7 @@ import type { AccountProfile } from './profile.ts';
 export function accountsIn(tables: ShopTables): Accounts {
   const setPlan: Accounts['setPlan'] = async (orm, accountId, plan, endsAt) =>
     tables.setPlan(orm, accountId, plan, endsAt);
-  // Nothing else is asked of accounts here: whoever does finds nothing to call.
+  // Nothing else is asked of accounts here: the one that does finds nothing to call.
   return { setPlan } as Accounts;
 }
 

@@ -23,7 +23,7 @@ test('seven worlds of clients, vendors, crashes and faults break no rule of the 
   assert.ok(operations > 70_000 && requests > 6_000 && tasks > 130 && crashes > 30 && bridged > 10, seen);
 });
 
-test('a seed is the whole story: the same seed does the same twice, another one does something else', async () => {
+test('a seed is all there is: the same seed does the same twice, another one does something else', async () => {
   const [once, again, other] = [await simulate(7, 5_000), await simulate(7, 5_000), await simulate(8, 5_000)];
   assert.equal(once.fingerprint, again.fingerprint);
   assert.deepEqual({ ...once }, { ...again });

@@ -1,6 +1,6 @@
 /**
  * `npm run simulate:slices`: how often nodes ask for slices of an account, and what they refuse that was
- * there, by their number and by what the account has. Real purses, flushers and lessors on a model of the database, in
+ * there, by their number and by what the account has. Real balances, flushers and lease managers on a model of the database, in
  * virtual time: a minute of 20 calls a second that come to any node. docker/SCALING.md quotes the table.
  */
 import { setImmediate } from 'node:timers/promises';

@@ -9,7 +9,7 @@ import type { Chance } from './chance.ts';
 import type { Life, Schedule } from './schedule.ts';
 import type { Counts } from './tariff.ts';
 
-/** What a vendor was asked to make, as it has it on its books. */
+/** What a vendor was asked to make, as it has it on its bill. */
 interface Job {
   readonly name: string;
   readonly counts: Counts;
@@ -22,7 +22,7 @@ interface Job {
   /** The file lies in the answer. */
   readonly isWhole: boolean;
   isTakenBack: boolean;
-  /** Its maker has told of it, to a process that listened. */
+  /** Its maker has reported of it, to a process that listened. */
   isHeard: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface StudioOptions {
 /** What stands on a vendor's bill for one call. */
 export interface Billed {
   readonly counts: Counts;
-  /** Whoever asked was told of it. */
+  /** A client has received it. */
   readonly isHeard: boolean;
 }
 
@@ -51,7 +51,7 @@ export class Studio {
   readonly #options: StudioOptions;
   readonly #jobs = new Map<string, Job>();
   readonly #byName = new Map<string, Job[]>();
-  /** By order: calls of which whoever made them does not know what became. */
+  /** By order: calls of which the one that made them does not know what became. */
   readonly #brokenOff = new Map<string, number>();
 
   constructor(options: StudioOptions) {
@@ -74,7 +74,7 @@ export class Studio {
   vendorsOf(life: Life): Vendors {
     return {
       call: (wanted, _target, _timeoutMs, signal) => this.#send(wanted, life, signal),
-      open: () => Promise.reject(new Error('nobody looks on here')),
+      open: () => Promise.reject(new Error('no one looks on here')),
       close: async () => {},
     };
   }
@@ -127,7 +127,7 @@ export class Studio {
       return { afterMs: chance.delay(30), answer: answerOf(status, { error: { message: 'no' } }, headers) };
     }
     onOrder(name, true);
-    // Slow now and then: whoever sent it may have lost the task meanwhile.
+    // Slow now and then: the one that sent it may have lost the task meanwhile.
     const workMs = chance.oneIn(8) ? chance.delay(900) : chance.delay(60);
     const startsAt = schedule.now + (films ? chance.delay(150) : 0);
     const sticks = films && chance.oneIn(15);
@@ -145,7 +145,7 @@ export class Studio {
     const id = `job-${this.#jobs.size + 1}`;
     this.#jobs.set(id, job);
     this.#byName.set(name, [...(this.#byName.get(name) ?? []), job]);
-    // Nobody hears of it, after a while: it may be made all the same.
+    // No one hears of it, after a while: it may be made all the same.
     if (isBad) return { afterMs: workMs + chance.delay(300), answer: this.#broken() };
     if (films) return { afterMs: chance.delay(40), answer: answerOf(200, { task: id }), job };
     return { afterMs: workMs, answer: answerOf(200, made(job)), job };

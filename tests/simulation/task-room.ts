@@ -1,4 +1,4 @@
-/** The real task store in a simulated process: its engine, its orders and its desk, on vendors, files and rows of the world. */
+/** The real task store in a simulated process: its engine, its orders and its administration, on vendors, files and rows of the world. */
 import type { ContextKey, Endpoint, Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { TaskAdmin } from '../../plugins/common/domain/admin/tasks.ts';
@@ -96,7 +96,7 @@ export function openTaskRoom(host: Host, ground: TaskGround): TaskRoom {
 /** Where results are kept: slow, now and then full for a moment, rarely unable to keep one at all. */
 export function filesOf(schedule: Schedule, chance: Chance, trouble: { readonly oneIn: number }): Files {
   const isUnread = async () => {
-    throw new Error('nobody asks for files here');
+    throw new Error('no one asks for files here');
   };
   return {
     ensureRoom: async () => {},

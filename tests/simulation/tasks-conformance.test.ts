@@ -134,7 +134,7 @@ class Script {
     const chance = this.#chance;
     const [id, from, state] = [this.#id(), this.#from(), chance.pick(finalStates)];
     const changes = this.#changes() ?? {};
-    const callbackUrl = chance.oneIn(2) ? 'http://127.0.0.1/told' : undefined;
+    const callbackUrl = chance.oneIn(2) ? 'http://127.0.0.1/callback' : undefined;
     const isKept = !chance.oneIn(4);
     return (side) =>
       refused(
@@ -192,7 +192,7 @@ function keep(isKept: boolean): void {
   if (!isKept) throw takenBack;
 }
 
-/** What nobody is told: who has it, until when, and whom its end was put down for. */
+/** What is never announced: which process has it, until when, and whom its end was put down for. */
 async function rowsIn({ orm, schema }: TestDatabase): Promise<unknown> {
   const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
   const read = async (query: ReturnType<typeof sql>) => {

@@ -9,7 +9,7 @@ import type { Violations } from './violations.ts';
 
 /** An order, as its client and the vendors saw it. */
 export interface TaskTrace {
-  /** Of the request, and as the vendors are told. */
+  /** Of the request, and as the vendors receive it. */
   readonly id: string;
   readonly name: string;
   readonly account: string;
@@ -23,9 +23,9 @@ export interface TaskTrace {
   readonly wantsWord: boolean;
   /** Calls that vendors have had: whether they may have made something of them. */
   readonly receipts: boolean[];
-  /** `taken`: its client has an id; `refused`: it was told no; undefined: it does not know. */
+  /** `taken`: its client has an id; `refused`: it was refused; undefined: it does not know. */
   reported: 'taken' | 'refused' | undefined;
-  /** Its client was told that it is cancelled. */
+  /** Its client learned that it is cancelled. */
   isCancelled: boolean;
   /** How often its money was set aside, and how often that ended. */
   holds: number;
@@ -130,16 +130,16 @@ export class TasksOracle {
     for (const id of ledger.deposits.keys()) this.#fault('M13', id, 'its deposit is still there');
   }
 
-  /** Nobody has it: then there is no money of it, and no vendor has heard of it. */
+  /** No one has it: then there is no money of it, and no vendor has heard of it. */
   #checkNothing({ id, reported, receipts }: TaskTrace, rows: readonly Row[]): void {
     if (reported === 'taken') this.#fault('M13', id, 'a task that was taken is not there');
     if (rows.length > 0) this.#fault('M13', id, 'money of a task that is not there');
-    if (receipts.length > 0) this.#fault('M13', id, 'sent, and nobody knows of it');
+    if (receipts.length > 0) this.#fault('M13', id, 'sent, and no one knows of it');
   }
 
   #checkEnd({ id, reported, wantsWord, isCancelled, holds, ends }: TaskTrace, task: TaskRow, table: TaskTable) {
     if (holds !== 1 || ends !== 1) this.#fault('M3', id, `${holds} holds and ${ends} ends of a task`);
-    if (reported === 'refused') this.#fault('M13', id, 'its client was told no, and it is there');
+    if (reported === 'refused') this.#fault('M13', id, 'its client was refused, and it is there');
     if (task.dueAt !== undefined) this.#fault('M13', id, `has no end: it is ${task.state}`);
     if (isCancelled && task.state !== 'cancelled') this.#fault('M13', id, 'was said to be cancelled, and went on');
     if (wantsWord !== table.callbacks.has(task.id)) this.#fault('M13', id, 'the word of its end is not as ordered');
@@ -189,8 +189,10 @@ export class TasksOracle {
     if (absorbed !== borne || billed > absorbed + BigInt(count))
       this.#fault('M5', id, `absorbed ${absorbed} of a bill of ${billed}, it must be ${borne}`);
     const code = task.error?.code ?? '';
-    if (isUnknown && !unknownCodes.has(code)) this.#fault('M13', id, `an outcome that nobody knows is told as ${code}`);
-    if (bill.length > 0 && !isUnknown && code !== 'result_lost') this.#fault('M13', id, `made, and told as ${code}`);
+    if (isUnknown && !unknownCodes.has(code))
+      this.#fault('M13', id, `an outcome that no one knows is reported as ${code}`);
+    if (bill.length > 0 && !isUnknown && code !== 'result_lost')
+      this.#fault('M13', id, `made, and reported as ${code}`);
   }
 
   /** Of an order that is several calls what was made is one attempt; what became of the others the money shows. */
@@ -198,7 +200,7 @@ export class TasksOracle {
     let known = 0;
     for (let number = 1; number <= departure; number += 1) if (ledger.attempts.has(`${id} ${number}`)) known += 1;
     const least = count === 1 ? receipts.length : Math.min(receipts.length, 1);
-    if (known < least) this.#fault('M5', id, `${receipts.length} vendors had it, ${known} are in the books`);
+    if (known < least) this.#fault('M5', id, `${receipts.length} vendors had it, ${known} are in the ledger`);
   }
 
   #fault(rule: string, subject: string, what: string): void {

@@ -3,7 +3,7 @@ import type { CrashKind } from './disk.ts';
 import type { Life } from './schedule.ts';
 import type { Counts, Fraction, PriceList } from './tariff.ts';
 
-/** The usage of an answer, as the gateway was told of it. */
+/** The usage of an answer, as it was reported to the gateway. */
 export interface ReportedUsage {
   readonly usage: Counts;
   /** Its vendor has counted nothing: it was made of what was seen. */
@@ -26,7 +26,7 @@ export interface Try {
   readonly at: number;
   /** It runs on a branch of its own: another may run beside it. */
   readonly isRacing: boolean;
-  /** Its answer is read on when nobody wants it any more, within bounds. */
+  /** Its answer is read on when no one wants it any more, within bounds. */
   readonly isDrained: boolean;
   /**
    * `waiting`: not handed to a socket. `flying`: on its way, or at work. `unsent`: it never got there. `refused`: turned away
@@ -35,7 +35,7 @@ export interface Try {
   state: 'waiting' | 'flying' | 'unsent' | 'refused' | 'broken' | 'answered';
   /** Its departure was in the journal before it, and nothing held it back since. */
   hasLeft: boolean;
-  /** Of its story's tries so many were told to depart up to it; 0: it was not. */
+  /** Of its timeline's tries so many were asked to depart up to it; 0: it was not. */
   departure: number;
   /** The vendor has it. */
   received: boolean;
@@ -47,10 +47,10 @@ export interface Try {
   headed: boolean;
   /** It has failed, was cut off, or its answer was read as far as anybody wanted. */
   over: boolean;
-  /** Of one that races: output tokens that were shown of its answer, and the usage that was told of it. */
+  /** Of one that races: output tokens that were shown of its answer, and its reported usage. */
   seen: number;
   reported: ReportedUsage | undefined;
-  /** A vendor has told it itself. */
+  /** A vendor has reported it itself. */
   isExact: boolean;
 }
 
@@ -96,13 +96,13 @@ export interface Trace {
   /** How often its departure was in the journal before a try, and the journal's line at the first of them. */
   departed: number;
   departedLine: number;
-  /** How often one was told to depart, whatever became of it. */
+  /** How often one was asked to depart, whatever became of it. */
   departures: number;
   /** Output tokens that the gateway was shown, and as many as a crash cannot make it forget. */
   seen: number;
   noted: number;
   noting: { readonly seen: number; readonly line: number } | undefined;
-  /** Usage that the gateway was told at the end, if it was. */
+  /** Usage that was reported to the gateway at the end, if it was. */
   reported: ReportedUsage | undefined;
   /** Nothing was known by which its prompt could be estimated when a try left, so it can be counted. */
   isCountable: boolean;

@@ -21,11 +21,11 @@ export interface CodeView {
   readonly maxUses: number;
   readonly oncePerAccount: boolean;
   readonly expiresAt: number | undefined;
-  /** Somebody was told that it is revoked. */
+  /** Somebody learned that it is revoked. */
   revoked: boolean;
   uses: number;
   readonly users: Set<string>;
-  /** Redemptions of which somebody was told yes, and such that may have worked. */
+  /** Redemptions that were confirmed to somebody, and such that may have worked. */
   reported: number;
   unknown: number;
 }
@@ -35,7 +35,7 @@ const dayMs = 24 * 3_600_000;
 export class TradeOracle {
   readonly intents = new Map<string, Intent>();
   readonly codes = new Map<string, CodeView>();
-  /** References of which somebody was told that it is done. */
+  /** References of which somebody learned that it is done. */
   readonly acknowledged = new Set<string>();
   readonly terms: TermsOracle;
   readonly #violations: Violations;
@@ -68,7 +68,7 @@ export class TradeOracle {
     const intent = this.intents.get(reference.replace(/^plan:/, ''));
     this.#once(reference);
     if (intent?.kind !== 'purchase' || intent.account !== account || intent.offer.price !== -amount) {
-      this.#violations.add('M12', reference, `${amount} nano-USD for a plan that nobody bought at that price`);
+      this.#violations.add('M12', reference, `${amount} nano-USD for a plan that no one bought at that price`);
     } else this.terms.entered(account, intent.offer, at, undefined);
   }
 
@@ -76,7 +76,7 @@ export class TradeOracle {
     const intent = this.intents.get(reference);
     this.#once(reference);
     if (intent === undefined || intent.kind === 'purchase' || intent.account !== account) {
-      this.#violations.add('M12', reference, 'nobody wanted this of this account');
+      this.#violations.add('M12', reference, 'no one wanted this of this account');
       return;
     }
     const right = intent.kind === 'refund' ? intent.amount : -intent.amount;
@@ -144,7 +144,7 @@ export class TradeOracle {
   #finishCode({ id, gift, uses, reported, unknown }: CodeView, tables: ShopTables): void {
     if (uses !== tables.usesOf(id)) this.#violations.add('M12', id, `${tables.usesOf(id)} uses are kept, not ${uses}`);
     if (uses < reported || uses > reported + unknown)
-      this.#violations.add('M12', id, `used ${uses} times, ${reported} were told and ${unknown} may have been`);
+      this.#violations.add('M12', id, `used ${uses} times, ${reported} were reported and ${unknown} may have been`);
     const given = this.#gifts.get(id) ?? 0;
     if (gift.kind === 'balance' && given !== uses) this.#violations.add('M12', id, `${given} gifts for ${uses} uses`);
   }

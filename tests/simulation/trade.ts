@@ -43,7 +43,7 @@ export class Trade {
     this.#options = options;
   }
 
-  /** A payment comes in and is told to some gateway until that has said yes. */
+  /** A payment comes in and is reported to some gateway until that has said yes. */
   topUp(account: string): void {
     const { chance, profile, oracle, errands } = this.#options;
     const amount = money(BigInt(chance.between(1, 2 * Number(profile.topUp))));
@@ -135,7 +135,7 @@ export class Trade {
         for (const text of made.codes)
           this.#codeMade(text, { gift, maxUses, expiresAt, oncePerAccount: wanted.oncePerAccount });
       },
-      // What was made, if it was, nobody has read.
+      // What was made, if it was, no one has read.
       unknown: () => {},
     });
   }
@@ -174,7 +174,7 @@ export class Trade {
     const { text, view } = chance.pick(this.#codes);
     for (let times = chance.between(1, 4); times > 0; times -= 1) {
       const { gift } = view;
-      // A plan's limits are its account's: nobody else redeems it.
+      // A plan's limits are its account's: no one else redeems it.
       const owners = profile.accounts.filter(
         ({ offers }) => gift.kind === 'balance' || offers.some(({ offer }) => offer === gift.offer),
       );

@@ -24,7 +24,7 @@ const visit = defineContextKey<Visit>('simulated visit');
 const noQuery = new URLSearchParams();
 const noSocket = {} as IncomingMessage & ServerResponse;
 
-/** Told of each call that its API key has let in. */
+/** Called for each call that its API key has let in. */
 export const admitted = (exchange: LiveExchange): undefined | Promise<void> => exchange.get(visit).admitted();
 
 /** The centre: finds the visit and hands over to it. */
@@ -142,7 +142,7 @@ export class Visit {
   #refused(error: GatewayError): void {
     const left = this.#exchange.aborted?.kind === 'client_left';
     this.trace.status = left ? 499 : error.status;
-    // Of what was done in vain the client pays what the vendor itself has told, of the try that came last.
+    // Of what was done in vain the client pays what the vendor itself has reported, of the try that came last.
     if (!left && this.trace.lastFailed?.isExact === true) this.trace.payer = this.trace.lastFailed;
     this.#setting.oracle.refused(this.trace, error);
     this.#end(left ? 'client_left' : 'complete');
@@ -284,7 +284,7 @@ export class Visit {
     this.#exchange.disconnect(this.#process.host.clock.monotonic());
     if (this.#call.key === undefined && !isStopped)
       this.#setting.oracle.hedges.left(trace, running, this.#exchange.aborted === undefined);
-    // What it asked for may be finished all the same, for whoever asks again under its key.
+    // What it asked for may be finished all the same, for the one that asks again under its key.
     if (this.#exchange.aborted === undefined) return;
     if (running?.received === true) trace.payer = running;
     // Before the head the rejected attempt ends it; a body's reader learns of it at once.

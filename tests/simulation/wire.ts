@@ -30,7 +30,7 @@ export interface WireOptions {
 }
 
 export class Wire {
-  /** Of a try beside which no other can run: whoever reads it counts it too. */
+  /** Of a try beside which no other can run: the one that reads it counts it too. */
   answer: VendorAnswer | undefined;
   readonly #options: WireOptions;
 
@@ -172,7 +172,7 @@ export class Wire {
       if (exchange instanceof LiveBranch) exchange.headStatus = 200;
       exchange.set(usageReport, nothingUsed);
     }
-    // Nobody listens to one that has lost.
+    // Nothing listens to one that has lost.
     if (trace.winner === undefined && !isOver())
       setting.oracle.turnedAway(trace, attempt.credential, name, fate.status, fate.retryAfterMs);
     if (fate.status === 400 && this.#options.call.other !== undefined && isTooLong(trace)) return tooLong();
@@ -250,9 +250,9 @@ export class Wire {
   }
 }
 
-/** In one story of three a refusal comes in the stream of a 200, behind frames that say nothing yet. */
+/** in one call of three a refusal comes in the stream of a 200, behind frames that say nothing yet. */
 const comesBehindOpening = ({ id }: Trace) => Number.parseInt(id.slice(-1), 16) % 3 === 0;
-/** Where another model may serve, in two stories of three a 400 says that the prompt is too long. */
+/** Where another model may serve, in two calls of three a 400 says that the prompt is too long. */
 const isTooLong = ({ id }: Trace) => Number.parseInt(id.slice(-2, -1), 16) % 3 > 0;
 const tooLong = () =>
   new UpstreamRefusal(new GatewayError('invalid_request', 'too long'), {

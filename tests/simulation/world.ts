@@ -42,7 +42,7 @@ export interface Result {
 
 /** Half seconds after which a world that has not come to rest is looked at as it is. */
 const longestRest = 120;
-/** A process forgets an account that nobody has used for five minutes. */
+/** A process forgets an account that no one has used for five minutes. */
 const forgottenAfterMs = 330_000;
 /** Mostly a notification wakes who listens; now and then it is found by looking. */
 const newsMeanMs = 100;
@@ -216,7 +216,7 @@ class World {
     });
   }
 
-  /** Nobody comes any more, everything works, and what runs goes to its end. Then the books must be right. */
+  /** No one comes any more, everything works, and what runs goes to its end. Then the ledger must be right. */
   async #rest(): Promise<void> {
     this.#isOpen = false;
     const schedule = this.#schedule;

@@ -54,7 +54,7 @@ export async function follow(request: Send, kind: string, order: Order): Promise
     : await untilEnded(request, kind, placed, order.shaky ?? false);
 }
 
-/** Orders and cancels: what was cancelled stays so and is told so again, what was too late to cancel ends by itself. */
+/** Orders and cancels: what was cancelled stays so and learns that again, what was too late to cancel ends by itself. */
 export async function cancel(send: Send, chance: Chance, order: Order): Promise<Result> {
   const placed = await place(send, order);
   if (typeof placed !== 'string') return { kind: 'cancel, refused', ...placed };

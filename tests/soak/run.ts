@@ -1,7 +1,7 @@
 /**
  * `npm run soak -- --minutes 60 [--database URL] [--seed 1] [--rate 40] [--max-delay-ms 250]`: a gateway under mixed load at half of what it can
  * do, for so long. Prints errors, memory, descriptors and the event loop's delay once a minute, and in the end the ledger against
- * the vendor's bill. Exit 1 when a call ended as it must not, something grew, or the books do not agree.
+ * the vendor's bill. Exit 1 when a call ended as it must not, something grew, or the ledger does not agree.
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -26,7 +26,7 @@ export async function answerTo(recording: Recording, { client, isStream, cuts = 
   return { body: await readBody(answer.body), contentType: answer.headers['content-type'] ?? '' };
 }
 
-/** The error that the client gets in place of this recorded one. */
+/** The error that the client gets instead of this recorded one. */
 export async function errorTo(
   recording: Recording,
   { client, isStream }: Recorded,

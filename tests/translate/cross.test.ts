@@ -41,7 +41,7 @@ for (const family of families) {
 
 for (const family of families) {
   for (const client of families.filter((one) => one !== family)) {
-    test(`errors of ${family} vendors are worded for ${client} clients`, async () => {
+    test(`errors of ${family} vendors are encoded for ${client} clients`, async () => {
       const errors = recordings(family).filter(({ status }) => status >= 400);
       assert.ok(errors.length > 3);
       for (const recording of errors) {

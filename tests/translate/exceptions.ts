@@ -17,11 +17,11 @@ const everybody: readonly Family[] = ['chat', 'responses', 'messages', 'gemini']
 const exceptions: readonly Exception[] = [
   // Content that is a list of parts: the official client of the vendor's protocol makes "[object Object]" of it.
   { of: /^mistral-mistral-small-latest-thinking-/, clients: everybody, differs: ['text', 'reasoning'] },
-  // A sound where there is no place for one is told by its transcript.
+  // A sound where there is no place for one is reported by its transcript.
   { of: /-audio-out-/, clients: ['responses', 'messages'], differs: ['text'] },
-  // An image where there is no place for one is told as text that shows it.
+  // An image where there is no place for one is reported as text that shows it.
   { of: /-image-out-/, clients: ['messages'], differs: ['text'] },
-  // Code that the vendor ran is told as text.
+  // Code that the vendor ran is reported as text.
   { of: /-code-execution-/, clients: everybody, differs: ['text'] },
   // One client mixes all choices of a stream into one text.
   { of: /-n-choices-/, clients: ['chat', 'gemini'], oracle: /^ai-sdk$/, differs: ['text', 'reasoning'] },

@@ -90,7 +90,7 @@ for (const client of ['chat', 'responses', 'messages', 'gemini'] as const) {
   }
 }
 
-test('which members belong together is told in the description', () => {
+test('the description says which members belong together', () => {
   const schema = { description: 'Finds it.', anyOf: [byName, byId] };
   assert.equal(plainRoot(schema)['description'], 'Finds it. Give all members of one group: (name) or (id).');
 });

@@ -31,7 +31,7 @@ interface TranslatedRequest extends EncodedRequest {
   readonly losses: DroppedParameters;
 }
 
-/** The request in this protocol; undefined when a promise cannot be kept. `asker`: in whose words losses are told. */
+/** The request in this protocol; undefined when a promise cannot be kept. `asker`: whose field names losses use. */
 function encoded(prompt: Prompt, to: Protocol, client: Protocol): TranslatedRequest | GatewayError {
   const losses = new DroppedParameters(client.codec.spelling);
   const target = targetFor(to.name, 'model');
@@ -103,7 +103,7 @@ function assertSame(asked: Prompt, arrived: Prompt, { body, losses, responseMapp
   const emulated: Partial<Record<Named, boolean>> = {
     stop: way.stop !== undefined,
     output: way.answerTool !== undefined,
-    // Where a tool cannot be forced, the model is told to call it.
+    // Where a tool cannot be forced, the model is asked to call it.
     toolChoice: /^Call (?:the tool|one of the tools) /.test(added),
     // Nothing is called, so nothing is called in parallel.
     parallelTools: asked.toolChoice?.mode === 'none',
@@ -122,7 +122,7 @@ function isFirst({ tools, turns }: Prompt, body: TranslatedRequest['body']): boo
   return 'max_tokens' in body && tools.length === 0 && turns.every(({ role }) => role !== 'assistant');
 }
 
-/** What the gateway has added to the system text in place of a setting; its own words and nothing else. */
+/** What the gateway has added to the system text instead of a setting; its own words and nothing else. */
 function assertSystem(asked: Prompt, arrived: Prompt): string {
   const before = systemOf(asked);
   const after = systemOf(arrived);

@@ -1,4 +1,4 @@
-/** Kinds of alerts about money: models that are sold below their cost, accounts that spend far more than usual, books that do not fit. */
+/** Kinds of alerts about money: models that are sold below their cost, accounts that spend far more than usual, a ledger that does not add up. */
 import type { AlertKind, Measurement } from '../../common/domain/admin/alerts.ts';
 import type { LedgerQueries, SpendGroup } from '../../common/domain/admin/ledger.ts';
 import type { Span } from '../../common/domain/admin/pages.ts';

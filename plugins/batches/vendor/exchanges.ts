@@ -1,6 +1,6 @@
 /**
  * The two exchanges of a line that a vendor's batch makes. Both pass the whole chain. At the centre, the first takes the vendor's
- * request and sets money aside in place of sending it; the second gives the answer of the vendor's results.
+ * request and sets money aside instead of sending it; the second gives the answer of the vendor's results.
  */
 import { defineContextKey, type Exchange, type Host, upstreamRequest } from '../../../core/contract/contract.ts';
 import { GatewayError, isPassing } from '../../../core/contract/errors.ts';

@@ -16,7 +16,7 @@ interface WireRequest {
   /** Below the base URL, or a whole address, which must be at the base URL's own origin. */
   readonly path: string;
   readonly json?: JsonObject;
-  /** In place of `json`. */
+  /** Instead of `json`. */
   readonly stream?: { readonly type: string; readonly body: AsyncIterable<Uint8Array> };
   readonly headers?: Headers;
 }

@@ -174,7 +174,7 @@ const callChecks: readonly Check[] = [
 ];
 
 export interface AuditOptions {
-  /** Kept sums of so many days, by chance, in place of all. */
+  /** Rollups of so many days, by chance, instead of all. */
   readonly days?: number | undefined;
   readonly archive?: ArchiveReader | undefined;
   /** Those of the request log, where there is one. */

@@ -93,7 +93,7 @@ interface ReplayRow {
 
 interface Account {
   readonly id: string;
-  readonly pots: Map<string, GrantBalance>;
+  readonly grantBalances: Map<string, GrantBalance>;
   readonly spent: Spent;
   balance: bigint;
 }
@@ -113,7 +113,7 @@ export async function replayAllocations(runner: Runner, schema: string, archived
     const rows = await readPage(runner, schema, archived, after);
     for (const row of rows) {
       if (account?.id !== row.account_id) {
-        account = { id: row.account_id, pots: new Map(), spent: new Map(), balance: 0n };
+        account = { id: row.account_id, grantBalances: new Map(), spent: new Map(), balance: 0n };
       }
       if (!isPaidCorrectly(account, row)) wrong.push({ subject: `row ${row.seq}` });
     }
@@ -124,7 +124,7 @@ export async function replayAllocations(runner: Runner, schema: string, archived
 }
 
 function isPaidCorrectly(account: Account, row: ReplayRow): boolean {
-  const { pots: grantBalances, spent } = account;
+  const { grantBalances, spent } = account;
   const before = account.balance;
   account.balance += BigInt(row.amount);
   if (row.kind === 'EXPIRE') {

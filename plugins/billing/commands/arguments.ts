@@ -20,7 +20,7 @@ export interface CommandTools {
   readonly archive: Archive;
   /** The account's last movements, newest first. */
   readonly statement: (accountId: string, limit: number) => Promise<StatementRow[]>;
-  /** `days`: kept sums of so many days, by chance, in place of all. */
+  /** `days`: rollups of so many days, by chance, instead of all. */
   readonly audit: (days?: number) => Promise<AuditReport>;
   /** Absent where no database can be put back. */
   readonly watch: RestoreWatch | undefined;

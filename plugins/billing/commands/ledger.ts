@@ -30,10 +30,10 @@ export function commandsOf(tools: CommandTools): Command[] {
     },
     {
       name: 'audit',
-      summary: 'Checks the invariants of money and the kept sums; exit code 1 on a violation',
+      summary: 'Checks the invariants of money and the rollups; exit code 1 on a violation',
       options: {
-        '--sum-days <n>': 'Checks the kept sums of so many days, by chance, in place of all',
-        '--rebuild-sums': 'First makes the kept sums again, of all rows that are there, day by day',
+        '--sum-days <n>': 'Checks the rollups of so many days, by chance, instead of all',
+        '--rebuild-sums': 'First makes the rollups again, of all rows that are there, day by day',
         '--accept-restore':
           'After the database was put back: lists what is missing and can be asked for again, and lets money in again',
         '--sums-from <day>': 'With --rebuild-sums: leaves the days (UTC) before as they are, such as 2026-10-25',

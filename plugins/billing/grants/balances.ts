@@ -117,7 +117,7 @@ export function lockedThrough(
 /**
  * Pays `amount`, held at `at`: first from the grants in order, each within its windows; then from the wallet, which
  * does not expire and gets no allocation; then from the grants beyond their windows, because an answered call is
- * always paid; any remainder overdraws the wallet. Changes `pots` and `spent`.
+ * always paid; any remainder overdraws the wallet. Changes `grants` and `spent`.
  */
 export function allocate(
   grantBalances: readonly GrantBalance[],

@@ -55,7 +55,7 @@ export class AccountChanges {
   /** Called when an account's term has ended. */
   onTermEnded: ((entries: Entries, term: PlanTerm) => Promise<void>) | undefined;
 
-  /** `books` returns the running runtime, which spends from memory, or undefined while the process does not serve. */
+  /** `runtime` returns the running runtime, which spends from memory, or undefined while the process does not serve. */
   constructor(
     host: Host,
     database: Database,

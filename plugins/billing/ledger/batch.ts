@@ -143,7 +143,7 @@ export async function lockBalances(
 }
 
 /**
- * The changes in one statement: calls, ledger, balances, totals, kept sums, leases, cursor. `accounts` are the locked rows as JSON, passed
+ * The changes in one statement: calls, ledger, balances, totals, rollups, leases, cursor. `accounts` are the locked rows as JSON, passed
  * in because the planner would scan the whole table for a join. The charge of an account not among them fails the statement,
  * because its row would have no balance.
  */

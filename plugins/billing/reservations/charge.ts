@@ -79,7 +79,7 @@ function chargeForServed(terms: Terms, reported: Usage, { price: rule }: ServedB
   return { cost: cost(usage, priced.price, ratio), usage, priced, ratio, own: zero };
 }
 
-/** Recorded in place of a price version of the model. */
+/** Recorded instead of a price version of the model. */
 const servedVersion = 'served';
 
 /** The cost of a usage at the official price: without any ratio, for the requested service. */
@@ -98,7 +98,7 @@ export function officialBound(terms: Pick<Terms, 'prices' | 'at' | 'context'>, u
   return cost(withRequest(usage, priced), { ...priced.price, ...dearest });
 }
 
-/** Few price books price the request itself: the usage is copied for those alone. */
+/** Few price lists price the request itself: the usage is copied for those alone. */
 function withRequest(usage: Usage, { price }: Priced): Usage {
   return price.request === undefined ? usage : { ...usage, request: 1 };
 }

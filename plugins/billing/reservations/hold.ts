@@ -60,7 +60,7 @@ export interface Hold {
   newer: Hold | undefined;
 }
 
-/** Most holds have one attempt. The list is made anew for each more: one that `push` grows has room for seventeen. */
+/** Most holds have one attempt. The list is made again for each more: one that `push` grows has room for seventeen. */
 const none: readonly SentAttempt[] = [];
 
 export function newHold(terms: Terms, amount: Money, cached: CachedBalance | undefined, at: number): Hold {

@@ -41,7 +41,7 @@ export interface Settlement {
     | 'crash'
     | 'absurd'
     | `${typeof servedPrefix}${string}`;
-  /** Charged in place of attempts. */
+  /** Charged instead of attempts. */
   readonly served?: ServedBy | undefined;
   readonly usage: Usage;
   /** The vendor's own counts where the call cannot have consumed them: estimates are charged. */

@@ -43,7 +43,7 @@ export interface Funds {
 
 export const funds = defineService<Funds>('funds');
 
-/** What a call would hold; set in place of a hold where `vendorBatch` is `estimate`. */
+/** What a call would hold; set instead of a hold where `vendorBatch` is `estimate`. */
 export const heldEstimate = defineContextKey<Money>('held estimate');
 
 /** An account's money beside its calls: its grants, withdrawals and refunds. */
@@ -212,7 +212,7 @@ const nameForm = /^[a-z0-9][a-z0-9-]{0,39}$/;
 
 /**
  * Call it right before the answer is returned. The plugin names `servedBy` in `sets` and `spendGuard` in `optional`: it must come
- * after billing in the list, which holds money first and charges this price in place of attempts. An answer that breaks off or
+ * after billing in the list, which holds money first and charges this price instead of attempts. An answer that breaks off or
  * never begins, and an error, are not charged.
  */
 export function serveWithoutAttempt(exchange: Exchange, served: ServedBy): void {

@@ -1,4 +1,4 @@
-/** The model catalogue: entries, their targets, the ratios on their prices, and models that serve in place of others. */
+/** The model catalogue: entries, their targets, the ratios on their prices, and models that serve instead of others. */
 
 import { defineContextKey, defineService } from '../../../core/contract/contract.ts';
 import type { Ratio } from './money.ts';

@@ -33,7 +33,7 @@ export interface PriceTier {
   readonly above?: number;
   readonly service?: string;
   readonly hours?: readonly Hours[];
-  /** Classes that it prices anew. */
+  /** Classes that it prices again. */
   readonly price?: Price;
   /** Multiplies every token class as it stands below this tier. */
   readonly times?: Ratio;

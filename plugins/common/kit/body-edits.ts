@@ -61,7 +61,7 @@ function settingsOf({ scan }: RequestBody, { set = {} }: MemberChanges = {}) {
   return { replace, insert };
 }
 
-/** The same of a body that is encoded anew. */
+/** The same of a body that is encoded again. */
 export function changedBody(body: JsonObject, { set = {}, remove = [] }: MemberChanges): JsonObject {
   const kept = Object.entries(body).filter(([name]) => !remove.includes(name));
   return { ...Object.fromEntries(kept), ...set };

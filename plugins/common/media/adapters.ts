@@ -56,7 +56,7 @@ export interface VendorRequest {
   /** Below the base URL, with its query. */
   readonly path: string;
   readonly body?: JsonObject;
-  /** A form with files, in place of `body`. */
+  /** A form with files, instead of `body`. */
   readonly form?: readonly FormMember[];
   /** The client's names of soft parameters that this vendor does not support. */
   readonly dropped?: readonly string[];

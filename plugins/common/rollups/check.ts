@@ -1,4 +1,4 @@
-/** Checks that kept sums are the sums of the rows. */
+/** Checks that rollups are the sums of the rows. */
 import { type SQL, sql } from 'drizzle-orm';
 import { instantText } from '../kit/paging.ts';
 import { allDays, blocksOf, type Slice, slicesOf, summedDays } from './days.ts';
@@ -27,7 +27,7 @@ const mostRead = 100;
 const mostSampled = 366;
 
 /**
- * Names kept sums that are not those of their rows: part, time, then the dimensions. `days`: of so many days, by chance, in
+ * Names rollups that are not those of their rows: part, time, then the dimensions. `days`: of so many days, by chance, in
  * place of all, without the sums of longer steps. Sums of deleted rows are only compared with one another.
  */
 export async function checkSums(
@@ -114,7 +114,7 @@ async function differences(
     runner,
     sql`select concat_ws(' ', 'part ' || part, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI"Z"'), ${sql.join(names, sql`, `)}) as subject
         from (${right}) as made
-        full join (${kept}) as told using (${keys})
-        where row (${measuresOf('made')}) is distinct from row (${measuresOf('told')}) order by 1 limit ${mostRead}::int`,
+        full join (${kept}) as found using (${keys})
+        where row (${measuresOf('made')}) is distinct from row (${measuresOf('found')}) order by 1 limit ${mostRead}::int`,
   );
 }

@@ -1,4 +1,4 @@
-/** Makes the other parts of kept sums from the fine one, by the hour, once an hour is over. */
+/** Makes the other parts of rollups from the fine one, by the hour, once an hour is over. */
 import { sql } from 'drizzle-orm';
 import type { Orm } from '../domain/database.ts';
 import { instantText } from '../kit/paging.ts';

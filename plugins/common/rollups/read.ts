@@ -30,7 +30,7 @@ export type Condition = readonly [dimension: string, values: string | null | rea
 export const keysCondition = (keys: KeySet | undefined): readonly Condition[] =>
   keys === undefined ? [] : [keys.not === true ? ['key_id', keys.ids, 'not'] : ['key_id', keys.ids]];
 
-/** What is read, from kept sums and from rows: both give numbers that can be added. */
+/** What is read, from rollups and from rows: both give numbers that can be added. */
 export interface ReadMeasure {
   readonly name: string;
   /** The stored measure that it is of. */
@@ -55,7 +55,7 @@ export interface SumsQuery {
 /** `slot` from 1; `group` is empty without groups. Then the measures as text. */
 export type SumsRow = Readonly<Record<string, string | null>> & { readonly slot: string; readonly group: string };
 
-/** What a span is read from: kept sums of some parts, and rows. */
+/** What a span is read from: rollups of some parts, and rows. */
 interface Sources {
   readonly rows: readonly Range[];
   readonly kept: readonly Kept[];

@@ -1,5 +1,5 @@
 /**
- * Makes kept sums again from the rows, in slices of time. Each slice is a transaction of its own, for which batches wait. It
+ * Makes rollups again from the rows, in slices of time. Each slice is a transaction of its own, for which batches wait. It
  * leaves sums that are right as they are, so a rebuild may be interrupted and continued from any day.
  */
 import { sql } from 'drizzle-orm';
@@ -25,7 +25,7 @@ import {
 } from './table.ts';
 
 export interface RebuildOptions {
-  /** Days since the epoch with the number of their rows, in place of all. */
+  /** Days since the epoch with the number of their rows, instead of all. */
   readonly days?: ReadonlyMap<number, number> | undefined;
   /** Wall-clock milliseconds: days that end before stay as they are. */
   readonly from?: number | undefined;

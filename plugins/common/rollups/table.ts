@@ -11,7 +11,7 @@ export interface Dimension {
   readonly name: string;
   /** Of a row of the table; may be null. */
   readonly value: SQL;
-  /** Stored in place of null, and in parts without this dimension. */
+  /** Stored instead of null, and in parts without this dimension. */
   readonly none: SQL;
   /** Where it is stored as a UUID, not as text. */
   readonly isUuid?: true;
@@ -266,7 +266,7 @@ const mostWordings = 16;
 /**
  * Parts of a WITH that add the rows of `source` (a part of it too, with columns of the table) to the sums. What comes to
  * hours that other parts have already goes to those as well: the lock keeps `foldSums` from passing them meanwhile. `after`:
- * a condition that makes the statement's other locks come first. Worded once, since each batch has it: put together from
+ * a condition that makes the statement's other locks come first. Rendered once, since each batch has it: put together from
  * hundreds of parts it costs half a megabyte.
  */
 export function keptWith(schema: string, sums: SumTable, source: string, after = always): SQL {
@@ -282,7 +282,7 @@ export function keptWith(schema: string, sums: SumTable, source: string, after =
   return words;
 }
 
-/** One text in place of many parts, where no part is a value. */
+/** One text instead of many parts, where no part is a value. */
 function asText(statement: SQL): SQL {
   const { sql: text, params } = dialect.sqlToQuery(statement);
   return params.length === 0 ? sql.raw(text) : statement;

@@ -8,7 +8,7 @@ export interface CallTransform {
   readonly name: string;
   /**
    * Called for each attempt of a charged call, with texts decoded. Return the same object to change nothing: a relayed
-   * request then keeps every byte. Throw a GatewayError to refuse. A changed prompt is encoded anew for the upstream.
+   * request then keeps every byte. Throw a GatewayError to refuse. A changed prompt is encoded again for the upstream.
    */
   request?(prompt: Prompt, exchange: Exchange): Prompt | Promise<Prompt>;
   /** Called before each attempt of a charged call. Returns the transform for its answer; undefined: the answer is not changed. */
@@ -17,7 +17,7 @@ export interface CallTransform {
 
 /**
  * Reads or changes one answer. As long as it returns the events that it was given, the same objects in the same order, at
- * once or later, a relayed answer keeps the vendor's bytes; from the first other event on it is encoded anew. What it
+ * once or later, a relayed answer keeps the vendor's bytes; from the first other event on it is encoded again. What it
  * throws ends the answer by an error in the client's protocol: the text of a GatewayError is shown, any other is an
  * internal error. The call is charged for what the vendor generated until then.
  */

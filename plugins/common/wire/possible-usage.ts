@@ -77,7 +77,7 @@ function mostPieces(name: UsageClass, { toolCalls = 0, images, seconds, counted 
 const mostMeasured = (counted: number | undefined): number => 64 * ((counted ?? 0) + addedTokens);
 
 /**
- * The usage itself where all of it is possible. Else with estimates in place of what is not: of the prompt by the request, of
+ * The usage itself where all of it is possible. Else with estimates instead of what is not: of the prompt by the request, of
  * the answer by `seen`, of pieces by what was asked for.
  */
 export function possibleUsage(usage: Usage, asked: AskedUsage, size: ModelSize, seen: SeenAnswer): Usage {

@@ -206,7 +206,7 @@ export interface Opened {
   readonly clientJson?: JsonObject;
   /** How many items at the beginning of the input come from earlier answers, and not from the client's own request. */
   readonly keptItems?: number;
-  /** The prompt as transforms have changed it, which is sent in place of `json`; absent: they changed nothing, or have not run yet. */
+  /** The prompt as transforms have changed it, which is sent instead of `json`; absent: they changed nothing, or have not run yet. */
   readonly transformed?: Prompt;
   /** The protocol that decodes the request, where that is not the client's: such a request is never relayed. */
   readonly decodeWith?: { readonly name: string; readonly codec: ClientCodec };

@@ -4,13 +4,13 @@ import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Orm } from '../../common/domain/database.ts';
 import type { Audit } from '../people.ts';
 import { cursorOf, readCursor } from './cursor.ts';
-import type { HouseTables } from './tables.ts';
+import type { ConsoleTables } from './tables.ts';
 
 const contains = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`;
 
 export function openAudit(
   orm: Orm,
-  { audit }: HouseTables,
+  { audit }: ConsoleTables,
   { clock, newId }: { readonly clock: Clock; readonly newId: () => string },
 ): Audit {
   return {

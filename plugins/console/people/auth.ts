@@ -1,4 +1,4 @@
-/** better-auth, as this house wants it: one instance for each origin that browsers reach the gateway at. */
+/** better-auth, as the console needs it: one instance for each origin that browsers reach the gateway at. */
 
 import { createHmac } from 'node:crypto';
 import { passkey } from '@better-auth/passkey';

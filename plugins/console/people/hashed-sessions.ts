@@ -2,7 +2,7 @@
 import type { DBAdapter, Where } from '@better-auth/core/db/adapter';
 import { hashSecret } from './secrets.ts';
 
-/** Lists of sessions show this in place of the token: enough to end one, not to be one. */
+/** Lists of sessions show this instead of the token: enough to end one, not to be one. */
 const mark = 'h.';
 
 export function sessionHash(token: string): string {

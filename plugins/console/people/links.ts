@@ -3,7 +3,7 @@ import { and, eq, gt, isNull, lt, or } from 'drizzle-orm';
 import type { Clock, Random } from '../../../core/contract/host-tools.ts';
 import type { Orm } from '../../common/domain/database.ts';
 import { hashSecret, makeSecret } from './secrets.ts';
-import type { HouseTables } from './tables.ts';
+import type { ConsoleTables } from './tables.ts';
 
 export const resetPath = (token: string) => `/console/reset-password?token=${encodeURIComponent(token)}`;
 export const firstPath = (secret: string) => `/console/first?token=${encodeURIComponent(secret)}`;
@@ -19,7 +19,7 @@ export type LinkKind = 'first_operator' | 'invitation';
 
 export interface LinkParts {
   readonly orm: Orm;
-  readonly tables: HouseTables;
+  readonly tables: ConsoleTables;
   readonly clock: Clock;
   readonly random: Random;
 }

@@ -67,16 +67,16 @@ export async function openMailer(settings: SmtpSettings, log: Log): Promise<Mail
 }
 
 export const words = {
-  verify: (house: string, link: string): Omit<Mail, 'to'> => ({
-    subject: `Confirm your address for ${house}`,
-    text: `Somebody, hopefully you, has signed up to ${house} with this address.\n\nConfirm it here:\n${link}\n\nIf it was not you, do nothing.\n`,
+  verify: (gateway: string, link: string): Omit<Mail, 'to'> => ({
+    subject: `Confirm your address for ${gateway}`,
+    text: `Somebody, hopefully you, has signed up to ${gateway} with this address.\n\nConfirm it here:\n${link}\n\nIf it was not you, do nothing.\n`,
   }),
-  reset: (house: string, link: string): Omit<Mail, 'to'> => ({
-    subject: `Set a new password for ${house}`,
-    text: `Here you can set a new password for ${house}, once, within a day:\n${link}\n\nIf you did not ask for it, do nothing: your password stays as it is.\n`,
+  reset: (gateway: string, link: string): Omit<Mail, 'to'> => ({
+    subject: `Set a new password for ${gateway}`,
+    text: `Here you can set a new password for ${gateway}, once, within a day:\n${link}\n\nIf you did not ask for it, do nothing: your password stays as it is.\n`,
   }),
-  invite: (house: string, link: string): Omit<Mail, 'to'> => ({
-    subject: `You are invited to ${house}`,
-    text: `You can sign up to ${house} here, within a week:\n${link}\n`,
+  invite: (gateway: string, link: string): Omit<Mail, 'to'> => ({
+    subject: `You are invited to ${gateway}`,
+    text: `You can sign up to ${gateway} here, within a week:\n${link}\n`,
   }),
 };

@@ -4,7 +4,7 @@ import { eq } from 'drizzle-orm';
 import type { Random } from '../../../core/contract/host-tools.ts';
 import type { RotatedSecret } from '../../../core/contract/secret.ts';
 import type { Orm } from '../../common/domain/database.ts';
-import { type HouseTables, houseTables, peopleTables } from './tables.ts';
+import { type ConsoleTables, consoleTables, peopleTables } from './tables.ts';
 
 /** 256 random bits cannot be guessed, so a plain hash is enough. */
 export function makeSecret(random: Random, prefix: string): string {
@@ -24,7 +24,7 @@ export type Secrets = readonly [string, ...string[]];
  */
 export async function loadSecrets(
   orm: Orm,
-  { settings }: HouseTables,
+  { settings }: ConsoleTables,
   configured: readonly string[],
   random: Random,
 ): Promise<Secrets> {
@@ -50,14 +50,14 @@ export function numbered(secrets: Secrets) {
 
 /** Second factors are encrypted again; cookies and links end by themselves. */
 export function rotatedPeople(orm: Orm, schema: string, configured: readonly string[], random: Random): RotatedSecret {
-  const house = houseTables(schema);
+  const tables = consoleTables(schema);
   const { twoFactor } = peopleTables(schema);
   return {
     setting: 'console.secret',
     uses: 'cookies, links in mails, seeds and backup codes of second factors',
     secrets: configured.length,
     async rotate(givesUp) {
-      const secrets = await loadSecrets(orm, house, configured, random);
+      const secrets = await loadSecrets(orm, tables, configured, random);
       const rows = await orm.select().from(twoFactor);
       let left = 0;
       for (const { id, secret, backupCodes } of rows) {
@@ -67,7 +67,7 @@ export function rotatedPeople(orm: Orm, schema: string, configured: readonly str
         else await orm.update(twoFactor).set({ secret: newSecret, backupCodes: newCodes }).where(eq(twoFactor.id, id));
       }
       if (left === 0 && configured.length > 0 && givesUp)
-        await orm.delete(house.settings).where(eq(house.settings.name, madeName));
+        await orm.delete(tables.settings).where(eq(tables.settings.name, madeName));
       return {
         done: rows.length - left,
         left,

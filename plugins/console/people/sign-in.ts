@@ -1,4 +1,4 @@
-/** What is answered under `/console/api/auth`: better-auth, behind the house's own checks and in its error shape. */
+/** What is answered under `/console/api/auth`: better-auth, behind the console's own checks and in its error shape. */
 import { setImmediate } from 'node:timers/promises';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { toGatewayError } from '../../../core/contract/upstream-failures.ts';

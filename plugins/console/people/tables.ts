@@ -85,7 +85,7 @@ function factorTables(space: ReturnType<typeof pgSchema>) {
 export type PeopleTables = ReturnType<typeof peopleTables>;
 
 /** Tables that better-auth does not know. */
-export function houseTables(schema: string) {
+export function consoleTables(schema: string) {
   const space = pgSchema(schema);
   const links = space.table('console_links', {
     hash: text('hash').primaryKey(),
@@ -124,4 +124,4 @@ export function houseTables(schema: string) {
   return { links, tokens, audit, settings };
 }
 
-export type HouseTables = ReturnType<typeof houseTables>;
+export type ConsoleTables = ReturnType<typeof consoleTables>;

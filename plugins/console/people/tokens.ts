@@ -6,7 +6,7 @@ import type { Orm } from '../../common/domain/database.ts';
 import type { Actor } from '../actor.ts';
 import type { Tokens, TokenView } from '../people.ts';
 import { hashSecret, makeSecret } from './secrets.ts';
-import type { HouseTables } from './tables.ts';
+import type { ConsoleTables } from './tables.ts';
 
 const prefix = 'op-';
 const shownLength = 10;
@@ -19,11 +19,11 @@ export interface TokenStore extends Tokens {
   identify(authorization: string | null): Promise<Actor | undefined>;
 }
 
-type TokenRow = HouseTables['tokens']['$inferSelect'];
+type TokenRow = ConsoleTables['tokens']['$inferSelect'];
 
 export function openTokens(
   orm: Orm,
-  { tokens }: HouseTables,
+  { tokens }: ConsoleTables,
   { clock, random, newId }: { readonly clock: Clock; readonly random: Random; readonly newId: () => string },
 ): TokenStore {
   const now = () => new Date(clock.now());

@@ -8,7 +8,7 @@ if (installed('vite') && installed('react')) {
   // Its own loader, since the project's TypeScript names files with their .ts ending.
   await build({ configFile, configLoader: 'native', logLevel: 'error' });
 } else {
-  console.error('console: the build tools are not installed, so the web app is not built anew');
+  console.error('console: the build tools are not installed, so the web app is not rebuilt');
 }
 
 function installed(name: string): boolean {

@@ -158,7 +158,7 @@ export class SpooledBody {
     for (let at = first; at < end; at += spanBytes) yield await this.#read(at, Math.min(spanBytes, end - at));
   }
 
-  /** All of it, with other texts in place of spans, which do not overlap. */
+  /** All of it, with other texts instead of spans, which do not overlap. */
   with(edits: readonly Edit[]): RepeatableBody {
     const ordered = edits
       .map(({ start, end, text }) => ({ start, end, bytes: Buffer.from(text) }))

@@ -56,7 +56,7 @@ type Encoding = 'float' | 'base64';
 const otherThan: Readonly<Record<Encoding, Encoding>> = { float: 'base64', base64: 'float' };
 
 interface ReadRequest {
-  /** undefined: tokens in place of texts. */
+  /** undefined: tokens instead of texts. */
   readonly texts: readonly string[] | undefined;
   /** An upper estimate over all inputs. */
   readonly tokens: number;

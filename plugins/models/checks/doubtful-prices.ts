@@ -133,7 +133,7 @@ function distances(version: PriceVersion, publicVersion: PriceVersion, at: numbe
   return pricePoints(version, version, at).flatMap(({ time, usage, context }) => {
     const own = version.priced(time, usage, context).price;
     const other = publicVersion.priced(time, usage, context).price;
-    // Where something else is priced, such as pictures in place of their tokens, nothing is said of what costs nothing.
+    // Where something else is priced, such as pictures instead of their tokens, nothing is said of what costs nothing.
     const isAlike = usageClasses.every((name) => !isPriced(own, name) || isPriced(other, name));
     return usageClasses.flatMap((name) => {
       const [written, usual] = [own[name], other[name]];

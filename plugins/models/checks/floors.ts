@@ -14,7 +14,7 @@ import type { Providers } from '../../common/domain/upstreams.ts';
 import { type Usage, type UsageClass, usageClasses } from '../../common/domain/usage.ts';
 import type { ModelConfig, ModelsConfig } from '../config.ts';
 
-/** The lowest ratio of any caller on a model of the section; `offered` in place of the plans that the gateway offers. */
+/** The lowest ratio of any caller on a model of the section; `offered` instead of the plans that the gateway offers. */
 export function lowestRatioIn(
   host: Pick<Host, 'find'>,
   offered?: Pick<Plans, 'list'>,
@@ -53,7 +53,7 @@ export function floorFaults(
   });
 }
 
-/** The distinct cost books of a model that is not to be sold below them. */
+/** The distinct cost price lists of a model that is not to be sold below them. */
 function costsOf({ targets, cost }: ModelConfig): { location: string; cost: PriceBook }[] {
   const own = targets.flatMap((target) =>
     target.cost === undefined || target.below_cost ? [] : [{ location: ` at ${target.provider}`, cost: target.cost }],

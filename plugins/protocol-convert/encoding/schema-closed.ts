@@ -27,8 +27,8 @@ function isStrictAt(schema: unknown, depth: number): boolean {
   if (!isObject(schema) || depth > maxStrictDepth) return false;
   if (!Object.keys(schema).every((key) => strictKeywords.has(key))) return false;
   const types = typesOf(schema);
-  const isTold = types.length > 0 || ['anyOf', '$ref', 'enum', 'const'].some((key) => schema[key] !== undefined);
-  if (!isTold || (types.includes('array') && !isObject(schema['items']))) return false;
+  const isDescribed = types.length > 0 || ['anyOf', '$ref', 'enum', 'const'].some((key) => schema[key] !== undefined);
+  if (!isDescribed || (types.includes('array') && !isObject(schema['items']))) return false;
   const isObjectSchema = types.includes('object') || schema['properties'] !== undefined;
   if (isObjectSchema && !isClosed(schema)) return false;
   return subschemas(schema).every(

@@ -124,7 +124,7 @@ export class ProbeReader {
    */
   #fault(): string | undefined {
     const { error, complete } = this.#usageMeter;
-    if (error !== undefined) return errorMessage(error) ?? 'It told of an error without words.';
+    if (error !== undefined) return errorMessage(error) ?? 'It reported an error without words.';
     if (this.#events.failure !== undefined) return this.#events.failure;
     if (!complete) return 'What came is no whole answer of its protocol.';
     return this.#events.hasContent || this.#events.hasStopped ? undefined : 'The answer is empty.';

@@ -46,7 +46,7 @@ export class Outbox {
     else this.#settle(end, undefined);
   }
 
-  /** Sends other bytes in place of the frame, unless its beginning was sent already or the bytes are equal. */
+  /** Sends other bytes instead of the frame, unless its beginning was sent already or the bytes are equal. */
   replace(raw: Uint8Array, end: number, instead: Uint8Array): void {
     if (this.#releasedBytes > 0 || instead === raw) this.pass(raw, end);
     else {

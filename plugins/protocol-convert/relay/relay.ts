@@ -128,8 +128,8 @@ function relayWhole(
   if (call.stream) requireAnswer(usageMeter);
   if (usageMeter.error !== undefined) {
     const { error } = usageMeter;
-    const told = error === json ? body : Buffer.from(JSON.stringify(error));
-    const refusal = classifyBody(error, answer.headers, told, tools.clock.now(), keyOf(exchange));
+    const errorBody = error === json ? body : Buffer.from(JSON.stringify(error));
+    const refusal = classifyBody(error, answer.headers, errorBody, tools.clock.now(), keyOf(exchange));
     if (refusal.hasUsage && call.billable) exchange.set(usageReport, report);
     throw refusal;
   }

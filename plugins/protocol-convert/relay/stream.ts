@@ -224,7 +224,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       this.#sendRenderedError();
       return;
     }
-    const error = streamBreakError(new UpstreamError('body', 'the stream told of an error'));
+    const error = streamBreakError(new UpstreamError('body', 'the stream reported an error'));
     const isLong = raw.length > maxScrubbedBytes;
     const clean = isLong
       ? Buffer.from(renderedError(error, this.#options, this.#lastFrame))

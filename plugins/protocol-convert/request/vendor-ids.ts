@@ -240,7 +240,7 @@ class Search {
   }
 }
 
-/** Used again for each search: its lists need not grow anew. */
+/** Used again for each search: its lists need not grow again. */
 const search = new Search();
 
 function typeOf({ type }: JsonObject): string {

@@ -47,7 +47,7 @@ function* itemEvents(item: JsonObject, output_index: number): Generator<JsonObje
   yield { type: 'response.output_item.done', output_index, item };
 }
 
-/** What an item has at its start in place of what its events add. */
+/** What an item has at its start instead of what its events add. */
 function emptied(item: JsonObject): JsonObject {
   return {
     ...('status' in item ? { status: 'in_progress' } : {}),

@@ -52,7 +52,7 @@ export class Resolver {
   }
 
   /**
-   * For the opening of a request: sets `call` and `opened` anew, and `pinned` where an upstream stores the referenced
+   * For the opening of a request: sets `call` and `opened` again, and `pinned` where an upstream stores the referenced
    * answer. Returns undefined for a request without references. Throws `previous_response_not_found`.
    */
   resolve(exchange: Exchange, request: Opened): undefined | Promise<void> {

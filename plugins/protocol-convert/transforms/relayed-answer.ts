@@ -22,7 +22,7 @@ import type { LiveReport } from '../metering/report.ts';
 import type { AnswerTransforms } from './chain.ts';
 import { OpenBlocks } from './open-blocks.ts';
 
-/** The most bytes of frames that are held for a transform; beyond them the answer is encoded anew. */
+/** The most bytes of frames that are held for a transform; beyond them the answer is encoded again. */
 const maxHeldBytes = 2 ** 20;
 
 export interface RelayedOptions {
@@ -226,7 +226,7 @@ export class RelayedAnswer implements Reshape {
     return events.length === 0 && json !== undefined && this.#continuation?.waits(json) === true;
   }
 
-  /** The first change: the returned events of unsent frames are encoded anew. */
+  /** The first change: the returned events of unsent frames are encoded again. */
   #change(): void {
     const waiting = this.#waiting;
     this.#waiting = [];

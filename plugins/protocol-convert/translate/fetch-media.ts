@@ -33,7 +33,7 @@ interface Bytes {
 }
 
 /**
- * The prompt with bytes in place of every URL of these kinds; the same prompt if there is none. Each URL is fetched
+ * The prompt with bytes instead of every URL of these kinds; the same prompt if there is none. Each URL is fetched
  * once. Only public addresses are fetched (`GuardedClient`), redirects follow the same rule, and no data of the client
  * is sent. In earlier turns and tool results a text takes the place of what cannot be fetched, and `onMissing` is called
  * with it. Throws invalid_request with the URL and the reason; throws the abort reason of `signal`.

@@ -42,34 +42,34 @@ export class MediaMarker {
   next(piece: string): string {
     let rest = this.#waiting + piece;
     this.#waiting = '';
-    let told = '';
+    let masked = '';
     while (rest !== '') {
       if (this.#run !== undefined) {
         outside.lastIndex = 0;
         const end = outside.exec(rest)?.index ?? rest.length;
         this.#grow(this.#run, rest.slice(0, end));
         rest = rest.slice(end);
-        if (rest !== '') told += this.#close();
+        if (rest !== '') masked += this.#close();
         continue;
       }
       runStart.lastIndex = 0;
       const start = runStart.exec(rest)?.index;
       if (start === undefined) {
         this.#waiting = openRun.exec(rest)?.[0] ?? '';
-        return told + this.#passed(rest.slice(0, rest.length - this.#waiting.length));
+        return masked + this.#passed(rest.slice(0, rest.length - this.#waiting.length));
       }
-      told += this.#passed(rest.slice(0, start));
+      masked += this.#passed(rest.slice(0, start));
       rest = rest.slice(start);
       this.#run = { type: this.#typeOf(rest), hash: createHash('sha256'), length: 0 };
     }
-    return told;
+    return masked;
   }
 
   /** The rest that was held back. */
   end(): string {
-    const told = this.#run === undefined ? this.#waiting : this.#close();
+    const masked = this.#run === undefined ? this.#waiting : this.#close();
     this.#waiting = '';
-    return told;
+    return masked;
   }
 
   #passed(text: string): string {

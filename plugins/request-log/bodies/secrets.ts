@@ -180,11 +180,11 @@ function joined(ranges: readonly Range[]): Range[] {
 }
 
 function without(text: string, ranges: readonly Range[]): string {
-  let told = '';
+  let masked = '';
   let at = 0;
   for (const [start, end, words = mask] of ranges) {
-    told += text.slice(at, start) + words;
+    masked += text.slice(at, start) + words;
     at = end;
   }
-  return told + text.slice(at);
+  return masked + text.slice(at);
 }

@@ -72,6 +72,9 @@ export function noticesOf(bodies: BodiesConfig | undefined): Notice[] {
   );
   if (isForAll !== true) return [];
   return [
-    { level: 'warning', text: 'request-log.bodies keeps the bodies of every request: a rule in `of` names nobody.' },
+    {
+      level: 'warning',
+      text: 'request-log.bodies keeps the bodies of every request: a rule in `of` names no account, key or model.',
+    },
   ];
 }

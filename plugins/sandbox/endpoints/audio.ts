@@ -90,7 +90,7 @@ async function transcriptionJob({ headers, body }: ServiceRequest): Promise<Job>
   const model = fieldOf(form, 'model');
   if (model === '') throw badRequest('you must provide a model parameter', 'model');
   const { text: prompt, directives } = parseDirectives(fieldOf(form, 'prompt'));
-  const context = prompt === '' ? '' : ` It was told: ${prompt}`;
+  const context = prompt === '' ? '' : ` Its prompt was: ${prompt}`;
   const text = `The sandbox has heard ${Math.round(seconds * 10) / 10} seconds of ${file.name}.${context}`;
   const heard = { model, text, seconds, directives };
   const usage = usageOf(heard);

@@ -89,7 +89,7 @@ class ResponsesSession {
   }
 }
 
-/** In place of Node's ServerResponse: each server-sent event becomes a message of its data alone. */
+/** Instead of Node's ServerResponse: each server-sent event becomes a message of its data alone. */
 class SocketAnswer extends Writable {
   headersSent = false;
   /** The last message was sent. */

@@ -4,7 +4,7 @@ import type { JsonObject } from '../json.ts';
 
 const numbers = new Set(['n', 'output_compression', 'partial_images']);
 
-/** Throws a 400 fault for an invalid form, or for text in place of a file. */
+/** Throws a 400 fault for an invalid form, or for text instead of a file. */
 export async function formOf(bytes: Buffer, contentType: string): Promise<JsonObject> {
   const headers = { 'content-type': contentType };
   const form = await new Response(new Uint8Array(bytes), { headers }).formData().catch(() => {

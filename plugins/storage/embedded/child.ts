@@ -15,7 +15,7 @@ const maxUpkeepSteps = 40;
 const closeTimeoutMs = 10_000;
 const niceness = 5;
 const isCheap = process.argv.includes(cheapStart);
-/** About the bytes of code that a function has run when V8 compiles it anew, better: by default 13 million. */
+/** About the bytes of code that a function has run when V8 compiles it again, better: by default 13 million. */
 const optimizedAfterBytes = isCheap ? 2_000_000_000 : 400_000_000;
 
 let copy: () => Promise<void> = async () => undefined;

@@ -178,7 +178,7 @@ export class Draft {
   }
 }
 
-/** Everything but the log, and what a start makes anew. */
+/** Everything but the log, and what a start makes again. */
 function* filesOf(root: string, folder: string): Generator<string> {
   for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
     const path = join(folder, entry.name);

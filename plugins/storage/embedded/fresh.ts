@@ -1,5 +1,5 @@
 /**
- * New databases that were made when the program was built: a first start unpacks one in place of making it, which takes seconds. One is
+ * New databases that were made when the program was built: a first start unpacks one instead of making it, which takes seconds. One is
  * empty; the other has all tables of the gateways that `npm start` serves, and is used only where their migrations are the same.
  */
 import { createHash } from 'node:crypto';

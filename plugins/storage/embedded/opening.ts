@@ -21,12 +21,12 @@ export type Report = (text: string) => void;
 export interface OpenOptions {
   /** Little memory, for a database that stays small. */
   readonly isSmall?: boolean;
-  /** A directory that is made anew may have the tables of this schema already. */
+  /** A directory that is made again may have the tables of this schema already. */
   readonly schema?: string | undefined;
 }
 
 /**
- * Opens `<directory>/postgres`, made anew when there is none and no copy either, or its first making was broken off.
+ * Opens `<directory>/postgres`, made again when there is none and no copy either, or its first making was broken off.
  *
  * A directory that is missing or does not open is put together again from the last copy and the log that has been written
  * since, as far as it is there. If acknowledged commits are missing after that, it is not opened: the error says how to go

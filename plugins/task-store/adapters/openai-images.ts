@@ -196,8 +196,8 @@ function mediaOf(json: JsonObject, order: Order): string[] {
 }
 
 /** An SVG is written by a language model, which is charged as text of the model that paints. */
-export function withAuthor(usage: Usage, { svg_usage: told }: JsonObject): Usage {
-  const [read, written] = ['input_tokens', 'output_tokens'].map((name) => readCount(objectOf(told)?.[name]) ?? 0);
+export function withAuthor(usage: Usage, { svg_usage: reported }: JsonObject): Usage {
+  const [read, written] = ['input_tokens', 'output_tokens'].map((name) => readCount(objectOf(reported)?.[name]) ?? 0);
   if (read === 0 && written === 0) return usage;
   return { ...usage, input: (usage.input ?? 0) + read!, output: (usage.output ?? 0) + written! };
 }

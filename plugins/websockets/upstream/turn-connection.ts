@@ -10,7 +10,7 @@ import { type KnownConversation, type TurnMessage, turnMessage } from './turn-me
 const tryAfterMs = 5_000;
 const tryForMs = 2_000;
 
-/** An error in place of an answer: the turn was refused. */
+/** An error instead of an answer: the turn was refused. */
 export interface RefusedTurn {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;

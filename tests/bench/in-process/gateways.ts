@@ -21,7 +21,7 @@ export interface BenchGateway {
   stop(): Promise<void>;
 }
 
-/** A server in place of the embedded database. */
+/** A server instead of the embedded database. */
 const database = process.env['BENCH_DATABASE_URL'];
 const mainFile = new URL('../../../config/main.yaml', import.meta.url);
 

@@ -1,4 +1,4 @@
-/** Upstream streams of each protocol: any bytes are read by tap and codec, and told to a client of any protocol. */
+/** Upstream streams of each protocol: any bytes are read by tap and codec, and reported to a client of any protocol. */
 
 import assert from 'node:assert/strict';
 import { GatewayError } from '../../../core/contract/errors.ts';
@@ -51,7 +51,7 @@ export const streams: readonly Target[] = protocols.map((upstream) => {
       const client = chance.pick(protocols);
       const whole = play(upstream, client, [bytes]);
       const pieces = cut(bytes, chance);
-      // Frames that are the same are told in the same way, which need not be seen each time.
+      // Frames that are the same are reported in the same way, which need not be seen each time.
       assert.ok(areSameFrames(upstream, [bytes], pieces), 'the frames depend on how the bytes were cut');
       if (chance.oneIn(4))
         assert.deepEqual(play(upstream, client, pieces), whole, 'the answer depends on how the bytes were cut');

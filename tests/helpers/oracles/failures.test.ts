@@ -70,7 +70,7 @@ const crimes: readonly [Family, string, Spoil, readonly string[]][] = [
   ['responses', 'without terminal event', without(/^event: response\.completed/), [...openai, ...sdk]],
   ['responses', 'without output_item.done', without(/^event: response\.output_item\.done/), none],
   ['responses', 'with one output index for two items', changed(/"output_index":1/, '"output_index":0'), openai],
-  ['responses', 'with an index nobody added', changed(/("delta":.*)"output_index":1/, '$1"output_index":7'), openai],
+  ['responses', 'with an index no one added', changed(/("delta":.*)"output_index":1/, '$1"output_index":7'), openai],
   ['responses', 'that begins in the middle', without(/^event: response\.created/), openai],
   ['responses', 'whose numbers skip one', changed(/"sequence_number":5\b/, '"sequence_number":6'), none],
   ['responses', 'without event names', changed(/^event: .*\n/, ''), none],
@@ -85,7 +85,7 @@ const crimes: readonly [Family, string, Spoil, readonly string[]][] = [
   ['messages', 'without event names', changed(/^event: .*\n/, ''), anthropic],
   ['messages', 'with blocks that overlap', late(/^event: content_block_stop/, /content_block_start.*"index":1/s), none],
   ['messages', 'with a block of the wrong index', changed(/"index":2/, '"index":3'), none],
-  ['messages', 'with a block that nobody started', without(/content_block_start.*"index":1/s), none],
+  ['messages', 'with a block that no one started', without(/content_block_start.*"index":1/s), none],
   ['messages', 'that starts twice', twice(/^event: message_start/), anthropic],
   ['messages', 'whose input breaks off', changed(/" 3\}"/, '" 3"'), none],
   [

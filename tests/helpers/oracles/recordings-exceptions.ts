@@ -32,7 +32,7 @@ export const departures: Readonly<Record<string, readonly (readonly [client: str
   // No `event:` lines.
   'openrouter-gpt-4.1-mini-tools-usage-cost-stream-bd6d': [['openai iterated', /is named undefined/]],
   'openrouter-gpt-5-nano-thinking-usage-cost-stream-eeac': [['openai iterated', /is named undefined/]],
-  // JSON arrays, which nobody reads as SSE; a last frame without its blank line.
+  // JSON arrays, which nothing reads as SSE; a last frame without its blank line.
   'google-gemini-2.5-flash-toolresult-jsonarray-stream-8ec6': [['all', /Incomplete JSON segment|no reason to end/]],
   'google-gemini-2.5-flash-tools-thinking-jsonarray-stream-5d3e': [['all', /Incomplete JSON segment|no reason to end/]],
   'google-gemini-2.5-flash-tools-toolresult-jsonarray-stream-77b8': [

@@ -6,7 +6,7 @@ export interface Answered {
   readonly contentType: string;
   /** Default: 200. */
   readonly status?: number;
-  /** Tools the client has declared; then a call of any other is an error for clients that look. Absent: nobody looks. */
+  /** Tools the client has declared; then a call of any other is an error for clients that look. Absent: no one looks. */
   readonly tools?: readonly string[];
   /** How many bytes arrive at a time; default 700, so that frames and characters are cut. */
   readonly pieceBytes?: number;
@@ -19,7 +19,7 @@ export interface ToolUnderstood {
   readonly arguments: unknown;
 }
 
-/** Totals: `input` holds what was read from and written to a cache, `output` holds the reasoning. Absent: not told. */
+/** Totals: `input` holds what was read from and written to a cache, `output` holds the reasoning. Absent: not reported. */
 export interface UsageUnderstood {
   readonly input: number | undefined;
   readonly output: number | undefined;

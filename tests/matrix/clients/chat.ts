@@ -254,7 +254,7 @@ function foldCall(calls: { id: string; name: string; arguments: string; extra?: 
     calls.push(known);
   } else {
     assert.ok(call.id === undefined || call.id === known.id, 'a call keeps its id');
-    assert.ok(call.function?.name === undefined, 'the name is told once');
+    assert.ok(call.function?.name === undefined, 'the name is reported once');
   }
   known.arguments += call.function?.arguments ?? '';
   if (call.extra_content !== undefined) known.extra = call.extra_content;
@@ -271,7 +271,7 @@ function seen(message: Message, finish: string | null, usage: ChatUsage | undefi
       name: call!.name!,
       input: JSON.parse(call!.arguments!),
     })),
-    // A refusal is told by the message; its finish reason is `stop`.
+    // A refusal is reported by the message; its finish reason is `stop`.
     meanings: message.refusal && finish === 'stop' ? ['refusal'] : (meanings[finish ?? ''] ?? []),
     sequence: undefined,
     usage: usage && usageOf(usage),

@@ -218,7 +218,7 @@ function take(folding: Folding, payload: Payload): void {
   }
 }
 
-/** Only counters that are told replace those of the start, as in the official SDK. */
+/** Only counters that are reported replace those of the start, as in the official SDK. */
 function merged(before: MessagesUsage, after: MessagesUsage): MessagesUsage {
   const reply = Object.entries(after).filter(([, value]) => value !== null && value !== undefined);
   return { ...before, ...Object.fromEntries(reply) };

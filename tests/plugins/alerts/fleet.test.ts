@@ -169,7 +169,7 @@ test('a sink that fails is tried a bounded number of times, and its fault is kep
   assert.ok(sent.length <= 1);
 });
 
-test('what one process reports is an alert until its time is over, whoever evaluates', async () => {
+test('what one process reports is an alert until its time is over, in every process', async () => {
   const { nodes, sent, round } = await fleet(2, { observe: undefined as never });
   nodes[1]!.engine.report('thing', 'evil\n\u202Emodel', { calls: 2, model: `evil\n${'x'.repeat(10_000)}` });
   await round(5);

@@ -102,7 +102,7 @@ test('Slack: angle brackets and ampersands are escaped, and nothing is made a li
   assert.equal(body.blocks[0].text.verbatim, true);
 });
 
-test('Discord: nobody is called, and marks of Markdown are escaped', async () => {
+test('Discord: a message pings no person, and marks of Markdown are escaped', async () => {
   const { body } = await sent('discord');
   assert.deepEqual(body.allowed_mentions, { parse: [] });
   assert.match(body.content, /\\@everyone \\\*\\\*x\\\*\\\* \\\[a\\\]\\\(https\\:/);

@@ -50,7 +50,7 @@ test('the mean is rounded to a whole nano-dollar, half up', () => {
   assert.deepEqual(fields, { spent: '1.00', usual: '0.010416667' });
 });
 
-test('windows of an hour or more are asked for in whole quarters, which are read from kept sums', async () => {
+test('windows of an hour or more are asked for in whole quarters, which are read from rollups', async () => {
   const asked: Span[] = [];
   const queries = {
     async spend({ from, until }: Span) {

@@ -28,7 +28,7 @@ function kindsOf(asked: string[], fails = () => false) {
   return (name: string, span: Span) => kinds.find((kind) => kind.name === name)!.measure!(span);
 }
 
-test('rules of one window share what is read, and another window is read anew', async () => {
+test('rules of one window share what is read, and another window is read again', async () => {
   const asked: string[] = [];
   const measure = kindsOf(asked);
   const span = { from: 0, until: 600 };

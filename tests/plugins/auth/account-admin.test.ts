@@ -79,7 +79,7 @@ test('accounts are searched by part of a name, id, plan and state, page by page 
   assert.deepEqual(await names({ text: '%' }), ['al%pha'], 'no pattern');
   assert.deepEqual(await names({ text: ids.get('beta')! }), ['beta']);
   assert.deepEqual(await names({ text: 'delta', ids: [ids.get('gamma')!] }), ['delta', 'gamma']);
-  assert.deepEqual(await names({ text: 'nobody', ids: [ids.get('gamma')!], plan: 'pro' }), []);
+  assert.deepEqual(await names({ text: 'missing', ids: [ids.get('gamma')!], plan: 'pro' }), []);
   assert.deepEqual(await names({ plan: 'pro' }), ['beta']);
   assert.deepEqual(await names({ disabled: true }), ['gamma']);
   assert.deepEqual(await names({ disabled: false, text: 'a', plan: 'free' }), ['Alpha', 'al%pha', 'delta']);
@@ -113,7 +113,7 @@ test('an account is renamed, disabled and given a ratio; what is not there is no
   host.provide(priceFloor, { losses: ({ numerator }) => (numerator < 5n ? ['m: is sold below its cost'] : []) });
   await assert.rejects(admin.setMultiplier(id, '0.4'), /m: is sold below its cost/);
   await admin.setMultiplier(id, '0.6');
-  for (const missing of ['3f0c3b7e-0000-4000-8000-000000000000', 'nobody']) {
+  for (const missing of ['3f0c3b7e-0000-4000-8000-000000000000', 'missing']) {
     assert.equal(await admin.find(missing), undefined);
     await assert.rejects(admin.rename(missing, 'x'), { kind: 'not_found' });
     await assert.rejects(admin.setDisabled(missing, true), { kind: 'not_found' });
@@ -123,7 +123,7 @@ test('an account is renamed, disabled and given a ratio; what is not there is no
   await store.close();
 });
 
-test('of two accounts that take the same name at the same moment one gets it, and the other is told of a conflict', async () => {
+test('of two accounts that take the same name at the same moment one gets it, and the other gets a conflict', async () => {
   const { admin, account, store } = await openSetup();
   const [first, second] = [await account('first'), await account('second')];
   const accountRows = sql`${sql.identifier(store.schema)}.${sql.identifier('accounts')}`;
@@ -162,7 +162,7 @@ test('of two changes of one key at the same moment the later holds, whole, and a
   await store.close();
 });
 
-test('a key is made with all of its terms, told once, and listed without itself or its hash', async () => {
+test('a new key has all of its terms, is shown once, and is listed without itself or its hash', async () => {
   const { admin, account, store, send } = await openSetup();
   const id = await account('acme');
   const made = await admin.createKey(id, everything);

@@ -13,7 +13,7 @@ import { openGate, type Sent } from './setup.ts';
 
 after(closeEmbedded);
 
-/** A key that is well formed and belongs to nobody. */
+/** A key that is well formed and belongs to no one. */
 const strayKey = () => makeKey({ bytes: randomBytes, fraction: Math.random });
 
 /** Waits, at most two seconds, for what happens beside the requests. */
@@ -53,7 +53,7 @@ test('a carrier that is not configured does not count, neither as a key nor as a
   assert.match((await gate.refusal({ query: `key=${key}` })).message, /is missing/);
 });
 
-test('who has sent no key is told where it is looked for, and of addresses only where there is no header', async () => {
+test('who has sent no key learns where it is looked for, and of addresses only where there is no header', async () => {
   const report = async (carriers: string[]) =>
     (await (await openGate({ carriers })).refusal({ headers: { 'x-other': 'key' } })).message.split('Send it ')[1];
   assert.equal(
@@ -80,7 +80,7 @@ test('two carriers that disagree are refused, even if one of them is right', asy
   }
 });
 
-test('a missing key and an invalid one are told apart, and nothing else is', async () => {
+test('a missing key and an invalid one are distinguished, and nothing else is', async () => {
   const gate = await openGate({ failures: { per_minute: 1000 } });
   const missing = [{}, { headers: { authorization: 'Bearer' } }, { headers: { authorization: '' } }, { query: 'key=' }];
   for (const request of missing) {
@@ -230,7 +230,7 @@ test('a disabled account is forbidden, and let in again when it is enabled', asy
   await gate.send(key);
 });
 
-test('while the database is down known keys go on and unknown ones are told to come back', async () => {
+test('while the database is down known keys go on and unknown ones are asked to come back', async () => {
   for (const state of ['down', 'failing'] as const) {
     const gate = await openGate();
     const [known, unknown] = [await gate.newKey(), await gate.newKey()];

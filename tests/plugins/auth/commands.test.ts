@@ -170,7 +170,7 @@ test('what is wrong with a new key is said', async () => {
   const gate = await openGate();
   const create = (values: Record<string, string>) => gate.command('keys create', values);
   await assert.rejects(create({}), /--account NAME/);
-  await assert.rejects(create({ account: 'nobody' }), /no account "nobody"/);
+  await assert.rejects(create({ account: 'missing' }), /no account "missing"/);
   await assert.rejects(create({ account: 'acme', expires: 'soon' }), /neither a date/);
   await assert.rejects(create({ account: 'acme', expires: '2020-01-01' }), /in the past/);
   await assert.rejects(create({ account: 'acme', expires: '2030-13-45' }), /neither a date/);

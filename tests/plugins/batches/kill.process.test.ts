@@ -126,7 +126,7 @@ batches: { lease: 1s }
   const seen = [...answered, ...lost].map((line) => (JSON.parse(line) as { custom_id: string }).custom_id);
   assert.equal(new Set(seen).size, lines);
   assert.equal(seen.length, lines);
-  // What was sent by a process that was killed has an answer that nobody has.
+  // What was sent by a process that was killed has an answer that no one has.
   assert.ok(lost.length <= kills * 4, `${lost.length} lines have no answer`);
   const bill = (await (await fetch(`${vendor}/bill`)).json()) as { requests: number };
   assert.ok(bill.requests <= lines && bill.requests >= answered.length, `${bill.requests} for ${answered.length}`);

@@ -288,7 +288,7 @@ test('commands refuse what they cannot do in one sentence', async () => {
     ['accounts credit', { name: 'alice', usd: '1' }, 'reason'],
     ['accounts credit', { name: 'alice', usd: 'ten', reason: 'x' }, 'usd'],
     ['accounts credit', { name: 'alice', usd: '-1', reason: 'x' }, 'amount'],
-    ['accounts credit', { name: 'nobody', usd: '1', reason: 'x' }, 'account'],
+    ['accounts credit', { name: 'missing', usd: '1', reason: 'x' }, 'account'],
     ['ledger', {}, 'account'],
     ['ledger', { account: 'alice', limit: '0' }, 'limit'],
   ];

@@ -352,7 +352,7 @@ test('a credit that cannot be announced is a credit all the same', async () => {
   await world.credit('1');
   await enter(world, newCall());
   await world.tick('write the ledger');
-  world.database.announce = async () => assert.fail('nobody listens');
+  world.database.announce = async () => assert.fail('nothing listens');
   assert.equal(await world.credit('1'), usd('1.997'));
   assert.equal(await world.balance(), usd('1.997'));
   await world.stop();

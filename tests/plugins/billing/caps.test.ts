@@ -187,7 +187,7 @@ test('while what a key has spent cannot be read it gets 503, and a known key goe
   host.advance(60_000);
   (await caps.enter('key', cap, money(1n))).end(zero, host.clock.now());
   assert.match(host.lines.at(-1)!.message, /could not be refreshed/);
-  assert.ok(!(caps.enter('key', cap, money(1n)) instanceof Promise), 'nobody else waits for the time being');
+  assert.ok(!(caps.enter('key', cap, money(1n)) instanceof Promise), 'no one else waits for the time being');
 });
 
 test('keys in memory are bounded; those that run calls stay', async () => {
@@ -295,7 +295,7 @@ test('what never reached the database yet counts when a key is read', async () =
     await enter(world, exchange);
     await answer(exchange, { input: 1_000, output: 100 });
   }
-  // The key gets its cap now; 0.009 are spent, of which no batch has told.
+  // The key gets its cap now; 0.009 are spent, of which no batch has reported.
   assert.equal((await refusal(enter(world, capped(capOf('0.0119'))))).status, 402);
   await enter(world, capped(capOf('0.012')));
   await world.stop();

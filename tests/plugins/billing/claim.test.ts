@@ -38,7 +38,7 @@ class WatchedFiles {
   }
 }
 
-/** The part of a database that a claim asks; it knows what it was told. */
+/** The part of a database that a claim asks; it knows what was reported. */
 function storeOf(onClaim: (name: string) => void): Store {
   let known: { applied: number; epoch: number } | undefined;
   return {

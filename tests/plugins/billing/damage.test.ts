@@ -1,4 +1,4 @@
-/** Damage to any file of the journal: the start either has exact books or is refused with a sentence that names the place. */
+/** Damage to any file of the journal: the start either has an exact ledger or is refused with a sentence that names the place. */
 import assert from 'node:assert/strict';
 import { appendFileSync, cpSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -96,7 +96,7 @@ function harm(directory: string, { kind, file, place, bit }: Damage): string {
 }
 
 testHistory(
-  'any history with or without damage to a file of the journal: exact books, or no start and the place is named',
+  'any history with or without damage to a file of the journal: an exact ledger, or no start and the place is named',
   async () => {
     const outcomes = { exact: 0, refused: 0 };
     await fc.assert(
@@ -126,7 +126,7 @@ testHistory(
   },
 );
 
-testHistory('any history without damage has exact books after one restart and after two', async () => {
+testHistory('any history without damage has an exact ledger after one restart and after two', async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (history) => {
       const world = await newWorld({ section: { journal: { segment: '1KB' } } });

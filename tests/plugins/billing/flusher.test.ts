@@ -1,4 +1,4 @@
-/** The way of the journal's text to the database: order, batches, the cursor, pauses after failures, and balances read anew. */
+/** The way of the journal's text to the database: order, batches, the cursor, pauses after failures, and balances read again. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Backlog, batchBytes } from '../../../plugins/billing/ledger/backlog.ts';
@@ -141,7 +141,7 @@ test('a hold moves no money: nothing is sent before the end of a call, or until 
   backlog.written(other, 0, other.length, ++last);
   await flusher.advance();
   assert.deepEqual([flusher.appliedSequence, backlog.bytes, state.applied.length], [last, 0, 3]);
-  // Whoever wants to know a balance does not wait for the end of a call.
+  // The one that wants to know a balance does not wait for the end of a call.
   write('hold', ++last);
   assert.equal(flusher.advance(), undefined);
   assert.equal(await flusher.refresh('alice'), true);
@@ -287,7 +287,7 @@ test('after a failure it pauses, twice as long each time up to five seconds, and
   );
 });
 
-test('an account’s balance is read anew once for all who ask, and again for news that come while it is read', async () => {
+test('an account’s balance is read again once for all who ask, and again for news that come while it is read', async () => {
   const { flusher, balances, state } = newFlusher();
   const balance = await balances.acquire('alice');
   state.balance = 5n;

@@ -185,7 +185,7 @@ async function checkKeys(database: TestDatabase, old: OldLedger): Promise<void> 
     });
 }
 
-/** Calls that ran meanwhile are charged by the journal, and what was ordered by whoever made it. */
+/** Calls that ran meanwhile are charged by the journal, and what was ordered by the one that made it. */
 async function proceed(database: TestDatabase, old: OldLedger): Promise<Map<string, bigint>> {
   const { orm, schema } = database;
   const changes = new Map<string, bigint>();

@@ -1,4 +1,4 @@
-/** A naive account: lots of money, a list of everything that was ever spent, and sums made of it anew each time. */
+/** A naive account: lots of money, a list of everything that was ever spent, and sums made of it again each time. */
 
 import type { WindowLimits } from '../../../plugins/billing/grants/balances.ts';
 import { periodAt, type WindowName } from '../../../plugins/billing/grants/periods.ts';

@@ -44,7 +44,7 @@ test('a window that is used up refuses with 402, names itself and when it frees,
   for (let round = 0; round < 3; round += 1) await call(world);
   const refusal = await refusalOf(world);
   assert.deepEqual([refusal.status, refusal.code, refusal.shouldRetry], [402, 'plan_window_used_up', false]);
-  // Windows of a plan that nobody bought are counted from the calendar: 2024-01-01T00:00Z and every five hours.
+  // Windows of a plan that no one bought are counted from the calendar: 2024-01-01T00:00Z and every five hours.
   const frees = start - ((start - Date.UTC(2024, 0, 1)) % (5 * hourMs)) + 5 * hourMs;
   assert.match(refusal.message, /5-hour window of the plan is used up: 0\.01 USD/);
   assert.ok(refusal.message.includes(new Date(frees).toISOString()), refusal.message);

@@ -36,7 +36,7 @@ test('overdraft by race: of calls that wait for the same reading of the balance,
   await world.stop();
 });
 
-test('while debits are made, 402 is told only of money that is not there: to debits and to calls', async () => {
+test('while debits are made, 402 is returned only for money that is not there: to debits and to calls', async () => {
   const world = await newWorld();
   await world.credit('0.030');
   // Memory knows the account.

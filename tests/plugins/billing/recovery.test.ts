@@ -334,7 +334,7 @@ test('a second process on the same journal is refused, and one that was shut out
     /another process/,
   );
   await isRefused(world, 503);
-  // Nothing but a restart helps this run, and an orchestrator is told; the heir has nothing to be restarted for.
+  // Nothing but a restart helps this run, and an orchestrator is notified; the heir has nothing to be restarted for.
   assert.deepEqual([world.part.alive!(), world.part.ready!()], [false, false]);
   assert.deepEqual([heir.part.alive!(), heir.part.ready!()], [true, true]);
   assert.deepEqual((await heir.audit()).violations, []);

@@ -1,4 +1,4 @@
-/** How much is set aside, changed while the gateway serves: what is held stays held, and the books stay right. */
+/** How much is set aside, changed while the gateway serves: what is held stays held, and the ledger stays right. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import billing from '../../../plugins/billing/index.ts';

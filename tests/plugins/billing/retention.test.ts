@@ -33,7 +33,7 @@ async function addCalls({ orm, schema }: TestDatabase, from: number, days: numbe
     select (lpad(to_hex(${from}::bigint + n * ${everyMs}::bigint), 12, '0') || '7' || lpad(to_hex(n), 19, '0'))::uuid,
       'alice', 'key', 'small', true, 'answered', 'one', '{"input": 3}', 0, 0, 0, false, true, md5(n::text), '{"input": "1"}', 'v1', '1/1',
       json_build_array(repeat('attempt ', 20)), ${at}, ${at} + interval '3 seconds', 200, 'complete', 'chat', 'chat', 1, 20.5, 3000, 100, 900,
-      repeat('story ', 20)
+      repeat('event ', 20)
     from generate_series(0, ${count}::int - 1) as n`);
   return count;
 }
@@ -74,7 +74,7 @@ test('the columns that the database keeps from changes are those of money, as th
   assert.deepEqual(guarded.map(({ name }) => name).sort(), moneyColumns.toSorted());
 });
 
-test('facts are removed in bounded steps; an interruption at any of them loses none, and the rest is not begun anew', async () => {
+test('facts are removed in bounded steps; an interruption at any of them loses none, and the rest is not begun again', async () => {
   const database = await openLedger();
   const days = 20;
   const all = await addCalls(database, start, days);

@@ -26,7 +26,7 @@ export interface AzureStandIn {
   /** What was wrong with requests. */
   readonly problems: unknown[];
   play: Play;
-  /** In place of an answer. */
+  /** Instead of an answer. */
   fault: { status: number; headers?: Record<string, string>; body: object } | undefined;
   tokens: { issued: number; refuses: boolean; livesSeconds: number; revoked: boolean };
   close(): void;

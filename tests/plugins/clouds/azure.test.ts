@@ -74,7 +74,7 @@ before(async () => {
     }),
     models: {
       ...Object.fromEntries(
-        ['classic', 'entra', 'workload', 'system', 'assigned', 'nobody', 'refused', 'revoked', 'wrong'].map((name) => [
+        ['classic', 'entra', 'workload', 'system', 'assigned', 'missing', 'refused', 'revoked', 'wrong'].map((name) => [
           name,
           target(name),
         ]),
@@ -147,7 +147,7 @@ for (const client of dialectNames)
     ['newer', 'chat'],
     ['responses', 'responses'],
   ] as const)
-    test(`errors at ${model} addresses are told to ${client}: a filtered prompt, a missing deployment, a limit; nothing is charged`, async () => {
+    test(`errors at ${model} addresses are reported to ${client}: a filtered prompt, a missing deployment, a limit; nothing is charged`, async () => {
       const customer = await testbed.customer();
       azure.fault = { status: 400, body: { error: filtered } };
       const blocked = await send(testbed, customer, once(client), model);
@@ -195,7 +195,7 @@ test('a token of Entra is fetched once for all, by secret, by federated token or
 });
 
 for (const client of dialectNames)
-  test(`without a token ${client} is told that the model is away; the credential rests with a notice without secrets`, async () => {
+  test(`without a token ${client} learns that the model is away; the credential rests with a notice without secrets`, async () => {
     const customer = await testbed.customer();
     const asked = azure.paths.length;
     const reply = await send(testbed, customer, once(client), 'refused');
@@ -209,9 +209,9 @@ for (const client of dialectNames)
 
 test('an identity that the machine does not have rests with a notice', async () => {
   const customer = await testbed.customer();
-  const refused = await send(testbed, customer, once('chat'), 'nobody');
+  const refused = await send(testbed, customer, once('chat'), 'missing');
   assert.ok(refused.status === 502 || refused.status === 503, refused.text);
-  const lines = testbed.gateway.lines.filter((line) => line.includes('"nobody#1"'));
+  const lines = testbed.gateway.lines.filter((line) => line.includes('"missing#1"'));
   assert.match(lines.join('\n'), /the metadata service gave no token, status 400: invalid_request/);
   assert.equal((await testbed.records(customer)).charges.length, 0);
 });

@@ -164,7 +164,7 @@ const secrets = /arn:|amazon|123456789012|127\.0\.0\.1|bedrock|InvokeModel/i;
 
 for (const family of families)
   for (const client of dialectNames) {
-    test(`errors of ${family} before an answer are told to ${client} without the account, and cost nothing`, async () => {
+    test(`errors of ${family} before an answer are reported to ${client} without the account, and cost nothing`, async () => {
       const customer = await testbed.customer();
       const arn = 'User arn:aws:sts::123456789012:role is not allowed to call InvokeModel.';
       const rows = [
@@ -203,7 +203,7 @@ for (const family of families)
         assert.equal((await testbed.records(customer)).charges.length, 1);
       });
 
-    test(`an exception in place of the first chunk of ${family} is an answer with its status for ${client}`, async () => {
+    test(`an exception instead of the first chunk of ${family} is an answer with its status for ${client}`, async () => {
       bedrock.breaksBy = 'first serviceUnavailableException';
       const customer = await testbed.customer();
       const reply = await send(testbed, customer, plain(client, true), `${family}-broken-${client}`);

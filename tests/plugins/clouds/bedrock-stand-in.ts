@@ -32,10 +32,10 @@ export interface BedrockStandIn {
   readonly headers: IncomingMessage['headers'][];
   readonly problems: unknown[];
   play: Play;
-  /** Members of `usage` in place of those of the play. */
+  /** Members of `usage` instead of those of the play. */
   usage: object | undefined;
   fault: { status: number; type: string; message: string } | undefined;
-  /** Breaks the stream after the first words, or in place of them (`first `), with this exception or by damage. */
+  /** Breaks the stream after the first words, or instead of them (`first `), with this exception or by damage. */
   breaksBy: string | undefined;
   expired: boolean;
   /** InvokeModel says what was used, in headers and metrics. */
@@ -170,7 +170,7 @@ function signatureProblem({ method, url, headers }: IncomingMessage, body: Buffe
 
 // ------------------------------------------------------------------------------------------------------ broken streams
 
-/** Broken after the first two messages or in place of the first, by damage or an exception; undefined: not at all. */
+/** Broken after the first two messages or instead of the first, by damage or an exception; undefined: not at all. */
 function broken(messages: readonly Buffer[], breaksBy: string | undefined): Buffer[] {
   if (breaksBy === undefined) return [Buffer.concat(messages)];
   const last =

@@ -30,7 +30,7 @@ before(async () => {
       written: { keys: key, speaks, auth, dialect: marks },
       found: { speaks, auth },
       unknown: { keys: `AKIDUNKNOWN999:${identity.secret}:${identity.session}`, speaks, auth },
-      forged: { keys: `${identity.id}:forged-secret-of-nobody:${identity.session}`, speaks, auth },
+      forged: { keys: `${identity.id}:forged-secret:${identity.session}`, speaks, auth },
       expired: { keys: key, speaks, auth },
       malformed: { keys: 'no-key-of-this-form', speaks, auth },
       ...limited,
@@ -147,7 +147,7 @@ const hello: ClientRequest = { turns: [{ by: 'user', parts: [{ kind: 'text', tex
 const plain = (client: CloudCase['client'], isStream = false) => ({ client, isStream, request: hello });
 
 for (const client of dialectNames) {
-  test(`errors before an answer are told to ${client}, and cost nothing`, async () => {
+  test(`errors before an answer are reported to ${client}, and cost nothing`, async () => {
     const customer = await testbed.customer();
     const rows = [
       [400, 'ValidationException', 'The value at maxTokens is too large.', 400],
@@ -179,7 +179,7 @@ for (const client of dialectNames) {
     });
 }
 
-test('an exception in place of the first message is an answer with its status, and costs nothing', async () => {
+test('an exception instead of the first message is an answer with its status, and costs nothing', async () => {
   bedrock.breaksBy = 'first serviceUnavailableException';
   const customer = await testbed.customer();
   const reply = await send(testbed, customer, plain('chat', true), 'written');

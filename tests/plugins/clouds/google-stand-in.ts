@@ -38,7 +38,7 @@ export interface GoogleStandIn {
   readonly requests: { readonly path: string; readonly body: string }[];
   readonly problems: unknown[];
   play: Play;
-  /** In place of an answer of a model. */
+  /** Instead of an answer of a model. */
   fault: { status: number; body: object } | undefined;
   readonly tokens: { issued: string[]; refuses: boolean; livesSeconds: number; revoked: boolean };
   /** Contents of credential files. */

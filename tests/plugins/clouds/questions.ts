@@ -1,4 +1,4 @@
-/** The questions that every client puts to every cloud, whole and streamed, with and without tools, and what it must be told. */
+/** The questions that every client puts to every cloud, whole and streamed, with and without tools, and what the client must receive. */
 import assert from 'node:assert/strict';
 import { dialects } from '../../end-to-end/dialects.ts';
 import { type Customer, type Reply, readReply, type Testbed } from '../../end-to-end/testbed.ts';
@@ -87,7 +87,7 @@ export async function send(
   return readReply(await fetch(testbed.origin + path, { method: 'POST', headers: sent, body }));
 }
 
-/** The client is told the play, and pays for exactly its usage. */
+/** The client receives the play, and pays for exactly its usage. */
 export async function assertAnswered(testbed: Testbed, one: CloudCase, model: string): Promise<Seen> {
   const customer = await testbed.customer();
   const { client, isStream, play } = one;

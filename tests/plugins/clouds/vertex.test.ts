@@ -183,7 +183,7 @@ const secrets = new RegExp(`${refreshToken}|ya29|secret-of-the-client|PRIVATE KE
 const noticesOf = (model: string) => testbed.gateway.lines.filter((line) => line.includes(`"${model}#1"`)).join('\n');
 
 for (const client of dialectNames)
-  test(`without a token ${client} is told that the model is away; the credential rests with a notice without secrets`, async () => {
+  test(`without a token ${client} learns that the model is away; the credential rests with a notice without secrets`, async () => {
     google.tokens.refuses = true;
     const customer = await testbed.customer();
     const asked = google.requests.length;
@@ -220,7 +220,7 @@ test('a revoked token is refused by the vendor: the credential rests, and nothin
 });
 
 for (const client of dialectNames)
-  test(`an error in place of a stream names no project to ${client} either`, async () => {
+  test(`an error instead of a stream names no project to ${client} either`, async () => {
     const message = 'Project `1234` is not allowed to use Publisher Model.';
     google.fault = { status: 200, body: { error: { code: 400, message, status: 'FAILED_PRECONDITION' } } };
     const streamed = cases.find((one) => one.client === client && one.isStream)!;
@@ -230,7 +230,7 @@ for (const client of dialectNames)
   });
 
 for (const client of dialectNames)
-  test(`Google's errors are told to ${client} in its words, without the project; nothing is charged`, async () => {
+  test(`Google's errors are reported to ${client} in its words, without the project; nothing is charged`, async () => {
     const customer = await testbed.customer();
     const missing = await send(testbed, customer, once(client), 'missing');
     assert.ok([404, 502].includes(missing.status), missing.text);

@@ -51,7 +51,7 @@ test('routes are for the roles that they name', async () => {
     reads.push((await send('GET /admin/shelves')).status);
     acts.push((await send('POST /admin/shelves/rows/7', { size: 1, reason: 'why' })).status);
   }
-  assert.deepEqual(everybody, ['nobody', 'client', 'auditor', 'operator', 'token']);
+  assert.deepEqual(everybody, ['anonymous', 'client', 'auditor', 'operator', 'token']);
   assert.deepEqual(reads, [401, 403, 200, 200, 200]);
   assert.deepEqual(acts, [401, 403, 403, 200, 200]);
 });

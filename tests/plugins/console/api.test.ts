@@ -11,7 +11,7 @@ import { clientAccount } from './fakes/world.ts';
 
 /** What is written down here by hand, so that a slip in the table is seen: who is let in. */
 const expected: Readonly<Record<string, readonly Who[]>> = {
-  public: ['nobody', 'client', 'auditor', 'operator', 'token'],
+  public: ['anonymous', 'client', 'auditor', 'operator', 'token'],
   person: ['client', 'auditor', 'operator'],
   own: ['client', 'operator'],
   any: ['client', 'auditor', 'operator', 'token'],
@@ -49,7 +49,7 @@ for (const who of everybody) {
       const path = route.replace(/:\w+/g, 'nothing');
       const reply = await send(path, path.startsWith('GET ') ? undefined : {});
       const admitted = expected[access[route]!]!.includes(who);
-      const refusal = who === 'nobody' ? 401 : 403;
+      const refusal = who === 'anonymous' ? 401 : 403;
       if (admitted) assert.ok(![401, 405].includes(reply.status), `${route} as ${who}: ${reply.status} ${reply.text}`);
       else assert.equal(reply.status, refusal, `${route} as ${who}: ${reply.text}`);
       if (reply.status >= 400) assert.equal(typeof reply.json.error.message, 'string', route);

@@ -32,7 +32,7 @@ test('only operators see bodies, and refused attempts leave no row', async () =>
   const services = fakeConsole();
   const own = newest(services, clientAccount);
   for (const [who, status] of [
-    ['nobody', 401],
+    ['anonymous', 401],
     ['client', 403],
     ['auditor', 403],
   ] as const) {

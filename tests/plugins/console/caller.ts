@@ -7,8 +7,8 @@ import type { FakeConsole } from './fake-console.ts';
 export const noFields = { query: new URLSearchParams(), body: new Uint8Array() };
 const environment = { origin: 'http://gateway.test', address: '203.0.113.7', exchange: { request: noFields } };
 
-export type Who = 'nobody' | 'token' | Role;
-export const everybody: readonly Who[] = ['nobody', 'client', 'auditor', 'operator', 'token'];
+export type Who = 'anonymous' | 'token' | Role;
+export const everybody: readonly Who[] = ['anonymous', 'client', 'auditor', 'operator', 'token'];
 
 export interface Reply {
   readonly status: number;
@@ -26,7 +26,7 @@ export function caller(services: FakeConsole, who: Who) {
     const request = new Request(`http://gateway.test${path}`, {
       method,
       headers: {
-        ...(who === 'nobody' ? {} : who === 'token' ? { authorization: 'Bearer fake-token' } : { 'x-fake': who }),
+        ...(who === 'anonymous' ? {} : who === 'token' ? { authorization: 'Bearer fake-token' } : { 'x-fake': who }),
         ...(method === 'GET' || who === 'token' ? {} : { 'x-console': '1', origin: 'http://gateway.test' }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,

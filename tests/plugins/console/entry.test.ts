@@ -22,9 +22,9 @@ before(async () => {
   testbed = await startConsole(
     `origin: http://gateway.test
 sign_up: invite
-smtp: { host: 127.0.0.1, port: ${smtpPort}, encryption: none, from: 'House <house@example.test>' }
+smtp: { host: 127.0.0.1, port: ${smtpPort}, encryption: none, from: 'Gateway <gateway@example.test>' }
 oidc:
-  - { id: acme, name: Acme, issuer: "${provider.issuer}", client_id: house, client_secret: shared }`,
+  - { id: acme, name: Acme, issuer: "${provider.issuer}", client_id: gateway, client_secret: shared }`,
   );
   boss = await operatorOf(testbed);
 });
@@ -74,12 +74,12 @@ test('asking for a new password says the same for known and unknown addresses, a
   mails.length = 0;
   const visitor = testbed.browser();
   const requestOf = (email: string) => visitor.send('/auth/request-password-reset', { body: { email } });
-  const [known, unknown] = [await requestOf(operator.email), await requestOf('nobody@example.test')];
+  const [known, unknown] = [await requestOf(operator.email), await requestOf('unknown@example.test')];
   assert.deepEqual([known.status, known.text], [unknown.status, unknown.text]);
   const link = new URL(await linkIn(operator.email));
   assert.equal(link.href.startsWith('http://gateway.test/console/reset-password?token='), true);
   assert.equal(
-    mails.some((mail) => mail.includes('nobody@example.test')),
+    mails.some((mail) => mail.includes('unknown@example.test')),
     false,
   );
 });
@@ -115,7 +115,7 @@ test('a provider that was down at first is found once it is up', async () => {
     `origin: http://gateway.test
 sign_up: open
 oidc:
-  - { id: acme, name: Acme, issuer: "${provider.issuer}", client_id: house, client_secret: shared }`,
+  - { id: acme, name: Acme, issuer: "${provider.issuer}", client_id: gateway, client_secret: shared }`,
   );
   try {
     provider.isDown = true;

@@ -257,7 +257,7 @@ test('the audit log takes no changes and no deletions', async () => {
   const store = testbed.gateway.find(database)!;
   const audit = sql`${sql.identifier(store.schema)}.console_audit`;
   await assert.rejects(store.orm.execute(sql`delete from ${audit}`));
-  await assert.rejects(store.orm.execute(sql`update ${audit} set actor = 'nobody'`));
+  await assert.rejects(store.orm.execute(sql`update ${audit} set actor = 'missing'`));
   await assert.rejects(store.orm.execute(sql`update ${audit} set result = 'begun' where result = 'done'`));
 });
 

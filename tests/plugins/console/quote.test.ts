@@ -81,7 +81,7 @@ test('no charge of an order that turns out as it was asked for lies outside its 
   );
 });
 
-test('clients are told what their plan pays; an unknown model is named', async () => {
+test('clients learn what their plan pays; an unknown model is named', async () => {
   const send = caller(fakeConsole(), 'client');
   const { json } = await send('GET /models/quote?model=gpt-image-2&image=3');
   assert.equal(json.least, json.most);

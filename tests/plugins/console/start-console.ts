@@ -22,7 +22,7 @@ export async function startConsole(
 ): Promise<TestConsole> {
   const directory = await mkdtemp(join(tmpdir(), 'console-'));
   const yaml = `
-gateway: house
+gateway: example
 listen: \${PORT}
 plugins: ${JSON.stringify(['storage', 'request-log', 'auth', 'plans', 'console', ...plugins])}
 plans: { default: free, offers: { free: { price: 0 } } }
@@ -32,7 +32,7 @@ ${more}`;
   return startOn(yaml, directory, originIn(section));
 }
 
-/** The whole demo gateway, with the sandbox in place of every vendor. `more`: further lines of its file. */
+/** The whole demo gateway, with the sandbox instead of every vendor. `more`: further lines of its file. */
 export async function startDemo(file = 'demo', more = '', port = 0): Promise<TestConsole> {
   const directory = await mkdtemp(join(tmpdir(), 'console-'));
   return startOn(`include: config/${file}.yaml\n${more}`, directory, originIn(more), port);
@@ -90,6 +90,6 @@ export async function clientOf(testbed: TestConsole, email = 'ada@example.test')
   const browser = testbed.browser();
   const body = { email, password: 'another long password', name: 'Ada' };
   const reply = await browser.send('/auth/sign-up/email', { body });
-  if (reply.status !== 200) throw new Error(`nobody could sign up: ${reply.text}`);
+  if (reply.status !== 200) throw new Error(`the sign-up failed: ${reply.text}`);
   return browser;
 }

@@ -52,7 +52,7 @@ test('an auditor sees what could be tested and may not test; a client sees nothi
   );
 });
 
-test('the desk is asked for exactly what was sent, and nothing else can be', async () => {
+test('the request holds exactly what was sent, and nothing else can be', async () => {
   const services = fakeConsole();
   const asked: Probe[] = [];
   const upstreamProbesService = services.host.get(upstreamProbes);
@@ -69,7 +69,7 @@ test('the desk is asked for exactly what was sent, and nothing else can be', asy
   const more = await send(address, { ...wanted, url: 'http://10.0.0.1/' });
   assert.equal(more.status, 400);
   assert.equal((await send(address, { credential: 'openai#1' })).json.error.field, 'model');
-  const none = await send('POST /admin/upstreams/nobody/test', wanted);
+  const none = await send('POST /admin/upstreams/missing/test', wanted);
   assert.deepEqual([none.status, none.json.error.field], [404, 'provider']);
   assert.equal(asked.length, 2);
 });

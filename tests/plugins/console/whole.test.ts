@@ -56,7 +56,7 @@ test('an account is found by the name of its person, and says whose it is', asyn
     const found = rows.find(({ id }: { id: string }) => id === accountId);
     assert.equal(found.person.email, 'ada@example.test', text);
   }
-  assert.deepEqual((await boss.send('/admin/accounts?text=nobody-here')).json.rows, []);
+  assert.deepEqual((await boss.send('/admin/accounts?text=no-such-account')).json.rows, []);
 });
 
 test('an operator credits an account once, and its owner sees it at once', async () => {

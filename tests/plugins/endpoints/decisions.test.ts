@@ -404,7 +404,7 @@ test('answers that pass through the other form come back with every probability'
   );
 });
 
-test('questions without names, or with the same one, are told apart, and answered under the names that they had', () => {
+test('questions without names, or with the same one, are distinguished, and answered under the names that they had', () => {
   const requestOf = {
     input: 'x',
     questions: ['a', 'a', undefined, '', 'question_2'].map((name) => ({ ...predicateOf(name) })),
@@ -421,7 +421,7 @@ function predicateOf(name: string | undefined): JsonObject {
   return { type: 'predicate', instructions: 'x', ...(name === undefined ? {} : { name }) };
 }
 
-test('a score that a vendor counts by values of its own is told by the places of its levels', () => {
+test('a score that a vendor counts by values of its own is converted to the places of its levels', () => {
   const questions = systemoneForm.read({
     state: 's',
     questions: { q: { type: 'score', instructions: 'x', criteria: ['a', 'b'] } },

@@ -27,7 +27,7 @@ test('every kind of error has a code, and the codes of the interface go with the
     assert.deepEqual([errorStatus[kind], codeOf(new GatewayError(kind, 'x'))], [status, code]);
 });
 
-test('a model that is not there is told apart from a path that is not there', () => {
+test('a model that is not there is distinguished from a path that is not there', () => {
   assert.equal(codeOf(new GatewayError('not_found', 'x', { code: 'model_not_found' })), 'MODEL_NOT_FOUND');
   assert.equal(codeOf(new GatewayError('not_found', 'x', { code: 'unknown_url' })), 'NOT_FOUND');
   assert.equal(codeOf(new GatewayError('forbidden', 'x', { code: 'model_not_found' })), 'FORBIDDEN');
@@ -57,7 +57,7 @@ test("the shape comes before the protocol's and a vendor's own words, and header
   });
 });
 
-test('a message that does not name the field at fault is told with it, as there is no other place', async () => {
+test('a message that does not name the field at fault is given it, as there is no other place', async () => {
   const part = await setUp(plugin, fakeHost());
   const report = (message: string, field?: string) => {
     const error = new GatewayError('invalid_request', message, field === undefined ? {} : { field });
@@ -76,7 +76,7 @@ test('a message that does not name the field at fault is told with it, as there 
     assert.equal(report(message, field), message);
 });
 
-test('a request that came to no endpoint is told in the same shape', async () => {
+test('a request to no endpoint is answered in the same shape', async () => {
   const part = await setUp(plugin, fakeHost());
   const { answer } = renderError(new GatewayError('not_found', 'Nothing.'), undefined, [part]);
   assert.deepEqual(bodyOf(answer), { code: 'NOT_FOUND', message: 'Nothing.' });

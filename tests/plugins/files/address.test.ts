@@ -1,4 +1,4 @@
-/** Addresses of files: nobody makes one, changes one, or uses one for longer than it is good. */
+/** Addresses of files cannot be forged, changed, or used after they expire. */
 import assert from 'node:assert/strict';
 import { createSecretKey } from 'node:crypto';
 import { test } from 'node:test';

@@ -189,7 +189,7 @@ test('a process that dies while it writes or deletes leaves nothing that a later
     host.advance(300_000);
     assert.equal(await keeper.sweep(), 1);
     assert.equal(await lies(rooms, id), false);
-    // Whoever was still writing is told.
+    // A client that was still writing gets the error.
     assert.equal(await rows.complete(id, begunAt, host.clock.now() + 1000), false);
   }));
 
@@ -275,7 +275,7 @@ test('an account that has used its space up is refused, before and after the mak
     await keeper.keep(png, 'image', owner('c'), never);
   }));
 
-test('when all space is used up, everybody is told to come later', () =>
+test('when all space is used up, everybody is asked to come later', () =>
   withRooms({ total_limit: png.length }, async ({ keeper }) => {
     await keeper.keep(png, 'image', owner('a'), never);
     const error = await refusal(keeper.keep(png, 'image', owner('a', 0, 'account-2'), never));
@@ -292,7 +292,7 @@ test('two files that come at once do not both get the last room', () =>
     assert.deepEqual(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
   }));
 
-test('a disk that is full, or nearly, is told as such, and nothing is left of the file', async () => {
+test('a disk that is full, or nearly, is reported as such, and nothing is left of the file', async () => {
   const put = async () => {
     throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
   };

@@ -150,10 +150,10 @@ test('an operator sees who has how much, and removes what an account or a task h
     [404, 200],
   );
   assert.deepEqual(await run('files delete', { account }), { accountId: account, files: 1 });
-  await assert.rejects(run('files delete', { account: 'nobody' }), /no account "nobody"/);
+  await assert.rejects(run('files delete', { account: 'missing' }), /no account "missing"/);
 });
 
-test('a file whose bytes have vanished is the same 404, and is told to the operator', async () => {
+test('a file whose bytes have vanished is the same 404, and is reported to the operator', async () => {
   const { id } = await keeper.keep(png, 'image', owner('vanished'), never);
   const { schema } = gateway.gateway.find(database)!;
   await rm(join(directory, 'files', schema, 'kept', id.slice(-2), id));
@@ -270,7 +270,7 @@ test('from a bucket the gateway gives bytes and ranges itself, or sends clients 
   }
 });
 
-test('a bucket that is away is shown and told by one line at each end, and what needs it is a 503', async () => {
+test('a bucket that is away is shown and logged by one line at each end, and what needs it is a 503', async () => {
   const bucket = await startBucket();
   const { port } = new URL(bucket.settings.endpoint);
   const way = await startTcpProxy(Number(port));

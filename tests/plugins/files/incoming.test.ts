@@ -63,15 +63,15 @@ test('a result that is cut, refused or not there yet is fetched again', () =>
       }),
   ));
 
-test('a result that is always cut, with or without a told length, is given up after the tries, and may be tried later', () =>
+test('a result that is always cut, with or without a declared length, is given up after the tries, and may be tried later', () =>
   withVendor(
     (request, response) => {
-      response.writeHead(200, request.url === '/told' ? { 'content-length': mp4.length } : {});
+      response.writeHead(200, request.url === '/sized' ? { 'content-length': mp4.length } : {});
       response.write(mp4.subarray(0, 90_000), () => response.destroy());
     },
     (origin, seen) =>
       withKeeper({ fetch: { allow_private: true, attempts: 2 } }, async ({ keeper }) => {
-        for (const path of ['/told', '/untold']) {
+        for (const path of ['/sized', '/unsized']) {
           const error = await refusal(keeper.keep({ url: origin + path }, 'video', owner(), never));
           assert.deepEqual(
             [error.kind, error.code, error.shouldRetry],
@@ -79,7 +79,7 @@ test('a result that is always cut, with or without a told length, is given up af
           );
           assert.ok(!error.message.includes('127.0.0.1'));
         }
-        assert.deepEqual(seen, ['/told', '/told', '/untold', '/untold']);
+        assert.deepEqual(seen, ['/sized', '/sized', '/unsized', '/unsized']);
       }),
   ));
 

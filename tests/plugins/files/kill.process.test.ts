@@ -1,4 +1,4 @@
-/** A process is killed while it keeps files: what it told is there, and what it had begun is swept. */
+/** A process is killed while it keeps files: each id that it returned is there, and what it had begun is swept. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -29,7 +29,7 @@ storage: { database: "${databaseUrl ?? 'embedded'}" }
 `;
 after(() => dropSchema(schema));
 
-/** Ids that were told before the process was killed, while it went on keeping. */
+/** Ids that were returned before the process was killed, while it went on keeping. */
 async function killAfter(count: number, file: string, directory: string): Promise<string[]> {
   const script = new URL('./killed-process.ts', import.meta.url).pathname;
   const child = spawn(process.execPath, [script, file, directory], {
@@ -50,7 +50,7 @@ const idsOnDisk = async (directory: string) => {
   return found.filter((entry) => entry.isFile()).map(({ name }) => name);
 };
 
-test('after kill -9 every file that was told is there whole, and no bytes lie there that no row knows of', async (context) => {
+test('after kill -9 every file whose id was returned is there whole, and no bytes lie there that no row knows of', async (context) => {
   const directory = await mkdtemp(join(tmpdir(), 'killed-'));
   try {
     const file = join(directory, 'victim.yaml');

@@ -67,7 +67,7 @@ test('any range of any file lies inside it and is as long as it says', () => {
   );
 });
 
-test('who has it already is told so, and a range of what somebody had before must be of the same file', () => {
+test('a client that has the file gets 304, and a range of an earlier version must be of the same file', () => {
   const tag = `"${file.id}"`;
   for (const known of [tag, `W/${tag}`, `"x", ${tag}`, '*']) {
     const { status, span, headers } = serve({ 'if-none-match': known, range: 'bytes=0-1' });

@@ -45,7 +45,7 @@ test('a file that is too large, an account that is full, and one file too many a
   assert.deepEqual(await readdir(join(running.directory, 'files', schema, 'incoming')), []);
 });
 
-test('more uploads at once than an account may have wait for nobody, and a file expires', async (context) => {
+test('more uploads at once than an account may have are refused at once, and a file expires', async (context) => {
   const running = await startGateway(yaml);
   context.after(() => running.stop());
   const files = running.gateway.find(uploadedFiles)!;

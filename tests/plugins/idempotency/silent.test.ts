@@ -63,7 +63,7 @@ async function breakOff(part: PluginInstance, key: string): Promise<void> {
   await shop.lapse();
 }
 
-test('double run on another node: what ran in vain is not run again while its process has not told its end, nor after', async () => {
+test('double run on another node: what ran in vain is not run again while its process has not reported its end, nor after', async () => {
   const [silent, other] = [await processOf('in_vain'), await processOf('in_vain')];
   const key = newKey();
   await breakOff(silent.part, key);
@@ -86,7 +86,7 @@ test('what came to nothing and never ran is run by another node, once its proces
   assert.equal(await outcomeOf(other.part, callUnder(key), async () => okAnswer), 'answered');
 });
 
-test('a failure after which nobody knows whether it was done keeps its key, and is told again; one that came to nothing does not', async () => {
+test('a failure with unknown outcome keeps its key and is repeated; one that did nothing does not', async () => {
   const { part } = await processOf('in_vain');
   const fails = async (key: string, details: ErrorDetails, next?: Next) => {
     const exchange = callUnder(key);

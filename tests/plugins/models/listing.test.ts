@@ -35,7 +35,7 @@ test('the common list has exactly the members of the interface, and only models 
   });
 });
 
-test('models of a kind that no endpoint of the gateway takes are not on offer, and the operator is told', async () => {
+test('models of a kind that no endpoint of the gateway takes are not on offer, and the operator gets a notice', async () => {
   const film = { owned_by: 'acme', kind: 'video', targets: ['acme'], price: { second: 0.1 } };
   const { host, part } = await start(
     { ...models, film },

@@ -1,4 +1,4 @@
-/** The models plugin: who may call what, prices, the catalogue service, what `check` is told. */
+/** The models plugin: who may call what, prices, the catalogue service, what `check` reports. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PluginInstance } from '../../../core/contract/contract.ts';
@@ -130,7 +130,7 @@ test('targets, dates and aliases that make no sense are refused', async () => {
   await refuses({ 'no space': { owned_by: 'acme', targets: ['acme'] } }, /model id|Invalid key/);
 });
 
-test('the operator is told what is not sold, not served or not checked', async () => {
+test('the operator learns what is not sold, not served or not checked', async () => {
   const { part } = await start();
   assert.deepEqual(part.notices!(), [
     { level: 'warning', text: 'models without a price are not sold: unpriced', path: ['unpriced'] },
@@ -147,7 +147,7 @@ test('the operator is told what is not sold, not served or not checked', async (
 
 const priced = { owned_by: 'acme', targets: ['acme'], created: 1, price: { input: 1, output: 2 } };
 
-test('mistakes in `instead` are told at the start: missing models, other kinds, circles by one reason', async () => {
+test('mistakes in `instead` are reported at the start: missing models, other kinds, circles by one reason', async () => {
   const { part } = await start({
     a: { ...priced, instead: { unavailable: ['b', 'gone'], context_length: 'c' } },
     b: { ...priced, instead: { unavailable: 'second-c' } },

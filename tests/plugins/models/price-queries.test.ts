@@ -8,7 +8,7 @@ import { priceFor } from '../../../plugins/common/domain/prices.ts';
 import { fc } from '../../helpers/properties.ts';
 import { models, start } from './helpers.ts';
 
-test('every model of the catalogue is told with its prices, unpriced ones without, orphans not at all', async () => {
+test('every model of the catalogue is listed with its prices, unpriced ones without, orphans not at all', async () => {
   const { host } = await start({
     ...models,
     seeing: { owned_by: 'acme', targets: [{ provider: 'acme', traits: { inputs: ['audio'] } }], price: 'free' },
@@ -88,7 +88,7 @@ test('a quote is what the settlement of that usage would be', async () => {
 test('what cannot be quoted is refused by name', async () => {
   const { host } = await start(models);
   const queries = host.get(priceQueries);
-  assert.throws(() => queries.quote('nobody', {}, '1'), { kind: 'not_found', field: 'model' });
+  assert.throws(() => queries.quote('missing', {}, '1'), { kind: 'not_found', field: 'model' });
   assert.throws(() => queries.quote('unpriced', {}, '1'), { kind: 'not_found', code: 'model_not_priced' });
   assert.throws(() => queries.quote('small', { inputs: 1 }, '1'), { kind: 'invalid_request', field: 'usage' });
   assert.throws(() => queries.quote('small', { input: -1 }, '1'), { field: 'usage' });

@@ -286,7 +286,7 @@ test('prices check lists holes, losses, ends, examples and unknown names', async
   );
 });
 
-test('a plan that brings more than its price, and an account with a ratio, are told where they pay less than the cost', async () => {
+test('a plan that brings more than its price, and an account with a ratio, learn where they pay less than the cost', async () => {
   const price = { input: 2, output: 4 };
   const models = {
     tight: { price, cost: { input: 1.6, output: 3.2 } },
@@ -502,7 +502,7 @@ test('the words of a list stay in their place in the file that is written, and a
   }
 });
 
-test('prices import gives nothing away: zeros are no price, and what it cannot read is told by its name', async () => {
+test('prices import gives nothing away: zeros are no price, and what it cannot read is reported by its name', async () => {
   const { part } = await start(catalogue);
   const list = `{
     "large-2": {"input_cost_per_token": 0, "output_cost_per_token": 0.0},
@@ -526,5 +526,5 @@ test('a file that is no price list is refused in a sentence', async () => {
   await assert.rejects(run(part, 'prices import', { file: listFile('{') }), /is no price list/);
   await assert.rejects(run(part, 'prices import', { file: listFile('[]') }), /one member for each model/);
   await assert.rejects(run(part, 'prices import', { file: join(directory, 'missing.json') }), /is no price list/);
-  await assert.rejects(run(part, 'prices import', { file: listFile(), models: 'nobody' }), /no model "nobody"/);
+  await assert.rejects(run(part, 'prices import', { file: listFile(), models: 'missing' }), /no model "missing"/);
 });

@@ -150,7 +150,7 @@ test('a schema becomes the format, reasoning the switch, and what has no place i
   assert.match(dropped ?? '', /logit_bias/);
 });
 
-test('a prompt whose count is not told is charged by its size, and marked as estimated', async () => {
+test('a prompt whose count is not reported is charged by its size, and marked as estimated', async () => {
   const { prompt_eval_count: _none, ...end } = endOf({ meaning: 'stop', usage }) as Record<string, unknown>;
   stage().vendor.says = { status: 200, body: line('m', { content: 'Hello.' }, end) };
   const { customer } = await stage().send({ turns: [hello] }, from);

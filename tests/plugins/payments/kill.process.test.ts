@@ -31,7 +31,7 @@ test('a gateway that is killed between event and credit credits once when it is 
   const file = join(directory, 'gateway.yaml');
   await writeFile(
     file,
-    `gateway: house
+    `gateway: example
 schema: ${ownSchema('payments')}
 listen: ${new URL(origin).host}
 plugins: [storage, auth, plans, billing, payments]
@@ -91,7 +91,7 @@ payments: { secret_key: ${secretKey}, webhook_secret: ${webhookSecret}, api_base
     isKilled = true;
     await end(first, 'SIGKILL');
   };
-  await assert.rejects(deliver(event), 'nobody is there to answer');
+  await assert.rejects(deliver(event), 'the gateway does not answer');
   assert.equal(isKilled, true);
 
   const second = await serve();

@@ -95,7 +95,7 @@ const delivering = (index: number, times: number): Step =>
     const event = events[index % Math.max(1, events.length)];
     if (event === undefined) return;
     const reply = await Promise.all(Array.from({ length: times }, () => testbed.deliver(event)));
-    // An event that is older than five minutes is no longer believed; the service signs it anew.
+    // An event that is older than five minutes is no longer believed; the service signs it again.
     assert.ok(
       reply.every((status) => status === (testbed.stripe.down > 0 ? 502 : 200) || status === 400),
       String(reply),
@@ -130,7 +130,7 @@ const steps = fc.oneof(
   { weight: 1, arbitrary: fc.boolean().map(falling) },
 );
 
-test('whatever is told, in whatever order, each account has in the end what it paid less what was paid back', async () => {
+test('for any events in any order each account has in the end what it paid less what was paid back', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 40, size: 'max' }), async (list) => {
       const history = new History(await openPayments());

@@ -20,7 +20,7 @@ async function spend(testbed: PaymentsTestbed, amount: bigint): Promise<void> {
   await testbed.pool.debit('alice', amount as Parameters<Posting['purchase']>[0], entry);
 }
 
-test('without its secrets there is no endpoint and no service, and a half set-up is told', async () => {
+test('without its secrets there is no endpoint and no service, and a half set-up is reported', async () => {
   for (const section of [{}, { secret_key: 'sk' }, { webhook_secret: 'whsec' }]) {
     const host = fakeHost();
     const part = await setUp(plugin, host, section);
@@ -43,7 +43,7 @@ test('what is configured must make sense', () => {
   parse({ min: '0.50', max: 1000, amounts: ['0.50', 999] });
 });
 
-test('a payment is credited when it is told, once however often that is told', async () => {
+test('a payment is credited when it is reported, once however often that is reported', async () => {
   const testbed = await openPayments();
   const session = await testbed.begin('25');
   assert.equal(await testbed.state(), 'open');
@@ -372,7 +372,7 @@ test('a wish to pay is one order per reference, within bounds, and not too many 
   await testbed.close();
 });
 
-test('after the database was put back nobody can pay and events wait; then the payment service names what was paid, an order lost here too', async () => {
+test('after a restore payments are refused and events wait; then the payment service names what was paid, lost orders too', async () => {
   const testbed = await openPayments();
   testbed.host.provide(accounts, {
     find: async (id: string) => (id === 'alice' ? { id, name: 'Alice' } : undefined),

@@ -41,7 +41,7 @@ export interface PaymentsTestbed {
   /** The status with which an event is answered. */
   deliver(event: SignedEvent): Promise<number>;
   round(): Promise<void>;
-  /** The only order's state, as its account is told. */
+  /** The only order's state, as its account sees it. */
   state(): Promise<string | undefined>;
   /** Runs a command of billing or payments. */
   command(name: string, values: Record<string, string | boolean>): Promise<CommandResult>;
@@ -58,7 +58,7 @@ export interface PaymentsTestbedOptions {
 
 let references = 0;
 
-/** So that a test that failed keeps nobody waiting. */
+/** So that a test that failed keeps no one waiting. */
 const services = new Set<FakeStripe>();
 atEnd(async () => {
   await Promise.all([...services].map((each) => each.close()));
@@ -72,7 +72,7 @@ export async function openPayments(
     pool: 8,
     ...(of === undefined ? { plugins: ['billing', 'payments'] } : { schema: of.database.schema }),
   });
-  const directory = mkdtempSync(join(tmpdir(), 'till-'));
+  const directory = mkdtempSync(join(tmpdir(), 'payments-'));
   directories.push(directory);
   const host = fakeHost({ schema: store.schema, directory });
   host.random.bytes(of === undefined ? 1 : 2);

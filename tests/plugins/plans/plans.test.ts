@@ -95,7 +95,7 @@ test('what plans say although no plugin sees to it is one warning for all of tho
     (await setUp(plansPlugin, servingHost(without), section)).notices!();
   assert.deepEqual(await said(), []);
   const expected: [Service<unknown>, string][] = [
-    [shop, 'plans "pro" and "saver" have a price, but nobody can buy them: add "shop" to the list'],
+    [shop, 'plans "pro" and "saver" have a price, but cannot be bought: add "shop" to the list'],
     [
       rateLimits,
       'plans "free" and "pro" have limits (rpm, tpm, concurrency), but they are not enforced: add "rate-limit" to the list',
@@ -106,7 +106,7 @@ test('what plans say although no plugin sees to it is one warning for all of tho
   for (const [service, text] of expected) assert.deepEqual(await said(service), [{ level: 'warning', text }]);
 });
 
-test('a default plan with a price is told: every account is on it, and nobody pays', async () => {
+test('a default plan with a price is reported, since every account has it without paying', async () => {
   assert.deepEqual((await setUp(plansPlugin, servingHost(), { ...section, default: 'pro' })).notices!(), [
     { level: 'warning', text: 'plan "pro" has a price, but as the default plan every account is on it unpaid' },
   ]);

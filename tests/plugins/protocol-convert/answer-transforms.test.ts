@@ -339,7 +339,7 @@ test('events in an order that no encoder can write end the answer by an internal
   assert.match(result instanceof Error ? result.message : result.bytes.toString(), /could not be processed/);
 });
 
-test('frames that a transform holds do not pile up: the answer is encoded anew from there on', async () => {
+test('frames that a transform holds do not pile up: the answer is encoded again from there on', async () => {
   const { response } = await withText('chat', true);
   const delta = `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta: { content: 'y'.repeat(60_000) } }] })}\n\n`;
   const long = Buffer.concat([Buffer.from(delta.repeat(30)), response]);

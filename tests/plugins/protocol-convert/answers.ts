@@ -7,7 +7,7 @@ export type Json = any;
 export type Family = 'chat' | 'responses' | 'messages' | 'gemini';
 export const families: readonly Family[] = ['chat', 'responses', 'messages', 'gemini'];
 
-/** What a client reads out of an answer; absent where it is told nothing. */
+/** What a client reads out of an answer; absent where the answer has none. */
 export interface ReadAnswer {
   text?: string;
   refusal?: string;

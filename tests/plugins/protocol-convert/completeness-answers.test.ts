@@ -10,7 +10,7 @@ interface Row {
   readonly name: string;
   readonly from: Family;
   readonly answer: Json;
-  /** What all are told, and what each is told beside or instead; an error where the answer is none. */
+  /** What all clients receive, and what each receives besides or instead; an error where the answer is none. */
   readonly all?: ReadAnswer;
   readonly chat?: ReadAnswer;
   readonly responses?: ReadAnswer;
@@ -691,7 +691,7 @@ function assertOverflow(client: Family, error: Json, what: string): void {
 }
 
 for (const [from, error] of overflows) {
-  test(`a prompt too long for ${from} upstreams is told in every client's words, before and in a stream`, async () => {
+  test(`a prompt too long for ${from} upstreams is reported in every client's words, before and in a stream`, async () => {
     for (const client of families.filter((one) => one !== from)) {
       const asked = { ...requestOf(client, true), target: { protocol: from } };
       const refused = await errorOf(asked, wholeAnswer(JSON.stringify(error), 400));

@@ -76,7 +76,7 @@ test('of a long opening both ends and the length count', () => {
   assert.notEqual(long('', 'b'), long('x', 'b'));
 });
 
-test('once the answer has begun nothing is told any more, and nothing of the prompt is kept for it', () => {
+test('once the answer has begun nothing is announced any more, and nothing of the prompt is kept for it', () => {
   const { exchange, conversation } = opening('chat', { input: 'Hello', prompt_cache_key: 'k' });
   assert.equal(conversation.opening(), 'Hello');
   exchange.set(opened, { ...exchange.get(opened), json: {} });

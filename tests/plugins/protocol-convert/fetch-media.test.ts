@@ -91,11 +91,11 @@ test('a prompt without such addresses is handed back as it is', async () => {
 test('a document is called what its server calls it, or what its ending tells', () =>
   withServer(
     (request, response) => {
-      const type = request.url === '/told' ? 'text/csv; charset=utf-8' : 'application/octet-stream';
+      const type = request.url === '/sized' ? 'text/csv; charset=utf-8' : 'application/octet-stream';
       response.writeHead(200, { 'content-type': type }).end('a,b');
     },
     async (origin) => {
-      const reported: MediaPart = { kind: 'document', source: { form: 'url', url: `${origin}/told` } };
+      const reported: MediaPart = { kind: 'document', source: { form: 'url', url: `${origin}/sized` } };
       const ending: MediaPart = {
         kind: 'document',
         source: { form: 'url', url: `${origin}/a.md`, mediaType: 'text/markdown' },
@@ -108,7 +108,7 @@ test('a document is called what its server calls it, or what its ending tells', 
     },
   ));
 
-test('a page in place of an image is refused', () =>
+test('a page instead of an image is refused', () =>
   withServer(
     (_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'),
     async (origin) => {
@@ -118,16 +118,16 @@ test('a page in place of an image is refused', () =>
     },
   ));
 
-test('a file that is too large is refused, whether its length is told or not', () =>
+test('a file that is too large is refused, whether its length is reported or not', () =>
   withServer(
     (request, response) => {
       const body = Buffer.alloc(3 * 2 ** 20, png);
-      if (request.url === '/told') response.writeHead(200, { 'content-length': body.length });
+      if (request.url === '/sized') response.writeHead(200, { 'content-length': body.length });
       response.end(body);
     },
     async (origin) => {
       const options = { ...open, maxBytes: 2 ** 20 };
-      for (const path of ['/told', '/untold']) {
+      for (const path of ['/sized', '/unsized']) {
         const error = await refusal(fetchMedia(promptOf(image(origin + path)), ['image'], options, never));
         assert.match(error.message, /larger than 1 MB/);
       }
@@ -187,7 +187,7 @@ test('three redirects are followed, four are not, and each is checked', () =>
     },
   ));
 
-test('a server that is silent, breaks off, refuses or is not there is told in general words', () =>
+test('a server that is silent, breaks off, refuses or is not there gets a general message', () =>
   withServer(
     (request, response) => {
       if (request.url === '/break')

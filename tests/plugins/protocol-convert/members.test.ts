@@ -86,7 +86,7 @@ function isNamed(whole: string, place: Json, path: Path, member: string): boolea
 /** What says nothing beside the other members of the sample: the kind of what is named, or what the target does anyway. */
 const implied: Readonly<Record<Name, readonly string[]>> = {
   chat: [
-    // Told by what stands beside it, or found in the bytes.
+    // Known by what stands beside it, or found in the bytes.
     ...['tool_choice.type', 'source.media_type', 'thinking.type', 'reasoning.enabled'],
     // Schemas are followed strictly in any case where they can be.
     'json_schema.strict',

@@ -206,7 +206,7 @@ test('base64 media count by the piece, not as text', () => {
   }
 });
 
-test('base64 where no medium stands is text, so nobody can hide a long prompt in it', () => {
+test('base64 where no medium stands is counted as text, so that it cannot hide a long prompt', () => {
   const url = `data:image/png;base64,${'A'.repeat(400_000)}`;
   const asText = {
     model: 'm',

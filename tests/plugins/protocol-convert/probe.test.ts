@@ -1,4 +1,4 @@
-/** Trying an upstream out: each protocol asked in its own words, whole and streamed, and what goes wrong told without secrets. */
+/** The probe of an upstream: each protocol in its own form, whole and streamed; failures are reported without secrets. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UpstreamRequest } from '../../../core/contract/contract.ts';
@@ -13,7 +13,7 @@ import protocolConvert from '../../../plugins/protocol-convert/index.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
 import { families, recordings } from '../../helpers/recordings.ts';
 
-const secret = 'a-key-whose-form-nobody-knows';
+const secret = 'a-key-of-an-unknown-form';
 const host = fakeHost();
 const speaks = {
   responses: 'http://vendor.test/v1',
@@ -27,7 +27,7 @@ const provider = {
   speaks,
   traits: {
     auth: undefined,
-    headers: { 'x-house': 'yes' },
+    headers: { 'x-custom': 'yes' },
     dropFields: {},
     streamUsageOption: true,
     connectTimeoutMs: 60_000,
@@ -54,7 +54,7 @@ const models = () => [model('small', 'chat'), model('painter', 'image'), model('
 host.provide(providers, {
   find: (name) => (name === 'vendor' ? provider : undefined),
   list: () => [provider],
-  acquireKey: () => assert.fail('a trial takes nobody’s turn'),
+  acquireKey: () => assert.fail('a trial takes no key from the pool'),
   findKey: (_, credential) =>
     credential === 'vendor#1' ? { key: { reveal: () => secret }, restsMs: 60_000, disabled: true } : undefined,
   coolDown: () => assert.fail('no key rests for a trial'),
@@ -115,7 +115,7 @@ test('a chat upstream is asked for a few words in a stream, and its first byte a
   assert.equal(sent.url, 'http://vendor.test/v1/chat/completions');
   assert.deepEqual([json.model, json.stream, json.messages.length], ['up-small', true, 1]);
   assert.equal(sent.headers['authorization'], `Bearer ${secret}`);
-  assert.equal(sent.headers['x-house'], 'yes');
+  assert.equal(sent.headers['x-custom'], 'yes');
   assert.deepEqual([sent.credential, sent.stream, sent.drain], ['vendor#1', true, undefined]);
   assert.deepEqual(
     [sent.connectTimeoutMs, sent.firstByteTimeoutMs, sent.idleTimeoutMs],
@@ -202,7 +202,7 @@ test('an upstream that never streams is asked for one body', async () => {
   assert.deepEqual([result.ok, result.text, result.usage], [true, 'ok', { input: 9, output: 2 }]);
 });
 
-test('a refusal is told with its status in the vendor’s words, without key, address and organisation', async () => {
+test('a refusal is reported with its status in the vendor’s words, without key, address and organisation', async () => {
   const message = `Incorrect API key ${secret} for org-1234567890 at https://api.vendor.example/keys was sk-abcdefghijkl.`;
   const { result } = await probe({ protocol: 'chat' }, () => json({ error: { message, type: 'auth' } }, 401));
   assert.deepEqual([result.ok, result.status, result.text], [false, 401, '']);
@@ -257,7 +257,7 @@ test('the choices are the chat models of the catalogue that the provider serves'
 
 test('what is not configured is named and nothing is sent', async () => {
   for (const [asked, field] of [
-    [{ provider: 'nobody' }, 'provider'],
+    [{ provider: 'missing' }, 'provider'],
     [{ credential: 'vendor#9' }, 'credential'],
     [{ model: 'painter' }, 'model'],
     [{ model: 'other' }, 'model'],

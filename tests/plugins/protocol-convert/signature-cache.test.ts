@@ -58,7 +58,7 @@ test('pitfall 123: calls that come back alone get their reasoning and signatures
   ]);
 });
 
-test('nobody else is given them', () => {
+test('other accounts do not get them', () => {
   const { memory } = memoryOf();
   memory.remember('anna', 'maker', [thought('hm', 'sig'), call(longId)]);
   const turns = [assistant(call(longId))];
@@ -110,7 +110,7 @@ test('an id that a client’s protocol did not take is found under the one it go
   assert.equal(recalled!.parts.length, 2);
 });
 
-test('a call is found again however its arguments are worded, and not with others', () => {
+test('a call is found again however its arguments are encoded, and not with others', () => {
   const { memory } = memoryOf();
   memory.remember('anna', 'maker', [thought('one', 's1'), call('call_0', undefined, '{"a":1,"b":2}')]);
   memory.remember('anna', 'maker', [thought('two', 's2'), call('call_0', undefined, '{"a":2}')]);

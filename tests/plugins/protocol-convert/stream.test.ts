@@ -204,7 +204,7 @@ test('an error in the first frame becomes a real error, and nothing is marked as
   assert.deepEqual([refusal.status, refusal.error.kind, refusal.mayRun], [529, 'overloaded', false]);
 });
 
-test('an error in the first frame is worded by the vendor where it is about the request, scrubbed', async () => {
+test('an error in the first frame is encoded by the vendor where it is about the request, scrubbed', async () => {
   const frame = 'data: {"error":{"message":"bad org-abcdefgh1234 input","code":400,"param":"messages"}}\n\n';
   const { error, answer } = await refused(streamAnswer([frame]));
   assert.deepEqual([error.kind, error.message, error.field], ['invalid_request', 'bad *** input', 'messages']);
@@ -268,7 +268,7 @@ test('the client’s leaving gives up the upstream and adds nothing', async () =
   assert.deepEqual([report!.terminal, report!.estimated, report!.usage.output], [false, true, 2]);
 });
 
-test('a body that nobody pulls has its report all the same', async () => {
+test('a body that is not read has its report all the same', async () => {
   const { report } = await relay(asked.chat, streamAnswer([delta('Hello')], 'hang'));
   assert.ok(report!.usage.input! > 0);
   assert.equal(report!.usage.output, 2);
@@ -311,7 +311,7 @@ test('a frame beyond all measure breaks the stream', async () => {
   assert.equal(source.returned, true);
 });
 
-test('an error frame too long to be searched is told in the gateway’s own words', async () => {
+test('an error frame too long to be searched is reported in the gateway’s own words', async () => {
   const error = `data: ${JSON.stringify({ error: { message: 'sk-secret12345 '.repeat(10_000) } })}\n\n`;
   const { text, exchange } = await output(relay(asked.chat, streamAnswer([delta('a') + error])));
   assert.doesNotMatch(text, /sk-secret/);

@@ -74,7 +74,7 @@ async function granted([path, body]: readonly [string, object], answer: object) 
   return (await relay({ path, body }, wholeAnswer(JSON.stringify(answer)))).report!;
 }
 
-test('what the vendor says it has granted is told, by the kinds that its protocol has', async () => {
+test('what the vendor says it has granted is reported, by the kinds that its protocol has', async () => {
   const worldwide = { region: 'global' };
   const report = async (...given: Parameters<typeof granted>) => (await granted(...given)).services;
   assert.deepEqual(await report(chat, { choices: [{}], service_tier: 'priority' }), { tier: 'priority', ...worldwide });

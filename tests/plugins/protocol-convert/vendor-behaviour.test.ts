@@ -29,7 +29,7 @@ async function sent(asked: Asked, protocol: string, traits: Traits = {}, upstrea
 
 const gemini = '/v1beta/models/m:generateContent';
 
-test('single objects in place of the lists of generate-content are taken as lists of one', async () => {
+test('single objects instead of the lists of generate-content are taken as lists of one', async () => {
   const listed = {
     contents: [{ role: 'user', parts: [{ text: 'Hello there' }] }],
     systemInstruction: { parts: [{ text: 'Be brief.' }] },
@@ -118,7 +118,7 @@ test('a translated request hands no query on', async () => {
   assert.ok(url.endsWith('/chat/completions'));
 });
 
-test('a chat model that does not reason beside tools is told not to', async () => {
+test('a chat model that does not reason beside tools is asked not to', async () => {
   const traits: Traits = { reasoning_with_tools: false, efforts: ['none', 'low', 'high'] };
   const tools = [{ name: 'look', input_schema: { type: 'object', properties: {} } }];
   const thinking = { thinking: { type: 'enabled', budget_tokens: 5_000 }, max_tokens: 9_000 };

@@ -152,7 +152,7 @@ for (const [what, json] of [
   test(`${what}: no id is found`, () => assert.deepEqual(places(json), []));
 }
 
-test('parts of earlier answers are told from what a request needs', () => {
+test('ids of earlier answers are distinguished from ids that a request needs', () => {
   const input = [
     { type: 'code_interpreter_call', container_id: 'cntr_1' },
     { role: 'assistant', content: [{ type: 'output_text', annotations: [{ type: 'file_citation', file_id: 'f' }] }] },

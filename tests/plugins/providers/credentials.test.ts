@@ -105,7 +105,7 @@ test('requests that come together wait for one ticket, which later ones use too'
   assert.equal(issued - before, 1);
 });
 
-test('a refused ticket is fetched anew, and the request is sent once more; a second refusal in a row is passed on', async () => {
+test('a refused ticket is fetched again, and the request is sent once more; a second refusal in a row is passed on', async () => {
   const customer = await testbed.customer();
   await testbed.call(customer, 'chat', { model: 'ticket', prompt: 'Hello' });
   const [before, old, sent] = [issued, last().headers['x-ticket'], testbed.replay.requests.length];
@@ -141,7 +141,7 @@ test('a failed ticket rests every key, charges nothing, goes to the next target,
   assert.deepEqual(
     attempts.map(({ provider }) => provider),
     ['sandbox'],
-    'what was not sent is no attempt of the books',
+    'what was not sent is not recorded as an attempt',
   );
   assert.equal(charges.length, 1);
   const log = testbed.gateway.lines.filter((line) => line.includes('not usable'));
@@ -155,7 +155,7 @@ test('a failed ticket rests every key, charges nothing, goes to the next target,
 });
 
 for (const dialect of dialectNames)
-  test(`without another target the client of ${dialect} is told so in its protocol, and pays nothing`, async () => {
+  test(`without another target the client of ${dialect} learns that in its protocol, and pays nothing`, async () => {
     refuses = true;
     const customer = await testbed.customer();
     const reply = await testbed.call(customer, dialect, { model: 'alone', prompt: 'Hello' });
@@ -233,7 +233,7 @@ test('a value is replaced ahead of its end while the old one is in use, by one f
   assert.equal(value.get(), 'two', 'it does not end');
 });
 
-test('a failure ahead of the end is not told, and tried again after a pause; at the end it is told to all that wait', async () => {
+test('a failure ahead of the end is not reported, and tried again after a pause; at the end it is reported to all that wait', async () => {
   const { value, fetches, at } = refreshed({ aheadMs: 60_000 });
   const first = value.get();
   fetches[0]!.resolve({ value: 'one', endsAt: 100_000 });

@@ -60,7 +60,7 @@ test('as many pass as may; the others wait and pass in the order in which they c
   assert.deepEqual([second.outcome, gate.inFlight, gate.waiting], [true, 2, 0]);
 });
 
-test('nobody who comes later passes who waits already', async () => {
+test('later requests do not pass those that wait', async () => {
   const { gate } = stage({ limit: 1 });
   gate.tryAcquire();
   const waiting = requestOf(gate);
@@ -72,7 +72,7 @@ test('nobody who comes later passes who waits already', async () => {
   assert.equal(waiting.outcome, true);
 });
 
-test('a full queue turns away at once, and one that is allowed nobody does too', async () => {
+test('a full queue refuses at once, and so does one of length zero', async () => {
   for (const queue of [0, 3]) {
     const { gate } = stage({ queue });
     gate.tryAcquire();
@@ -149,7 +149,7 @@ test('a bound that is taken away lets everybody in and leaves no alarm behind', 
   assert.deepEqual([waiting.map(({ outcome }) => outcome), alarms(), gate.tryAcquire()], [[true, true], 0, true]);
 });
 
-test('when a place may be free is told by how often one came free, within bounds', async () => {
+test('the wait for a place is estimated from how often one came free, within bounds', async () => {
   const { gate, advance } = stage({ limit: 1, queue: 10 });
   assert.equal(gate.retryAfterMs, 1_000);
   gate.tryAcquire();
@@ -219,11 +219,11 @@ test('whatever comes: never more in flight than the limit, no place lost, in ord
         await turn();
         highest = gate.rules.limit;
         assert.equal(gate.inFlight, inFlight, 'its count is the true one');
-        // A lowered limit pushes nobody out, but lets nobody in.
+        // A lowered limit ends no request, and admits none.
         assert.ok(inFlight <= Math.max(highest, before), `${inFlight} in flight`);
         const waiting = asked.filter(({ outcome }) => outcome === undefined).length;
         assert.equal(gate.waiting, waiting);
-        assert.ok(waiting === 0 || inFlight >= highest, 'nobody waits while a place is free');
+        assert.ok(waiting === 0 || inFlight >= highest, 'no one waits while a place is free');
       }
       assert.deepEqual(
         entered,

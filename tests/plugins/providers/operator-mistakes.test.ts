@@ -259,7 +259,7 @@ testMistakes([
     'gateway.yaml:9: plans.offers.free.limits.requests: there is no such setting; known are rpm, rpd, tpm, concurrency',
   ],
   [
-    'a word in place of a number',
+    'a word instead of a number',
     '{ rpm: 60 }',
     '{ rpm: sixty }',
     'gateway.yaml:9: plans.offers.free.limits.rpm: must be a whole number such as 600, 40k or 2M',
@@ -289,7 +289,7 @@ testMistakes([
     'gateway.yaml:23: models.fast.target: there is no such setting; did you mean "targets"?',
   ],
   [
-    'text in place of a list',
+    'text instead of a list',
     'targets: [acme/acme-fast]',
     'targets: acme/acme-fast',
     'gateway.yaml:23: models.fast.targets: must be a list such as [one, two], not text',
@@ -434,7 +434,7 @@ testMistakes([
     'gateway.yaml:14: providers.acme corp: a provider name is letters, digits, dots, dashes and underscores',
   ],
   [
-    'a number in place of text',
+    'a number instead of text',
     'owned_by: acme\n',
     'owned_by: 5\n',
     'gateway.yaml:22: models.fast.owned_by: must be text: quote it, as in "5"',

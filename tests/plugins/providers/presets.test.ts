@@ -108,7 +108,7 @@ test('an entry without preset and protocols is a problem', () => {
   assert.equal(parsed.error?.issues[0]?.message, 'is missing: name a preset, or protocols and base URLs');
 });
 
-test('an entry of a vendor whose accounts have addresses of their own is told their form', () => {
+test('an entry of a vendor whose accounts have addresses of their own shows their form', () => {
   const parsed = providersSchema.safeParse({ vendor: { preset: 'azure', keys: 'key' } });
   assert.deepEqual(parsed.error?.issues[0]?.path, ['vendor', 'speaks']);
   assert.match(

@@ -112,7 +112,7 @@ test('no sequence of rests gives a resting key, nor none while one is awake', ()
   );
 });
 
-test('a provider without a key is left out and told to the operator; empty entries are dropped', async () => {
+test('a provider without a key is left out and reported to the operator; empty entries are dropped', async () => {
   const { service, notices } = await start({
     a: { keys: ['', 'one', ''], speaks },
     b: { keys: '', speaks },

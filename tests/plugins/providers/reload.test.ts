@@ -32,7 +32,7 @@ test('the service stays the same object and speaks of the new vendors once they 
   assert.deepEqual(part.notices!(), [{ level: 'warning', text: 'provider "idle" has no key and is left out' }]);
 });
 
-test('keys that stay keep their names and rests, keys that come get names that nobody had', async () => {
+test('keys that stay keep their names and rests, new keys get unused names', async () => {
   const { host, part, service } = await open({ a: { keys: ['one', 'two'], speaks } });
   service.coolDown('a#2', undefined, 30_000, 'refused');
   const commit = await prepare(plugin, part, { a: { keys: ['two', 'three'], speaks } });

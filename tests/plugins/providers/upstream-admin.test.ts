@@ -35,7 +35,7 @@ function taken(service: Providers, provider: string): string | number {
   return 'key' in result ? result.credential : result.retryAfterMs;
 }
 
-test('the desk tells protocols as they are written, rests with their reason, and no key', async () => {
+test('the admin service lists protocols as they are written, rests with their reason, and no key', async () => {
   const { admin, service, host } = await open();
   service.coolDown('one#1', undefined, 60_000, 'the upstream answered 401');
   service.coolDown('one#2', 'm', 30_000, 'the upstream answered 429');
@@ -69,7 +69,7 @@ test('the desk tells protocols as they are written, rests with their reason, and
   );
 });
 
-test('a disabled key is taken by nobody, and can still be named by what was begun with it', async () => {
+test('a disabled key is not acquired, but still serves what was begun with it', async () => {
   const store = await openDatabase();
   const { admin, service } = await open(store);
   await admin.setDisabled('one', 'one#1', true);
@@ -170,10 +170,10 @@ test('waking ends the rests of one provider, here and elsewhere', async () => {
 
 test('what is not there is not found', async () => {
   const { admin } = await open();
-  await assert.rejects(admin.setDisabled('nobody', undefined, true), { kind: 'not_found', field: 'provider' });
+  await assert.rejects(admin.setDisabled('missing', undefined, true), { kind: 'not_found', field: 'provider' });
   await assert.rejects(admin.setDisabled('keyless', undefined, true), { kind: 'not_found', field: 'provider' });
   await assert.rejects(admin.setDisabled('one', 'two#1', true), { kind: 'not_found', field: 'credential' });
-  assert.throws(() => admin.clearCooldown('nobody'), { kind: 'not_found' });
+  assert.throws(() => admin.clearCooldown('missing'), { kind: 'not_found' });
 });
 
 test('without a database a provider is out of use until the process ends', async () => {

@@ -166,13 +166,13 @@ whereRedisIs('counters in a Redis', () => {
     assert.equal((await limiter.take('next', [slot('a', 1)])).granted, true);
   });
 
-  test('scripts that the server has forgotten are told it again', async () => {
+  test('scripts that the server has forgotten are sent again', async () => {
     const limiter = new CountedLimiter(counters, 'flushed:');
     assert.equal((await limiter.take('1', [perMinute('a', 2)])).granted, true);
     redis.command('script', 'flush');
     assert.equal((await limiter.take('2', [perMinute('a', 2)])).granted, true);
     assert.equal((await limiter.take('3', [perMinute('a', 2)])).granted, false);
-    // Whoever empties the counters forgives what was counted, and nothing breaks.
+    // The one that empties the counters forgives what was counted, and nothing breaks.
     redis.command('flushall');
     assert.equal((await limiter.take('4', [perMinute('a', 2)])).granted, true);
   });
@@ -194,7 +194,7 @@ whereRedisIs('counters in a Redis', () => {
     for (let id = 0; id < 60; id++) verdicts.push(await limiter.take(`away ${id}`, [perMinute('a', 40)]));
     const tookMs = performance.now() - startedAt;
     assert.equal(verdicts.filter(({ granted }) => granted).length, 10);
-    // Three answers are waited for, 50 ms each; the rest asks nobody.
+    // Three answers are waited for, 50 ms each; the rest asks no one.
     assert.ok(tookMs < delay.allowedMs(1_500), `${tookMs} ms`);
     assert.equal(verdicts.at(-1)!.refusedBy?.limit, 40, 'the refusal names the limit as it was sold');
     own.resume();
@@ -206,7 +206,7 @@ whereRedisIs('counters in a Redis', () => {
     });
   });
 
-  test('their state is shown and told by one line at each end of an outage: killed, silent, and refusing the password', async (t) => {
+  test('their state is shown and logged by one line at each end of an outage: killed, silent, and refusing the password', async (t) => {
     const own = await startRedis();
     t.after(() => own.stop());
     const host = fakeHost();
@@ -246,7 +246,7 @@ whereRedisIs('counters in a Redis', () => {
     );
   });
 
-  test('a server that is killed and comes back empty costs nobody an error', async (t) => {
+  test('a server that is killed and comes back empty causes no error', async (t) => {
     const own = await startRedis();
     t.after(() => own.stop());
     const shared = await ready(openCounters(own.url, fakeHost(), 50));
@@ -333,7 +333,7 @@ function demandsOf({
   return key ? [...demands, { ...perMinute(account, limits.rpm), subject: `key of ${account}` }] : demands;
 }
 
-/** What a caller is told of a verdict; the time at which a bucket was looked at is no part of it. */
+/** What a caller sees of a verdict; the time at which a bucket was looked at is no part of it. */
 function summary({ granted, refusedBy, retryAfterMs, statuses: standings, receipts }: Verdict) {
   const marks = receipts.map(({ charged, sinceMs }: Receipt) => ({ charged, sinceMs }));
   const isSlot = (index: number) => standings[index]!.dimension === 'concurrency';

@@ -88,7 +88,7 @@ test('a steady caller at the limit is never refused', () => {
   }
 });
 
-test('a refused cost is granted after exactly the wait it was told, and not a millisecond sooner', () => {
+test('a refused cost is granted after exactly the wait of its refusal, and not a millisecond sooner', () => {
   const debts = fc.record({
     cost: rateCost,
     used: fc.integer({ min: 0, max: 2_000_000 }),
@@ -107,7 +107,7 @@ test('a refused cost is granted after exactly the wait it was told, and not a mi
   );
 });
 
-test('all costs are granted or nothing is taken, and the longest wait is the one that is told', () => {
+test('all costs are granted or nothing is taken, and the longest wait is the one that is reported', () => {
   const buckets = fc.array(fc.tuple(rateCost, fc.integer({ min: 0, max: 2_000_000 })), { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(buckets, fc.integer({ min: 0, max: 1e9 }), (list, nowMs) => {

@@ -42,12 +42,12 @@ test('gemini and protocols without such headers get none', () => {
   assert.deepEqual(limitHeaders('another', standings, now), {});
 });
 
-test('of two limits on requests the scarcer one is told', () => {
+test('of two limits on requests the scarcer one is reported', () => {
   const scarce = standings.map((entry) => (entry.dimension === 'rpd' ? { ...entry, remaining: 3 } : entry));
   assert.equal(limitHeaders('chat', scarce, now)['x-ratelimit-limit-requests'], '1000');
 });
 
-test('limits that the plan does not have are not told', () => {
+test('limits that the plan does not have are not reported', () => {
   assert.deepEqual(limitHeaders('chat', [standings[3]!], now), {});
 });
 

@@ -48,7 +48,7 @@ test('a slot that is given back twice is one slot', () => {
   assert.equal(limiter.take('four', [slot('a', 2)]).granted, false);
 });
 
-test('a slot that nobody gave back lapses', () => {
+test('a slot that is not released lapses', () => {
   const host = fakeHost();
   const limiter = new MemoryLimiter(host.clock);
   limiter.take('lost', [slot('a', 1)]);
@@ -124,7 +124,7 @@ test('memory is bounded, and room is made by those who are idle first', () => {
   }
 });
 
-test('room is made even when nobody is idle', () => {
+test('room is made even when no account is idle', () => {
   const limiter = new MemoryLimiter(fakeHost().clock, 4);
   limiter.take('running', [slot('running', 1)]);
   for (let id = 0; id < 100; id++) limiter.take(`${id}`, [perMinute(`account ${id}`, 1)]);

@@ -282,7 +282,7 @@ test('plan and key are asked together: what one refuses is not taken from the ot
   assert.equal((await send(request({ limits }))).headers['x-ratelimit-remaining-requests'], '1', 'none was lost');
 });
 
-test('of the limits of plan and key the scarcer one is told, and tokens come back to both', async () => {
+test('of the limits of plan and key the scarcer one is reported, and tokens come back to both', async () => {
   const { send } = await limiterOf();
   const asked = { limits: { tpm: 10_000, rpm: 100 }, keyLimits: { tpm: 4_000, rpm: 10, concurrency: 1 } };
   const first = request(asked);
@@ -294,7 +294,7 @@ test('of the limits of plan and key the scarcer one is told, and tokens come bac
   assert.equal((await send(request(asked))).headers['x-ratelimit-remaining-tokens'], '2000');
 });
 
-test('the story tells how much is left of plan and key', async () => {
+test('the timeline tells how much is left of plan and key', async () => {
   const { send, refusal } = await limiterOf();
   const asked = { limits: { rpm: 20 }, keyLimits: { rpm: 1, concurrency: 4 } };
   const report = (exchange: FakeExchange) => wordsIn(exchange.get(timeline));

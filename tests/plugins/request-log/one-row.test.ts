@@ -78,7 +78,7 @@ async function enter({ world, log }: Shop, who: number, isBillable = true): Prom
     await world.part.handle!(exchange, async () => okAnswer);
     return okAnswer;
   });
-  recordEvent(exchange, exchange.receivedAt + 7, noted, [`story of ${id}`]);
+  recordEvent(exchange, exchange.receivedAt + 7, noted, [`timeline of ${id}`]);
   return { exchange, isHeld: isBillable, beforeEnd };
 }
 
@@ -228,7 +228,7 @@ testHistory(
           );
           assert.deepEqual(
             view.story.find(({ by }) => by === 'test'),
-            { atMs: 7, by: 'test', text: `story of ${view.id}` },
+            { atMs: 7, by: 'test', text: `timeline of ${view.id}` },
           );
         }
         for (const { id, complete } of calls.values())
@@ -315,7 +315,7 @@ test('timelines that come together are one row, read and removed as those of sin
   for (const count of [3, 20, 1, 12]) {
     for (let number = 0; number < count; number++) {
       const asked = await enter(shop, number % 2);
-      expected[asked.exchange.id] = `story of ${asked.exchange.id}`;
+      expected[asked.exchange.id] = `timeline of ${asked.exchange.id}`;
       await settle(asked);
       // Facts of some come with a later batch than the end of their call.
       if (number % 5 === 4) late.push(asked);

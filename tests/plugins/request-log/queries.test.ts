@@ -313,7 +313,7 @@ const heldLine = defineEvent('test.held', (held: string) => `held ${held}`);
 const goesLine = defineOperatorEvent('test.goes', (to: string, by: string) => `goes to ${to} by ${by}`);
 const saidLine = defineEvent('test.said', (text: string) => text);
 
-test('a row tells its story, its losses and its attempts as they were', async () => {
+test('a row shows its timeline, its losses and its attempts as they were', async () => {
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   const part = await setUp(requestLog, host, {});
@@ -339,7 +339,7 @@ test('a row tells its story, its losses and its attempts as they were', async ()
   exchange.set(attempts, []);
   await exchange.end({ kind: 'client_left', status: 499, firstByteMs: 12.5, totalMs: 20, bytesOut: 2 ** 40 });
   await part.stop!();
-  assert.doesNotMatch(JSON.stringify(host.lines), /clock that stepped/, 'lines tell no story');
+  assert.doesNotMatch(JSON.stringify(host.lines), /clock that stepped/, 'lines tell no timeline');
   const view = (await queries.find(exchange.id, acme))!;
   assert.deepEqual(
     [view.model, view.keyId, view.status, view.outcome, view.firstByteMs, view.totalMs, view.bytesOut, view.receivedAt],
@@ -350,7 +350,7 @@ test('a row tells its story, its losses and its attempts as they were', async ()
     { atMs: 5, by: 'test', text: 'goes to one by one#1', operator: true },
     { atMs: 0, by: 'test', text: 'a clock that stepped\ufffd' },
   ]);
-  assert.match(view.story[3]!.text, /could not be told/);
+  assert.match(view.story[3]!.text, /could not be rendered/);
   assert.doesNotMatch(view.story[4]!.text, /abcdefghijkl/);
   assert.ok(view.story.length <= 40);
   assert.ok(view.story.every(({ text }) => text.length <= 310));
@@ -358,7 +358,7 @@ test('a row tells its story, its losses and its attempts as they were', async ()
   assert.ok(view.dropped[1]!.length <= 200);
 });
 
-test('without stories nothing is kept, and telling costs nothing', async () => {
+test('without timelines nothing is kept, and telling costs nothing', async () => {
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   const part = await setUp(requestLog, host, { story: false });

@@ -1,4 +1,4 @@
-/** Kept sums made again in many slices: interrupted anywhere and continued, they are those of the rows. */
+/** Rollups made again in many slices: interrupted anywhere and continued, they are those of the rows. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';

@@ -107,7 +107,7 @@ test('rows wait while the database is away, in order, and the oldest go when the
   assert.equal((host.lines.at(-1)!.fields as { rows: number }).rows, rows - written.length);
 });
 
-test('whatever rows and stories hold, and whenever they are written, each comes out once, whole and in order', async () => {
+test('whatever rows and timelines hold, and whenever they are written, each comes out once, whole and in order', async () => {
   const row = fc.record({
     text: fc.string({ unit: 'binary' }),
     story: fc.option(fc.array(fc.string({ unit: 'binary' }))),

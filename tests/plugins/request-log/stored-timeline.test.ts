@@ -43,7 +43,7 @@ test('events keep their order, without those that have nothing to say; time neve
   assert.deepEqual(events, [
     [0, kind.id],
     [2, kind.id, 'late'],
-    [3, kind.id, 'could not be told: Error: no figures'],
+    [3, kind.id, 'could not be rendered: Error: no figures'],
   ]);
   assert.equal(storedTimeline([], 1_000), undefined);
   assert.equal(storedTimeline([event(1_000, () => undefined)], 1_000), undefined);

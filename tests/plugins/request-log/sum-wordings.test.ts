@@ -1,4 +1,4 @@
-/** The words by which batches add to kept sums: made once for each statement, and the same as if made anew. */
+/** The words by which batches add to rollups: made once for each statement, and the same as if made again. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
@@ -16,7 +16,7 @@ test('the words for one statement are made once, and differ with each thing that
   const ways = [
     () => keptWith('main', requestSums, 'added'),
     () => keptWith('alt', requestSums, 'added'),
-    () => keptWith('main', requestSums, 'told'),
+    () => keptWith('main', requestSums, 'reported'),
     () => keptWith('main', requestSums, 'added', after),
     () => keptWith('main', { ...requestSums, name: 'other_sums' }, 'added'),
   ];
@@ -24,7 +24,7 @@ test('the words for one statement are made once, and differ with each thing that
   assert.equal(new Set(texts).size, ways.length);
   for (const way of ways.slice(0, 4)) assert.equal(way(), way());
   for (const [index, way] of ways.entries()) assert.equal(textOf(way()).sql, texts[index]);
-  // A copy of the table has words of its own, so these are made anew.
+  // A copy of the table has words of its own, so these are made again.
   assert.equal(textOf(keptWith('main', { ...requestSums }, 'added', sql`(select 1 from locks)`)).sql, texts[3]);
 });
 

@@ -90,7 +90,7 @@ test('a session is the account’s own: another account’s of the same name goe
   assert.ok(chosen.size > 1);
 });
 
-/** Whether two requests that differ as told go by one key, tried with enough pairs. */
+/** Whether two requests that differ as described go by one key, tried with enough pairs. */
 async function together(section: object, pair: (number: number) => [GoOptions, GoOptions]): Promise<boolean> {
   const { go } = await bench(section, vendors);
   for (let number = 0; number < 20; number++) {
@@ -101,7 +101,7 @@ async function together(section: object, pair: (number: number) => [GoOptions, G
   return true;
 }
 
-test('a session is told by the body, else by a header, else by a long request’s opening', async () => {
+test('a session is found by the body, else by a header, else by a long request’s opening', async () => {
   const both = (options: (number: number) => GoOptions): ((number: number) => [GoOptions, GoOptions]) => {
     return (number) => [options(number), options(number)];
   };
@@ -145,7 +145,7 @@ test('a session is told by the body, else by a header, else by a long request’
   );
 });
 
-test('where there is nothing to choose, nobody asks what the session is', async () => {
+test('with one target the session is not computed', async () => {
   const { go } = await bench({}, { a: { keys: 'one', speaks: vendors.a.speaks } });
   const options: GoOptions = {
     bodyBytes: 10_000,

@@ -1,4 +1,4 @@
-/** Attempts that may have run: where another one follows, for which calls and within which share, and what is told in the end. */
+/** Attempts that may have run: where another one follows, for which calls and within which share, and which error is returned in the end. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toGatewayError, UpstreamError } from '../../../core/contract/upstream-failures.ts';
@@ -98,7 +98,7 @@ test('two targets that break off are the last, and attempts bounds all', async (
   assert.deepEqual(credentials(one), ['a#1']);
 });
 
-test('a break, then a refusal: what is told may be repeated, at the time that it names', async () => {
+test('a break, then a refusal: what is reported may be repeated, at the time that it names', async () => {
   const trip = await (await bench()).go(
     modelWith('b', 'a'),
     [reset, refusal(429, { retryAfterMs: 9_000 }), unreachable],

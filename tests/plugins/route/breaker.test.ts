@@ -75,7 +75,7 @@ test('the open time is spread between half and all of it', () => {
   assert.deepEqual(times, [1_000, 1_250, 1_999]);
 });
 
-test('one that fails again soon after it closed goes on with longer times; after a good while it begins anew', () => {
+test('one that fails again soon after it closed goes on with longer times; after a good while it begins again', () => {
   const breaker = new Breaker();
   fail(breaker, 0, 5);
   succeed(breaker, 2_000);
@@ -136,7 +136,7 @@ const moves = fc.array(
   { maxLength: 120 },
 );
 
-test('whatever comes: one test at a time, nobody else through an open circuit, and never longer than the longest time', () => {
+test('for any events: one test at a time, no other request through an open circuit, and never longer than the longest time', () => {
   fc.assert(
     fc.property(moves, fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true })), (trace, draws) => {
       const breaker = new Breaker();

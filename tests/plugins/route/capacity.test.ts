@@ -43,7 +43,7 @@ test('a place is kept until the answer has gone out', async () => {
   assert.deepEqual([second!.answer, room(testbed).inFlight], [ok.answer, 0]);
 });
 
-test('when the queue is full the request goes to the next target; without one it is told when to come back', async () => {
+test('when the queue is full the request goes to the next target; without one it learns when to come back', async () => {
   const testbed = await bench({}, narrow({ length: 0 }));
   const first = await testbed.go(onlyA, [ok], { open: true });
   assert.deepEqual(credentials(await testbed.go(both, [ok])), ['b#1']);

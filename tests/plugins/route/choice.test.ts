@@ -85,7 +85,7 @@ test('the others follow by their haste; without weight they are fallbacks in the
   }
 });
 
-test('whatever the figures: nobody is lost, those that speak the protocol come first, and the draw decides alone', () => {
+test('for any figures: no target is lost, those that speak the protocol come first, and the draw decides alone', () => {
   const figure = fc.option(fc.integer({ min: 1, max: 1_000 }), { nil: undefined });
   const some = fc.array(fc.record({ figure, weight: fc.nat(2), inFlight: fc.nat(3) }), { maxLength: 5 });
   fc.assert(

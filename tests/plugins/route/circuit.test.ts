@@ -49,7 +49,7 @@ for (const [what, step, counts] of [
   ['a 500', refusal(500, { mayRun: true }), true],
   ['a 503', refusal(503), true],
   ['a 529', refusal(529), true],
-  ['a page in place of an answer', refusal(200), true],
+  ['a page instead of an answer', refusal(200), true],
   ['a 429', refusal(429), false],
   ['a 401', refusal(401, { keyAtFault: true }), false],
   ['a 403', refusal(403, { keyAtFault: true }), false],
@@ -141,12 +141,12 @@ test('when all are passed over, the one whose time ends first is asked all the s
   for (let round = 0; round < 5; round++) await testbed.go(onlyA, [unreachable]);
   const [a, b] = [circuitOf(testbed).opensForMs, circuitOf(testbed, 'b').opensForMs];
   const first = a <= b ? 'a#1' : 'b#1';
-  assert.deepEqual(credentials(await testbed.go(both, [unreachable])), [first], 'and nobody else');
+  assert.deepEqual(credentials(await testbed.go(both, [unreachable])), [first], 'and no one else');
   assert.deepEqual(credentials(await testbed.go(both, [ok])), [first]);
   assert.equal(circuitOf(testbed, first[0]).circuit, 'closed');
 });
 
-test('with all_open: refuse the client is told when the first time ends, and nobody is asked', async () => {
+test('with all_open: refuse the client learns when the first time ends, and no vendor is called', async () => {
   const testbed = await bench({ breaker: { all_open: 'refuse' } }, single);
   await breakDown(testbed, onlyA);
   const { opensForMs } = circuitOf(testbed);
@@ -212,7 +212,7 @@ test('an operator who wakes a provider closes its circuits', async () => {
   assert.deepEqual(credentials(await testbed.go(both, [ok])), ['a#1']);
 });
 
-test('the desk tells how targets and keys do', async () => {
+test('the admin service lists how targets and keys do', async () => {
   const testbed = await bench();
   await testbed.go(onlyA, [{ ...ok, takesMs: 80 }], { stream: true });
   await testbed.go(onlyA, [{ ...ok, takesMs: 400 }]);
@@ -233,7 +233,7 @@ test('the desk tells how targets and keys do', async () => {
   });
 });
 
-test('the story says who was passed over and why', async () => {
+test('the timeline says who was passed over and why', async () => {
   const testbed = await bench({}, single);
   await breakDown(testbed);
   const notes: TimelineEvent[] = [];

@@ -117,7 +117,7 @@ const fails = (next: Failure['next'], isFault: boolean, isAmbiguous = false): Fa
   error: `${next} ${isFault}`,
 });
 
-/** A racer that ends when it is told to, as the journey would have it. */
+/** A hedged attempt that ends when the routing session stops it. */
 function attempt() {
   const { promise, resolve } = Promise.withResolvers<void>();
   const face = {

@@ -42,7 +42,7 @@ test('one that has failed by itself has not lost, and is over: what becomes of a
   assert.deepEqual(stopped, ['one']);
 });
 
-test("what both show before the choice costs nobody; from then on the chosen one's tokens count, those before it too", () => {
+test("what both show before the choice is free; from then on the chosen one's tokens count, those before it too", () => {
   const { one, other, seen } = attempts();
   assert.deepEqual([one.meter.observe(30), other.meter.observe(200), one.meter.observe(20)], [true, true, true]);
   assert.deepEqual(seen, []);

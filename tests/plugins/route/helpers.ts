@@ -47,7 +47,7 @@ export const reset: Step = { sent: true, error: new UpstreamError('sent', 'socke
 
 export function refusal(status: number, details: Partial<ConstructorParameters<typeof UpstreamRefusal>[1]> = {}): Step {
   const answer = { status, headers: {}, body: `refused with ${status}` };
-  const rendered = new GatewayError(status < 500 ? 'invalid_request' : 'upstream_failed', `worded for ${status}`);
+  const rendered = new GatewayError(status < 500 ? 'invalid_request' : 'upstream_failed', `rendered for ${status}`);
   return { sent: true, error: new UpstreamRefusal(rendered, { status, answer, ...details }) };
 }
 
@@ -77,7 +77,7 @@ export interface Trip {
 
 export interface Bench {
   readonly host: FakeHost;
-  /** Sends one request whose attempts meet the steps in turn, and ends it unless it is told to go on. */
+  /** Sends one request whose attempts meet the steps in turn, and ends it unless it is asked to go on. */
   go(entry: Model, steps: readonly Step[], options?: GoOptions): Promise<Trip>;
 }
 
@@ -102,9 +102,9 @@ export interface GoOptions {
   readonly open?: boolean;
   /** How the answer ends. */
   readonly outcome?: Partial<Outcome>;
-  /** Lines are told into it. */
+  /** Events are recorded into it. */
   readonly story?: TimelineEvent[];
-  /** Told where each attempt goes. */
+  /** Called with where each attempt goes. */
   readonly seen?: (provider: string) => void;
   /** The client's. */
   readonly controller?: AbortController;

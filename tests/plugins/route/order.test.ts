@@ -55,7 +55,7 @@ test('only targets that speak the client’s protocol are tried', async () => {
   assert.equal(trip.targets[0]!.baseUrl, 'https://c.example');
 });
 
-test('a model that nobody serves in this protocol says with which endpoints it can be called', async () => {
+test('a model without a vendor in this protocol says with which endpoints it can be called', async () => {
   const { go } = await bench();
   const trip = await go(modelWith('c', 'b', 'gone'), [], { protocol: 'gemini' });
   assert.ok(trip.error instanceof GatewayError);

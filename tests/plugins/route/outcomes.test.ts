@@ -1,4 +1,4 @@
-/** Every row of the outcome table: what may be tried again, what the client is told, what the attempt records. */
+/** Every row of the outcome table: what may be tried again, what the client receives, what the attempt records. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../core/contract/errors.ts';
@@ -102,7 +102,7 @@ test('a quota that is used up is the key’s fault, whatever its status', async 
   assert.deepEqual(host.get(providers).acquireKey('a', 'another-model', new Set(['a#2'])), { retryAfterMs: 600_000 });
 });
 
-test('after a 429 the key rests for that model as long as it was told, and another is tried', async () => {
+test('after a 429 the key rests for that model as long as the vendor asked, and another is tried', async () => {
   const { host, go } = await bench();
   const trip = await go(both, [refusal(429, { retryAfterMs: 12_000 }), ok]);
   assert.deepEqual(credentials(trip), ['a#1', 'a#2']);
@@ -133,7 +133,7 @@ test('what a 429 asks for is kept within bounds, and has a default', async () =>
 });
 
 for (const status of [503, 529]) {
-  test(`a ${status} goes to another target; the last one is told as overload`, async () => {
+  test(`a ${status} goes to another target; the last one is returned as overload`, async () => {
     const first = await (await bench()).go(both, [refusal(status), ok]);
     assert.deepEqual(credentials(first), ['a#1', 'b#1']);
     const { host, go } = await bench();
@@ -177,7 +177,7 @@ test('a redirect, or an error that says that nothing runs, goes to another targe
     assert.deepEqual(results(trip), ['refused', 'answered']);
     const last = await (await bench()).go(onlyB, [refusal(status, { answer: undefined })]);
     assert.ok(!(last.error instanceof UpstreamRefusal), 'nothing of the vendor is sent on');
-    assert.equal(clientError(last).message, `worded for ${status}`);
+    assert.equal(clientError(last).message, `rendered for ${status}`);
   }
 });
 
@@ -218,7 +218,7 @@ test('all keys at rest is overload with the time to wait, and no attempt is made
   assert.deepEqual(trip.attempts, []);
 });
 
-test('of several failures the client is told the one for which waiting helps', async () => {
+test('of several failures the client receives the one for which waiting helps', async () => {
   const limitedFirst = await (await bench()).go(modelWith('b', 'a'), [
     refusal(429, { retryAfterMs: 8_000 }),
     unreachable,
@@ -251,7 +251,7 @@ test('a failure of the gateway itself is final, and recorded by whether the requ
   assert.deepEqual(results(after), ['unknown']);
 });
 
-test('whether an attempt was sent is asked anew for each', async () => {
+test('whether an attempt was sent is asked again for each', async () => {
   const error = new GatewayError('internal', 'no');
   const trip = await (await bench()).go(both, [refusal(503), { error }]);
   assert.deepEqual(results(trip), ['refused', 'not_sent']);

@@ -31,7 +31,7 @@ test('a pinned request is tried nowhere else when its upstream refuses', async (
   assert.deepEqual([trip.error.kind, trip.error.retryAfterMs], ['rate_limited', 7_000]);
 });
 
-test('a pinned request whose key rests is told when it wakes, and nothing is sent', async () => {
+test('a pinned request whose key rests learns when it wakes, and nothing is sent', async () => {
   const { go, host } = await bench({}, vendors);
   host.get(providers).coolDown('a#2', 'a-m', 9_000, 'busy');
   const trip = await go(modelWith('a', 'b'), [ok], options);

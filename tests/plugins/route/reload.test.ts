@@ -28,7 +28,7 @@ test('a request goes by the rules that it came in with', async () => {
     });
     await assert.rejects(
       handle(exchange, async () => {
-        throw new UpstreamError('connect', 'nobody there');
+        throw new UpstreamError('connect', 'nothing listens there');
       }),
     );
     return exchange.get(attempts).length;
@@ -53,7 +53,7 @@ test('what was learned of targets stays when the settings change; the new ones h
     });
     await assert.rejects(async () =>
       part.handle!(exchange, async () => {
-        throw new UpstreamError('connect', 'nobody there');
+        throw new UpstreamError('connect', 'nothing listens there');
       }),
     );
     await exchange.end();

@@ -43,7 +43,7 @@ test('what turns out cut after a reset does not count', () => {
   assert.equal(bill.report().cut, 1);
 });
 
-test('the bill is told and reset over HTTP, with the id that the caller sent', async (context) => {
+test('the bill is read and reset over HTTP, with the id that the caller sent', async (context) => {
   const vendor = await vendorFor(context);
   const headers = { 'x-gateway-request-id': 'request-7' };
   const messages = [{ role: 'user' as const, content: 'Bill me' }];

@@ -219,7 +219,7 @@ test('an unknown earlier response is said by its code', async (context) => {
   });
 });
 
-test('an answer is kept: continued, told, its input listed, deleted; unless its client wants it forgotten', async (context) => {
+test('an answer is kept: continued, returned, its input listed, deleted; unless its client wants it forgotten', async (context) => {
   const vendor = await vendorFor(context);
   const client = openai(vendor);
   const first = await client.responses.create({ model: 'any-model', input: 'My name is Ada.' });

@@ -1,4 +1,4 @@
-/** The shop desk: offers, codes by pages and batches, and the same rules as on the command line. */
+/** Administration of the shop: offers, codes by pages and batches, and the same rules as on the command line. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GatewayError } from '../../../core/contract/errors.ts';

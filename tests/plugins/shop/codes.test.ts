@@ -59,7 +59,7 @@ for (const uses of [1, 7]) {
   );
 }
 
-test('a code of several uses is redeemed so often, once by each account, whoever is faster', async () => {
+test('a code of several uses is redeemed so often, once by each account, in any order', async () => {
   const first = await openStall();
   const second = await openStall(first);
   const people = await Promise.all(Array.from({ length: 8 }, (_, index) => first.account(`person ${index}`)));

@@ -101,7 +101,7 @@ test('the same plan again goes on behind its end; another one begins now, and wh
   await stall.audit();
 });
 
-test('grants come for each period of the term, once, whoever asks first; the rest of the last one lapses once', async () => {
+test('grants come for each period of the term, once, in any order of requests; the rest of the last one lapses once', async () => {
   const first = await openStall();
   const second = await openStall(first);
   const account = await first.account('alice', '100');
@@ -248,7 +248,7 @@ test('an operator gives a plan, extends it, and ends it by giving the free one',
   const refused: [Record<string, string>, string][] = [
     [{ plan: 'gone', account: 'alice' }, 'plan'],
     [{ plan: 'pro' }, 'account'],
-    [{ plan: 'pro', account: 'nobody' }, 'account'],
+    [{ plan: 'pro', account: 'missing' }, 'account'],
     [{ plan: 'pro', account: 'alice', lasts: '0s' }, 'lasts'],
   ];
   for (const [values, field] of refused) await assert.rejects(stall.command('plans give', values), { field });
@@ -267,6 +267,6 @@ test('plans are listed and bought on the command line', async () => {
   const values = { plan: 'pro', account: 'alice', reference: 'paper 7' };
   assert.match((await stall.command('plans buy', values)).text, /alice is on plan pro for 20\.00 USD.* 30\.00 USD/);
   assert.match((await stall.command('plans buy', values)).text, / 30\.00 USD/);
-  await assert.rejects(stall.command('plans buy', { plan: 'pro', account: 'nobody' }), /no account "nobody"/);
+  await assert.rejects(stall.command('plans buy', { plan: 'pro', account: 'missing' }), /no account "missing"/);
   assert.equal(stall.host.find(shop) !== undefined, true);
 });

@@ -54,7 +54,7 @@ test('a change and its announcement are one transaction: other processes get it 
     await insert('a')(orm);
     // The embedded database does one transaction after another.
     if (databaseUrl !== undefined) await other.poll();
-    assert.deepEqual([here, there], [[], []], 'nothing is told before it is committed');
+    assert.deepEqual([here, there], [[], []], 'nothing is announced before it is committed');
   });
   assert.deepEqual([here, there], [['a'], []]);
   const failed = one.change('key', 'b', async (orm) => {

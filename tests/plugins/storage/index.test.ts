@@ -70,7 +70,7 @@ test('the part provides the service, is ready while statements work, and stops i
 });
 
 test('a server that cannot be reached fails a command soon and a start in its time, each with one sentence', async () => {
-  const database = 'postgres://nobody:secret@127.0.0.1:1/none';
+  const database = 'postgres://missing:secret@127.0.0.1:1/none';
   const began = performance.now();
   await assert.rejects(setUp(storage, fakeHost({ mode: 'command' }), { database }), {
     message: 'The database postgres://127.0.0.1:1/none did not answer: the connection is refused.',

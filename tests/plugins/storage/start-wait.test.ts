@@ -68,7 +68,7 @@ test('the time is over: one sentence with the last reason, also while a try hang
   );
 });
 
-test('a migration may take longer than the start waits for an answer, and the time counts anew when the answer is lost', async () => {
+test('a migration may take longer than the start waits for an answer, and the time counts again when the answer is lost', async () => {
   const { wait } = newWait(60);
   const result = await wait.run(async (answered) => {
     answered('the migration billing/001-ledger.sql runs');

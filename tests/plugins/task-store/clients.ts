@@ -59,7 +59,7 @@ export async function clientOf(
   };
 }
 
-/** What is told of the task at this path when it has ended. */
+/** The answer about the task at this path when it has ended. */
 export const ended = (client: Client, path: string) =>
   until(`the end of ${path}`, async () => {
     const { json } = await client.send('GET', path);

@@ -70,7 +70,7 @@ for (const model of models) {
     const due = recent.slice(-2).reduce((sum, { usage }) => {
       const micro = (tokens: number | undefined, price: number) => (model === 'openai' ? (tokens ?? 0) * price : 0);
       const { input, input_image: shown, output_image: painted } = usage;
-      // Where tokens are told and priced, the picture's own price comes on top.
+      // Where tokens are reported and priced, the picture's own price comes on top.
       return sum + 10_000 + micro(input, 5) + micro(shown, 8) + micro(painted, 30);
     }, 0);
     await alice.hasPaid(before, parseUsd((due / 1e6).toFixed(6)));

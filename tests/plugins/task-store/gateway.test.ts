@@ -95,12 +95,12 @@ auth: { public: [] }
 plans: { default: free, offers: { free: { price: 0 } } }
 providers:
   painter: { keys: vendor-key-1, speaks: { openai-images: "${vendorOrigin}/v1", xai-videos: "${vendorOrigin}/v1" } }
-  nobody: { keys: vendor-key-1, speaks: { xai-videos: "http://127.0.0.1:1/v1" } }
+  unreachable: { keys: vendor-key-1, speaks: { xai-videos: "http://127.0.0.1:1/v1" } }
 models:
   paint: { owned_by: tests, kind: image, targets: [painter/p1], price: { image: 0.01 } }
   write: { owned_by: tests, kind: image, targets: [painter/p1], price: { image: 0.01, output: 0 } }
   film: { owned_by: tests, kind: video, targets: [painter/f1], price: { second: 0.05 } }
-  away: { owned_by: tests, kind: video, targets: [nobody/f1], price: { second: 0.05 } }
+  away: { owned_by: tests, kind: video, targets: [unreachable/f1], price: { second: 0.05 } }
 files: { fetch: { allow_private: true } }
 task-store:
   poll: { first: 50ms, longest: 100ms }
@@ -302,7 +302,7 @@ test('what has begun cannot be cancelled; bad input is refused before anything i
 
 test('no money: 402, and no task', async () => {
   const poor = await clientOf(gateway, 'poor');
-  // Nobody makes it, so that nothing is given back meanwhile.
+  // No one makes it, so that nothing is given back meanwhile.
   const content = [{ type: 'text', text: 'waves' }];
   const orders = await Promise.all(
     Array.from({ length: 15 }, () =>

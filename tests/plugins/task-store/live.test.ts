@@ -58,7 +58,7 @@ test('a vendor waits for a client that is slow, and no longer for one that has l
   assert.equal(taken, 10);
 });
 
-test('who waits for a beginning is told when there will be none', async () => {
+test('who waits for a beginning learns when there will be none', async () => {
   const ended = new Live();
   setTimeout(() => ended.end(), 1);
   assert.equal(await ended.began(), false);

@@ -88,7 +88,7 @@ test('a boundary is read with and without quotes, and only of forms', () => {
 test('what is no form, is torn, or has too many parts is refused', () => {
   const whole = writeMultipart([{ name: 'prompt', text: 'A cat' }], 'b').toString();
   const read = (text: string) => readMultipart(Buffer.from(text), 'b');
-  assert.equal(read(`what nobody reads\r\n${whole}what nobody reads`).length, 1);
+  assert.equal(read(`what nothing reads\r\n${whole}what nothing reads`).length, 1);
   assert.equal(read('--b--\r\n').length, 0);
   for (let length = 0; length < whole.length - 4; length += 1) refusal(() => read(whole.slice(0, length)));
   refusal(() => read('{"prompt":"A cat"}'));

@@ -133,9 +133,9 @@ test('what is wrong in an order is a 400 that names the field, the model too, in
     ['/v1/videos', form({ 'input_reference[file_id]': 'file-1' }), 'input_reference.image_url'],
     ['/v1/videos', twice, 'prompt'],
     ['/v1/videos', fileAsPrompt, 'prompt'],
-    ['/v1/videos', form({ model: 'nobody' }), 'model'],
-    ['/v1/videos', { ...order, model: 'nobody' }, 'model'],
-    ['/v1/contents/generations/tasks', { model: 'nobody', content }, 'model'],
+    ['/v1/videos', form({ model: 'missing' }), 'model'],
+    ['/v1/videos', { ...order, model: 'missing' }, 'model'],
+    ['/v1/contents/generations/tasks', { model: 'missing', content }, 'model'],
     ['/v1/contents/generations/tasks', { model: 'film', content: [] }, 'content'],
   ] as const) {
     const { status, json } = await alice.send('POST', path, body);

@@ -1,4 +1,4 @@
-/** What clients are told of orders that were taken while the database failed. */
+/** what clients receive of orders that were taken while the database failed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GatewayError } from '../../../core/contract/errors.ts';
@@ -15,7 +15,7 @@ import { submission } from '../../../plugins/task-store/orders/waiting.ts';
 import { fakeExchange, fakeHost } from '../../helpers/fakes.ts';
 import { openTestbed, orderOf } from './setup.ts';
 
-/** The rows, of which nobody can be found for a while. */
+/** The rows, of which no one can be found for a while. */
 function blind(rows: TaskRows, isBlind: () => boolean): TaskRows {
   return {
     insert: (transaction, task) => rows.insert(transaction, task),
@@ -65,7 +65,7 @@ test('an order that was taken is answered with its id, as if it had been read, a
   await testbed.database.close();
 });
 
-test('where nobody answers whether an order stands, its client is told its task and not to order again', {
+test('an order whose outcome is unknown returns its task and asks the client not to order again', {
   timeout: 30_000,
 }, async () => {
   const testbed = await openTestbed({ accepted: new Map(), charged: 0, manner: () => 'at once' });

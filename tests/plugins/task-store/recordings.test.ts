@@ -67,7 +67,7 @@ const images: Record<string, readonly [protocol: string, outcome: object | numbe
   ],
   'xai-grok-imagine-image-image-out-usage-cost-56f6': ['xai-images', { image: 1 }],
   'xai-grok-imagine-image-quality-image-out-image-in-usage-cost-365f': ['xai-images', { image: 1 }],
-  // A retired protocol, which nobody speaks: an answer that cannot be read.
+  // A retired protocol, which no one speaks: an answer that cannot be read.
   'vertex-2e3c': ['gemini-images', 502],
   'vertex-image-out-195b': ['gemini-images', 502],
   'vertex-image-out-a64a': ['gemini-images', 502],
@@ -83,7 +83,7 @@ test('every recording of images is known here', () => {
 });
 
 for (const [name, [protocol, outcome]] of Object.entries(images)) {
-  test(`${name}: what was made is told, within the bounds of its order`, () => {
+  test(`${name}: what was made is read, within the bounds of its order`, () => {
     const recorded = recording('images', name);
     const order = orderOf(recorded);
     const { readCreated, bounds } = adapter(protocol);
@@ -136,7 +136,7 @@ const videos: Record<string, string> = {
   'xai-ca93': 'running 94',
   'xai-grok-imagine-video-b466': 'queued c84748c1-5ec7-9c62-b013-dc6e71a83de7',
   'xai-grok-imagine-video-usage-cost-89ec': 'done',
-  // The file itself, and a protocol that nobody speaks here.
+  // The file itself, and a protocol that no one speaks here.
   'xai-f298': 'thrown',
   'google-d204': 'thrown',
   'google-veo-3.1-lite-generate-preview-4c4c': 'thrown',
@@ -175,7 +175,7 @@ test("the recorded video's life, from its request to its last word", () => {
 
 const geminiNames = ['vertex-gemini-2.0-flash-exp-image-out-2d4d', 'google-finish-no-image-7c18'] as const;
 
-test('recorded pictures of generateContent are told with their tokens, and its refusal to paint is a failure', () => {
+test('recorded pictures of generateContent are read with their tokens, and a refusal to paint is a failure', () => {
   const { readCreated, bounds } = adapter('gemini-images');
   const [painted, none] = geminiNames.map((name) => readCreated(answerOf(recording('gemini', name)), imageOrder()));
   assert.ok(painted?.state === 'done');

@@ -185,7 +185,7 @@ for (const protocol of videoProtocols) {
     }
   });
 
-  test(`${protocol}: what nobody asks about is billed all the same`, async (context) => {
+  test(`${protocol}: a task that is not polled is billed all the same`, async (context) => {
     const session = await sessionFor(context);
     await begun(session, report(protocol, 'takes=3s'));
     session.advance(3_000);

@@ -46,7 +46,7 @@ export interface VendorWorld {
   manner(prompt: string, vendor: string): Manner;
   /** Runs when an order has come, before the answer. */
   onCreate?: (prompt: string) => Promise<void>;
-  /** Runs before a vendor's task is told to be done. */
+  /** Runs before a vendor's task reports that it is done. */
   onPoll?: (prompt: string) => Promise<void>;
 }
 

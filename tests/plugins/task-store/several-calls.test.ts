@@ -18,7 +18,7 @@ import {
 } from './setup.ts';
 
 const credited = 100_000_000_000n;
-/** Images of one call at most, as the house's adapter has it. */
+/** Images of one call at most, as the test's adapter has it. */
 const mostPerCall = 10;
 
 /** A vendor that does with each call what is next on its list, and then makes all. */
@@ -81,7 +81,7 @@ test('of three calls one breaks off: two are charged, and the third is absorbed 
   await testbed.database.close();
 });
 
-test('of two calls one does not get through and one is refused: the vendor has had the order, and the books say so', async () => {
+test('of two calls one does not get through and one is refused: the vendor has had the order, and the ledger says so', async () => {
   const testbed = await testbedOf(vendorOf(['unreachable', 'busy']));
   const node = testbed.node();
   await node.order('task_1', orderOf('p', 20));
@@ -134,7 +134,7 @@ testHistory('what broke off is still absorbed when its worker dies at any statem
       await testbed.database.close();
     }
   }
-  // Its answer was lost with the worker; or it was written down, and was charged by whoever came next.
+  // Its answer was lost with the worker; or it was written down, and was charged by the one that came next.
   assert.deepEqual(ends, new Set(['completed 10 10', 'failed 0 20']));
 });
 
@@ -175,7 +175,7 @@ test('whatever becomes of the calls: never more is charged than was made, and ch
           assert.equal(charged, made, drawn.join());
           assert.equal(absorbed, brokenOff, drawn.join());
         } else if (brokenOff > 0n) {
-          // Which of the calls may have been begun is not told apart then: all that was ordered is the bound.
+          // Which of the calls may have been begun is not distinguished then: all that was ordered is the bound.
           assert.equal(task.state, 'failed', drawn.join());
           assert.equal(charged, 0n, drawn.join());
           assert.ok(absorbed >= brokenOff, drawn.join());

@@ -1,4 +1,4 @@
-/** Images that are streamed through a whole gateway: the vendor's bytes, paid by the last event; what breaks is told and not paid. */
+/** Images that are streamed through a whole gateway: the vendor's bytes, paid by the last event; breaks are errors and cost nothing. */
 import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,7 @@ import { until } from '../../helpers/until.ts';
 import { type Client, clientOf, ended, png } from './clients.ts';
 
 const base64 = png.toString('base64');
-/** As a vendor might write it: comments, both line ends, a field that nobody knows. */
+/** As a vendor might write it: comments, both line ends, a field that no one knows. */
 const script = [
   ': painting\r\n\r\n',
   `event: image_generation.partial_image\r\ndata: {"type":"image_generation.partial_image","partial_image_index":0,"b64_json":"${base64}"}\r\n\r\n`,
@@ -43,7 +43,7 @@ let vendor: RunningVendor;
 let gateway: TestGateway;
 let alice: Client;
 
-/** What a vendor says before its first event, and what the client is told. What is refused rests a key: each has a provider. */
+/** What a vendor says before its first event, and what the client receives. What is refused rests a key: each has a provider. */
 const refusals = [
   ['moderated', 400, 'moderation_blocked'],
   ['status=400', 400, null],
@@ -64,14 +64,14 @@ plans: { default: free, offers: { free: { price: 0 } } }
 providers:
   openai: { keys: vendor-key, speaks: { openai-images: "${sandbox}/v1" }, timeouts: { idle: 1s } }
   exact: { keys: vendor-key, speaks: { openai-images: "${exact}/v1" } }
-  nobody: { keys: vendor-key, speaks: { openai-images: "http://127.0.0.1:1/v1" } }
+  unreachable: { keys: vendor-key, speaks: { openai-images: "http://127.0.0.1:1/v1" } }
   xai: { keys: vendor-key, speaks: { xai-images: "${sandbox}/imagine/v1" } }
   google: { keys: vendor-key, speaks: { gemini-images: "${sandbox}/v1beta" } }
   ark: { keys: vendor-key, speaks: { ark-images: "${sandbox}/api/v3" } }
 ${caseLines((index) => `case-${index}: { keys: vendor-key, speaks: { openai-images: "${sandbox}/v1" } }`)}
 models:
-  paint: { owned_by: tests, kind: image, targets: [nobody, openai], price: { input: 5, input_image: 8, output_image: 30 } }
-  away: { owned_by: tests, kind: image, targets: [nobody], price: { output_image: 30 } }
+  paint: { owned_by: tests, kind: image, targets: [unreachable, openai], price: { input: 5, input_image: 8, output_image: 30 } }
+  away: { owned_by: tests, kind: image, targets: [unreachable], price: { output_image: 30 } }
   exact: { owned_by: tests, kind: image, targets: [exact], price: { input: 5, output_image: 30 } }
   whole: { owned_by: tests, kind: image, targets: [exact/whole], price: { image: 0.01 } }
   mixed: { owned_by: tests, kind: image, targets: [xai, openai], price: { image: 0.01 } }
@@ -215,7 +215,7 @@ test('who leaves finds the image at the task, and has paid for it', async () => 
   await alice.hasPaid(before, parseUsd('0.01'));
 });
 
-test('a vendor that answers whole all the same: the image is told as the stream’s last event', async () => {
+test('a vendor that answers whole all the same: the image is reported as the stream’s last event', async () => {
   const answer = await streamed({ model: 'whole' });
   const text = await answer.text();
   const [head, data, ...rest] = text.trimEnd().split('\n');

@@ -1,4 +1,4 @@
-/** The task desk: whose tasks are shown and cancelled, in which states, and what that does to the money. */
+/** Administration of tasks: whose tasks are shown and cancelled, in which states, and what that does to the money. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GatewayError } from '../../../core/contract/errors.ts';
@@ -9,14 +9,14 @@ import { type Manner, type Node, openTestbed, orderOf, settleTurn, type Testbed,
 const id = (number: number) => `task_${String(number).padStart(32, '0')}`;
 const signal = new AbortController().signal;
 
-/** A house whose vendors do as the prompt says. */
+/** A gateway whose vendors do as the prompt says. */
 async function furnished(deadlineMs = 600_000): Promise<{ testbed: Testbed; node: Node }> {
   const testbed = await openTestbed({ accepted: new Map(), charged: 0, manner: (prompt) => prompt as Manner });
   await testbed.credit('1');
   return { testbed, node: testbed.node({ deadlineMs: { image: deadlineMs, video: deadlineMs } }) };
 }
 
-/** Brings to an end what ends; then nobody is there any more who could begin with anything. */
+/** Brings to an end what ends; then no one is there any more who could begin with anything. */
 async function finish(testbed: Testbed, node: Node): Promise<void> {
   await workOff(testbed, node, 5);
   await node.engine.stop(1_000);
@@ -24,7 +24,7 @@ async function finish(testbed: Testbed, node: Node): Promise<void> {
 
 const numbers = (tasks: readonly TaskView[]) => tasks.map((task) => Number(task.id.slice(5)));
 
-test('tasks are paged newest first, by account, kind and state, and told as their client is told', async () => {
+test('tasks are paged newest first, by account, kind and state, and shown as their client sees them', async () => {
   const { testbed, node } = await furnished();
   for (const [index, prompt] of ['at once', 'refuses content', 'at once', 'stuck'].entries()) {
     await node.order(id(index + 1), orderOf(prompt));
@@ -109,7 +109,7 @@ test('what has begun at a vendor that takes nothing back, or has ended, stays as
   await testbed.database.close();
 });
 
-test('what has expired is told as that, and not among what failed', async () => {
+test('what has expired is reported as that, and not among what failed', async () => {
   const { testbed, node } = await furnished(50);
   await node.order(id(1), orderOf('stuck'));
   await settleTurn(node);

@@ -1,4 +1,4 @@
-/** How attempts are told apart in metrics. */
+/** How attempts are distinguished in metrics. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ContextKey, Exchange, Outcome } from '../../../core/contract/contract.ts';

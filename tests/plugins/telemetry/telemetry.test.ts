@@ -31,7 +31,7 @@ async function startCollector(t: TestContext): Promise<{ origin: string; collect
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const callerSpan = '00f067aa0ba902b7';
-const secretPrompt = 'a prompt that nobody else may read';
+const secretPrompt = 'a prompt that no one else may read';
 
 async function startMeasured(
   t: TestContext,
@@ -52,7 +52,7 @@ async function startMeasured(
   return { testbed, port, collected };
 }
 
-test('Prometheus is told what went through, on a port of its own', async (t) => {
+test('Prometheus learns what went through, on a port of its own', async (t) => {
   const { testbed, port } = await startMeasured(t);
   const customer = await testbed.customer();
   await testbed.call(customer, 'chat', {
@@ -93,7 +93,7 @@ test('Prometheus is told what went through, on a port of its own', async (t) => 
   assert.equal((await fetch(`${testbed.origin}/metrics`)).status, 404, 'clients cannot see it');
 });
 
-test('Prometheus is told of batches and of files that are kept, and the spans of their lines are linked to the order', async (t) => {
+test('Prometheus reads of batches and of files that are kept, and the spans of their lines are linked to the order', async (t) => {
   const { testbed, port, collected } = await startMeasured(t);
   const customer = await testbed.customer();
   const headers = { authorization: `Bearer ${customer.key}`, traceparent: `00-${traceId}-${callerSpan}-01` };
@@ -150,7 +150,7 @@ test('Prometheus is told of batches and of files that are kept, and the spans of
   }
 });
 
-test("a collector gets spans that continue the caller's trace, and upstreams are told it", async (t) => {
+test("a collector gets spans that continue the caller's trace, and upstreams receive its id", async (t) => {
   const { testbed, collected } = await startMeasured(t);
   const customer = await testbed.customer();
   testbed.replay.play({ status: 503, body: '{"error":{"message":"busy"}}' });
@@ -191,7 +191,7 @@ test("a collector gets spans that continue the caller's trace, and upstreams are
     assert.ok(!everything.includes(secret));
 });
 
-test('a caller that does not sample is not traced, and with a ratio of 0 nobody is', async (t) => {
+test('a caller that does not sample is not traced, and with a ratio of 0 none is', async (t) => {
   const { testbed, collected } = await startMeasured(t, { traces: 0 });
   const customer = await testbed.customer();
   testbed.replay.play({ status: 503, body: '{}' });

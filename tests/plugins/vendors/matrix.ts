@@ -159,7 +159,7 @@ async function answers({ testbed, vendor, send }: Stage, from: From): Promise<vo
 }
 
 async function assertBill(testbed: Testbed, customer: Customer, { usage: reported }: Seen): Promise<void> {
-  assert.deepEqual([reported?.input, reported?.output], [usage.input, usage.output], 'the client is told the usage');
+  assert.deepEqual([reported?.input, reported?.output], [usage.input, usage.output], 'the client receives the usage');
   const { charges } = await testbed.records(customer);
   assert.equal(charges.length, 1);
   const [charge] = charges;

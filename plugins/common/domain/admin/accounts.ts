@@ -32,7 +32,7 @@ export interface KeyTerms {
   readonly images?: ImageAnswer | undefined;
 }
 
-/** In place of a project's name: the keys that are in none. */
+/** Instead of a project's name: the keys that are in none. */
 export const noProject = '-';
 
 export interface Project {

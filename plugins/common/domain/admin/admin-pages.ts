@@ -53,7 +53,7 @@ export interface AdminPage {
   readonly routes?: readonly AdminRoute[];
 }
 
-/** What `mount` is given beside its element. It is called anew, with another element, when language or colours change. */
+/** What `mount` is given beside its element. It is called again, with another element, when language or colours change. */
 export interface AdminPageConsole {
   readonly language: string;
   readonly colors: 'light' | 'dark';

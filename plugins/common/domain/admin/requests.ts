@@ -196,7 +196,7 @@ export const requestQueries = defineService<RequestQueries>('request queries');
 
 /** For the command `audit`: whether the sums that the request log keeps are those of its rows. */
 export interface RequestSumsAudit {
-  /** Names sums that are not; `days`: of so many days, by chance, in place of all. */
+  /** Names sums that are not; `days`: of so many days, by chance, instead of all. */
   check(days: number | undefined): Promise<{ readonly subject: string }[]>;
   rebuild(options: RebuildOptions): Promise<void>;
 }

@@ -74,7 +74,7 @@ const list = route(
     pageOf(
       account.extend({
         balance: usd.nullable(),
-        person: owner.nullable().describe('Whom it belongs to; null: nobody who signs in here.'),
+        person: owner.nullable().describe('Whom it belongs to; null: no person who signs in here.'),
       }),
     ),
   ),

@@ -73,9 +73,9 @@ const cancel = route('post', '/admin/batches/{id}/cancel', 'Cancel a batch of an
 export function operatorBatchRoutes(services: ConsoleServices) {
   const batches = () => need(services, batchAdmin);
   const found = async (batch: string): Promise<BatchStory> => {
-    const story = await batches().findAny(batch);
-    if (story === undefined) throw nothingHere('batch');
-    return story;
+    const batchRow = await batches().findAny(batch);
+    if (batchRow === undefined) throw nothingHere('batch');
+    return batchRow;
   };
   return new Routes(services)
     .list(list, operatorBatchJson, ({ query: { accountId, state, endpoint } }, page) =>

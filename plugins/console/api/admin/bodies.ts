@@ -12,7 +12,7 @@ const body = z
     text: z.string().describe('As it passed, without its secrets.'),
     mediaType: z.string().nullable(),
     bytes: z.number().describe('Length of the whole body.'),
-    leftOut: z.number().describe('How many of them the text does not tell of.'),
+    leftOut: z.number().describe('How many of them the text leaves out.'),
   })
   .nullable()
   .openapi('KeptBody');

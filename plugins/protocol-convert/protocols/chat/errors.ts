@@ -14,7 +14,7 @@ export function renderError(error: GatewayError): Answer {
   };
 }
 
-/** An error object in place of a chunk, without `[DONE]`: official SDKs throw on it and show the content of `error`. */
+/** An error object instead of a chunk, without `[DONE]`: official SDKs throw on it and show the content of `error`. */
 export function streamError(error: GatewayError, { shape }: Pick<BrokenStream, 'shape'>): string {
   const plain = envelope(error);
   const body = shape === undefined ? plain : { error: { ...plain.error, ...shape } };

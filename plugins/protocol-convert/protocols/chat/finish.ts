@@ -45,7 +45,7 @@ const malformed = new Set([
   'too_many_tool_calls',
 ]);
 
-/** The server failed, and says so in place of a reason. */
+/** The server failed, and says so instead of a reason. */
 const failures: ReadonlySet<unknown> = new Set(['error', 'network_error', 'server_error', 'failed']);
 
 export function isFailure(word: unknown): boolean {

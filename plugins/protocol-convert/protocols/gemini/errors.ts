@@ -63,7 +63,7 @@ export function renderError(error: GatewayError): Answer {
 }
 
 /**
- * An error object in place of a chunk: official SDKs throw on it if its `code` is a status, so an error shape is added beside
+ * An error object instead of a chunk: official SDKs throw on it if its `code` is a status, so an error shape is added beside
  * it.
  */
 export function streamError(error: GatewayError, { shape }: Pick<BrokenStream, 'shape'>): string {

@@ -80,8 +80,8 @@ function takePictures(counts: Counts, tokens: JsonObject, items: readonly JsonOb
 
 /** An SVG is written by a language model that the vendor runs beside the one that paints. */
 function takeAuthors(counts: Counts, items: readonly JsonObject[]): void {
-  const told = items.map((item) => objectOf(item['svg_usage']) ?? {});
-  const sum = (name: string) => told.reduce((total, usage) => total + (readCount(usage[name]) ?? 0), 0);
+  const reported = items.map((item) => objectOf(item['svg_usage']) ?? {});
+  const sum = (name: string) => reported.reduce((total, usage) => total + (readCount(usage[name]) ?? 0), 0);
   counts.take('authorInput', sum('input_tokens'));
   counts.take('authorOutput', sum('output_tokens'));
 }

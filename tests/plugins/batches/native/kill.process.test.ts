@@ -93,7 +93,7 @@ async function openKilled(context: TestContext, all: Kills) {
       gateway!.kill('SIGTERM');
       await once(gateway!, 'exit');
     },
-    /** Kills that came about, and what the books say in the end. */
+    /** Kills that came about, and what the ledger says in the end. */
     async settled() {
       await this.stop();
       const planned = Object.values(kills).flat().length;

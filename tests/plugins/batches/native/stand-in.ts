@@ -19,7 +19,7 @@ export interface VendorBatch {
   polls: number;
 }
 
-/** What goes wrong with a request: an error in place of an answer, or a connection that breaks before or after the work. */
+/** What goes wrong with a request: an error instead of an answer, or a connection that breaks before or after the work. */
 export type Trouble = { readonly status: number; readonly headers?: Record<string, string> } | 'before' | 'after';
 
 export interface Reply {
@@ -48,7 +48,7 @@ export interface Route {
 /** What each line consumes. */
 export const used = { input: 10, output: 5 };
 
-/** Of a line that says so nobody can have consumed what the vendor reports. */
+/** Of a line that says so no call can have consumed what the vendor reports. */
 export const usedBy = ({ body }: Pick<Line, 'body'>): typeof used =>
   JSON.stringify(body).includes('[lies]') ? { input: 4_000_000_000, output: 4_000_000_000 } : used;
 

@@ -45,7 +45,7 @@ export function sliceOf(
 export class LeaseModel {
   balance: bigint;
   readonly leases = new Map<string, bigint>();
-  /** What calls hold of each lease, as its node told it last. */
+  /** What calls hold of each lease, as its node reported it last. */
   readonly open = new Map<string, bigint>();
   readonly living = new Set<string>();
 

@@ -442,7 +442,7 @@ async function leasedElsewhere(heardAfterMs: number): Promise<{ town: Town; two:
   return { town, one, two };
 }
 
-test('a call waits for what another node returns late, and is told to come again when it does not; never that there is nothing', async () => {
+test('a call waits for what another node returns late, and is asked to come again when it does not; never that there is nothing', async () => {
   const late = await leasedElsewhere(2_500);
   assert.equal(await ended(late.town, late.two.hold(money(98n))), true);
   const never = await leasedElsewhere(60_000);
@@ -460,7 +460,7 @@ test('a call waits for what another node returns late, and is told to come again
   assert.equal(await ended(soon.town, soon.two.hold(money(98n))), true);
 });
 
-test('however late nodes hear and the database answers, 402 is told of no money that living nodes have', async () => {
+test('however late nodes hear and the database answers, 402 is never returned for money that living nodes have', async () => {
   const before = fc.array(fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 9 })), { maxLength: 8 });
   const late = fc.record({
     heardAfterMs: fc.nat(9_000),
@@ -541,7 +541,7 @@ test('beyond the bridge calls are refused, as the lease is over; back again the 
   assert.equal(town.model.balance, town.truth);
 });
 
-test('without a bridge all of it is returned after ten seconds, as what nobody has called for within an hour is', async () => {
+test('without a bridge all of it is returned after ten seconds, as is what was not called for within an hour', async () => {
   const without = await pausedTown(12_000, 0);
   assert.equal(without.town.model.leased, 0n);
   const { town, node, balance } = await pausedTown(12_000);
@@ -655,7 +655,7 @@ test('of more paused accounts than a process keeps shares of, those that called 
   );
 });
 
-test('what is returned from a share that becomes small is spent by nobody before the answer is there', async () => {
+test('what is returned from a share that becomes small is not spent before the answer is there', async () => {
   const { town, node } = await pausedTown(8_000);
   const other = town.nodes.get('two')!;
   town.fault = 'late answer';

@@ -193,12 +193,12 @@ test('spend is grouped by time, model, key, account and provider', async () => {
 test('balances of many accounts are read at once, 0 where there is none', async () => {
   const world = await newWorld();
   await world.credit('1');
-  const balances = await queriesOf(world).balances(['alice', 'nobody']);
+  const balances = await queriesOf(world).balances(['alice', 'missing']);
   assert.deepEqual(
     [...balances],
     [
       ['alice', usd('1')],
-      ['nobody', 0n],
+      ['missing', 0n],
     ],
   );
 });

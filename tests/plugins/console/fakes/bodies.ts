@@ -1,4 +1,4 @@
-/** A desk of kept bodies, over the fake world: those of the newest requests are there. */
+/** Recorded bodies, over the fake world: those of the newest requests are there. */
 
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { RecordedBodies, Recording } from '../../../../plugins/common/domain/admin/recorded-bodies.ts';

@@ -1,4 +1,4 @@
-/** Desks about accounts, requests and money, over the fake world. */
+/** Services for accounts, requests and money, over the fake world. */
 
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { AccountAdmin, KeyView } from '../../../../plugins/common/domain/admin/accounts.ts';

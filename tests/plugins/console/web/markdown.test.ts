@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { blocksOf, spansOf } from '../../../../plugins/console/web/src/parts/markdown-blocks.ts';
 import { fc } from '../../../helpers/properties.ts';
 
-test('headings, lists, code, quotes, tables and paragraphs are told apart', () => {
+test('headings, lists, code, quotes, tables and paragraphs are distinguished', () => {
   const text = [
     '## Title ##',
     'One\ntwo',

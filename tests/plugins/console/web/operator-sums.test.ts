@@ -169,7 +169,7 @@ test('a rate has two significant digits', () => {
   );
 });
 
-test('a bucket is told by its time where it is short, by its day where it is long, both in the zone of the buckets', () => {
+test('a bucket is labelled by its time where it is short, by its day where it is long, both in the zone of the buckets', () => {
   const at = new Date('2026-11-21T00:00:00Z');
   const label = (tz: string, bucketMs: number) => bucketLabel(at, { tz, bucketMs }, 'en');
   assert.equal(label('UTC', 60_000), '00:00');

@@ -25,7 +25,7 @@ test('interleaved fragments of parallel calls are put together by their key', ()
   );
 });
 
-test('what comes before a name is told after it', () => {
+test('arguments that come before the name are emitted after it', () => {
   const events = eventsOf((reported) => {
     reported.call(0, 0, { id: 'a', input: '{"x"' });
     reported.call(0, 0, { name: 'one' });
@@ -60,7 +60,7 @@ test('a call without an id gets the same one each time', () => {
   );
 });
 
-test('a stop with calls is told as tool calls, a length stop stays and cuts the open call', () => {
+test('a stop with calls is reported as tool calls, a length stop stays and cuts the open call', () => {
   const stopOf = (reason: 'stop' | 'length') =>
     replyOf((events) => {
       events.call(0, 0, { id: 'a', name: 'one', input: '{"x"' });
@@ -125,7 +125,7 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('end-call' as const), choice: fc.nat(1), key: fc.nat(3) }),
 );
 
-test('whatever an upstream tells, the events are legal and no text is lost or told twice', () => {
+test('whatever an upstream tells, the events are legal and no text is lost or reported twice', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
       let text = '';

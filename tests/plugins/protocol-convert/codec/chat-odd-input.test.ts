@@ -108,7 +108,7 @@ const request = fc.record(
   { requiredKeys: [] },
 );
 
-test('any request at all is read and worded again, or refused by the name of a field', () => {
+test('any request at all is decoded and encoded again, or refused by the name of a field', () => {
   let read = 0;
   fc.assert(
     fc.property(request, (json) => {

@@ -103,7 +103,7 @@ test('pitfall 150: stop may be a text or a list, empty texts stop nothing', () =
   assert.equal(prompt({ stop: '' }).stop, undefined);
 });
 
-test('pitfall 183: members that nobody reads are named, where they ask for something', () => {
+test('pitfall 183: members that nothing reads are named, where they ask for something', () => {
   assert.deepEqual(
     dropped({
       min_p: 0.1,

@@ -1,4 +1,4 @@
-/** A Prompt that was worded as a chat request and read again has lost what was named, and nothing else. */
+/** A Prompt that was encoded as a chat request and read again has lost what was named, and nothing else. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../../core/json/json.ts';
@@ -74,7 +74,7 @@ const tools: Tool[] = ['read', 'write', 'find'].map((name) => ({
 }));
 const members: { readonly [name: string]: string } = { top_k: 'topK', metadata: 'metadata' };
 
-test('a prompt that was worded and read again lost what was named, and nothing else', () => {
+test('a prompt that was encoded and decoded again lost what was named, and nothing else', () => {
   fc.assert(
     fc.property(history, settings, (turns, wishes) => {
       const prompt = { turns, tools, ...wishes } as Prompt;

@@ -18,7 +18,7 @@ import {
   streamEvents,
 } from './chat-harness.ts';
 
-test('pitfall 028: calls without an index are told apart by id, pieces without either go to the last one', () => {
+test('pitfall 028: calls without an index are distinguished by id, pieces without either go to the last one', () => {
   const events = deltas([
     call(undefined, 'a', 'f', '{"x"'),
     call(undefined, undefined, undefined, ':1}'),
@@ -163,7 +163,7 @@ test('pitfall 109: the choices of one stream stay apart, each with a role, a rea
   }
 });
 
-test('pitfall 200: images of an answer are read and worded as images', () => {
+test('pitfall 200: images of an answer are decoded and encoded as images', () => {
   const url = `data:image/png;base64,${Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex').toString('base64')}`;
   const events = deltas([{ images: [{ type: 'image_url', index: 0, image_url: { url } }] }]);
   assert.equal(parts(events)[0]!.source!.mediaType, 'image/png');
@@ -189,7 +189,7 @@ test('signed reasoning goes to the client sealed, with the very words that were 
   ]);
 });
 
-test('sounds are told piece by piece, with what is said', () => {
+test('sounds are sent piece by piece, with their transcript', () => {
   const events = deltas([
     { audio: { id: 'au', transcript: 'He' } },
     { audio: { data: 'AAAA' } },
@@ -242,7 +242,7 @@ test('a stream that breaks ends with an error object and no end mark', () => {
   assert.equal(more.length, 0);
 });
 
-test('citations come all at once before the end: clients keep only the last list that they are told', () => {
+test('citations come all at once before the end: clients keep only the last list that they receive', () => {
   const cite = (url: string): Event => ({ type: 'citation', block: 0, choice: 0, citation: { url, start: 0, end: 2 } });
   const out = clientChunks([
     { type: 'reply-start', id: undefined, createdAt: undefined, serviceTier: undefined },

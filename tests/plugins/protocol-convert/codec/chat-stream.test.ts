@@ -177,7 +177,7 @@ test('pitfall 146: a call that its server could not read is not handed on as one
   assert.equal(stopOf(deltas([], 'MALFORMED_FUNCTION_CALL')), 'refusal');
 });
 
-test('pitfall 149: the text that was hit is told where a server names it', () => {
+test('pitfall 149: the text that was hit learns where a server names it', () => {
   const chunk = (rest: object) =>
     streamEvents([
       { choices: [{ index: 0, delta: { content: 'Hi' } }] },
@@ -216,7 +216,7 @@ test('encrypted reasoning without words is a redacted block before what follows 
   );
 });
 
-test('a signature on a call or a text is kept as its vendor worded it', () => {
+test('a signature on a call or a text is kept as its vendor wrote it', () => {
   const extra_content = { google: { thought_signature: 'SIG' } };
   const events = deltas([
     { content: 'Hi', extra_content },

@@ -35,7 +35,7 @@ test('pitfall 066: a result that holds nothing, and a call without one, get word
   );
 });
 
-test('pitfall 068: a failed tool is told from one that worked', () => {
+test('pitfall 068: a failed tool is distinguished from one that worked', () => {
   const [, sent] = messages([
     assistant(call('a')),
     user({ ...result('a', text('no such file')), isError: true } as Part),
@@ -112,7 +112,7 @@ test('pitfall 114: thoughts of another maker are left out, and named where the m
   assert.ok(!JSON.stringify(encode({ turns }).body).includes('SIG'));
 });
 
-test('opaque details and signatures go back to their maker as it worded them', () => {
+test('opaque details and signatures go back to their maker as it wrote them', () => {
   const details = [{ type: 'reasoning.text', text: 'Hm', signature: 'S', format: 'f1', index: 0 }];
   const opaqueState = (value: unknown, maker = 'maker') => ({ maker, value: JSON.stringify(value) });
   const extra = { google: { thought_signature: 'T' } };

@@ -1,11 +1,11 @@
-/** Settings and tools for chat upstreams: what the model is declared to take is worded, the rest is named or refused. */
+/** Settings and tools for chat upstreams: what the model is declared to take is encoded, the rest is named or refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Tool, Turn } from '../../../../plugins/common/canonical/prompt.ts';
 import { encode } from './chat-harness.ts';
 import { assistant, call, messages, refused, result, text, tool, user } from './chat-upstream-samples.ts';
 
-test('a request is worded for the upstream’s model, streams ask for usage where it is told on request alone', () => {
+test('a request is encoded for the upstream’s model, streams ask for usage where it is sent on request alone', () => {
   const { path, body } = encode({});
   assert.equal(path, '/chat/completions');
   assert.deepEqual(body, { model: 'up-model', messages: [{ role: 'user', content: 'Hi' }] });
@@ -249,7 +249,7 @@ test('pitfall 092: an answer by schema is had natively, by a forced tool, or in 
   assert.equal(apart['response_format'], undefined);
 });
 
-test('an object of JSON is asked for in words too, where nobody speaks of JSON', () => {
+test('an object of JSON is asked for in words too, where the prompt does not mention JSON', () => {
   const { body } = encode({ output: { form: 'json' } });
   assert.deepEqual([body['response_format'], body.messages.length], [{ type: 'json_object' }, 2]);
   assert.equal(encode({ output: { form: 'json' }, turns: [user(text('As JSON, please.'))] }).body.messages.length, 1);

@@ -1,4 +1,4 @@
-/** What the tests of the generate-content codec share: requests and answers read and worded with plain stand-ins. */
+/** What the tests of the generate-content codec share: requests and answers decoded and encoded with plain stand-ins. */
 
 import type { JsonObject } from '../../../../core/json/json.ts';
 import type { OpenSeal, ReplyContext } from '../../../../plugins/common/canonical/codec.ts';
@@ -16,7 +16,7 @@ import { JsonArrayReader } from '../../../../plugins/protocol-convert/protocols/
 
 export const maker = 'maker';
 
-/** Seals that can be read by whoever tests them. */
+/** Seals that can be read by the one that tests them. */
 export function seal(value: string): string {
   return `gw1.${Buffer.from(JSON.stringify({ maker, value })).toString('base64url')}`;
 }

@@ -89,7 +89,7 @@ test('the official, the snake-case and the flat shape of a request say the same'
   assert.deepEqual([temperature, topP, topK, maxOutputTokens, stop, choices], [1, 0.5, 3, 9, ['x'], 2]);
 });
 
-test('faults and losses are told as the client wrote the field', () => {
+test('faults and dropped parameters name the field as the client wrote it', () => {
   const contents = [{ parts: [{ text: 'x' }] }];
   const wrong = { contents, generationConfig: { topK: 'many' } };
   assert.equal(refusal(() => decode(wrong)).field, 'generationConfig.topK');
@@ -240,7 +240,7 @@ test('structured output is read from either kind of schema', () => {
   assert.deepEqual(read({ responseMimeType, responseSchema: openApi }), { form: 'schema', name: undefined, schema });
 });
 
-test('pitfall 124: of thoughts in a history the text is nobody’s, and a sealed signature is kept on its part', () => {
+test('pitfall 124: the text of thoughts in a history is dropped, and a sealed signature is kept on its part', () => {
   const own = encodeSlot([{ kind: 'own', content: seal('S') }]);
   const [turn] = turnsOf({
     role: 'model',
@@ -564,7 +564,7 @@ test('pitfall 150: five stop texts go upstream, the gateway looks for the others
   assert.deepEqual(way.stop, ['6']);
 });
 
-test('pitfall 185: a plain request is worded without anything that was not asked for', () => {
+test('pitfall 185: a plain request is encoded without anything that was not asked for', () => {
   const { body, path, dropped } = encode({}, { model: 'team/m x', stream: true });
   assert.deepEqual(body, { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] });
   assert.equal(path, '/models/team/m%20x:streamGenerateContent?alt=sse');
@@ -649,7 +649,7 @@ test('a count asks for the whole request in its wrapper', () => {
   assert.equal(geminiCodec.counting!.tokens({}), undefined);
 });
 
-test('every recorded request is read, worded and read again without a loss', () => {
+test('every recorded request is decoded, encoded and decoded again without a loss', () => {
   const vendorsOwn = /^(safetySettings|.*functionDeclarations\[\d+\]\.(response|responseJsonSchema))$/;
   let seen = 0;
   for (const { name, request, response, status } of recordings('gemini')) {

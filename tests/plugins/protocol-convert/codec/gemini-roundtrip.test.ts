@@ -86,7 +86,7 @@ function plain(prompt: Prompt) {
   return { ...prompt, turns };
 }
 
-test('a request that is read and worded again loses only what the losses say', () => {
+test('a request that is decoded and encoded again loses only what the losses say', () => {
   fc.assert(
     fc.property(request, (json) => {
       const read = decode(json);
@@ -108,7 +108,7 @@ test('a request that is read and worded again loses only what the losses say', (
       assert.deepEqual(
         encode(again.prompt, { traits: { signatures: false } }).body,
         encoded.body,
-        'worded twice, the same',
+        'rendered twice, the same',
       );
     }),
     { numRuns: 300 },

@@ -33,7 +33,7 @@ const textIn = (events: readonly Event[]) =>
 const stopIn = (events: readonly Event[]) => ofType(events, 'stop').map((event) => event.reason);
 const call = (name: string, args: unknown, more: object = {}) => ({ functionCall: { name, args, ...more } });
 
-test('pitfall 038: a call that comes whole is told with its id, name and all its arguments', () => {
+test('pitfall 038: a call that comes whole is reported with its id, name and all its arguments', () => {
   const { events } = eventsOf([chunk({ text: 'a' }, call('f', { x: 1 }, { id: 'one' }), call('g', {})), last('STOP')]);
   assert.deepEqual(
     ofType(events, 'tool-start').map(({ id, name }) => [id, name]),
@@ -143,7 +143,7 @@ test('pitfall 138: thoughts alone are an answer that stopped', () => {
   assert.deepEqual([stopIn(events), failure], [['stop'], undefined]);
 });
 
-test('pitfall 139, 141: a plain stop with calls is told as tool calls', () => {
+test('pitfall 139, 141: a plain stop with calls is reported as tool calls', () => {
   assert.deepEqual(stopIn(eventsOf([last('STOP', call('f', {}))]).events), ['tool-calls']);
 });
 
@@ -196,7 +196,7 @@ test('pitfall 157: nothing at all is no answer', () => {
   assert.notEqual(eventsOf([{ usageMetadata: {} }]).failure, undefined);
 });
 
-test('pitfall 158: what comes after the chunk with the reason is still told, and the last reason counts', () => {
+test('pitfall 158: what comes after the chunk with the reason is still sent, and the last reason counts', () => {
   const web = { web: { uri: 'https://a.example', title: 'A' } };
   const support = { segment: { startIndex: 0, endIndex: 1 }, groundingChunkIndices: [0] };
   const late = { candidates: [{ groundingMetadata: { groundingChunks: [web], groundingSupports: [support] } }] };
@@ -241,7 +241,7 @@ test('code that the vendor ran is fenced text', () => {
   );
 });
 
-test('probabilities of tokens are told with the text and worded again', () => {
+test('probabilities of tokens are reported with the text and encoded again', () => {
   const logprobsResult = {
     chosenCandidates: [{ token: 'a', logProbability: -0.5 }],
     topCandidates: [{ candidates: [{ token: 'b', logProbability: -1 }] }],
@@ -351,7 +351,7 @@ test('pitfall 036, 037: arguments that are no object are wrapped in one, and lin
   assert.deepEqual(sent('{}'), { id: 'c', name: 'f', args: {} });
 });
 
-test('pitfall 108: a refusal is told as text that ended for safety', () => {
+test('pitfall 108: a refusal is reported as text that ended for safety', () => {
   const events: Event[] = [
     { type: 'refusal-start', block: 0, choice: 0 },
     { type: 'refusal-delta', block: 0, choice: 0, text: 'no' },
@@ -405,7 +405,7 @@ function gist(events: readonly Event[]) {
 }
 
 for (const { name, response, isStream } of answered) {
-  test(`${name} is read, worded and read again without a loss`, () => {
+  test(`${name} is decoded, encoded and decoded again without a loss`, () => {
     const { events, failure } = eventsOf(chunksOf(response, isStream));
     if (failure !== undefined) return assert.match(name, /unexpected-tool-call|finish-other/);
     const stream = streamOf(events, { request: requestThoughts });
@@ -483,7 +483,7 @@ test('whatever an upstream sends, the decoder does not throw and tells legal eve
   );
 });
 
-test('a recorded answer with a signature is worded for its client under seal', () => {
+test('a recorded answer with a signature is encoded for its client under seal', () => {
   const { response } = recording('gemini', 'google-gemini-3-pro-preview-tools-stream-9198');
   const { events } = eventsOf(chunksOf(response, true));
   const [vendors] = ofType(events, 'tool-end');

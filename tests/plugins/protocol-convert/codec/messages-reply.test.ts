@@ -25,12 +25,12 @@ Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
 const answered = recordings('messages').filter((one) => one.status === 200);
 
 for (const recording of answered.filter((one) => !one.isStream)) {
-  test(`${recording.name} is read whole and worded whole without loss`, () => {
+  test(`${recording.name} is decoded whole and encoded whole without loss`, () => {
     const before = JSON.parse(recording.response.toString()) as Message;
     const events = eventsOfReply(before as unknown as JsonObject);
     const after = messagesCodec.encodeReply(replyOf(events), replyContext({ seal: plainSeal }));
     const sent = essence(after as unknown as Message);
-    // Code that the vendor ran is told as text in fences.
+    // Code that the vendor ran is reported as text in fences.
     const content = sent.content.filter(([, text]) => !String(text).startsWith('\n```'));
     assert.deepEqual({ ...sent, content }, essence(before));
   });
@@ -133,7 +133,7 @@ test('reasoning carries its sealed signature, a sealed nothing where there is no
   ]);
 });
 
-test('pitfall 108: a refusal is told as text and as the reason', () => {
+test('pitfall 108: a refusal is reported as text and as the reason', () => {
   const json = messagesCodec.encodeReply(reply([{ kind: 'refusal', text: 'No.' }]), replyContext());
   assert.deepEqual(json['content'], [{ type: 'text', text: 'No.', citations: null }]);
   assert.deepEqual(json['stop_details'], { type: 'refusal', category: null, explanation: 'No.' });

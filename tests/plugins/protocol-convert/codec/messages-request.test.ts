@@ -79,7 +79,7 @@ test("a coding client's body is read with nothing dropped and nothing refused", 
   ]);
 });
 
-test('pitfall 107: the line for the books of the vendor is no part of the prompt', () => {
+test('pitfall 107: the line for the accounting of the vendor is no part of the prompt', () => {
   assert.deepEqual(decoded(codingBody).prompt.turns[0]?.parts, [
     { kind: 'text', text: 'You are an agent.', cache: 'short' },
     { kind: 'text', text: 'Rules.', cache: 'long' },
@@ -88,7 +88,7 @@ test('pitfall 107: the line for the books of the vendor is no part of the prompt
   assert.deepEqual(prompt.turns[0]?.parts, [{ kind: 'text', text: 'You are.' }]);
 });
 
-test('pitfall 077: a loaded tool is told as text, and tools that wait to be found are declared as such', () => {
+test('pitfall 077: a loaded tool is reported as text, and tools that wait to be found are declared as such', () => {
   const later = decoded(codingBody).prompt.tools.find((one) => one.kind === 'function' && one.name === 'Later');
   assert.equal(later?.kind === 'function' && later.deferred, true);
   assert.equal(decoded(codingBody).prompt.tools.length, 3);
@@ -98,7 +98,7 @@ for (const recording of recordings('messages').filter((one) => one.request !== u
   test(`the request of ${recording.name} is read without loss`, () => {
     const json = JSON.parse(recording.request!.toString()) as JsonObject;
     const { prompt, dropped } = decoded(json);
-    // That fetched pages shall be cited: nobody else's tool can be told.
+    // That fetched pages shall be cited: no other vendor's tool can be asked for it.
     assert.deepEqual(dropped, recording.name.includes('web-fetch-citations') ? ['web_fetch_20250910.citations'] : []);
     assert.equal(prompt.turns.length, (json['messages'] as unknown[]).length + (json['system'] === undefined ? 0 : 1));
     assert.equal(prompt.tools.length, ((json['tools'] as unknown[]) ?? []).length);

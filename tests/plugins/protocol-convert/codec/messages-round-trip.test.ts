@@ -1,4 +1,4 @@
-/** Requests of the messages protocol, read, worded and read again, for any conversation and any settings. */
+/** Requests of the messages protocol, decoded, encoded and decoded again, for any conversation and any settings. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../../core/json/json.ts';
@@ -83,19 +83,19 @@ function members({ turns, ...settingsOf }: Prompt): Map<string, string> {
   return words;
 }
 
-test('a request that is read, worded and read again has lost only what is noted', () => {
+test('a request that is decoded, encoded and decoded again has lost only what is noted', () => {
   fc.assert(
     fc.property(conversation, settings, (talk, more) => {
       const before = decoded(bodyOf(talk as never, more)).prompt;
       const request = word(before);
-      // What was worded holds the bare signatures: sealed again, it is what a client would send.
+      // What was encoded holds the bare signatures: sealed again, it is what a client would send.
       const again = JSON.parse(
         JSON.stringify(request.body).replaceAll('"signature":"', '"signature":"gw1.'),
       ) as JsonObject;
       const after = decoded(again).prompt;
       const noted = new Set(request.dropped);
       const [one, other] = [members(before), members(after)];
-      // Whoever names an effort alone is taken to want thinking too.
+      // The one that names an effort alone is taken to want thinking too.
       if (before.reasoning?.effort !== undefined && before.reasoning.visible === undefined) noted.add('thinking');
       for (const [name, value] of one) if (!noted.has(name)) assert.equal(other.get(name), value, name);
       for (const name of other.keys()) assert.ok(one.has(name), `${name} was made up`);

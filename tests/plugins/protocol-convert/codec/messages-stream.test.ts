@@ -103,7 +103,7 @@ test('pitfall 113: redacted thinking comes through whole, and shows nothing', ()
   assert.ok(encoded(events).includes('"content_block":{"type":"redacted_thinking","data":"gw1.D"}'));
 });
 
-test('pitfall 117: thinking is told byte for byte', async () => {
+test('pitfall 117: thinking is reported byte for byte', async () => {
   const text = '  a \u2028 "b"\n';
   const events = eventsOf([
     block(0, { type: 'thinking', thinking: '' }),
@@ -133,14 +133,14 @@ test('pitfall 138: an answer of thinking alone is an answer', async () => {
   assert.equal((await throughSdk(encoded(events))).stop_reason, 'end_turn');
 });
 
-test('pitfall 149: the text that was hit is told, and without one it is a plain end', async () => {
+test('pitfall 149: the text that was hit is reported, and without one it is a plain end', async () => {
   const hit = await throughSdk(encoded(eventsOf([ending('stop_sequence', { stop_sequence: 'END' })])));
   assert.deepEqual([hit.stop_reason, hit.stop_sequence], ['stop_sequence', 'END']);
   const blind = await throughSdk(encoded(eventsOf([ending('stop_sequence')])));
   assert.deepEqual([blind.stop_reason, blind.stop_sequence], ['end_turn', null]);
 });
 
-test('pitfall 151: a pause is told as a pause', async () => {
+test('pitfall 151: a pause is reported as a pause', async () => {
   assert.equal((await throughSdk(encoded(eventsOf([ending('pause_turn')])))).stop_reason, 'pause_turn');
 });
 
@@ -267,7 +267,7 @@ test('free text of a tool comes as its input', async () => {
   assert.deepEqual((message.content[0] as { input: unknown }).input, { input: 'a "b"\n' });
 });
 
-test('a tool that is to be told eagerly is told as its arguments come', () => {
+test('a tool with eager input streams its arguments as they come', () => {
   const context = replyContext({ request: { tools: [{ name: 'tool0', eager_input_streaming: true }] } });
   const encoder = messagesCodec.createEncoder(context);
   assert.ok(encoder.event(start(0)).includes('content_block_start'));
@@ -309,7 +309,7 @@ test('text behind an open call waits for it', async () => {
   );
 });
 
-test('pitfall 108: a refusal is told as text and as the reason, whatever reason the upstream gave', async () => {
+test('pitfall 108: a refusal is reported as text and as the reason, whatever reason the upstream gave', async () => {
   const refusal: Event[] = [
     { type: 'refusal-start', block: 0, choice: 0 },
     { type: 'refusal-delta', block: 0, choice: 0, text: 'No.' },
@@ -322,7 +322,7 @@ test('pitfall 108: a refusal is told as text and as the reason, whatever reason 
   assert.deepEqual(message.content, [{ type: 'text', text: 'No.' }]);
 });
 
-test("a vendor's explanation of its refusal is told as a refusal", () => {
+test("a vendor's explanation of its refusal is reported as a refusal", () => {
   const events = eventsOf([ending('refusal', { stop_details: { type: 'refusal', explanation: 'Because.' } })]);
   assert.deepEqual(types(events), ['reply-start', 'refusal-start', 'refusal-delta', 'refusal-end', 'stop']);
 });
@@ -365,7 +365,7 @@ test('an image becomes a picture in markdown', async () => {
   assert.deepEqual(message.content, [{ type: 'text', text: '![image](data:image/png;base64,AAAA)' }]);
 });
 
-test('other choices than the first are not told', async () => {
+test('other choices than the first are not reported', async () => {
   const text: Event[] = [0, 1].flatMap((choice): Event[] => [
     { type: 'text-start', block: choice, choice },
     { type: 'text-delta', block: choice, choice, text: `${choice}`, logprobs: undefined },
@@ -381,7 +381,7 @@ test('pitfall 014: an answer that broke ends with an error event, and held calls
   await assert.rejects(throughSdk(failed), /overloaded_error/);
 });
 
-test('pitfall 040: blocks are told apart by their order, not by the index that upstreams may forget', async () => {
+test('pitfall 040: blocks are distinguished by their order, not by the index that upstreams may forget', async () => {
   const payloads = [
     ...[block(0, { type: 'text', text: 'x' }), stop(0), block(1, callBlock), delta(1, json('{"a":1}')), stop(1)],
     ...[block(2, { ...callBlock, id: 'toolu_2' }), delta(2, json('{"b":2}')), stop(2), ending('tool_use')],
@@ -398,7 +398,7 @@ test('pitfall 139: an answer with calls ends with them, whatever reason was give
   assert.equal((await throughSdk(encoded(events))).stop_reason, 'tool_use');
 });
 
-test('arguments that come whole in the start of a call are told', async () => {
+test('arguments that come whole in the start of a call are reported', async () => {
   const events = eventsOf([block(0, { ...callBlock, input: { a: 1 } }), stop(0), ending('tool_use')]);
   const message = await throughSdk(encoded(events));
   assert.deepEqual((message.content[0] as { input: unknown }).input, { a: 1 });

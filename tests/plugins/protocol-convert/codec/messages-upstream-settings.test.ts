@@ -153,7 +153,7 @@ test('pitfall 176: of temperature and top_p the temperature stays', () => {
   assert.deepEqual(sampled({ temperature: 0.3, topP: 0.9, topK: 5 }), [0.3, undefined, 5, ['top_p']]);
 });
 
-test('pitfall 177: models that take no sampling are told none, and neither are those that think', () => {
+test('pitfall 177: models that take no sampling settings are sent none, nor are those that think', () => {
   const off = { sampling: false };
   assert.deepEqual(sampled({ temperature: 1, topK: 5 }, off), [
     undefined,
@@ -164,14 +164,14 @@ test('pitfall 177: models that take no sampling are told none, and neither are t
   assert.deepEqual(sampled({ topP: 0.9, reasoning: { effort: 'low' } }), [undefined, undefined, undefined, ['top_p']]);
 });
 
-test('pitfall 185: nothing is told that the client did not say', () => {
+test('pitfall 185: nothing learns that the client did not say', () => {
   assert.deepEqual(Object.keys(word(promptOf()).body), ['model', 'max_tokens', 'messages']);
 });
 
 const schema = { type: 'object', properties: { a: { type: 'integer', minimum: 1 } }, required: ['a'] };
 const output = { form: 'schema', name: 'x', schema } as const;
 
-test('pitfall 090: the bounds of a schema are told in words, and its objects are closed', () => {
+test('pitfall 090: the bounds of a schema are reported in words, and its objects are closed', () => {
   const { format } = word(promptOf({ output })).body['output_config'] as { format: { schema: JsonObject } };
   assert.equal(format.schema['additionalProperties'], false);
   assert.ok(!JSON.stringify(format.schema['properties']).includes('"minimum"'));

@@ -160,7 +160,7 @@ const saysNothingOf = (opaqueState: { maker: string; value: string }) => {
 test('pitfall 114: thinking of another maker does not go to this one', () =>
   saysNothingOf({ maker: 'other', value: 'S' }));
 
-test('pitfall 115: thinking that nobody signed does not go back', () => saysNothingOf({ maker, value: '' }));
+test('pitfall 115: unsigned thinking is not sent back', () => saysNothingOf({ maker, value: '' }));
 
 test('pitfall 116: what cannot be given back takes all thinking before it along, and none behind it', () => {
   const turns = [

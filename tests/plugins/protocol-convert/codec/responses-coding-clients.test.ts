@@ -175,7 +175,7 @@ test('a relayed request loses the gateway’s seals, and keeps what summaries sa
   assert.equal(refusal(() => responsesCodec.withoutSeals(json, () => undefined)).field, 'input[0].encrypted_content');
 });
 
-test('pitfall 214: items of types that nobody knows are left out and named', () => {
+test('pitfall 214: items of unknown types are left out and named', () => {
   const { prompt, dropped } = decode({
     input: [{ type: 'mcp_list_tools', tools: [] }, { role: 'user', content: 'Hi' }, { type: 'brand_new' }],
   });

@@ -212,7 +212,7 @@ export async function readBySdk(stream: string) {
   return client.responses.stream({ model: 'asked-model', input: 'Hi' }).finalResponse();
 }
 
-/** What a response object says, told apart by kind. */
+/** What a response object says, distinguished by kind. */
 export function saidIn(response: JsonObject) {
   const items = listOf(response['output']) as JsonObject[];
   const contents = items.flatMap((item) => listOf(item['content']) as JsonObject[]);

@@ -140,7 +140,7 @@ test('opaque states of calls and texts travel in reasoning items and come back t
   ]);
 });
 
-test('pitfall 209: the model is told as the client asked for it', () => {
+test('pitfall 209: the answer names the model as the client did', () => {
   const frames = framesOf(streamOf(eventsOf([completed([], { model: 'real-model-2026' })])));
   assert.equal((frames[0]!.data['response'] as JsonObject)['model'], 'asked-model');
 });

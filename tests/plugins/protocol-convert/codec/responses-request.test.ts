@@ -14,7 +14,7 @@ test('pitfall 104: input as a string, instructions as a string or a list', () =>
   assert.deepEqual(decode({ instructions: ['Be brief.'], input: 'Hi' }).prompt.turns, turns);
 });
 
-test('pitfall 205: an answer that is not kept is told by exactly one code', () => {
+test('pitfall 205: an answer that is not kept has exactly one code', () => {
   const error = refusal(() => decode({ input: 'Hi', previous_response_id: 'resp_1' }));
   assert.deepEqual(
     [error.kind, error.code, error.field],
@@ -44,7 +44,7 @@ test('pitfall 114: reasoning that was not sealed here keeps its words alone, and
   assert.ok(!JSON.stringify(encode(prompt).body).includes('"reasoning","summary"'));
 });
 
-test('pitfall 073: allowed tools are read and worded', () => {
+test('pitfall 073: allowed tools are decoded and encoded', () => {
   const tools = [{ type: 'function', name: 'f' }, { type: 'custom', name: 'g' }, { type: 'web_search' }];
   const choice = {
     type: 'allowed_tools',
@@ -199,7 +199,7 @@ test('hints that only this protocol knows are named, and its defaults are not', 
   );
 });
 
-test('pitfall 067: a result that is an object or a list of anything is told as JSON', () => {
+test('pitfall 067: a result that is an object or a list of anything is reported as JSON', () => {
   const read = (output: unknown) =>
     decode({
       input: [

@@ -1,4 +1,4 @@
-/** Requests that are worded and read again: recordings and random prompts lose only what is said to be lost. */
+/** Requests that are encoded and decoded again: recordings and random prompts lose only what is said to be lost. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EncodedRequest } from '../../../../plugins/common/canonical/codec.ts';
@@ -12,7 +12,7 @@ import { decode, encode, png, refusal, system } from './responses-samples.ts';
 for (const { name, request } of recordings) {
   // A prompt that the vendor keeps cannot be read by anybody else.
   if (request === undefined || request['prompt'] !== undefined) continue;
-  test(`${name}: the recorded request is read, and worded so that it reads the same`, () => {
+  test(`${name}: the recorded request is read, and rendered so that it reads the same`, () => {
     const { prompt } = decode(request, (text) => ({ maker: 'maker', value: text }));
     const only = prompt.tools.length === 1 && prompt.tools[0]!.kind === 'hosted' && prompt.tools[0]!.tool === 'other';
     if (only) {
@@ -154,7 +154,7 @@ function withOwnNames(turns: readonly Turn[], { names }: EncodedRequest['respons
   }));
 }
 
-test('a prompt that is worded and read again loses only what its losses name', () => {
+test('a prompt that is encoded and decoded again loses only what its losses name', () => {
   const property = fc.property(
     fc.array(step, { minLength: 1, maxLength: 4 }),
     settings,

@@ -21,7 +21,7 @@ const answered = recordings.filter(({ status, body }) => status === 200 && body.
 
 for (const { name, body, isStream } of answered) {
   if (body.includes('response.failed')) continue;
-  test(`${name}: read and worded again, the answer says the same`, async () => {
+  test(`${name}: decoded and encoded again, the answer says the same`, async () => {
     const original = isStream ? endOf(body) : (JSON.parse(body) as JsonObject);
     const events = isStream ? eventsOf(framesOf(body)) : eventsOfReply(original);
     const stream = streamOf(events);
@@ -55,7 +55,7 @@ test('pitfall 035: a call without arguments gets an empty object, streamed or wh
   assert.equal(argumentsOf(eventsOfReply({ output: [item] })), '{}');
 });
 
-test('pitfall 043: arguments in deltas, in their done event, in the item and in the end are told once', () => {
+test('pitfall 043: arguments in deltas, in their done event, in the item and in the end are reported once', () => {
   const item = { id: 'fc_1', type: 'function_call', call_id: 'c1', name: 'f', arguments: '{"a":1}' };
   const frames = [
     added(0, { ...item, arguments: '' }),
@@ -111,7 +111,7 @@ test('pitfall 047: a call whose done event never comes is ended by the end of th
   assert.equal(argumentsOf(eventsOf(frames)), '{"a":1}');
 });
 
-test('pitfall 156: an end without output leaves what its events told', () => {
+test('pitfall 156: an end without output keeps what its events held', () => {
   const frames = [
     added(0, { type: 'function_call', call_id: 'c1', name: 'f' }),
     event('response.function_call_arguments.done', { output_index: 0, arguments: '{"a":1}' }),
@@ -176,7 +176,7 @@ test('messages that follow one another stay apart', () => {
   assert.equal(types(events).filter((type) => type === 'text-start').length, 2);
 });
 
-test('a custom tool’s input is raw text, and what it ends with is told once', async () => {
+test('a custom tool’s input is raw text, and what it ends with is reported once', async () => {
   const item = { type: 'custom_tool_call', call_id: 'c1', name: 'patch', input: '*** Begin' };
   const events = eventsOf([
     added(0, { ...item, input: '' }),
@@ -189,7 +189,7 @@ test('a custom tool’s input is raw text, and what it ends with is told once', 
   assert.equal(call?.type === 'custom_tool_call' && call.input, '*** Begin');
 });
 
-test('pitfall 054: a tool of a namespace is told with its namespace', () => {
+test('pitfall 054: a tool of a namespace is reported with its namespace', () => {
   const names = new Map([['ns__f', { name: 'f', namespace: 'ns' }]]);
   const item = { type: 'function_call', call_id: 'c1', name: 'ns__f', arguments: '{}' };
   const [call] = endOf(streamOf(eventsOfReply({ output: [item] }, names)))['output'] as JsonObject[];
@@ -197,7 +197,7 @@ test('pitfall 054: a tool of a namespace is told with its namespace', () => {
   assert.equal(call!['namespace'], 'ns');
 });
 
-test('pitfall 108: a refusal is told as a refusal', () => {
+test('pitfall 108: a refusal is reported as a refusal', () => {
   const message = { type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] };
   const events = eventsOfReply({ status: 'completed', output: [message] });
   assert.deepEqual(types(events), ['reply-start', 'refusal-start', 'refusal-delta', 'refusal-end', 'stop']);

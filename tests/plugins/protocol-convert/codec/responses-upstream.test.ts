@@ -93,7 +93,7 @@ test('pitfall 060: a call without a result gets one, a result without a call is 
   );
 });
 
-test('a result answers a free-text call by its own item, whether the client told so or not', () => {
+test('a result answers a free-text call by its own item, whether the client reported so or not', () => {
   const custom: Part = { kind: 'tool-call', id: 'c', name: 'patch', input: 'raw', custom: true };
   const items = encode({ turns: [user('Hi'), assistant(custom), { role: 'user', parts: [result('c')] }] }).body[
     'input'
@@ -230,7 +230,7 @@ test('searches of the vendor’s own go back to it, others are left out and name
   assert.deepEqual(foreign.dropped, ['web_search_call']);
 });
 
-test('pitfall 178: models that take no sampling settings get none, and the client is told', () => {
+test('pitfall 178: models that take no sampling settings get none, and the header names them', () => {
   const wishes = { temperature: 0.5, topP: 0.9, logprobs: 2 };
   const { body } = encode(wishes);
   assert.deepEqual([body['temperature'], body['top_p'], body['top_logprobs']], [0.5, 0.9, 2]);

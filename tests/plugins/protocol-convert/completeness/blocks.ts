@@ -432,7 +432,7 @@ export const calls: readonly Row[] = [
     request: {
       input: [
         { role: 'user', content: 'go' },
-        { type: 'function_call_output', call_id: 'nobody', output: 'x' },
+        { type: 'function_call_output', call_id: 'missing', output: 'x' },
         { type: 'function_call', call_id: 'c1', name: 'f', arguments: '' },
         { type: 'function_call', call_id: 'c2', name: 'f', arguments: '{}' },
         { type: 'function_call_output', call_id: 'c2', output: 'old' },
@@ -445,17 +445,17 @@ export const calls: readonly Row[] = [
           'messages.1.tool_calls.0.function': (found: unknown) => Object.keys(callOf(found) as object).length === 0,
           'messages.3.content': 'new',
         },
-        lacks: ['nobody', 'old'],
+        lacks: ['missing', 'old'],
         dropped: ['function_call_output'],
       },
       messages: {
         has: { 'messages.2.content.0.content': '(no result)', 'messages.2.content.1.content': 'new' },
-        lacks: ['nobody'],
+        lacks: ['missing'],
         dropped: ['function_call_output'],
       },
       gemini: {
         has: { 'contents.2.parts.1.functionResponse.response.output': 'new' },
-        lacks: ['nobody'],
+        lacks: ['missing'],
         dropped: ['function_call_output'],
       },
     },

@@ -207,7 +207,7 @@ export const parameters: readonly Row[] = [
     }),
   ),
   {
-    what: 'a tier that nobody else knows',
+    what: 'a tier that no one else knows',
     from: 'responses',
     request: { service_tier: 'ultrafast' },
     to: {

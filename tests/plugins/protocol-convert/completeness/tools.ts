@@ -334,7 +334,7 @@ export const tools: readonly Row[] = [
     to: { chat: { refused: 'mcp_servers' }, responses: { refused: 'mcp_servers' }, gemini: { refused: 'mcp_servers' } },
   },
   {
-    what: 'options of a hosted tool that nobody else knows',
+    what: 'options of a hosted tool that no one else knows',
     from: 'messages',
     request: {
       tools: [
@@ -356,7 +356,7 @@ export const tools: readonly Row[] = [
     },
   },
   {
-    what: 'options of a hosted search that nobody else knows',
+    what: 'options of a hosted search that no one else knows',
     from: 'responses',
     request: {
       tools: [

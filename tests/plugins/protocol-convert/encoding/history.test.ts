@@ -58,7 +58,7 @@ test('pitfall 060: a result without a call is left out, a call without a result 
   assert.deepEqual(drawn(pairedTurns(turns)), ['u:hi', 'a:ok c(a)', `u:r(a=${noResultText}) next`]);
 });
 
-test('pitfall 060: a result that stands before its call is nobody’s', () => {
+test('pitfall 060: a result that stands before its call is dropped', () => {
   const turns = [user(result('a')), assistant(call('a'))];
   assert.deepEqual(drawn(pairedTurns(turns)), ['a:c(a)', `u:r(a=${noResultText})`]);
 });
@@ -78,7 +78,7 @@ test('results that come late move to their calls; a system turn between stays be
   ]);
 });
 
-test('pitfall 063: empty and repeated ids are made up anew, on both sides and alike each time', () => {
+test('pitfall 063: empty and repeated ids are made up again, on both sides and alike each time', () => {
   const turns = [
     assistant(call('', 'x'), call('', 'y')),
     user(result('', 'one'), result('', 'two')),

@@ -124,7 +124,7 @@ test('pitfall 199: formats of sounds are media types and back', () => {
   assert.equal(audioFormat('audio/flac'), undefined);
 });
 
-test('media are told by family, and words of text documents can be read', () => {
+test('media are grouped by family, and words of text documents can be read', () => {
   assert.deepEqual(['image/png', 'audio/wav', 'video/mp4', 'application/pdf'].map(kindOfMedia), [
     'image',
     'audio',

@@ -38,7 +38,7 @@ test('pitfall 078: keywords that are not known go at every depth, properties of 
   });
 });
 
-test('pitfall 078: what has no word but means something is told in the description', () => {
+test('pitfall 078: a keyword without an equivalent is written into the description', () => {
   const schema = { type: 'integer', description: 'Even.', multipleOf: 2, exclusiveMinimum: 0 };
   assert.deepEqual(reduced(schema), { type: 'integer', description: 'Even. (exclusiveMinimum: 0, multipleOf: 2)' });
   assert.deepEqual(reduced({ type: 'string', format: 'uri' }), { type: 'string', description: '(format: "uri")' });

@@ -21,7 +21,7 @@ test('a first character that is not legal is kept behind one that is', () => {
   assert.match(name, /^_3d\.render_[0-9A-Za-z]{8}$/);
 });
 
-test('pitfall 053: names that become the same are told apart by a hash, and lead back to their own', () => {
+test('pitfall 053: names that become the same are distinguished by a hash, and lead back to their own', () => {
   const namer = new ToolNamer(plain);
   const long = 'x'.repeat(70);
   const given = [`${long}1`, `${long}2`, 'a.b', 'a:b', 'a_b'].map((name) => namer.declare(tool(name)));
@@ -39,7 +39,7 @@ test('pitfall 053: the same name is mended alike in every request', () => {
   assert.equal(one.declare(tool('a.b')), other.declare(tool('a.b')));
 });
 
-test('pitfall 054: a namespace is flattened and told again on the way back', () => {
+test('pitfall 054: a namespace is flattened and restored in the answer', () => {
   const namer = new ToolNamer(plain);
   assert.equal(namer.declare(tool('list', 'mail')), 'mail__list');
   assert.deepEqual(namer.names.get('mail__list'), { name: 'list', namespace: 'mail' });
@@ -81,7 +81,7 @@ test('free-text tools are known as such, and whether they were wrapped', () => {
   assert.deepEqual(namer.names.get(wrapped), { name: 'apply patch', custom: true });
 });
 
-test('a name of the history that nobody declared leads back, too', () => {
+test('an undeclared name of the history is restored, too', () => {
   const namer = new ToolNamer(plain);
   const given = namer.nameFor('old.tool');
   assert.deepEqual(namer.names.get(given), { name: 'old.tool' });

@@ -107,7 +107,7 @@ test('texts of more than two megabytes are sized', async () => {
   assert.equal(await countText(['a'.repeat(3 * 2 ** 20)]), 2 ** 20);
 });
 
-test('a count is worded as the client’s protocol words it, and says when it is estimated', () => {
+test('a count is encoded as the client’s protocol words it, and says when it is estimated', () => {
   assert.equal(countAnswer('messages', 7, false).body, '{"input_tokens":7}');
   assert.equal(countAnswer('responses', 7, false).body, '{"object":"response.input_tokens","input_tokens":7}');
   assert.equal(countAnswer('gemini', 7, false).body, '{"totalTokens":7}');

@@ -125,7 +125,7 @@ test('it may continue an answer that the gateway keeps, but none that an upstrea
   );
 });
 
-test('its answer is a chat completion, which nobody comes back to by an id', async () => {
+test('its answer is a chat completion, which has no id to come back to', async () => {
   const here = await world();
   const { exchange, request } = await here.open({ model: 'm', input: 'x' }, { path: chatPath });
   assert.equal(here.state.keeper.recordTranslated(exchange, request), undefined);

@@ -1,4 +1,4 @@
-/** The responses encoders tell their final object to whoever keeps it, streamed and whole, exactly as the client gets it. */
+/** The responses encoders tell their final object to the one that keeps it, streamed and whole, exactly as the client gets it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../../core/json/json.ts';

@@ -76,7 +76,7 @@ test('memory is bounded where there is no database', async () => {
   assert.deepEqual(await ids(store, 'anna', 'file-0', 'file-999'), ['file-999']);
 });
 
-test('a database that is away is told as such, not as an id that is not there', async () => {
+test('a database that is away is reported as such, not as an id that is not there', async () => {
   const store = new IssuedIds({ clock: host.clock, log: host.log, memoryBytes: 10_000 });
   const away = { execute: () => Promise.reject(new Error('connection refused at 10.0.0.1')) };
   store.useDatabase({ schema: 's', orm: away } as never);

@@ -138,7 +138,7 @@ test('an item of a kept answer is put where a request refers to it', async () =>
   assert.deepEqual(input[2], message('A colour.', 'msg_a'));
 });
 
-test('an item that nobody keeps, or another account does, is refused by the same code', async () => {
+test('an item that is not kept, or kept by another account, is refused by the same code', async () => {
   const here = await world();
   await here.keep(first, [message('A colour.', 'msg_a')]);
   const input = [{ type: 'item_reference', id: 'msg_a' }];

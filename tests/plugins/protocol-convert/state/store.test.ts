@@ -189,7 +189,7 @@ test('expired rows are deleted, others stay', async () => {
   }
 });
 
-test('a database that cannot be asked is told as a passing trouble, not as a lost answer', async () => {
+test('a database that cannot be asked is reported as a passing trouble, not as a lost answer', async () => {
   const host = fakeHost();
   const store = new ResponseStore({ clock: host.clock, log: host.log, memoryBytes: 1_000_000 });
   const away = { execute: () => Promise.reject(new Error('connection refused at 10.0.0.1')) };

@@ -44,7 +44,7 @@ test('a recording is begun, listed and stopped by command', async () => {
     [{ account: 'alice' }, 'invalid_request'],
     [{ account: 'alice', for: 'soon' }, 'invalid_request'],
     [{ account: 'alice', for: '8d' }, 'invalid_request'],
-    [{ account: 'nobody', for: '1h' }, 'not_found'],
+    [{ account: 'missing', for: '1h' }, 'not_found'],
     [{ for: '1h' }, 'invalid_request'],
   ] as const)
     await assert.rejects(run(stage, 'requests record', values), { kind }, JSON.stringify(values));

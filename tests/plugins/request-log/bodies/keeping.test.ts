@@ -141,7 +141,7 @@ test('a share is a share', async () => {
   await stage.store.close();
 });
 
-test('of long bodies the beginning is kept, and how much was left out is told', async () => {
+test('of long bodies the beginning is kept, and how much was left out is reported', async () => {
   const stage = await startStage({ bodies: { of: [{}], largest: '2KB' } });
   const answer = Array.from({ length: 100 }, (_, index) => `line ${index} of one hundred lines\n`);
   const { id } = await stage.pass({ answer, answerHeaders: { 'content-type': 'text/plain' } });
@@ -154,7 +154,7 @@ test('of long bodies the beginning is kept, and how much was left out is told', 
   await stage.store.close();
 });
 
-test('what is no text is told by type, length and digest; of a form its fields are kept', async () => {
+test('what is no text is reported by type, length and digest; of a form its fields are kept', async () => {
   const stage = await startStage(everything);
   const line = '--limit';
   const part = (head: string, content: string) =>
@@ -244,7 +244,7 @@ test('a recording keeps what it names, in every process, until it ends by itself
   await stage.store.close();
 });
 
-test('recordings that have no end, an end too far away, or nobody to keep are refused', async () => {
+test('recordings that have no end, an end too far away, or no account are refused', async () => {
   const { bodies, host, store } = await startStage({ bodies: {} });
   const until = host.clock.now() + 1_000;
   for (const terms of [

@@ -98,7 +98,7 @@ test('whatever JSON a secret is planted in, and wherever that is split, it is no
   );
 });
 
-test('cut anywhere, no piece of a secret that could be told by its form is left', () => {
+test('cut anywhere, no piece of a secret with a known form is left', () => {
   fc.assert(
     fc.property(grown, writer, fc.integer({ min: 20, max: 1_500 }), cuts, ({ secret, body }, write, largest, at) => {
       const reported = kept(write(body), { largest, cuts: at });

@@ -23,7 +23,7 @@ interface Passing {
   answer?: readonly (string | Uint8Array)[];
   answerHeaders?: Record<string, string>;
   outcome?: Partial<Outcome>;
-  /** Thrown inside, in place of an answer. */
+  /** Thrown inside, instead of an answer. */
   error?: Error;
 }
 
@@ -76,7 +76,7 @@ export async function startStage(section: object, given?: TestDatabase): Promise
       });
       for (const chunk of chunks) {
         exchange.watcher?.chunk(chunk);
-        // Whoever lent the bytes takes them back.
+        // The one that lent the bytes takes them back.
         chunk.fill(0x3f);
       }
       await exchange.end({ bytesOut: chunks.reduce((sum, { length }) => sum + length, 0), ...passing.outcome });

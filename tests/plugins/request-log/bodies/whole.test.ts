@@ -13,7 +13,7 @@ let key: string;
 before(async () => {
   testbed = await startDemo(
     'demo',
-    'request-log:\n  bodies: { of: [{ when: errors }, { models: [gpt-5.4-mini] }, { accounts: [nobody] }], largest: 4KB }\n',
+    'request-log:\n  bodies: { of: [{ when: errors }, { models: [gpt-5.4-mini] }, { accounts: [missing] }], largest: 4KB }\n',
   );
   boss = await operatorOf(testbed);
   ada = await clientOf(testbed);
@@ -64,7 +64,7 @@ test('a stream is kept as it was sent, cut where the bound is, and the client ge
     model: 'gpt-5.4-mini',
     stream: true,
     max_tokens: 1_000,
-    messages: hello('[[sandbox: tokens=600]] tell me a long story'),
+    messages: hello('[[sandbox: tokens=600]] write a long poem'),
   });
   assert.match(text, /data: \[DONE\]/);
   const { answer } = await keptOf(id);
@@ -75,7 +75,7 @@ test('a stream is kept as it was sent, cut where the bound is, and the client ge
   assert.equal(answer.leftOut, answer.bytes - 4_096);
 });
 
-test('a stream that breaks is an error, and what was told of it is kept', async () => {
+test('a stream that breaks is an error, and what was sent of it is kept', async () => {
   const { id, text } = await call({
     model: 'gpt-5.4',
     stream: true,
@@ -87,7 +87,7 @@ test('a stream that breaks is an error, and what was told of it is kept', async 
   assert.match(request.text, /cut_after=3/);
 });
 
-test('errors are kept with the words that the client was told, wherever they come from', async () => {
+test('errors are kept with the words that the client received, wherever they come from', async () => {
   const unknown = await call({ model: 'no-such-model', messages: hello('hi') });
   const stranger = await call({ model: 'gpt-5.4-mini', messages: hello('hi') }, 'sk-not-a-key-at-all');
   for (const { id, status, text } of [unknown, stranger]) {

@@ -307,7 +307,7 @@ test('Gemini tells in many words that there is no picture', () => {
   assert.equal(code({ candidates: [{ finishReason: 'IMAGE_OTHER' }] }), 'generation_failed');
 });
 
-test("Gemini's drafts are not shown, its usage is told class by class", () => {
+test("Gemini's drafts are not shown, its usage is reported class by class", () => {
   const parts = [
     { thought: true, inlineData: { mimeType: 'image/png', data: 'draft' } },
     { text: 'Here.' },

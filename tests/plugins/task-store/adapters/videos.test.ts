@@ -1,4 +1,4 @@
-/** What each video vendor is asked, how its tasks are told, and what they cost at most. */
+/** What each video vendor is asked, how its tasks are read, and what they cost at most. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UpstreamRefusal } from '../../../../core/contract/upstream-failures.ts';
@@ -273,7 +273,7 @@ test('a resolution that the model makes larger is named as dropped', () => {
   }
 });
 
-test('what xAI makes of longer wishes and shapes that it lacks is told with the order', () => {
+test('for durations and shapes that xAI lacks the order shows what it makes', () => {
   const clamped = (over: object, traits = {}) => xai.create(videoOrder(over), targetWith(traits)).clamped;
   assert.deepEqual(clamped({ seconds: 30 }), { seconds: 15 });
   assert.deepEqual(clamped({ seconds: 30, ratio: '21:9' }, { needs_image: true }), { seconds: 15, ratio: 'adaptive' });

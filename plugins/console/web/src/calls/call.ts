@@ -20,7 +20,7 @@ export interface ApiCall {
   /** Beside the key and the content type. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: Readonly<Record<string, unknown>>;
-  /** Sent as the member `file` of a form, in place of JSON. */
+  /** Sent as the member `file` of a form, instead of JSON. */
   readonly file?: File | { readonly name: string };
 }
 

@@ -28,7 +28,7 @@ function formOf(body: ApiCall['body'], file: File): FormData {
   return form;
 }
 
-async function ask(path: string, key: string, signal: AbortSignal): Promise<unknown> {
+async function send(path: string, key: string, signal: AbortSignal): Promise<unknown> {
   const headers = { authorization: `Bearer ${key}` };
   return (await answered(await fetch(path, { signal, credentials: 'omit', headers }))).json();
 }
@@ -97,8 +97,8 @@ export async function order(
     return { urls: first.data.map(({ url, b64_json: data }) => url ?? `data:${typeOf(data ?? '')};base64,${data}`) };
   const id = (first.data as Task | undefined)?.id ?? first.id ?? '';
   const taskAt = async (path: string) => {
-    const told = (await ask(`${path}/${encodeURIComponent(id)}`, key, signal)) as Task & { data?: Task };
-    return told.data ?? told;
+    const reply = (await send(`${path}/${encodeURIComponent(id)}`, key, signal)) as Task & { data?: Task };
+    return reply.data ?? reply;
   };
   for (;;) {
     const task = await taskAt(call.name === 'video' ? '/v1/videos' : '/v1/tasks');

@@ -15,7 +15,7 @@ import { type FoundAccount, type Place, placesFor, type Sources } from './comman
 import { shown } from './sidebar.tsx';
 
 interface CommandProps {
-  /** `keys`: the list of keys in place of the search. */
+  /** `keys`: the list of keys instead of the search. */
   readonly mode: 'search' | 'keys';
   readonly onClose: () => void;
 }

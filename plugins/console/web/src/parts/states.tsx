@@ -1,4 +1,4 @@
-/** What is shown in place of rows: nothing yet, a failure with a way out, or a skeleton. */
+/** What is shown instead of rows: nothing yet, a failure with a way out, or a skeleton. */
 import { Alert, Button, Center, EmptyState as Empty, Skeleton, Stack } from '@mantine/core';
 import { type Icon, IconAlertCircle, IconInbox } from '@tabler/icons-react';
 import type { ReactNode } from 'react';

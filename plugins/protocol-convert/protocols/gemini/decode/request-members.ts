@@ -119,7 +119,7 @@ export class RequestDecoder {
     throw this.fault(path, 'be an object');
   }
 
-  /** An object in place of a list counts as a list of one, as at the protocol's vendor. */
+  /** An object instead of a list counts as a list of one, as at the protocol's vendor. */
   list(json: JsonObject, field: string, path: string): readonly unknown[] {
     const value = json[field];
     if (value === undefined || value === null) return [];

@@ -1,4 +1,4 @@
-/** Requests for a summary in place of an answer: `compaction` of the messages protocol. Pure. */
+/** Requests for a summary instead of an answer: `compaction` of the messages protocol. Pure. */
 import type { JsonObject } from '../../../../../core/json/json.ts';
 import { hasEffect, notTranslatable } from '../../../../common/canonical/dropped-parameters.ts';
 

@@ -89,7 +89,7 @@ const reasons: Readonly<Record<StopReason, string>> = {
   pause: 'pause_turn',
 };
 
-/** `refusal`: the model's text in place of an answer; some vendors end such an answer with an ordinary reason. */
+/** `refusal`: the model's text instead of an answer; some vendors end such an answer with an ordinary reason. */
 export function endingOf(reason: StopReason, sequence: string | undefined, refusal: string): Ending {
   const isRefusal = reason === 'refusal' || (reason === 'stop' && refusal !== '');
   // Clients read which sequence was matched; if that is unknown, the reason is a plain end.

@@ -62,7 +62,7 @@ export function encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRe
 }
 
 /** Stop sequences for the upstream, and sequences of white space alone, which it refuses. */
-function stopsOf({ stop = [] }: Prompt): [told: string[], blank: string[]] {
+function stopsOf({ stop = [] }: Prompt): [kept: string[], blank: string[]] {
   return [stop.filter((text) => text.trim() !== ''), stop.filter((text) => text.trim() === '')];
 }
 

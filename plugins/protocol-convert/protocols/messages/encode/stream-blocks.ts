@@ -141,7 +141,7 @@ export class ToolBlock implements StreamBlock {
   ended = false;
   /** Arguments that were not sent yet. */
   #input = '';
-  #isTold = false;
+  #isSent = false;
   /** It does not start as an object: an eager call waits for its end like any other. */
   #isOdd = false;
   #index = -1;
@@ -181,7 +181,7 @@ export class ToolBlock implements StreamBlock {
     if (this.#opaqueState !== undefined && this.#index === -1)
       frames += this.#signature(indexes.next++, this.#opaqueState);
     frames += this.#open(indexes);
-    if (!this.#isTold && !this.#isCut)
+    if (!this.#isSent && !this.#isCut)
       frames += deltaFrame(this.#index, 'input_json_delta', inputObjectJson(this.#input, this.#call.custom));
     return frames + blockStopFrame(this.#index);
   }
@@ -190,12 +190,12 @@ export class ToolBlock implements StreamBlock {
     const frames = this.#open(indexes);
     const more = this.#input;
     if (more === '' || this.#isOdd) return frames;
-    if (!this.#isTold) {
+    if (!this.#isSent) {
       const start = more.trimStart();
       this.#isOdd = start !== '' && !start.startsWith('{');
       if (start === '' || this.#isOdd) return frames;
     }
-    this.#isTold = true;
+    this.#isSent = true;
     this.#input = '';
     return frames + deltaFrame(this.#index, 'input_json_delta', more);
   }

@@ -10,7 +10,7 @@ import { type BlockContext, encodePart, ownValue, problemOf, resultMedia } from 
 
 /** Content of a turn that the protocol requires and the conversation does not have. */
 const placeholder = { type: 'text', text: '.' };
-const goOn = { role: 'user', content: [{ type: 'text', text: 'Continue.' }] };
+const continuation = { role: 'user', content: [{ type: 'text', text: 'Continue.' }] };
 
 export interface Messages {
   readonly system: JsonObject[];
@@ -101,7 +101,7 @@ function framed(messages: Messages['messages'], mayPrefill: boolean): Messages['
     first?.role === 'user' ? messages : [{ role: 'user' as const, content: [placeholder] }, ...messages];
   const last = framedMessages.at(-1);
   if (last?.role !== 'assistant') return framedMessages;
-  if (!mayPrefill) return [...framedMessages, goOn as Messages['messages'][number]];
+  if (!mayPrefill) return [...framedMessages, continuation as Messages['messages'][number]];
   return [...framedMessages.slice(0, -1), trimmed(last)];
 }
 

@@ -24,8 +24,8 @@ export function decodeContent(content: unknown, field: string): Part[] {
 /** A tool's output: like `decodeContent`; other values are passed on as JSON text. */
 export function decodeOutput(output: unknown, field: string): (TextPart | MediaPart)[] {
   if (isObject(output) && isPart(output)) return decodeOutput([output], field);
-  const isTold = output === undefined || output === null || typeof output === 'string';
-  if (!isTold && !(Array.isArray(output) && output.every(isPart))) {
+  const isPlainOutput = output === undefined || output === null || typeof output === 'string';
+  if (!isPlainOutput && !(Array.isArray(output) && output.every(isPart))) {
     return [{ kind: 'text', text: JSON.stringify(output) }];
   }
   return decodeContent(output, field).map((part) => {

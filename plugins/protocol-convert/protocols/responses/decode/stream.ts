@@ -62,9 +62,9 @@ export class ResponsesDecoder implements ReplyDecoder {
     this.#begin(response);
     const output = listOf(response['output']);
     // If everything was emitted already, the list may be in another order.
-    const isTold =
+    const isSeen =
       this.#items.size >= output.length && [...this.#items.values()].every(({ decoder }) => decoder.isDone);
-    if (!isTold) for (const [index, item] of output.entries()) this.#item(index, objectOf(item), true);
+    if (!isSeen) for (const [index, item] of output.entries()) this.#item(index, objectOf(item), true);
     this.#flush();
     const reason = textOf(objectOf(response['incomplete_details'])?.['reason']);
     this.#stop(stopOf(reason, isIncomplete));

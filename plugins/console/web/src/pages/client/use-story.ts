@@ -7,7 +7,7 @@ import type { RequestStory } from '../../api/types.ts';
 const patienceMs = 15_000;
 
 /**
- * The story of a call, asked for again where the call has only just ended: its row is written shortly after its end, its
+ * The timeline of a call, asked for again where the call has only just ended: its row is written shortly after its end, its
  * charge may follow a moment later.
  */
 export function useStory(id: string | undefined) {

@@ -28,11 +28,11 @@ export default function SignInAgain() {
           {second ? t('entry.second.hint') : t('entry.again.hint')}
         </Text>
         {second ? (
-          <SecondFactorForm onDone={goOn} />
+          <SecondFactorForm onDone={proceed} />
         ) : (
           <>
-            <PasswordForm onDone={goOn} onSecond={() => setSecond(true)} />
-            <OtherWays onDone={goOn} next={href.replace(/^\/console/, '') || '/'} />
+            <PasswordForm onDone={proceed} onSecond={() => setSecond(true)} />
+            <OtherWays onDone={proceed} next={href.replace(/^\/console/, '') || '/'} />
           </>
         )}
       </Stack>
@@ -41,7 +41,7 @@ export default function SignInAgain() {
 }
 
 /** Somebody else begins at their own first page, and sees nothing of who was here before. */
-async function goOn(): Promise<void> {
+async function proceed(): Promise<void> {
   const before = queries.getQueryData(meQuery.queryKey);
   const me = await get<Me>('/me');
   if (me.person?.id !== before?.person?.id || me.role !== before?.role) return location.assign('/console/');

@@ -40,7 +40,7 @@ export default {
     windows: 'Windows of the plan',
     window: { '5h': '5 hours', day: 'Day', week: 'Week', month: 'Month' },
     windowWords: '{{spent}} of {{limit}} spent',
-    resets: 'Begins anew in',
+    resets: 'Begins again in',
     grants: 'What the balance is made of',
     grantsHint: 'Spent in this order.',
     noGrants: 'Nothing is left. Redeem a code, buy credit or choose a plan.',

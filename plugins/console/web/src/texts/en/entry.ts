@@ -20,7 +20,7 @@ export default {
     throttled: 'Too many attempts. Wait a minute and try again.',
     unverified: 'Open the link in the mail that was sent to you first.',
     cancelled: 'The passkey was not used.',
-    unknownPasskey: 'This passkey is not known here any more. Sign in another way, and add it anew in the profile.',
+    unknownPasskey: 'This passkey is not known here any more. Sign in another way, and add it again in the profile.',
   },
   again: {
     title: 'Your session has ended',

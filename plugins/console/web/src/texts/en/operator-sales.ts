@@ -128,7 +128,7 @@ export default {
   },
   money: {
     title: 'Money',
-    intro: 'What came in, what it cost, and whether the books agree.',
+    intro: 'What came in, what it cost, and whether the ledger is consistent.',
     revenue: 'Revenue',
     revenueHint: 'charged to clients',
     absorbed: 'Absorbed',
@@ -147,7 +147,7 @@ export default {
     reconcile: 'Reconcile',
     reconciling: 'Adding up every row. This may take a minute…',
     reconcileHint: 'Adds up the whole ledger and compares it with every balance and charge.',
-    ok: 'The books agree',
+    ok: 'The ledger is consistent',
     checkedRows: '{{rows}} rows were checked.',
     wrong_one: '{{count}} thing is not as it should be',
     wrong_other: '{{count}} things are not as they should be',

@@ -120,7 +120,7 @@ export default {
   },
   requests: {
     title: 'Requests',
-    intro: 'Everything that was asked of this gateway. A row opens its whole story.',
+    intro: 'Everything that was asked of this gateway. A row opens its timeline.',
     nothingSeen: 'Nothing of that name in this span',
     keyId: 'Key id',
     resultAny: 'Any result',

@@ -50,7 +50,7 @@ async function post(path: string, key: string, body: FormData | string): Promise
     },
     body,
   });
-  const told = (await answer.json().catch(() => ({}))) as { id?: string; error?: { message?: string } };
-  if (answer.ok && told.id !== undefined) return { id: told.id };
-  throw new OrderError(told.error?.message ?? String(answer.status));
+  const reply = (await answer.json().catch(() => ({}))) as { id?: string; error?: { message?: string } };
+  if (answer.ok && reply.id !== undefined) return { id: reply.id };
+  throw new OrderError(reply.error?.message ?? String(answer.status));
 }

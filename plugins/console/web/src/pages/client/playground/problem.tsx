@@ -25,8 +25,8 @@ export function useProblem(): (error: unknown) => Problem {
     const own = `client.playground.problems.${code}`;
     if (i18n.exists(own)) return { text: t(own as 'client.playground.problems.expired'), status };
     if (i18n.exists(`shell.errors.${code}`)) return { text: textOf(error), status };
-    const told = message === '' ? '' : ` (${message})`;
-    return { text: `${t('client.playground.failed', { status })}${told}`, status };
+    const detail = message === '' ? '' : ` (${message})`;
+    return { text: `${t('client.playground.failed', { status })}${detail}`, status };
   };
 }
 

@@ -85,7 +85,7 @@ function end(unmount: unknown): void {
   }
 }
 
-/** A new object when language or colours change, which draws the page anew. */
+/** A new object when language or colours change, which draws the page again. */
 function useConsole(): AdminPageConsole {
   const { language } = useTranslation().i18n;
   const colors = useComputedColorScheme('light');

@@ -1,4 +1,4 @@
-/** Rows of requests, of all accounts or of one; a row opens its story beside the list. */
+/** Rows of requests, of all accounts or of one; a row opens its page beside the list. */
 
 import { Text } from '@mantine/core';
 import { IconArrowsExchange } from '@tabler/icons-react';

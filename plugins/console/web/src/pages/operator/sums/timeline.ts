@@ -34,7 +34,7 @@ export type Moment =
       readonly atMs: number;
       readonly attempt: SentAttempt;
       readonly tone: Tone;
-      /** What the story says of it. */
+      /** What the timeline says of it. */
       readonly notes: readonly string[];
     }
   | { readonly kind: 'dropped'; readonly atMs: number; readonly fields: readonly string[] }
@@ -43,10 +43,10 @@ export type Moment =
 export type Tone = 'good' | 'bad' | 'odd';
 
 const order = ['received', 'story', 'dropped', 'attempt', 'first-byte', 'end'];
-/** How the story begins a line on one of the attempts. */
+/** How the timeline begins a line on one of the attempts. */
 const ofAttempt = /^attempt (\d+) /;
 
-/** The moments of a request in their order; within one millisecond, in the story's order, or in the order of events. */
+/** The moments of a request in their order; within one millisecond, in the timeline's order, or in the order of events. */
 export function timelineOf(request: TimedRequest, attempts: readonly SentAttempt[]): Moment[] {
   const { totalMs, firstByteMs, dropped } = request;
   const moments: Moment[] = [
@@ -66,13 +66,13 @@ export function timelineOf(request: TimedRequest, attempts: readonly SentAttempt
     .map(({ moment }) => moment);
 }
 
-/** Story and attempts keep the places that the story gives them; the others have theirs by what they are. */
+/** Timeline events and attempts keep the places that the timeline gives them; the others have theirs by what they are. */
 function rank(left: Moment, right: Moment): number {
   const isPlaced = (kind: Moment['kind']) => kind === 'story' || kind === 'attempt';
   return isPlaced(left.kind) && isPlaced(right.kind) ? 0 : order.indexOf(left.kind) - order.indexOf(right.kind);
 }
 
-/** The story's lines, with each attempt in the place of the first line on it; attempts that it leaves out come last. */
+/** The timeline's lines, with each attempt in the place of the first line on it; attempts that it leaves out come last. */
 function storyMoments({ receivedAt, totalMs, story }: TimedRequest, attempts: readonly SentAttempt[]): Moment[] {
   const numberOf = ({ text }: Line) => Number(ofAttempt.exec(text)?.[1] ?? Number.NaN);
   const momentOf = (attempt: SentAttempt, atMs: number): Moment => {

@@ -13,13 +13,13 @@ import { useRun } from '../use-run.ts';
 /** A run of an order, with its progress. */
 export function useOrder(apiKey: string, model: string) {
   const run = useRun<Made>(apiKey, model);
-  const [told, setTold] = useState<{ readonly of: string; readonly progress: Progress }>();
+  const [reported, setReported] = useState<{ readonly of: string; readonly progress: Progress }>();
   const place = (call: ApiCall) => {
-    setTold(undefined);
-    const onProgress = (progress: Progress) => setTold({ of: model, progress });
+    setReported(undefined);
+    const onProgress = (progress: Progress) => setReported({ of: model, progress });
     return run.start(call, (answer, signal) => order(call, answer, apiKey, signal, onProgress));
   };
-  return { run, progress: told?.of === model ? told.progress : undefined, place };
+  return { run, progress: reported?.of === model ? reported.progress : undefined, place };
 }
 
 interface TaskProgressProps {
