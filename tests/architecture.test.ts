@@ -208,3 +208,32 @@ test('tables that are asked by any name have no prototype', () => {
     .flatMap((file) => [...source(file).matchAll(plain)].map(([, name]) => `${file}: ${name}`));
   assert.deepEqual(wrong, []);
 });
+
+/** The old private language, which neither names, comments, messages nor documents use: AGENTS.md has the terms. */
+const words = [
+  ...['house', 'houses', 'told', 'nobody', 'desk', 'desks', 'hall', 'pot', 'purse', 'purses', 'till', 'seat', 'seats'],
+  ...['racer', 'racers', 'lessor', 'lessors', 'worded', 'whoever', 'anew', 'books', 'onLanded', 'goOn', 'factsOf'],
+];
+const phrases = ['in place of', 'kept sums'];
+
+/** Names of columns, which migrations gave. */
+const columns: Readonly<Record<string, readonly string[]>> = { 'plugins/idempotency/rows.ts': ['told'] };
+
+/** Whole words, also as parts of names. */
+const found = new RegExp(
+  [
+    ...words.map((word) => `(?<![A-Za-z])${word}(?![a-z])`),
+    ...words.map((word) => `(?<![A-Z])${word[0]!.toUpperCase()}${word.slice(1)}(?![a-z])`),
+    ...phrases.map((phrase) => `\\b[${phrase[0]!.toUpperCase()}${phrase[0]}]${phrase.slice(1)}\\b`),
+  ].join('|'),
+  'g',
+);
+
+test('names, comments, messages and documents have none of the old private words', () => {
+  const texts = ['AGENTS.md', 'README.md', 'SECURITY.md', ...filesIn('core', 'plugins', 'tests', 'config', 'docker')];
+  const wrong = texts
+    .filter((file) => /\.(tsx?|mjs|md|yaml)$/.test(file) && !/^tests\/(fixtures\/|architecture)/.test(file))
+    .flatMap((file) => Array.from(source(file).matchAll(found), ([word]) => ({ file, word: word.toLowerCase() })))
+    .filter(({ file, word }) => columns[file]?.includes(word) !== true);
+  assert.deepEqual(wrong, []);
+});

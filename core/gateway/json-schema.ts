@@ -21,9 +21,9 @@ export async function configSchema(listed: readonly Plugin[] = []): Promise<obje
     },
     ...(section('gateway', gatewaySchema)['properties'] as object),
   };
-  const ofTheHouse = await Promise.all(builtInNames().map((name) => loadPlugin(name, '')));
-  const others = listed.filter(({ name }) => !ofTheHouse.some((plugin) => plugin.name === name));
-  for (const { name, config } of [...ofTheHouse, ...others]) {
+  const builtIn = await Promise.all(builtInNames().map((name) => loadPlugin(name, '')));
+  const others = listed.filter(({ name }) => !builtIn.some((plugin) => plugin.name === name));
+  for (const { name, config } of [...builtIn, ...others]) {
     const own = section(name, config as unknown as z.ZodType);
     properties[name] = { description: `Section of the plugin "${name}".`, ...own };
   }

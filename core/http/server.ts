@@ -16,8 +16,8 @@ import { type AllowedOrigins, admitPage } from './cross-origin.ts';
 import { answerOf, DirectIncoming, DirectOutgoing } from './direct.ts';
 import { deadlinePassed, LiveExchange } from './exchange.ts';
 import type { ExchangeLogs } from './exchange-log.ts';
-import { Flight, type FlightServices } from './flight.ts';
 import { checkHead, hasArrived, refuseNonRequests, unmetExpectation } from './head-checks.ts';
+import { InFlightExchange, type InFlightServices } from './in-flight-exchange.ts';
 import { InFlightSet } from './in-flight-set.ts';
 import { IncomingRequest } from './incoming-request.ts';
 import { type Match, matchRoute, type Router } from './router.ts';
@@ -72,9 +72,9 @@ export class GatewayServer {
   #router: Router;
   #limits: ServerLimits;
   readonly #server: Server;
-  readonly #inFlight = new InFlightSet<Flight>();
+  readonly #inFlight = new InFlightSet<InFlightExchange>();
   readonly #webSockets: WebSocketGate;
-  readonly #services: FlightServices;
+  readonly #services: InFlightServices;
   #sweeper: NodeJS.Timeout | undefined;
   #draining = false;
   /** Answers carry `connection: close`. */
@@ -91,7 +91,7 @@ export class GatewayServer {
       errorShapes,
       clock,
       isClosing: () => this.#closing,
-      onLanded: (flight) => this.#remove(flight),
+      onSettled: (running) => this.#remove(running),
     };
     this.#server = createServer({
       maxHeaderSize: limits.maxHeaderBytes,
@@ -170,7 +170,7 @@ export class GatewayServer {
   /**
    * Drains: `/readyz` fails at once; after `graceMs` new connections are refused and WebSockets closed; at `deadlineMs`
    * running exchanges end with an error in their protocol. Idle connections end last, when nothing has come over one for
-   * `graceMs`. Resolves when nothing is in flight.
+   * `graceMs`. Resolves when nothing is in running.
    */
   async drain(graceMs: number, deadlineMs: number): Promise<void> {
     this.#draining = true;
@@ -259,13 +259,13 @@ export class GatewayServer {
 
   #begin(exchange: LiveExchange, run: Run): void {
     const timeoutMs = exchange.endpoint.timeoutMs ?? this.#limits.exchangeTimeoutMs;
-    const flight = new Flight(exchange, timeoutMs, this.#services);
-    this.#inFlight.add(flight);
-    flight.begin(run);
+    const running = new InFlightExchange(exchange, timeoutMs, this.#services);
+    this.#inFlight.add(running);
+    running.begin(run);
   }
 
-  #remove(flight: Flight): void {
-    this.#inFlight.delete(flight);
+  #remove(running: InFlightExchange): void {
+    this.#inFlight.delete(running);
     if (this.#inFlight.size === 0) this.#emptied?.();
   }
 

@@ -14,7 +14,7 @@ const entraSettings = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      "File with a federated token, read for each token of Entra, in place of the application's secret in `keys`.",
+      "File with a federated token, read for each token of Entra, instead of the application's secret in `keys`.",
     ),
   authority: z
     .url({ protocol: /^https?$/ })

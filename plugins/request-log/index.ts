@@ -26,7 +26,7 @@ import { commandsOf } from './commands.ts';
 import { openRequestQueries } from './queries.ts';
 import { RowQueue } from './queue.ts';
 import { addRows, requestSumsWith } from './request-sums.ts';
-import { callFactsOf, rowOf } from './row.ts';
+import { callFactsFrom, rowOf } from './row.ts';
 import { storedTimeline } from './timeline.ts';
 
 const pruneIntervalMs = 3_600_000;
@@ -34,7 +34,7 @@ const pruneIntervalMs = 3_600_000;
 const configSchema = z.strictObject({
   lines: z.boolean().default(true).describe('Write one log line for each request.'),
   retention: duration().prefault('30d').describe('How long rows are kept.'),
-  story: z
+  timeline: z
     .boolean()
     .default(true)
     .describe('Keep with each row the timeline of decisions: limit, price, route, conversion, charge.'),
@@ -75,13 +75,13 @@ export default definePlugin({
       notices: () => noticesOf(config.bodies),
       applies: ({ unlogged }) => unlogged !== true,
       handle(exchange, next) {
-        if (config.story) exchange.set(timeline, []);
+        if (config.timeline) exchange.set(timeline, []);
         exchange.defer((outcome) => {
           if (exchange.find(unrecorded) === true) return;
           noted++;
           const row = rowOf(exchange, outcome);
           const story = storedTimeline(exchange.find(timeline), exchange.receivedAt);
-          const isKept = exchange.find(callRow)?.complete(callFactsOf(row, story)) === true;
+          const isKept = exchange.find(callRow)?.complete(callFactsFrom(row, story)) === true;
           if (isKept && !config.lines) return;
           // Encoded once for the log line and the row; the timeline is added to the row only.
           const line = JSON.stringify(row);

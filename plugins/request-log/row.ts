@@ -84,7 +84,7 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
 }
 
 /** What the row of the request's call lacks. */
-export function callFactsOf(row: RequestRow, story: string | undefined): CallFacts {
+export function callFactsFrom(row: RequestRow, story: string | undefined): CallFacts {
   return {
     kind: 'FACTS',
     id: row.request_id,

@@ -72,7 +72,7 @@ async function startOutage() {
     bed,
     send,
     chat,
-    // Nobody listens there.
+    // Nothing listens there.
     cut() {
       stoppedAt = systemClock.monotonic();
       network.lead(1);

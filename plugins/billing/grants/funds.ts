@@ -84,7 +84,7 @@ export async function readPools(
   return pools;
 }
 
-interface PotRow {
+interface GrantBalanceRow {
   readonly account_id: string;
   readonly grant_id: string;
   readonly remaining: string;
@@ -100,7 +100,7 @@ async function readGrantBalances(
   accountIds: readonly string[],
 ): Promise<Map<string, GrantBalance[]>> {
   const table = tablesOf(schema);
-  const rows = await rowsOf<PotRow>(
+  const rows = await rowsOf<GrantBalanceRow>(
     runner,
     sql`select pots.account_id, grant_id::text as grant_id, remaining::text as remaining, source, windows::text as windows,
           ${millisecondsOf(sql`pots.expires_at`)} as expires_at, ${millisecondsOf(sql`anchor`)} as anchor
@@ -119,7 +119,7 @@ function grantBalanceOf({
   source,
   windows,
   anchor,
-}: PotRow): GrantBalance {
+}: GrantBalanceRow): GrantBalance {
   const bounds =
     windows === null || source === null
       ? undefined

@@ -260,7 +260,7 @@ export class Reservations {
     let spent = zero;
     if (verdict.kind === 'VOID') journal.append(voidRecord(hold, at, verdict.reason, shares));
     else {
-      const { told: settlement, charge } = this.#charged(hold, verdict, shares);
+      const { settlement, charge } = this.#charged(hold, verdict, shares);
       spent = charge.cost;
       hold.spent = spent;
       hold.own = charge.own;
@@ -287,15 +287,15 @@ export class Reservations {
   }
 
   /** The charge for the usage; the hold where that is absurd. */
-  #charged(hold: Hold, verdict: Settlement, { notes }: Shares): { told: Settlement; charge: Charge } {
+  #charged(hold: Hold, verdict: Settlement, { notes }: Shares): { settlement: Settlement; charge: Charge } {
     const charge = chargeFor(hold.terms, verdict.usage, verdict, notes);
-    if (charge.cost <= absurdCost) return { told: verdict, charge };
+    if (charge.cost <= absurdCost) return { settlement: verdict, charge };
     const { id, accountId, keyId } = hold.terms;
     const about = { request_id: id, account_id: accountId, key_id: keyId };
     const fields = { ...about, cost: charge.cost.toString(), usage: verdict.usage };
     this.#options.log.error(fields, 'an absurd cost: the hold is charged');
     return {
-      told: { ...verdict, estimated: true, reason: 'absurd' },
+      settlement: { ...verdict, estimated: true, reason: 'absurd' },
       charge: { ...charge, cost: hold.held, own: undefined },
     };
   }

@@ -5,7 +5,7 @@ import type { Answer, Headers } from '../../../core/contract/message.ts';
 import { table } from '../../../core/contract/table.ts';
 import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json/json.ts';
-import { refusalClass, tokensTold } from '../wire/refusal-class.ts';
+import { refusalClass, reportedTokens } from '../wire/refusal-class.ts';
 import { type ErrorBody, errorIn, readErrorBody } from './error-body.ts';
 import { retryAfterMs } from './retry-after.ts';
 import { maxScrubbedBytes, scrubBytes } from './scrub.ts';
@@ -83,7 +83,7 @@ function sorted(status: number, headers: Headers, said: ErrorBody, now: number):
     hasUsage,
     elsewhere: isMissing || about === 'context_length',
     about,
-    tokens: about === 'context_length' ? tokensTold(said.message ?? '') : undefined,
+    tokens: about === 'context_length' ? reportedTokens(said.message ?? '') : undefined,
     answer: said.bytes === undefined ? undefined : jsonAnswer(status, said.bytes),
   });
 }

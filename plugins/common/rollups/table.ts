@@ -277,7 +277,7 @@ export function keptWith(schema: string, sums: SumTable, source: string, after =
   }
   const same = known.find((one) => one.schema === schema && one.source === source && one.after === after);
   if (same !== undefined) return same.words;
-  const words = asText(keptAnew(schema, sums, source, after));
+  const words = asText(renderRollups(schema, sums, source, after));
   if (known.length < mostWordings) known.push({ schema, source, after, words });
   return words;
 }
@@ -288,7 +288,7 @@ function asText(statement: SQL): SQL {
   return params.length === 0 ? sql.raw(text) : statement;
 }
 
-function keptAnew(schema: string, sums: SumTable, source: string, after: SQL): SQL {
+function renderRollups(schema: string, sums: SumTable, source: string, after: SQL): SQL {
   const [folded, fine] = [partOf(sums, 'folded'), partOf(sums, 'fine')];
   const isFine = sql`part.number = ${sql.raw(String(finePart))}`;
   const isLate = sql`part.number <> ${sql.raw(String(finePart))} and at < (select until from ${folded})

@@ -77,7 +77,7 @@ export function isContentFinish(finish: string | undefined): boolean {
 }
 
 /** At least so many tokens are too many, by the greatest number of the message; undefined: it names none. */
-export function tokensTold(message: string): number | undefined {
+export function reportedTokens(message: string): number | undefined {
   const counts = [...message.matchAll(/(?<![\w-])\d[\d,]{2,10}(?![\w-])/g)].map(([digits]) =>
     Number(digits.replaceAll(',', '')),
   );

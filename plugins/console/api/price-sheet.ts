@@ -63,9 +63,9 @@ export function versionsOf(book: PriceBook | undefined, at: number, ratio: Ratio
     }));
 }
 
-/** The first time after `at` at which another version of one of these priceBooks comes into force, or none. */
-export function nextChange(priceBooks: readonly (PriceBook | undefined)[], at: number): number | undefined {
-  const moments = priceBooks.flatMap((book = []) => {
+/** The first time after `at` at which another version of one of these price lists comes into force, or none. */
+export function nextChange(prices: readonly (PriceBook | undefined)[], at: number): number | undefined {
+  const moments = prices.flatMap((book = []) => {
     const inForce = versionAt(book, at);
     return changesFrom(book, at).find((moment) => versionAt(book, moment) !== inForce) ?? [];
   });

@@ -361,7 +361,7 @@ test('a row shows its timeline, its losses and its attempts as they were', async
 test('without timelines nothing is kept, and telling costs nothing', async () => {
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
-  const part = await setUp(requestLog, host, { story: false });
+  const part = await setUp(requestLog, host, { timeline: false });
   const exchange = fakeExchange({ id: randomUUID() });
   await part.handle!(exchange, async () => okAnswer);
   recordEvent(exchange, 0, saidLine, () => assert.fail('was asked'));

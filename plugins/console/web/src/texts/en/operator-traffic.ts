@@ -179,7 +179,7 @@ export default {
     record: 'Record bodies',
     recordTitle: 'Record bodies for a while?',
     recordText: 'Requests and answers are recorded, masked, until the time is up. Set the filters of the list first.',
-    recordNobody: 'No account, key or model is filtered: only errors can be recorded.',
+    recordNone: 'No account, key or model is filtered: only errors can be recorded.',
     recordFor: 'How long',
     recordDone: 'The recording runs.',
     errorsOnly: 'Errors only',

@@ -61,7 +61,7 @@ export function RecordButton() {
         />
         {!isNamed && (
           <Text fz="sm" c="dimmed">
-            {t('operator.traffic.bodies.recordNobody')}
+            {t('operator.traffic.bodies.recordNone')}
           </Text>
         )}
         <Switch

@@ -22,16 +22,16 @@ export default function Upstreams() {
   return (
     <Page title={t('operator.traffic.upstreams.title')} hint={t('operator.traffic.upstreams.intro')}>
       <Loaded of={answer} height={320}>
-        {({ rows }) => (rows.length === 0 ? <Nothing /> : <Cards rows={rows} toldAt={answer.dataUpdatedAt} />)}
+        {({ rows }) => (rows.length === 0 ? <Nothing /> : <Cards rows={rows} updatedAt={answer.dataUpdatedAt} />)}
       </Loaded>
     </Page>
   );
 }
 
-function Cards({ rows, toldAt }: { readonly rows: readonly Upstream[]; readonly toldAt: number }) {
+function Cards({ rows, updatedAt }: { readonly rows: readonly Upstream[]; readonly updatedAt: number }) {
   const [search] = useSearchState();
   // Rests run off while one looks.
-  const elapsedMs = Math.max(0, useNow(1_000) - toldAt);
+  const elapsedMs = Math.max(0, useNow(1_000) - updatedAt);
   const stated = rows.map((upstream) => ({ upstream, state: stateOf(upstream, elapsedMs) }));
   const shown = stated
     .filter(({ state }) => search['state'] === undefined || search['state'] === state)

@@ -10,7 +10,7 @@ import { systemClock } from '../../core/gateway/system.ts';
 import { BodyReader } from '../../core/http/body.ts';
 import { trustedProxies } from '../../core/http/client-address.ts';
 import { LiveExchange } from '../../core/http/exchange.ts';
-import { Flight } from '../../core/http/flight.ts';
+import { InFlightExchange } from '../../core/http/in-flight-exchange.ts';
 import { IncomingRequest } from '../../core/http/incoming-request.ts';
 
 const lines: string[] = [];
@@ -19,7 +19,7 @@ const services = {
   errorShapes: [],
   clock: systemClock,
   isClosing: () => false,
-  onLanded: () => undefined,
+  onSettled: () => undefined,
 };
 const known = [{ logFields: () => ({ account_id: 'account-1' }) }, { logFields: () => ({ trace_id: 'trace-1' }) }];
 const broken = {
@@ -33,7 +33,7 @@ const server = createServer((incoming, outgoing) => {
   const request = new IncomingRequest(incoming, '/', '', {}, trustedProxies([]));
   const endpoint = { method: 'GET', path: '/', operation: 'test' } as const;
   const exchange = new LiveExchange('id', endpoint, request, incoming, outgoing, systemClock, logs);
-  new Flight(exchange, 10_000, services).begin((running) => Promise.reject(fail(running)));
+  new InFlightExchange(exchange, 10_000, services).begin((running) => Promise.reject(fail(running)));
 });
 await once(server.listen(0, '127.0.0.1'), 'listening');
 after(() => server.close());

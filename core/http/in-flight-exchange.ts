@@ -12,31 +12,31 @@ import type { InFlightMember } from './in-flight-set.ts';
 import { endWith, newProgress, type Progress, writeAnswer } from './writer.ts';
 
 /** What all flights of a server share. */
-export interface FlightServices {
+export interface InFlightServices {
   readonly bodies: BodyReader;
   readonly errorShapes: readonly PluginInstance[];
   readonly clock: Clock;
   /** Whether answers carry `connection: close`. */
   isClosing(): boolean;
   /** The exchange has ended and its deferred work is done. */
-  onLanded(flight: Flight): void;
+  onSettled(running: InFlightExchange): void;
 }
 
 /** Works by callbacks: a promise for each step would cost a tenth of forwarding. */
-export class Flight implements InFlightMember {
+export class InFlightExchange implements InFlightMember {
   inFlightIndex = -1;
   readonly exchange: LiveExchange;
   readonly progress: Progress;
   /** Monotonic milliseconds. */
   readonly deadline: number;
-  readonly #services: FlightServices;
+  readonly #services: InFlightServices;
   /** The answer was written, or broke. */
   #isAnswered = false;
   #isClosed = false;
   /** What was sent to the client, or broke the answer. */
   #error: GatewayError | undefined;
 
-  constructor(exchange: LiveExchange, timeoutMs: number, services: FlightServices) {
+  constructor(exchange: LiveExchange, timeoutMs: number, services: InFlightServices) {
     this.exchange = exchange;
     this.progress = newProgress(exchange.startedAt);
     this.deadline = exchange.startedAt + timeoutMs;
@@ -148,14 +148,14 @@ export class Flight implements InFlightMember {
 
   #land(): void {
     this.#services.bodies.release(this.exchange);
-    this.#services.onLanded(this);
+    this.#services.onSettled(this);
   }
 }
 
 const withoutBody: Answer = { status: 0, headers: {}, body: '' };
 
-function enter(flight: Flight, run: Run): void {
-  flight.enter(run);
+function enter(running: InFlightExchange, run: Run): void {
+  running.enter(run);
 }
 
 function outcomeOf(exchange: LiveExchange, progress: Progress, error: GatewayError | undefined, now: number): Outcome {
