@@ -21,7 +21,7 @@ const mutants: Readonly<Record<string, RestoreMutant>> = {
   'restore-unnoticed': (rows) => ({ ...rows, lacking: async () => new Set() }),
   'restore-not-kept': (rows) => ({ ...rows, note: async () => {} }),
   'restore-not-blocking': (rows) => ({ ...rows, list: async (state) => (state === 'waiting' ? [] : rows.list(state)) }),
-  'restore-told-again': (rows) => ({ ...rows, lacking: async (references) => new Set(references) }),
+  'restore-reported-again': (rows) => ({ ...rows, lacking: async (references) => new Set(references) }),
 };
 
 for (const [name, mutant] of Object.entries(mutants))

@@ -25,7 +25,7 @@ interface Machine {
   ended: number;
   endedBy: number;
   run: number;
-  /** References that its process was told to be in the database. */
+  /** References that its process was reported to be in the database. */
   readonly acknowledged: Set<string>;
   process: { readonly host: FakeHost; readonly watch: RestoreWatch } | undefined;
 }
@@ -61,7 +61,7 @@ class RestoreWorld {
   #dump: State = clone(this.#state);
   #elapsedMs = 0;
   #count = 0;
-  /** What the database lacks since it was put back, as far as a process that was told of it has been started since. */
+  /** What the database lacks since it was put back, as far as a process that was reported of it has been started since. */
   readonly #missing = new Set<string>();
   #isCallLost = false;
 
@@ -159,7 +159,7 @@ class RestoreWorld {
       at: this.#now(machine),
     };
     this.#state.movements.push(movement);
-    // Nobody was told of it when its process dies here.
+    // No one was reported of it when its process dies here.
     if (this.#chance.oneIn(10)) machine.process = undefined;
     else {
       await watch.add([movement]);
@@ -201,7 +201,7 @@ class RestoreWorld {
     for (const reference of this.#missing)
       if (!named.has(reference)) this.faults.push(`${reference} is missing and not listed`);
     for (const reference of named) if (this.#has(reference)) this.faults.push(`${reference} is listed, and is there`);
-    if (this.restored === 0 && waiting.length > 0) this.faults.push('a restoration is told that never was');
+    if (this.restored === 0 && waiting.length > 0) this.faults.push('a restoration learns that never was');
   }
 
   #has(reference: string): boolean {
