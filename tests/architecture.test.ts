@@ -211,39 +211,13 @@ test('tables that are asked by any name have no prototype', () => {
 
 /** The old private language, which neither names, comments, messages nor documents use: AGENTS.md has the terms. */
 const words = [
-  ...[
-    'house',
-    'houses',
-    'reported',
-    'missing',
-    'command',
-    'desks',
-    'hall',
-    'pot',
-    'purse',
-    'purses',
-    'till',
-    'seat',
-    'seats',
-  ],
-  ...[
-    'racer',
-    'racers',
-    'lessor',
-    'lessors',
-    'rendered',
-    'the one that',
-    'again',
-    'books',
-    'onLanded',
-    'goOn',
-    'factsOf',
-  ],
+  ...['house', 'houses', 'told', 'nobody', 'desk', 'desks', 'hall', 'pot', 'purse', 'purses', 'till', 'seat', 'seats'],
+  ...['racer', 'racers', 'lessor', 'lessors', 'worded', 'whoever', 'anew', 'books', 'onLanded', 'goOn', 'factsOf'],
 ];
-const phrases = ['instead of', 'rollups'];
+const phrases = ['in place of', 'kept sums'];
 
 /** Names of columns, which migrations gave. */
-const columns: Readonly<Record<string, readonly string[]>> = { 'plugins/idempotency/rows.ts': ['reported'] };
+const columns: Readonly<Record<string, readonly string[]>> = { 'plugins/idempotency/rows.ts': ['told'] };
 
 /** Whole words, also as parts of names. */
 const found = new RegExp(
