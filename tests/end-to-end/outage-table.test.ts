@@ -148,8 +148,8 @@ testOnServer(
       () => chat(fresh),
       () => chat(busy, 'sandbox', { 'idempotency-key': 'a new one' }),
     ];
-    // What failed is tried again after a pause; who comes again as told is served.
-    for (const ask of again) await until('it is served', async () => (await seen(ask())) === '200', 20_000);
+    // What failed is tried again after a pause; who comes again as described is served.
+    for (const send of again) await until('it is served', async () => (await seen(send())) === '200', 20_000);
     const { charges } = await bed.records(busy, 7);
     assert.equal(charges.length, 7);
     await bed.audit();

@@ -127,18 +127,18 @@ export class ArchiveRoom {
 
   #rowsOf(life: Life, node: Node): ArchiveRows {
     const { table } = this;
-    const ask = <T>(work: () => Promise<T>) =>
+    const send = <T>(work: () => Promise<T>) =>
       this.#pass(life, 'archive rows', work, () => node.canRead, this.#options.faults.faultOneIn);
     return {
-      claim: (owner) => ask(() => table.claim(owner, 2_000)),
-      move: (owner, from, to) => ask(() => table.move(owner, from, to)),
-      monthFrom: (from) => ask(() => table.monthFrom(from)),
-      factsFreeUntil: () => ask(() => table.factsFreeUntil()),
-      accountsAfter: (accountId, month) => ask(() => table.accountsAfter(accountId, month)),
+      claim: (owner) => send(() => table.claim(owner, 2_000)),
+      move: (owner, from, to) => send(() => table.move(owner, from, to)),
+      monthFrom: (from) => send(() => table.monthFrom(from)),
+      factsFreeUntil: () => send(() => table.factsFreeUntil()),
+      accountsAfter: (accountId, month) => send(() => table.accountsAfter(accountId, month)),
       // Small pages, so that files are small and many.
-      read: (place, most) => ask(() => table.read(place, most)),
-      lastOf: (accountId) => ask(() => table.lastOf(accountId)),
-      seal: (owner, sealed, bytes, from, to) => ask(() => table.seal(owner, sealed, bytes, from, to)),
+      read: (place, most) => send(() => table.read(place, most)),
+      lastOf: (accountId) => send(() => table.lastOf(accountId)),
+      seal: (owner, sealed, bytes, from, to) => send(() => table.seal(owner, sealed, bytes, from, to)),
     };
   }
 

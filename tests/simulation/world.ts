@@ -118,8 +118,8 @@ class World {
     this.#store = mutant.store?.(this.#ledger, this.#chance) ?? this.#ledger;
     this.#tasks = this.#newTasks();
     this.#callers = this.#newCallers();
-    const books = { ledger: this.#ledger, faults: this.#faults, violations: this.#violations, mutant };
-    this.#archive = archiveRoom(new Chance(seed, 8), { schedule: this.#schedule, ...books });
+    const records = { ledger: this.#ledger, faults: this.#faults, violations: this.#violations, mutant };
+    this.#archive = archiveRoom(new Chance(seed, 8), { schedule: this.#schedule, ...records });
     this.#nodes = Array.from({ length: this.#profile.nodes }, (_, index) => this.#newNode(index));
     this.#tables.onUse = (use) => this.#oracle.trade.used(use);
     mutant.tables?.(this.#tables);

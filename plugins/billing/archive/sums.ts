@@ -1,4 +1,4 @@
-/** Sums of calls where some of them are in archived files: the kept sums stay, and rows are read from the files too. */
+/** Sums of calls where some of them are in archived files: the rollups stay, and rows are read from the files too. */
 import { type SQL, sql } from 'drizzle-orm';
 import { quarterMs, type Range, type SumTable, withinRange } from '../../common/rollups/table.ts';
 import { callSums } from '../ledger/call-sums.ts';

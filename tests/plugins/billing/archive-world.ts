@@ -91,26 +91,26 @@ export async function countIn(world: World, table: string): Promise<number> {
 
 /** Statements, charges, sums of odd minutes and balances, as one text. */
 export async function shownOf(world: World, accounts: readonly string[], ids: readonly string[], from: number) {
-  const desk = world.host.get(ledgerQueries);
+  const queries = world.host.get(ledgerQueries);
   const until = world.host.clock.now();
   const [odd, middle] = [from + 61_007, Math.floor((from + until) / 2) + 13];
-  const shown: unknown[] = [await desk.balances(accounts).then((balances) => [...balances])];
+  const shown: unknown[] = [await queries.balances(accounts).then((balances) => [...balances])];
   for (const accountId of [...accounts, undefined]) {
     for (let after: string | undefined; ; ) {
-      const page = await desk.ledger(accountId, {}, { limit: 7, after });
+      const page = await queries.ledger(accountId, {}, { limit: 7, after });
       shown.push(page);
       if (page.next === undefined) break;
       after = page.next;
     }
     const filter = accountId === undefined ? {} : { accountId };
-    shown.push(await desk.spendBetween(filter, [odd, middle]));
-    shown.push(await desk.spendBetween(filter, [middle, until]));
+    shown.push(await queries.spendBetween(filter, [odd, middle]));
+    shown.push(await queries.spendBetween(filter, [middle, until]));
     for (const by of ['day', 'model', 'key', 'account', 'provider'] as const)
-      shown.push(await desk.spend({ ...filter, from: odd, until: middle }, by, 100));
-    shown.push(await desk.chargesOf(ids, accountId));
-    for (const id of ids.slice(0, 5)) shown.push(await desk.charge(id, accountId));
+      shown.push(await queries.spend({ ...filter, from: odd, until: middle }, by, 100));
+    shown.push(await queries.chargesOf(ids, accountId));
+    for (const id of ids.slice(0, 5)) shown.push(await queries.charge(id, accountId));
   }
-  shown.push(await desk.totals({ from: odd, until: middle }));
+  shown.push(await queries.totals({ from: odd, until: middle }));
   for (const id of ids.slice(0, 5)) shown.push(await world.host.get(ledger).endOf(id));
   return JSON.stringify(shown, (_, value: unknown) => (typeof value === 'bigint' ? `${value} nano` : value), 1);
 }

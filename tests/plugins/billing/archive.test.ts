@@ -297,14 +297,14 @@ test('charges and lines of a statement are not shown without what a file has, bu
   const { world, files, ids } = opened;
   await archiveAll(opened);
   const mend = changed(files, () => undefined);
-  const desk = world.host.get(ledgerQueries);
+  const queries = world.host.get(ledgerQueries);
   const refused = { kind: 'overloaded', code: undefined };
-  await assert.rejects(desk.charge(ids[0]!, 'alice'), refused);
-  await assert.rejects(desk.ledger('alice', {}, { limit: 50 }), refused);
-  assert.equal((await desk.ledger('alice', { kinds: ['CREDIT'] }, { limit: 50 })).rows.length, 1);
+  await assert.rejects(queries.charge(ids[0]!, 'alice'), refused);
+  await assert.rejects(queries.ledger('alice', {}, { limit: 50 }), refused);
+  assert.equal((await queries.ledger('alice', { kinds: ['CREDIT'] }, { limit: 50 })).rows.length, 1);
   mend();
-  assert.equal((await desk.charge(ids[0]!, 'alice'))?.attempts.length, 1);
-  assert.equal(await desk.charge(ids[0]!, 'bob'), undefined);
+  assert.equal((await queries.charge(ids[0]!, 'alice'))?.attempts.length, 1);
+  assert.equal(await queries.charge(ids[0]!, 'bob'), undefined);
 });
 
 test('sums are made again of archived calls too, or not at all', async () => {
