@@ -15,7 +15,7 @@ import { openPeople } from './people/people-service.ts';
 import { loadSecrets } from './people/secrets.ts';
 import { createSignIn } from './people/sign-in.ts';
 import { openPeopleStore } from './people/store.ts';
-import { houseTables, peopleTables } from './people/tables.ts';
+import { consoleTables, peopleTables } from './people/tables.ts';
 import { Throttle } from './people/throttle.ts';
 import { openTokens } from './people/tokens.ts';
 import { createSite, refuseLarge, type Site } from './site.ts';
@@ -101,7 +101,7 @@ async function layGround({ host, store, settings, links }: OpenParts) {
   const { orm, schema } = store;
   const { clock, random, log } = host;
   const newId = () => random.bytes(16).toString('hex');
-  const house = houseTables(schema);
+  const ownTables = consoleTables(schema);
   const tables = peopleTables(schema);
   const cookiePrefix = `console-${schema}`;
   return {
@@ -115,8 +115,8 @@ async function layGround({ host, store, settings, links }: OpenParts) {
     cookiePrefix,
     sessionCookie: sessionCookieName({ prefix: cookiePrefix, secure: settings.origin.startsWith('https:') }),
     secrets: await secretsOf({ store, host }, settings.secret),
-    tokens: openTokens(orm, house, { clock, random, newId }),
-    audit: openAudit(orm, house, { clock, newId }),
+    tokens: openTokens(orm, ownTables, { clock, random, newId }),
+    audit: openAudit(orm, ownTables, { clock, newId }),
     throttle: new Throttle(clock),
     peopleStore: openPeopleStore(orm, tables),
     hashPassword: async (password: string) => (await import('better-auth/crypto')).hashPassword(password),
@@ -124,7 +124,7 @@ async function layGround({ host, store, settings, links }: OpenParts) {
 }
 
 const secretsOf = ({ store, host }: Pick<OpenParts, 'store' | 'host'>, configured: readonly string[]) =>
-  loadSecrets(store.orm, houseTables(store.schema), configured, host.random);
+  loadSecrets(store.orm, consoleTables(store.schema), configured, host.random);
 
 async function furnish(ground: Ground, settings: ConsoleConfig) {
   const { host, clock, log, tokens, audit, throttle, peopleStore, cookiePrefix } = ground;
