@@ -95,7 +95,7 @@ function withErrorHeaders(answer: Answer, error: GatewayError): Answer {
   return { ...answer, headers: { ...headers, ...answer.headers } };
 }
 
-/** One observer in place of two. */
+/** One observer instead of two. */
 export function both(first: AnswerWatcher, second: AnswerWatcher): AnswerWatcher {
   return {
     head(status, headers) {

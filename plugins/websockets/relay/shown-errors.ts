@@ -12,7 +12,7 @@ export function reasonOf({ message }: GatewayError): string {
   return reason.toWellFormed();
 }
 
-/** Sent in place of an error that is too large to search. */
+/** Sent instead of an error that is too large to search. */
 const hidden = Buffer.from('{"type":"server_error","message":"The model reported an error."}');
 
 /** An error without keys, organisations and addresses; all else keeps its bytes. `path`: the member with the error; without it the whole message is searched. `key`: the one that the upstream was called with. */

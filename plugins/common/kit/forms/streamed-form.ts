@@ -11,7 +11,7 @@ export interface StreamedFormPart {
   readonly sha256: string;
   /** Of members that are no files. */
   readonly text: string | undefined;
-  /** What a vendor gets in place of the text; absent: the text. */
+  /** What a vendor gets instead of the text; absent: the text. */
   replacedBy?: string;
 }
 
