@@ -74,7 +74,7 @@ before(async () => {
     }),
     models: {
       ...Object.fromEntries(
-        ['classic', 'entra', 'workload', 'system', 'assigned', 'missing', 'refused', 'revoked', 'wrong'].map((name) => [
+        ['classic', 'entra', 'workload', 'system', 'assigned', 'unassigned', 'refused', 'revoked', 'wrong'].map((name) => [
           name,
           target(name),
         ]),
@@ -209,9 +209,9 @@ for (const client of dialectNames)
 
 test('an identity that the machine does not have rests with a notice', async () => {
   const customer = await testbed.customer();
-  const refused = await send(testbed, customer, once('chat'), 'missing');
+  const refused = await send(testbed, customer, once('chat'), 'unassigned');
   assert.ok(refused.status === 502 || refused.status === 503, refused.text);
-  const lines = testbed.gateway.lines.filter((line) => line.includes('"missing#1"'));
+  const lines = testbed.gateway.lines.filter((line) => line.includes('"unassigned#1"'));
   assert.match(lines.join('\n'), /the metadata service gave no token, status 400: invalid_request/);
   assert.equal((await testbed.records(customer)).charges.length, 0);
 });
