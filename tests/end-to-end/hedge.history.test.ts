@@ -95,7 +95,7 @@ begin(async () => {
   const { first, second } = billers;
   testbed = await startTestbed({
     providers: () => ({ first: at(first), second: at(second), patient: at(first, drain), steady: at(second, drain) }),
-    models: { reply: modelAt('first', 'second'), drained: modelAt('patient', 'steady') },
+    models: { reported: modelAt('first', 'second'), drained: modelAt('patient', 'steady') },
     more: { route: { hedge: { after: '30ms', share: 1 }, breaker: { failures: 32, share: 1 }, attempts: 2 } },
   });
 });

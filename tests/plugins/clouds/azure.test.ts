@@ -64,7 +64,7 @@ before(async () => {
       workload: { speaks: classic, auth: entra({ token_file: file }) },
       system: { speaks: classic, auth: machine() },
       assigned: { speaks: classic, auth: machine({ client_id: azure.authority.client_id }) },
-      none: { speaks: classic, auth: machine({ client_id: 'another-identity' }) },
+      unassigned: { speaks: classic, auth: machine({ client_id: 'another-identity' }) },
       refused: { keys: 'secret-that-was-refused', speaks: classic, auth: entra() },
       revoked: { keys: clientSecret, speaks: classic, auth: entra() },
       ...Object.fromEntries(
@@ -74,10 +74,9 @@ before(async () => {
     }),
     models: {
       ...Object.fromEntries(
-        ['classic', 'entra', 'workload', 'system', 'assigned', 'unassigned', 'refused', 'revoked', 'wrong'].map((name) => [
-          name,
-          target(name),
-        ]),
+        ['classic', 'entra', 'workload', 'system', 'assigned', 'unassigned', 'refused', 'revoked', 'wrong'].map(
+          (name) => [name, target(name)],
+        ),
       ),
       ...Object.fromEntries(limited.map((name) => [`for-${name}`, spoken(`for-${name}`, name.split('-')[0]!)])),
       newer: spoken('newer', 'chat'),
