@@ -11,6 +11,8 @@ export class LeaseOracle implements SharedAccounts {
   /** What settlements took beyond their holds, which no one could know before; forgotten when the account has come to rest. */
   readonly #beyond = new Map<string, bigint>();
 
+  /** Accounts of which a settlement or an end of a grant ever took more: holds of before may be without a lease. */
+  readonly #overdrawn = new Set<string>();
   /** Which journal a process writes. */
   readonly #journals = new Map<Life, string>();
 
@@ -26,6 +28,7 @@ export class LeaseOracle implements SharedAccounts {
     const cost = -amount;
     const held = BigInt(this.#ledger.calls.get(request!)!.held);
     const beyond = (this.#beyond.get(account) ?? 0n) + (cost > held ? cost - held : 0n);
+    if (cost > held) this.#overdrawn.add(account);
     this.#beyond.set(account, beyond);
     const reported = `${-beyond} is the least`;
     const left = balanceAfter - this.#ledger.accounts.get(account)!.held;
@@ -37,6 +40,7 @@ export class LeaseOracle implements SharedAccounts {
   /** What was left of a grant was taken off: running calls, and nodes that were away, may have counted on it. */
   expired({ account }: Entry): void {
     const uncovered = this.#ledger.leases.claimsOn(account) - this.#ledger.accounts.get(account)!.balance;
+    this.#overdrawn.add(account);
     if (uncovered > (this.#beyond.get(account) ?? 0n)) this.#beyond.set(account, uncovered);
   }
 
@@ -53,6 +57,7 @@ export class LeaseOracle implements SharedAccounts {
 
   /** What the account's calls at this process hold at first, or cost if the ledger lacks that, is leased to it. */
   admitted({ life, account }: Trace, traces: Iterable<Trace>): void {
+    if (this.#overdrawn.has(account)) return;
     const leased = this.#ledger.leases.amountOf(account, this.#journals.get(life)!);
     let owed = 0n;
     for (const trace of traces) {
