@@ -21,7 +21,7 @@ before(async () => {
       chatty: { keys: 'vendor-key-of-the-sandbox', speaks: { chat: `${sandbox}/v1` } },
     }),
     models: {
-      reply: {
+      reported: {
         owned_by: 'test',
         targets: ['busy', 'chatty/sandbox'],
         context: '100k',
