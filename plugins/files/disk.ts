@@ -1,5 +1,6 @@
 /** Files on the local disk, under the data directory. */
-import { type FileHandle, open } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { FSDriver } from 'flydrive/drivers/fs';
 import { type ByteStore, keyOf, type OpenFile, type Span } from './bytes.ts';
@@ -11,10 +12,10 @@ export function openDisk(directory: string): ByteStore {
   return {
     async put(id, content) {
       const path = pathOf(id);
+      if (id.includes('/')) return putSealed(directory, path, content as Uint8Array, driver);
       if (content instanceof Uint8Array) await driver.put(path, content);
       else await driver.move(content.path, path);
       await flush(join(directory, path));
-      if (id.includes('/')) await flushFolders(directory, path);
     },
     async open(id, span) {
       try {
@@ -27,6 +28,20 @@ export function openDisk(directory: string): ByteStore {
     remove: (id) => driver.delete(pathOf(id)),
     close() {},
   };
+}
+
+/** Whole or not at all: a process that is late with the same file, and dies while it writes, must leave the one that is there. */
+async function putSealed(directory: string, path: string, content: Uint8Array, driver: FSDriver): Promise<void> {
+  const part = `${path}.${randomUUID()}.part`;
+  try {
+    await driver.put(part, content);
+    await flush(join(directory, part));
+    await rename(join(directory, part), join(directory, path));
+  } catch (error) {
+    await driver.delete(part).catch(() => {});
+    throw error;
+  }
+  await flushFolders(directory, path);
 }
 
 /** Flushes to disk, so that a stored file survives a power loss. */

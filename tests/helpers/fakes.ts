@@ -118,6 +118,8 @@ export function fakeExchange(
     request?: Partial<Exchange['request']>;
     id?: string;
     facts?: [ContextKey<unknown>, unknown][];
+    /** Where its log lines go too. */
+    lines?: FakeHost['lines'];
   } = {},
 ): FakeExchange {
   const facts = new Map<ContextKey<unknown>, unknown>(options.facts);
@@ -127,7 +129,7 @@ export function fakeExchange(
   let failure: GatewayError | undefined;
   let outlives: DrainBounds | undefined;
   let watcher: AnswerWatcher | undefined;
-  const lines: FakeHost['lines'] = [];
+  const lines = options.lines ?? [];
   const write = (level: string) => (fields: object, message: string) =>
     void lines.push({ level, fields: { ...exchange.log.fields(), ...fields }, message });
   const exchange: FakeExchange = {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, open, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -240,6 +240,21 @@ async function checkSealed(sealed: SealedFiles): Promise<void> {
 test('sealed files lie on the disk under their names, and what is not as it was sealed is not read', async () => {
   await checkSealed(gateway.gateway.find(sealedFiles)!);
   assert.ok(existsSync(join(directory, 'files', 'files', 'kept', 'archive', 'files', 'account')));
+});
+
+test('a sealed file on the disk is replaced whole, never written over', async () => {
+  const sealed = gateway.gateway.find(sealedFiles)!;
+  const folder = join(directory, 'files', 'files', 'kept', 'archive', 'files', 'whole');
+  await sealed.put('archive/files/whole/one.gz', Buffer.from('first'));
+  const earlier = await open(join(folder, 'one.gz'));
+  try {
+    await sealed.put('archive/files/whole/one.gz', Buffer.from('second'));
+    assert.equal(String(await earlier.readFile()), 'first');
+  } finally {
+    await earlier.close();
+  }
+  assert.equal(String(await sealed.read('archive/files/whole/one.gz', 100)), 'second');
+  assert.deepEqual(await readdir(folder), ['one.gz']);
 });
 
 test('from a bucket the gateway gives bytes and ranges itself, or sends clients there', async () => {

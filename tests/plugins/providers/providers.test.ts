@@ -124,7 +124,9 @@ test('a provider without a key is left out and reported to the operator; empty e
   );
   assert.equal(taken(service), 'a#1');
   assert.equal(service.find('b'), undefined);
-  assert.deepEqual(notices, [{ level: 'warning', text: 'providers without a key are left out: b, c' }]);
+  assert.deepEqual(notices, [
+    { level: 'warning', path: ['b', 'keys'], text: 'providers without a key are left out: b, c' },
+  ]);
 });
 
 test('a base URL loses its trailing slash; one inside the process is resolved when it is read', async () => {

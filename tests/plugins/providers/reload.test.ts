@@ -29,7 +29,9 @@ test('the service stays the same object and speaks of the new vendors once they 
   assert.equal(host.get(providers), service);
   assert.deepEqual([service.find('a'), service.find('b')?.speaks['messages']], [undefined, 'https://other.example']);
   assert.deepEqual(service.acquireKey('a', 'm'), { retryAfterMs: 0 });
-  assert.deepEqual(part.notices!(), [{ level: 'warning', text: 'provider "idle" has no key and is left out' }]);
+  assert.deepEqual(part.notices!(), [
+    { level: 'warning', path: ['idle', 'keys'], text: 'provider "idle" has no key and is left out' },
+  ]);
 });
 
 test('keys that stay keep their names and rests, new keys get unused names', async () => {

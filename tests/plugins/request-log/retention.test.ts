@@ -39,7 +39,7 @@ test('rows older than the retention go in bounded steps, the others and the sums
     const at = now - Math.floor((24 * hourMs * (index + 1)) / all);
     const reported = { operation: 'chat', status: 429, outcome: 'complete', attempts: 0, total_ms: 2 };
     return {
-      id: requestIdAt(at),
+      request_id: requestIdAt(at),
       received_at: new Date(at).toISOString(),
       streamed: false,
       bytes_in: 9,
@@ -53,7 +53,7 @@ test('rows older than the retention go in bounded steps, the others and the sums
   await host.intervals.find(({ name }) => name === 'prune request rows')!.work();
   const removed = counts.slice(1).map((count, index) => counts[index]! - count);
   assert.ok(Math.max(...removed) <= sliceRows, `${Math.max(...removed)} rows at once`);
-  const kept = rows.filter(({ id }) => id >= firstIdAt(now - 12 * hourMs));
+  const kept = rows.filter(({ request_id }) => request_id >= firstIdAt(now - 12 * hourMs));
   assert.equal(counts.at(-1), kept.length);
   const [row] = (await orm.execute(
     sql`select count(*)::int as count from ${table} where id >= ${firstIdAt(now - 12 * hourMs)}::uuid`,

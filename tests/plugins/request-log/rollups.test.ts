@@ -55,7 +55,7 @@ const row = fc.record({
   ),
   total_ms: fc.double({ min: -2, max: 6.8, noNaN: true }).map((power) => Math.fround(10 ** power)),
 });
-type Row = (typeof row extends fc.Arbitrary<infer T> ? T : never) & { readonly id: string };
+type Row = (typeof row extends fc.Arbitrary<infer T> ? T : never) & { readonly request_id: string };
 
 const batch = fc.record({
   rows: fc.array(row, { maxLength: 25 }),
@@ -269,7 +269,9 @@ testHistory(
           const { orm, schema } = queries.store;
           const rows: Row[] = [];
           for (const { rows: given, times, again, foldsTo, richRows } of batches) {
-            const fresh = given.map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
+            const fresh = given.map(
+              (each): Row => ({ ...each, request_id: requestIdAt(Date.parse(each.received_at)) }),
+            );
             const sent = again ? [...fresh, ...rows.slice(-5)] : fresh;
             for (let time = 0; time < times; time++) await write(queries, sent);
             rows.push(...fresh);
@@ -296,7 +298,7 @@ testHistory('a sum that was changed by hand is found in each part, and made agai
   assert.ok(some.length > 40);
   await write(
     queries,
-    some.map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) })),
+    some.map((each): Row => ({ ...each, request_id: requestIdAt(Date.parse(each.received_at)) })),
   );
   await foldSums(orm, schema, requestSums, start + 5 * 24 * hourMs, 1);
   assert.deepEqual(await checkSums(orm, schema, requestSums), []);
@@ -332,7 +334,7 @@ test('requests from before sums were kept, and from before their causes were, ar
   const { orm, schema } = queries.store;
   const rows = fc
     .sample(row, { numRuns: 50, seed: 4 })
-    .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
+    .map((each): Row => ({ ...each, request_id: requestIdAt(Date.parse(each.received_at)) }));
   await write(queries, rows);
   for (const name of ['request_sums', 'request_sums_groups', 'request_sums_state'])
     await orm.execute(sql`drop table ${sql.identifier(schema)}.${sql.identifier(name)}`);
@@ -353,7 +355,7 @@ testOnServer(
     const { orm, schema } = queries.store;
     const rows = fc
       .sample(row, { numRuns: 2_000, seed: 12 })
-      .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
+      .map((each): Row => ({ ...each, request_id: requestIdAt(Date.parse(each.received_at)) }));
     const writeAll = async (part: readonly Row[]) => {
       for (let from = 0; from < part.length; from += 40) await write(queries, part.slice(from, from + 40));
     };
@@ -380,7 +382,7 @@ test('when rows are deleted their sums stay, are not found wrong, and survive th
   const queries = host.get(requestQueries);
   const rows = fc
     .sample(row, { numRuns: 80, seed: 5 })
-    .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
+    .map((each): Row => ({ ...each, request_id: requestIdAt(Date.parse(each.received_at)) }));
   await write({ store, queries }, rows);
   host.advance(start + 6 * 24 * hourMs + 7 * 60_000 - host.clock.now());
   const run = (name: string) => host.intervals.find((each) => each.name === name)!.work();

@@ -138,6 +138,7 @@ export async function bench(section: unknown = {}, vendorSection: unknown = vend
       const wanted = { protocol, model: entry.id, stream, billable: true } as Call;
       const base = fakeExchange({
         request: { headers, bodyBytes },
+        lines: host.lines,
         facts: [
           [call, wanted],
           [model, entry],
