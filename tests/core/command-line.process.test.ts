@@ -114,7 +114,7 @@ test('one process serves both gateways of the demo, each with a key of its own, 
   const port = (name: string) => new RegExp(`"gateway":"${name}","port":(\\d+),"msg":"listening"`).exec(output)?.[1];
   while (port('demo') === undefined || port('demo-alt') === undefined) await pause(50);
   const [mainKey, altKey] = ['GATEWAY_KEY', 'ALT_GATEWAY_KEY'].map(
-    (name) => new RegExp(`export ${name}=(sk-[\\w-]+)`).exec(output)![1]!,
+    (name) => new RegExp(`"key":"(sk-[\\w-]+)"[^\\n]*Bearer \\$${name}`).exec(output)![1]!,
   );
   const status = async (gateway: string, key: string | undefined) => {
     const answer = await fetch(`http://127.0.0.1:${port(gateway)}/v1/chat/completions`, {

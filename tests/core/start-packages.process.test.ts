@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 /** Packages of package.json that a process has loaded, printed when it ends. */
-const watcher = `import { registerHooks } from 'node:module';
+const watcher = `import { writeSync } from 'node:fs';
+import { registerHooks } from 'node:module';
 const names = new Set();
 registerHooks({
   load(url, context, next) {
@@ -15,7 +16,7 @@ registerHooks({
     return next(url, context);
   },
 });
-process.on('exit', () => console.log('loaded: ' + JSON.stringify([...names])));`;
+process.on('exit', () => writeSync(1, 'loaded: ' + JSON.stringify([...names]) + '\\n'));`;
 
 test('a start loads no package that only something else than what is configured needs', {
   timeout: 60_000,

@@ -109,6 +109,9 @@ export async function filledTable(runner: Runner, schema: string): Promise<strin
   );
   if (tables.length === 0) return undefined;
   const each = tables.map(({ name }) => sql`(select ${name}::text as name from ${tableOf(schema, name)} limit 1)`);
-  const [filled] = await rowsOf<{ name: string }>(runner, sql`${sql.join(each, sql` union all `)} limit 1`);
+  const [filled] = await rowsOf<{ name: string }>(
+    runner,
+    sql`select name from (${sql.join(each, sql` union all `)}) as filled limit 1`,
+  );
   return filled?.name;
 }
