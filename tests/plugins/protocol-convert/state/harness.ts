@@ -66,6 +66,7 @@ export async function world(section: object = {}, host: FakeHost = fakeHost()): 
       id: `exchange-${made}-${host.random.fraction().toString(36).slice(2, 8)}`,
       facts: [[caller, { accountId: account, keyId: 'k', plan: 'p', models: undefined }]],
       request: { body: Buffer.from(JSON.stringify(body)) },
+      lines: host.lines,
     });
   }
 
