@@ -39,6 +39,8 @@ after(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
+const keptFolder = () => join(directory, 'files', gateway.gateway.find(database)!.schema, 'kept');
+
 async function boot(): Promise<void> {
   gateway = await startGateway(yaml(), { directory });
   keeper = gateway.gateway.find(files)!;
@@ -239,12 +241,12 @@ async function checkSealed(sealed: SealedFiles): Promise<void> {
 
 test('sealed files lie on the disk under their names, and what is not as it was sealed is not read', async () => {
   await checkSealed(gateway.gateway.find(sealedFiles)!);
-  assert.ok(existsSync(join(directory, 'files', 'files', 'kept', 'archive', 'files', 'account')));
+  assert.ok(existsSync(join(keptFolder(), 'archive', 'files', 'account')));
 });
 
 test('a sealed file on the disk is replaced whole, never written over', async () => {
   const sealed = gateway.gateway.find(sealedFiles)!;
-  const folder = join(directory, 'files', 'files', 'kept', 'archive', 'files', 'whole');
+  const folder = join(keptFolder(), 'archive', 'files', 'whole');
   await sealed.put('archive/files/whole/one.gz', Buffer.from('first'));
   const earlier = await open(join(folder, 'one.gz'));
   try {
