@@ -6,7 +6,7 @@ import type { Contents, StoredFile } from './contents.ts';
 import { callsIn, headerOf, linesOf, objectOf, type SealedCalls } from './format.ts';
 import { summedColumns } from './sums.ts';
 
-/** Of the files whose rows are read at once, and of the calls of a statement. */
+/** Files that one read takes rows from at most, and calls of one statement. */
 const pageFiles = 200;
 const pageCalls = 1_000;
 

@@ -1,4 +1,4 @@
-/** SQL of the archive: how far it has come, the calls whose turn it is, and the transaction in which a file takes their place. */
+/** SQL of the archive: how far it has come, the calls that come next, and the transaction in which a file takes their place. */
 import { sql } from 'drizzle-orm';
 import type { Database } from '../../common/domain/database.ts';
 import { firstIdAt } from '../../common/kit/arrival.ts';
