@@ -37,7 +37,7 @@ export interface PromptRule {
   /** The operations that it reads; absent: all that have texts. */
   readonly operations?: readonly string[];
   /**
-   * Called once for each request, whatever its protocol, before limits of money and before any attempt; and for each message of a
+   * Called once for each request, whatever its protocol, before money is held and before any attempt; and for each message of a
    * client in a realtime or live session. Throws a GatewayError to refuse: nothing is sent, and nothing is charged.
    */
   prompt(prompt: PromptTexts, context: PromptContext): void | Promise<void>;
