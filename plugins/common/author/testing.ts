@@ -117,7 +117,7 @@ function running(
       return (await command.run(values)).json;
     },
     async logged(message) {
-      for (let tries = 0; tries < 500; tries++) {
+      for (let tries = 0; tries < 3000; tries++) {
         const line = lines.find(({ msg }) => msg === message);
         if (line !== undefined) return line;
         await new Promise((done) => setTimeout(done, 10));

@@ -26,7 +26,7 @@ let gateway: TestGateway;
 
 const fileWith = (keys: string, token = 'open-sesame') => ({
   plugins: ['providers', 'models', 'route', 'protocol-convert', './'],
-  lockbox: { address: `http://127.0.0.1:${(service.address() as AddressInfo).port}`, token, every: '20ms' },
+  lockbox: { address: `http://127.0.0.1:${(service.address() as AddressInfo).port}`, token, every: '200ms' },
   providers: { vendor: { keys, speaks: { chat: `${vendor.origin}/v1` } } },
   models: { m: { owned_by: 'vendor', targets: ['vendor'], price: 'free' } },
 });
