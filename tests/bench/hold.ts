@@ -3,7 +3,7 @@
 import type { GrantBalance } from '../../plugins/billing/grants/balances.ts';
 import type { Funds } from '../../plugins/billing/grants/funds.ts';
 import { Backlog } from '../../plugins/billing/ledger/backlog.ts';
-import { BalanceCache } from '../../plugins/billing/reservations/balance-cache.ts';
+import { BalanceCache } from '../../plugins/billing/ledger/balance-cache.ts';
 import { type Hold, sentAttempts } from '../../plugins/billing/reservations/hold.ts';
 import { attemptNotes, judge } from '../../plugins/billing/reservations/outcome.ts';
 import { Reservations, type ReservationsOptions } from '../../plugins/billing/reservations/reservations.ts';

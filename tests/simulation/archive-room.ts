@@ -4,7 +4,7 @@ import { checked } from '../../plugins/billing/archive/contents.ts';
 import { digestOf, headerOf, linesOf, monthAt } from '../../plugins/billing/archive/format.ts';
 import { archiveRound } from '../../plugins/billing/archive/round.ts';
 import type { ArchiveRows } from '../../plugins/billing/archive/rows.ts';
-import type { EndRecord } from '../../plugins/billing/journal/records.ts';
+import type { EndRecord } from '../../plugins/billing/model/records.ts';
 import type { Chance } from './chance.ts';
 import type { DatabaseFaults } from './database.ts';
 import { MemoryArchive, recordIn, type StoredArchive } from './memory-archive.ts';

@@ -1,5 +1,5 @@
 /** The oracle's look into the ledger: each request's rows against its timeline, and all rows against each other. */
-import type { AttemptNote, EndRecord } from '../../plugins/billing/journal/records.ts';
+import type { AttemptNote, EndRecord } from '../../plugins/billing/model/records.ts';
 import type { MemoryLedger, Row } from './memory-ledger.ts';
 import type { Oracle } from './oracle.ts';
 import { costOf } from './tariff.ts';

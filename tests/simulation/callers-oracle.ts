@@ -1,5 +1,5 @@
 /** Watches API keys (M15): none admits anybody a second after it was revoked, past its end, or beyond what it may spend. */
-import type { SettleRecord } from '../../plugins/billing/journal/records.ts';
+import type { SettleRecord } from '../../plugins/billing/model/records.ts';
 import type { StoredKey } from './memory-callers.ts';
 import type { Life, Schedule } from './schedule.ts';
 import { coverOf } from './tariff.ts';

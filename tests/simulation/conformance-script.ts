@@ -1,10 +1,10 @@
 /** Random histories of claims, batches and entries for a store: the same steps for each that is held against another. */
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Funds } from '../../plugins/billing/grants/funds.ts';
-import { applyDueTerms, beginTerm } from '../../plugins/billing/grants/terms.ts';
-import type { EndRecord, JournalRecord } from '../../plugins/billing/journal/records.ts';
 import { refundCredit, refundRequest } from '../../plugins/billing/ledger/refunds.ts';
-import type { Store } from '../../plugins/billing/ledger/store.ts';
+import { applyDueTerms, beginTerm } from '../../plugins/billing/ledger/terms.ts';
+import type { EndRecord, JournalRecord } from '../../plugins/billing/model/records.ts';
+import type { Store } from '../../plugins/billing/store.ts';
 import { type Money, money } from '../../plugins/common/domain/money.ts';
 import type { PlanTerms } from '../../plugins/common/domain/plans.ts';
 import { lineOf } from '../plugins/billing/world.ts';

@@ -4,7 +4,7 @@ import type { Funds } from '../../plugins/billing/grants/funds.ts';
 import type { Leases } from '../../plugins/billing/leases/store.ts';
 import type { Cursor } from '../../plugins/billing/ledger/batch.ts';
 import type { Entries } from '../../plugins/billing/ledger/entries.ts';
-import type { Store } from '../../plugins/billing/ledger/store.ts';
+import type { Store } from '../../plugins/billing/store.ts';
 import type { Money } from '../../plugins/common/domain/money.ts';
 import type { Chance } from './chance.ts';
 import type { Life, Schedule } from './schedule.ts';

@@ -1,7 +1,7 @@
 /** The archive's tables in memory: the meaning of its statements and of the trigger that lets calls be deleted. */
 import { digestOf, type Link, type SealedCalls } from '../../plugins/billing/archive/format.ts';
 import { type ArchiveRows, noId, type Place } from '../../plugins/billing/archive/rows.ts';
-import type { EndRecord } from '../../plugins/billing/journal/records.ts';
+import type { EndRecord } from '../../plugins/billing/model/records.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
 import { costIn } from './memory-records.ts';
 

@@ -1,9 +1,9 @@
 /** One account's rows inside one transaction of the database in memory, which can be taken back. */
 
-import type { AuthorizationRows } from '../../plugins/billing/authorizations/rows.ts';
 import type { PoolState } from '../../plugins/billing/grants/funds.ts';
 import type { GrantRow } from '../../plugins/billing/grants/rows.ts';
 import type { TermRows } from '../../plugins/billing/grants/term-rows.ts';
+import type { AuthorizationRows } from '../../plugins/billing/ledger/authorization-rows.ts';
 import type { EntryRow, EntryRows, Grant, KnownEntry } from '../../plugins/billing/ledger/entry-rows.ts';
 import type { RefundRows } from '../../plugins/billing/ledger/refund-rows.ts';
 import type { Money } from '../../plugins/common/domain/money.ts';

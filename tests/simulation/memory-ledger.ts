@@ -3,14 +3,14 @@
  * holds it against the embedded database and PostgreSQL.
  */
 
-import type { StoredAuthorization } from '../../plugins/billing/authorizations/rows.ts';
 import { placeAllocations } from '../../plugins/billing/grants/allocations.ts';
 import type { Funds } from '../../plugins/billing/grants/funds.ts';
-import type { AttemptNote, EndRecord, SettleRecord } from '../../plugins/billing/journal/records.ts';
+import type { StoredAuthorization } from '../../plugins/billing/ledger/authorization-rows.ts';
 import { type Cursor, FencedError, fencedErrorOf } from '../../plugins/billing/ledger/batch.ts';
 import { Entries } from '../../plugins/billing/ledger/entries.ts';
 import type { Grant } from '../../plugins/billing/ledger/entry-rows.ts';
-import type { Store } from '../../plugins/billing/ledger/store.ts';
+import type { AttemptNote, EndRecord, SettleRecord } from '../../plugins/billing/model/records.ts';
+import type { Store } from '../../plugins/billing/store.ts';
 import { type Money, money } from '../../plugins/common/domain/money.ts';
 import { MemoryEntryRows } from './memory-entries.ts';
 import { MemoryGrants } from './memory-grants.ts';

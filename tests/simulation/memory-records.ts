@@ -1,9 +1,9 @@
 /** What the records of a batch become in the database in memory: postings, by the meaning of the batch statement. */
 
-import type { StoredAuthorization } from '../../plugins/billing/authorizations/rows.ts';
-import type { AttemptNote, EndRecord, JournalRecord } from '../../plugins/billing/journal/records.ts';
+import type { StoredAuthorization } from '../../plugins/billing/ledger/authorization-rows.ts';
 import type { EntryRow } from '../../plugins/billing/ledger/entry-rows.ts';
-import type { KeySpend } from '../../plugins/billing/reservations/caps.ts';
+import type { KeySpend } from '../../plugins/billing/ledger/store.ts';
+import type { AttemptNote, EndRecord, JournalRecord } from '../../plugins/billing/model/records.ts';
 import { money } from '../../plugins/common/domain/money.ts';
 
 /** A row of the ledger. */

@@ -3,7 +3,7 @@ import type { Branch } from '../../core/contract/contract.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
 import { UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
 import type { LiveBranch, LiveExchange } from '../../core/http/exchange.ts';
-import type { EndRecord } from '../../plugins/billing/journal/records.ts';
+import type { EndRecord } from '../../plugins/billing/model/records.ts';
 import { call, conversation, type SpendGuard, spendGuard, usageReport } from '../../plugins/common/domain/calls.ts';
 import { target } from '../../plugins/common/domain/upstreams.ts';
 import { attemptsIn } from './memory-records.ts';

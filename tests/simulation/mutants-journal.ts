@@ -1,6 +1,7 @@
 /** Faults in the journal, and in what a start reads of it. */
-import { encodeRecords, type JournalRecord, lineBytes, putLine } from '../../plugins/billing/journal/records.ts';
+
 import { scanSegment } from '../../plugins/billing/journal/segments.ts';
+import { encodeRecords, type JournalRecord, lineBytes, putLine } from '../../plugins/billing/model/records.ts';
 import type { Mutant } from './mutants.ts';
 import { opened } from './mutants-tools.ts';
 

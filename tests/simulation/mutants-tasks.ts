@@ -1,7 +1,7 @@
 /** Faults in how tasks are claimed, sent, ended and paid. */
 
 import { objectOf } from '../../core/json/json.ts';
-import type { EndRecord } from '../../plugins/billing/journal/records.ts';
+import type { EndRecord } from '../../plugins/billing/model/records.ts';
 import type { Attempt } from '../../plugins/common/domain/calls.ts';
 import { money } from '../../plugins/common/domain/money.ts';
 import type { StoredTask, TaskRows } from '../../plugins/task-store/engine/rows.ts';

@@ -1,8 +1,8 @@
 /** What faults are made of that are put in at the seams. */
 
-import { encodeRecords, type JournalRecord } from '../../plugins/billing/journal/records.ts';
 import type { Entries } from '../../plugins/billing/ledger/entries.ts';
-import type { Store } from '../../plugins/billing/ledger/store.ts';
+import { encodeRecords, type JournalRecord } from '../../plugins/billing/model/records.ts';
+import type { Store } from '../../plugins/billing/store.ts';
 
 /** The store's functions as an object that can be spread. */
 export function opened(store: Store): Store {

@@ -1,5 +1,5 @@
 /** A machine that runs one gateway process after another: it starts them, kills them, and keeps their disk. */
-import type { Store } from '../../plugins/billing/ledger/store.ts';
+import type { Store } from '../../plugins/billing/store.ts';
 import { Chance } from './chance.ts';
 import { type DatabaseFaults, DatabaseLink } from './database.ts';
 import { type CrashKind, Disk } from './disk.ts';

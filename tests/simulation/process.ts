@@ -9,7 +9,7 @@ import type { LiveExchange } from '../../core/http/exchange.ts';
 import auth, { type Stores, setUpAuth } from '../../plugins/auth/index.ts';
 import billing, { setUpBilling } from '../../plugins/billing/index.ts';
 import type { Files } from '../../plugins/billing/journal/segments.ts';
-import type { Store } from '../../plugins/billing/ledger/store.ts';
+import type { Store } from '../../plugins/billing/store.ts';
 import { type Accounts, accounts } from '../../plugins/common/domain/accounts.ts';
 import { type ShopAdmin, shopAdmin } from '../../plugins/common/domain/admin/shop.ts';
 import { upstreamHealth } from '../../plugins/common/domain/admin/upstreams.ts';

@@ -4,7 +4,8 @@
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Movement, Restore, RestoreRows } from '../../plugins/billing/restores/rows.ts';
+import type { Movement } from '../../plugins/billing/ledger/entries.ts';
+import type { Restore, RestoreRows } from '../../plugins/billing/restores/rows.ts';
 import { RestoreWatch } from '../../plugins/billing/restores/watch.ts';
 import { type FakeHost, fakeHost } from '../helpers/fakes.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';

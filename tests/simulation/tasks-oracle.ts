@@ -1,5 +1,5 @@
 /** Watches tasks (M13): each ends once and with its money, is made once at most, and what vendors bill is in the ledger. */
-import type { EndRecord } from '../../plugins/billing/journal/records.ts';
+import type { EndRecord } from '../../plugins/billing/model/records.ts';
 import type { Entry, MemoryLedger, Row } from './memory-ledger.ts';
 import type { TaskRow, TaskTable } from './memory-tasks.ts';
 import type { Life } from './schedule.ts';

@@ -1,5 +1,5 @@
 /** A simulated world of one seed: nodes, clients, vendors, faults; run for so many operations, brought to rest, and audited. */
-import type { Store } from '../../plugins/billing/ledger/store.ts';
+import type { Store } from '../../plugins/billing/store.ts';
 import { type ArchiveRoom, archiveRoom } from './archive-room.ts';
 import { Arrivals, modelIds } from './arrivals.ts';
 import { Audit } from './audit.ts';

@@ -4,7 +4,6 @@ import type { Fault, Host } from '../../../core/contract/contract.ts';
 import { requestSumTable } from '../../common/domain/call-facts.ts';
 import type { Database } from '../../common/domain/database.ts';
 import { sealedFiles } from '../../common/domain/stored-files.ts';
-import { type Config, nodesOf } from '../config.ts';
 import { archiveCommands } from './commands.ts';
 import { contentsIn } from './contents.ts';
 import { ArchiveReader } from './reader.ts';
@@ -21,7 +20,8 @@ export interface Archive {
   start(): void;
 }
 
-export function openArchive(host: Host, store: Database, { archive: { after }, nodes }: Config): Archive {
+/** `after`: calls of months that ended longer ago are archived; absent: none. `nodes`: processes that may serve at once. */
+export function openArchive(host: Host, store: Database, after: number | undefined, nodes: number): Archive {
   const contents = contentsIn(() => host.find(sealedFiles));
   return {
     reader: new ArchiveReader(contents),
@@ -34,7 +34,7 @@ export function openArchive(host: Host, store: Database, { archive: { after }, n
         const message = 'needs a place for the files of archived calls';
         return [{ path, message, lacks: { service: sealedFiles } }];
       }
-      const unfit = objects.unfit(store.shared === true ? nodesOf({ nodes }) : 1);
+      const unfit = objects.unfit(store.shared === true ? nodes : 1);
       return unfit === undefined ? [] : [{ path, message: `needs a place that every process reads: ${unfit}` }];
     },
     start: () => {

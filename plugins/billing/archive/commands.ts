@@ -6,7 +6,7 @@ import type { Database, Orm } from '../../common/domain/database.ts';
 import { formatUsd, money } from '../../common/domain/money.ts';
 import type { SumTable } from '../../common/rollups/table.ts';
 import { callSums } from '../ledger/call-sums.ts';
-import { rowsOf, tablesOf } from '../ledger/sql.ts';
+import { rowsOf, tablesOf } from '../model/sql.ts';
 import type { Contents } from './contents.ts';
 import { filesOf, findFaults, loadArchive, loadedShape } from './loading.ts';
 import { callSumsBeside } from './sums.ts';

@@ -1,7 +1,7 @@
 /** Reads all archived files, in order, into a table beside `calls`, and finds those that are missing, altered or out of their chain. */
 import { type SQL, sql } from 'drizzle-orm';
 import { moneyColumns } from '../ledger/call-rows.ts';
-import { type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+import { type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 import type { Contents, StoredFile } from './contents.ts';
 import { callsIn, headerOf, linesOf, objectOf, type SealedCalls } from './format.ts';
 import { summedColumns } from './sums.ts';

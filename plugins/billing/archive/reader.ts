@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { instantText } from '../../common/kit/paging.ts';
 import type { Range } from '../../common/rollups/table.ts';
-import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+import { jsonOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 import { type Contents, contentsIn, type StoredFile } from './contents.ts';
 import { endIn, idIn, linesOf } from './format.ts';
 
@@ -92,3 +92,12 @@ export class ArchiveReader {
 
 /** Where no store of files is: it finds nothing. */
 export const noFiles = (): ArchiveReader => new ArchiveReader(contentsIn(() => undefined));
+
+/** Where charges are: in the database, and in archived files. */
+export interface ChargeStore {
+  readonly orm: Runner;
+  readonly schema: string;
+  readonly archive: ArchiveReader;
+  /** Wall-clock milliseconds. */
+  readonly now: () => number;
+}

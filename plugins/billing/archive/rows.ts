@@ -2,8 +2,7 @@
 import { sql } from 'drizzle-orm';
 import type { Database } from '../../common/domain/database.ts';
 import { firstIdAt } from '../../common/kit/arrival.ts';
-import { millisecondsOf } from '../grants/funds.ts';
-import { type Runner, rowsOf, tablesOf, time } from '../ledger/sql.ts';
+import { millisecondsOf, type Runner, rowsOf, tablesOf, time } from '../model/sql.ts';
 import { type CallLine, endOf, type Link, lineOfCall, type SealedCalls, startOf } from './format.ts';
 
 /** Where the work goes on: an account of a month, behind this call of it. */

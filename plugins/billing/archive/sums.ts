@@ -2,9 +2,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { quarterMs, type Range, type SumTable, withinRange } from '../../common/rollups/table.ts';
 import { callSums } from '../ledger/call-sums.ts';
-import { tablesOf } from '../ledger/sql.ts';
-import type { ChargeStore } from '../reports/charges.ts';
+import { tablesOf } from '../model/sql.ts';
 import { callsIn, leastAfterMs } from './format.ts';
+import type { ChargeStore } from './reader.ts';
 
 /** What is summed up of a call, and how it is found. */
 export const summedColumns = sql.raw(

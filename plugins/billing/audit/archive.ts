@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { loadArchive, loadedShape } from '../archive/loading.ts';
 import type { ArchiveReader } from '../archive/reader.ts';
-import { type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+import { type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 import { chargeRule, recountCharges } from './charges.ts';
 import type { Check } from './grants.ts';
 

@@ -8,7 +8,7 @@ import { type ArchiveReader, noFiles } from '../archive/reader.ts';
 import { callSumsBeside } from '../archive/sums.ts';
 import { moneyColumns } from '../ledger/call-rows.ts';
 import { callSums } from '../ledger/call-sums.ts';
-import { rowsOf, tablesOf } from '../ledger/sql.ts';
+import { rowsOf, tablesOf } from '../model/sql.ts';
 import { servedPrefix } from '../reservations/outcome.ts';
 import { checkArchive } from './archive.ts';
 import { chargeRule, recountCharges } from './charges.ts';

@@ -2,8 +2,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { cost } from '../../common/domain/money.ts';
 import type { Usage } from '../../common/domain/usage.ts';
-import { decodePrice, decodeRatio, type PriceTexts } from '../journal/records.ts';
-import { type Runner, rowsOf } from '../ledger/sql.ts';
+import { decodePrice, decodeRatio, type PriceTexts } from '../model/records.ts';
+import { type Runner, rowsOf } from '../model/sql.ts';
 
 export const chargeRule = { rule: 'M9', what: 'a charge is not what its own formula comes to' };
 

@@ -3,8 +3,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import { money } from '../../common/domain/money.ts';
 import { remainingIn } from '../grants/allocations.ts';
 import { allocate, type GrantBalance, type Spent } from '../grants/balances.ts';
-import { decodeLimits, millisecondsOf } from '../grants/funds.ts';
-import { type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+import { decodeLimits } from '../grants/funds.ts';
+import { millisecondsOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 
 type Table = (name: string) => SQL;
 

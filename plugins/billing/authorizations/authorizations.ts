@@ -10,10 +10,10 @@ import type {
 import { catalog } from '../../common/domain/models.ts';
 import { type Money, money } from '../../common/domain/money.ts';
 import { type AskedUsage, unknownSize } from '../../common/wire/possible-usage.ts';
+import type { AccountChanges } from '../accounts/changes.ts';
 import { bindingWindow, lockedAt } from '../grants/balances.ts';
-import type { EndRecord, SentAttempt, SettleRecord } from '../journal/records.ts';
-import type { AccountChanges } from '../ledger/account-changes.ts';
 import type { Entries } from '../ledger/entries.ts';
+import type { EndRecord, SentAttempt, SettleRecord } from '../model/records.ts';
 import { boundOf, type Charge, chargeFor } from '../reservations/charge.ts';
 import { type Hold, newHold, settleRecord, voidRecord } from '../reservations/hold.ts';
 import { reportImpossible } from '../reservations/impossible.ts';

@@ -1,6 +1,6 @@
 /** The terms of an authorization as text, so that a later release can end it on the agreed terms. Pure. */
 import { type PriceContext, PriceVersion, type VersionOptions } from '../../common/domain/prices.ts';
-import { decodeRatio, encodeRatio } from '../journal/records.ts';
+import { decodeRatio, encodeRatio } from '../model/records.ts';
 import { planNamed } from '../reservations/hold.ts';
 import type { Allowance, Terms } from '../reservations/terms.ts';
 

@@ -8,7 +8,7 @@ import type { Ledger, Pool } from '../../common/domain/ledger.ts';
 import type { Archive } from '../archive/archive.ts';
 import type { AuditReport } from '../audit/audit.ts';
 import type { Files } from '../journal/segments.ts';
-import type { Store } from '../ledger/store.ts';
+import type { LedgerStore } from '../ledger/store.ts';
 import type { StatementRow } from '../reports/ledger-pages.ts';
 import type { RestoreWatch } from '../restores/watch.ts';
 
@@ -27,7 +27,7 @@ export interface CommandTools {
   readonly journal: {
     readonly files: Files;
     readonly directory: string;
-    readonly cursorOf: Store['cursorOf'];
+    readonly cursorOf: LedgerStore['cursorOf'];
   };
 }
 

@@ -7,7 +7,7 @@ import { cost, formatUsd, money } from '../../common/domain/money.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
 import { type RebuildProgress, rebuildSums } from '../../common/rollups/rebuild.ts';
 import { withArchivedCalls } from '../archive/commands.ts';
-import { decodePrice, decodeRatio } from '../journal/records.ts';
+import { decodePrice, decodeRatio } from '../model/records.ts';
 import type { StatementRow } from '../reports/ledger-pages.ts';
 import { type CommandTools, findAccount, missing, type Values } from './arguments.ts';
 import { journalCommands, movedAway } from './journal.ts';

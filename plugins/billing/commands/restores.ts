@@ -3,7 +3,8 @@ import type { CommandResult } from '../../../core/contract/commands.ts';
 import { accounts } from '../../common/domain/accounts.ts';
 import { type MissingPayment, payments } from '../../common/domain/admin/ledger.ts';
 import { formatUsd, money } from '../../common/domain/money.ts';
-import type { Movement, Restore } from '../restores/rows.ts';
+import type { Movement } from '../ledger/entries.ts';
+import type { Restore } from '../restores/rows.ts';
 import { type RestoreWatch, sentenceOf } from '../restores/watch.ts';
 import type { CommandTools } from './arguments.ts';
 

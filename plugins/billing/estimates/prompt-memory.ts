@@ -4,20 +4,13 @@
  */
 import type { Attempt } from '../../common/domain/calls.ts';
 import { promptTokens, type Usage } from '../../common/domain/usage.ts';
+import type { Likely } from '../reservations/outcome.ts';
 import type { Terms } from '../reservations/terms.ts';
 import { AnswerCounts, SizeCounts } from './running-counts.ts';
 
 /** What a call asked for, as far as its estimate depends on it; beside the mark of its conversation and the target of its attempt. */
 export type Asked = Pick<Terms, 'accountId' | 'inputTokens'>;
 type Target = Pick<Attempt, 'provider' | 'model'>;
-
-/** What a call is likely to have consumed. */
-export interface Likely {
-  /** Absent: the hold's estimate stands. */
-  readonly prompt?: Usage | undefined;
-  /** Output tokens of a byte of text; absent: not known. */
-  readonly tokensPerByte?: number | undefined;
-}
 
 const mostAccounts = 10_000;
 const mostTargets = 2_000;

@@ -3,9 +3,9 @@ import { type Exchange, upstreamRequest } from '../../../core/contract/contract.
 import { attempts, call, conversation, usageReport } from '../../common/domain/calls.ts';
 import { target } from '../../common/domain/upstreams.ts';
 import { boundOf } from '../reservations/charge.ts';
-import type { Verdict } from '../reservations/outcome.ts';
+import type { Likely, Verdict } from '../reservations/outcome.ts';
 import type { Terms } from '../reservations/terms.ts';
-import { type Asked, type Likely, PromptMemory } from './prompt-memory.ts';
+import { type Asked, PromptMemory } from './prompt-memory.ts';
 
 export class Estimates {
   readonly #memory = new PromptMemory();

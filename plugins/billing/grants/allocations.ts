@@ -1,9 +1,9 @@
 /** Grant allocations: which grants paid which rows, computed under the account's lock in row order and stored. */
 import { sql } from 'drizzle-orm';
 import { type Money, money } from '../../common/domain/money.ts';
-import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+import { jsonOf, millisecondsOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 import { allocate, type GrantAllocation } from './balances.ts';
-import { millisecondsOf, type PoolState, readPools } from './funds.ts';
+import { type PoolState, readPools } from './funds.ts';
 
 interface ChargeRow {
   readonly seq: string;

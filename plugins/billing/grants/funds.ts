@@ -1,7 +1,7 @@
 /** Accounts' funds from the database: balances, expiring grants, and spending within their windows. */
 import { sql } from 'drizzle-orm';
 import { type Money, money } from '../../common/domain/money.ts';
-import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+import { jsonOf, millisecondsOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 import { type GrantBalance, inOrder, type Spent, type WindowAt, type WindowLimits, windowsAt } from './balances.ts';
 
 export interface Funds {
@@ -152,11 +152,6 @@ async function readSpent(
         from json_to_recordset(${jsonOf(asked)}) as asked (key text, source text, "from" bigint, "to" bigint)`,
   );
   return new Map(rows.map(({ key, spent }) => [key, money(BigInt(spent))]));
-}
-
-/** A time as whole milliseconds in digits. */
-export function millisecondsOf(time: ReturnType<typeof sql>) {
-  return sql`round(extract(epoch from ${time}) * 1000)::bigint::text`;
 }
 
 /** Whole milliseconds as a time. */

@@ -1,7 +1,6 @@
 /** Grants as listed and refunded: the amount granted and the amount refunded of each. */
 import { sql } from 'drizzle-orm';
-import { type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
-import { millisecondsOf } from './funds.ts';
+import { millisecondsOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 
 export interface GrantRow {
   readonly id: string;

@@ -2,9 +2,9 @@
 import { sql } from 'drizzle-orm';
 import type { PlanTerm } from '../../common/domain/ledger.ts';
 import { money } from '../../common/domain/money.ts';
-import { type Runner, rowsOf, tablesOf, time } from '../ledger/sql.ts';
+import { millisecondsOf, type Runner, rowsOf, tablesOf, time } from '../model/sql.ts';
 import type { WindowLimits } from './balances.ts';
-import { encodeLimits, millisecondsOf } from './funds.ts';
+import { encodeLimits } from './funds.ts';
 import type { PeriodName } from './periods.ts';
 
 export interface StoredTerm extends PlanTerm {

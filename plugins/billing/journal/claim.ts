@@ -1,7 +1,7 @@
 /** Claims a journal for this process: its name, its epoch, and the database's cursor for it. */
 import { join } from 'node:path';
 import type { Random } from '../../../core/contract/host-tools.ts';
-import type { Store } from '../ledger/store.ts';
+import type { LedgerStore } from '../ledger/store.ts';
 import { type Position, PositionKeeper, positionPath } from './position.ts';
 import { type Files, listSegments } from './segments.ts';
 
@@ -30,7 +30,7 @@ export interface ClaimOptions {
  * journal is an older copy than the database knows, the database does not know a journal with records, or the
  * position file is missing.
  */
-export async function claimJournal(store: Store, options: ClaimOptions): Promise<Claim> {
+export async function claimJournal(store: LedgerStore, options: ClaimOptions): Promise<Claim> {
   const { files, directory, position, owner } = options;
   const name = await journalName(options);
   const known = await store.cursorOf(name);

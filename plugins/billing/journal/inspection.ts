@@ -1,8 +1,8 @@
 /** Reads a journal that may be damaged, without changing it: what is sound in it, what is not, and calls without an end. */
 import { join } from 'node:path';
 import { type Money, money } from '../../common/domain/money.ts';
+import { decodeLine, type EndRecord, type JournalRecord, type Line } from '../model/records.ts';
 import { readPosition } from './position.ts';
-import { decodeLine, type EndRecord, type JournalRecord, type Line } from './records.ts';
 import { type Files, listSegments } from './segments.ts';
 
 /** Bytes that are no whole line. */

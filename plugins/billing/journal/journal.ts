@@ -3,8 +3,8 @@
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock, Log } from '../../../core/contract/host-tools.ts';
 import { Outage } from '../../../core/contract/outage.ts';
+import { encodeRecords, type JournalRecord, lineBytes, putLine } from '../model/records.ts';
 import type { PositionKeeper } from './position.ts';
-import { encodeRecords, type JournalRecord, lineBytes, putLine } from './records.ts';
 import { type Files, type Segment, segmentPath } from './segments.ts';
 import { Syncer } from './sync.ts';
 

@@ -5,9 +5,9 @@ import { sql } from 'drizzle-orm';
 import type { Database } from '../../common/domain/database.ts';
 import { formatUsd, type Money, money } from '../../common/domain/money.ts';
 import { postRecords } from '../ledger/batch.ts';
-import { jsonOf, rowsOf, tablesOf } from '../ledger/sql.ts';
+import type { EndRecord } from '../model/records.ts';
+import { jsonOf, rowsOf, tablesOf } from '../model/sql.ts';
 import { type Inspection, inspectJournal, type OpenCall } from './inspection.ts';
-import type { EndRecord } from './records.ts';
 import type { Files } from './segments.ts';
 
 const pageSize = 1_000;

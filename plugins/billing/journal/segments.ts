@@ -16,8 +16,8 @@ import {
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { makeDirectory } from '../../../core/tools/unwritable.ts';
+import { decodeLine, type Line } from '../model/records.ts';
 import { type Lock, takeLock } from './lock.ts';
-import { decodeLine, type Line } from './records.ts';
 
 /** The file system operations of the journal; tests supply one that fails. */
 export interface Files {

@@ -3,7 +3,8 @@ import type { Host } from '../../../core/contract/contract.ts';
 import type { Database } from '../../common/domain/database.ts';
 import type { Money } from '../../common/domain/money.ts';
 import { lockedAt } from '../grants/balances.ts';
-import type { Store } from '../ledger/store.ts';
+import type { LedgerStore } from '../ledger/store.ts';
+import type { Leases } from './store.ts';
 
 /**
  * How long money that living nodes may return is waited for. They answer in milliseconds where the database notifies them, in
@@ -18,7 +19,7 @@ const askAgainMs = 1_000;
 export interface RecallTools {
   readonly host: Host;
   readonly database: Database;
-  readonly store: Store;
+  readonly store: LedgerStore & { readonly leases: Leases };
 }
 
 /**

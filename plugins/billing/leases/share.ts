@@ -4,7 +4,7 @@
  */
 
 import { type Money, money } from '../../common/domain/money.ts';
-import type { CachedBalance, LeaseShare } from '../reservations/cached-balance.ts';
+import type { CachedBalance, LeaseShare } from '../ledger/cached-balance.ts';
 
 /** One node's request in an exchange with the database. */
 export interface LeaseRequest {
@@ -52,37 +52,6 @@ export const idleTurns = 10;
 /** A share used up sooner was too small; one that lasts longer was too large. */
 const shortMs = 2_000;
 const longMs = 30_000;
-
-export function newLeaseShare(): LeaseShare {
-  const never = Number.NEGATIVE_INFINITY;
-  return {
-    validUntil: never,
-    lowWater: none,
-    target: none,
-    grownAt: never,
-    full: false,
-    reserve: none,
-    unit: none,
-    dearest: none,
-    waiting: [],
-    ahead: none,
-    leaving: false,
-    resting: false,
-    withheld: none,
-    isRecalled: false,
-    unleased: none,
-    elsewhere: none,
-    held: none,
-    rest: none,
-    nodes: 1,
-    tight: false,
-    posted: none,
-    rows: 0,
-    idleTurns: 0,
-    recalledAt: never,
-    turn: undefined,
-  };
-}
 
 /**
  * The request at `now`. Returned money leaves the cached balance before the request is sent, so that no call can

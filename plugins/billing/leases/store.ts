@@ -5,7 +5,8 @@ import { type Money, money } from '../../common/domain/money.ts';
 import { lockedAt, lockedThrough } from '../grants/balances.ts';
 import { type PoolState, readPools } from '../grants/funds.ts';
 import { FencedError, lockBalances } from '../ledger/batch.ts';
-import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+import { type LeasedMoney, leasedOf } from '../ledger/entry-rows.ts';
+import { jsonOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 import type { Answer, LeaseRequest } from './share.ts';
 
 /** The requesting journal, and its run. */
@@ -33,15 +34,6 @@ export interface Leased extends Answer {
   readonly term: string | undefined;
   /** The lease's duration from the time of the request. */
   readonly lastsMs: number;
-}
-
-/** What processes have leased of an account. */
-export interface LeasedMoney {
-  readonly leased: Money;
-  /** The part that live processes can return: their calls do not hold it. */
-  readonly byLiving: Money;
-  /** The part that calls hold. */
-  readonly open: Money;
 }
 
 /** Operations of nodes on shared leases. Each call is one transaction, or one per account. */
@@ -201,19 +193,6 @@ async function countOthers(orm: Orm, schema: string, journal: string): Promise<n
         where journal <> ${journal} and updated_at > clock_timestamp() - interval '15 seconds'`,
   );
   return row!.count;
-}
-
-/** The leases of an account. Without the account's lock the answer may be outdated at once. */
-export async function leasedOf(runner: Runner, schema: string, accountId: string): Promise<LeasedMoney> {
-  const [row] = await rowsOf<{ leased: string; living: string; open: string }>(
-    runner,
-    sql`select coalesce(sum(greatest(amount, 0)), 0)::text as leased,
-          coalesce(sum(greatest(amount - open, 0)) filter (where expires_at > clock_timestamp()), 0)::text as living,
-          coalesce(sum(greatest(least(amount, open), 0)), 0)::text as open
-        from ${tablesOf(schema)('leases')} where account_id = ${accountId}`,
-  );
-  const { leased, living, open } = row!;
-  return { leased: money(BigInt(leased)), byLiving: money(BigInt(living)), open: money(BigInt(open)) };
 }
 
 export interface NodeView {

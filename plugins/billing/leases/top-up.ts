@@ -1,7 +1,7 @@
 /** Lease top-up: gives cached balances more money, from the whole balance or from shares that processes lease. */
 import type { Money } from '../../common/domain/money.ts';
+import type { CachedBalance } from '../ledger/cached-balance.ts';
 import type { Flusher } from '../ledger/flusher.ts';
-import type { CachedBalance } from '../reservations/cached-balance.ts';
 
 /** How often a waiting call has asked, and since which monotonic time it waits. */
 export interface WaitState {

@@ -1,6 +1,6 @@
 /** The backlog: journal text not yet in the database, kept as written, in batches, with the totals of each balance. */
 import { type Money, money } from '../../common/domain/money.ts';
-import type { CachedBalance, Share } from '../reservations/cached-balance.ts';
+import type { CachedBalance, Share } from './cached-balance.ts';
 
 /** Journal text of one transaction, except for a single longer line. */
 export const batchBytes = 256 * 1024;

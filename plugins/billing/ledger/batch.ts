@@ -7,11 +7,11 @@ import type { Orm } from '../../common/domain/database.ts';
 import { type Money, money } from '../../common/domain/money.ts';
 import { keptWith, type SumTable } from '../../common/rollups/table.ts';
 import { allocateCharges } from '../grants/allocations.ts';
-import { type EndRecord, encodeRecords } from '../journal/records.ts';
+import { type EndRecord, encodeRecords } from '../model/records.ts';
+import { jsonOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 import { callRows, completedRows, endsIn, factsIn, requestsWritten, sharedTimelines, summed } from './call-rows.ts';
 import { callSums } from './call-sums.ts';
 import { type CallTexts, callTextsIn, noRecords } from './call-texts.ts';
-import { jsonOf, type Runner, rowsOf, tablesOf } from './sql.ts';
 
 /** The text's journal, its writer, and the sequence number up to which it is applied. */
 export interface Cursor {

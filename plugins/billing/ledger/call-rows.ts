@@ -4,8 +4,8 @@ import type { CallRows } from '../../common/domain/call-facts.ts';
 import type { Database } from '../../common/domain/database.ts';
 import { firstIdAt } from '../../common/kit/arrival.ts';
 import { keySlices, sliceRows } from '../../common/kit/key-slices.ts';
+import { rowsOf, tablesOf } from '../model/sql.ts';
 import type { CallTexts } from './call-texts.ts';
-import { rowsOf, tablesOf } from './sql.ts';
 
 /** The columns that are no money: they may be added later, and are removed. */
 const factColumns = [

@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { usageClasses } from '../../common/domain/usage.ts';
 import { firstIdAt } from '../../common/kit/arrival.ts';
 import { type Range, type SumTable, withinRange } from '../../common/rollups/table.ts';
-import { tablesOf } from './sql.ts';
+import { tablesOf } from '../model/sql.ts';
 
 const ofCharged = sql`filter (where settled)`;
 

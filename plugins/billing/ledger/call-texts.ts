@@ -2,7 +2,7 @@
  * The ends of calls, and the facts of requests, cut out of journal lines `CRC FIRST EPOCH [RECORD, …]`: the database would parse the
  * holds too, and look for the columns of both in each record. Pure.
  */
-import type { JournalRecord } from '../journal/records.ts';
+import type { JournalRecord } from '../model/records.ts';
 
 /** Texts of JSON arrays. */
 export interface CallTexts {

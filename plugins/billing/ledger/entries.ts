@@ -10,11 +10,8 @@ import { type PlacedAllocation, remainingIn } from '../grants/allocations.ts';
 import { allocate, type GrantBalance } from '../grants/balances.ts';
 import type { PoolState } from '../grants/funds.ts';
 import { momentOf } from '../grants/term-rows.ts';
-import { leasedOf } from '../leases/store.ts';
-import type { Movement } from '../restores/rows.ts';
 import { lockBalances } from './batch.ts';
-import type { Grant } from './entry-rows.ts';
-import { type EntryRow, type EntryRows, SqlEntryRows } from './entry-rows.ts';
+import { type EntryRow, type EntryRows, type Grant, leasedOf, SqlEntryRows } from './entry-rows.ts';
 
 /** The largest single credit: it keeps balances far from the limits of a `bigint`. */
 const largestAmount = 1_000_000_000_000_000_000n;
@@ -40,6 +37,22 @@ export interface EntriesOf {
   readonly byLiving: Money;
   /** As much of it as calls hold. */
   readonly open: Money;
+}
+
+/** A movement of an account's money outside of calls. */
+export interface Movement {
+  readonly reference: string;
+  readonly account: string;
+  readonly kind: string;
+  /** nano-USD; below zero: taken from the account. */
+  readonly amount: string;
+  readonly reason: string;
+  /** Of a refund: its request. */
+  readonly of?: string | undefined;
+  /** Of a credit that expires: wall-clock milliseconds. */
+  readonly expiresAt?: number | undefined;
+  /** Wall-clock milliseconds. */
+  readonly at: number;
 }
 
 const noPool: PoolState = { grants: [], spent: new Map() };

@@ -1,16 +1,15 @@
 /** Reads and writes one account's rows for entries outside of calls, inside one transaction. */
 
 import { sql } from 'drizzle-orm';
-import type { Money } from '../../common/domain/money.ts';
-import { type AuthorizationRows, sqlAuthorizationRows } from '../authorizations/rows.ts';
+import { type Money, money } from '../../common/domain/money.ts';
 import { type PlacedAllocation, saveAllocations } from '../grants/allocations.ts';
 import type { WindowsOf } from '../grants/balances.ts';
 import { encodeLimits, type PoolState, readPools } from '../grants/funds.ts';
 import { type GrantRow, readNonExpiring } from '../grants/rows.ts';
 import { sqlTermRows, type TermRows } from '../grants/term-rows.ts';
-
+import { jsonOf, type Runner, rowsOf, tablesOf, time } from '../model/sql.ts';
+import { type AuthorizationRows, sqlAuthorizationRows } from './authorization-rows.ts';
 import { type RefundRows, sqlRefundRows } from './refund-rows.ts';
-import { jsonOf, type Runner, rowsOf, tablesOf, time } from './sql.ts';
 
 /** A ledger row that belongs to no call. */
 export interface EntryRow {
@@ -167,4 +166,26 @@ export interface Grant {
   /** Wall-clock milliseconds; absent: it never expires. */
   readonly expiresAt?: number | undefined;
   readonly windows?: WindowsOf | undefined;
+}
+
+/** What processes have leased of an account. */
+export interface LeasedMoney {
+  readonly leased: Money;
+  /** The part that live processes can return: their calls do not hold it. */
+  readonly byLiving: Money;
+  /** The part that calls hold. */
+  readonly open: Money;
+}
+
+/** The leases of an account. Without the account's lock the answer may be outdated at once. */
+export async function leasedOf(runner: Runner, schema: string, accountId: string): Promise<LeasedMoney> {
+  const [row] = await rowsOf<{ leased: string; living: string; open: string }>(
+    runner,
+    sql`select coalesce(sum(greatest(amount, 0)), 0)::text as leased,
+          coalesce(sum(greatest(amount - open, 0)) filter (where expires_at > clock_timestamp()), 0)::text as living,
+          coalesce(sum(greatest(least(amount, open), 0)), 0)::text as open
+        from ${tablesOf(schema)('leases')} where account_id = ${accountId}`,
+  );
+  const { leased, living, open } = row!;
+  return { leased: money(BigInt(leased)), byLiving: money(BigInt(living)), open: money(BigInt(open)) };
 }

@@ -4,10 +4,10 @@ import { Outage } from '../../../core/contract/outage.ts';
 import type { Money } from '../../common/domain/money.ts';
 import { Pace } from '../../common/kit/pace.ts';
 import type { Funds } from '../grants/funds.ts';
-import type { BalanceCache } from '../reservations/balance-cache.ts';
-import type { CachedBalance } from '../reservations/cached-balance.ts';
 import { accountsOf, type Backlog, type Batch, batchBytes, textOf } from './backlog.ts';
+import type { BalanceCache } from './balance-cache.ts';
 import { FencedError } from './batch.ts';
+import type { CachedBalance } from './cached-balance.ts';
 
 const longestPauseMs = 5_000;
 /** About the time between two batches under load. */

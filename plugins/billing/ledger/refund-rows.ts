@@ -1,7 +1,7 @@
 /** Refunds of one account's charges, inside one transaction. */
 import { sql } from 'drizzle-orm';
 import type { Money } from '../../common/domain/money.ts';
-import { type Runner, rowsOf, tablesOf } from './sql.ts';
+import { type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 
 export interface RefundRows {
   /** The cost of the account's settled request and the amount refunded; undefined: there is none. */

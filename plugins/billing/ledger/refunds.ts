@@ -2,8 +2,8 @@
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { isUuid } from '../../common/domain/database.ts';
 import { formatUsd, type Money, money } from '../../common/domain/money.ts';
-import { listNonExpiring } from '../grants/listing.ts';
 import { checkAmount, type Entries, type Entry, notThere } from './entries.ts';
+import { listNonExpiring } from './listing.ts';
 
 /**
  * Debits a credit, or a part of it, up to what was not spent. Of several top-ups the oldest is spent first. A

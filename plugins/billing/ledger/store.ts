@@ -1,4 +1,4 @@
-/** The store: billing's only access to its database for statements that move money or allow spending. */
+/** The ledger's rows: statements that move money, and what calls may spend. */
 import { sql } from 'drizzle-orm';
 import packageFile from '../../../package.json' with { type: 'json' };
 import type { Database, Orm } from '../../common/domain/database.ts';
@@ -7,19 +7,16 @@ import { type Money, money } from '../../common/domain/money.ts';
 import { readSums } from '../../common/rollups/read.ts';
 import type { SumTable } from '../../common/rollups/table.ts';
 import { type Funds, readFunds } from '../grants/funds.ts';
-import { type Leases, sqlLeases } from '../leases/store.ts';
-import type { KeySpend } from '../reservations/caps.ts';
-import { type RestoreRows, sqlRestores } from '../restores/rows.ts';
+import { rowsOf, tablesOf } from '../model/sql.ts';
 import { applyBatch, type Cursor } from './batch.ts';
 import { callSums } from './call-sums.ts';
 import { Entries } from './entries.ts';
-import { rowsOf, tablesOf } from './sql.ts';
 
 /**
  * A ledger written by several processes. Each call is one transaction, complete or without effect, also when its
  * answer is lost.
  */
-export interface Store {
+export interface LedgerStore {
   /** The cursor of a journal and the last epoch seen; undefined for a new journal. */
   cursorOf(journal: string): Promise<{ readonly applied: number; readonly epoch: number } | undefined>;
   /** From now on only `owner` may write the journal. False: this epoch or a later one was seen before. */
@@ -40,16 +37,20 @@ export interface Store {
    * slightly later.
    */
   transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T>;
-  /** The leases of balances that processes spend from memory. */
-  readonly leases: Leases;
-  /** Absent where no database can be put back. */
-  readonly restores?: RestoreRows;
+}
+
+/** The database's values for a key. */
+export interface KeySpend {
+  /** Charged since the requested time. */
+  readonly settled: Money;
+  /** Held by open authorizations. */
+  readonly ordered: Money;
 }
 
 const endOfTime = Date.UTC(9999, 0, 1);
 
-/** The store in SQL. `requestSums`: where requests are summed up, if the request log is in the list of plugins. */
-export function sqlStore({ orm, schema }: Database, requestSums: () => SumTable | undefined = () => undefined): Store {
+/** The ledger in SQL. `requestSums`: where requests are summed up. */
+export function sqlLedgerStore({ orm, schema }: Database, requestSums: () => SumTable | undefined): LedgerStore {
   const table = tablesOf(schema);
   const cursors = table('journal_cursor');
   return {
@@ -90,8 +91,6 @@ export function sqlStore({ orm, schema }: Database, requestSums: () => SumTable 
       return { settled: money(BigInt(spent[0]?.['cost'] ?? '0')), ordered: money(BigInt(row!.ordered)) };
     },
     transact: (accountId, at, work) => Entries.transact(orm, schema, accountId, at, work),
-    leases: sqlLeases(orm, schema),
-    restores: sqlRestores(orm, schema),
   };
 }
 

@@ -6,10 +6,9 @@ import { formatUsd, type Money, money } from '../../common/domain/money.ts';
 import type { Usage } from '../../common/domain/usage.ts';
 import { uuidForm } from '../../common/kit/paging.ts';
 import { callsIn, mayBeArchived } from '../archive/format.ts';
-import type { ArchiveReader } from '../archive/reader.ts';
-import { millisecondsOf } from '../grants/funds.ts';
-import { type AttemptNote, decodePrice, type PriceTexts } from '../journal/records.ts';
-import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+import type { ChargeStore } from '../archive/reader.ts';
+import { type AttemptNote, decodePrice, type PriceTexts } from '../model/records.ts';
+import { jsonOf, millisecondsOf, rowsOf, tablesOf } from '../model/sql.ts';
 import { servedPrefix } from '../reservations/outcome.ts';
 
 interface ChargeRow {
@@ -55,15 +54,6 @@ export async function chargesOf(
     rows.sort((one, other) => (one.request_id < other.request_id ? 1 : -1));
   }
   return rows.map(viewOf);
-}
-
-/** Where charges are: in the database, and in archived files. */
-export interface ChargeStore {
-  readonly orm: Runner;
-  readonly schema: string;
-  readonly archive: ArchiveReader;
-  /** Wall-clock milliseconds. */
-  readonly now: () => number;
 }
 
 async function archivedCharges(

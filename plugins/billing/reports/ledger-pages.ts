@@ -6,9 +6,8 @@ import type { Page, PageRequest } from '../../common/domain/admin/pages.ts';
 import { money } from '../../common/domain/money.ts';
 import { cursorIn, instantText, pageOf, rowsFor } from '../../common/kit/paging.ts';
 import { callsIn } from '../archive/format.ts';
-import { millisecondsOf } from '../grants/funds.ts';
-import { jsonOf, rowsOf, tablesOf } from '../ledger/sql.ts';
-import type { ChargeStore } from './charges.ts';
+import type { ChargeStore } from '../archive/reader.ts';
+import { jsonOf, millisecondsOf, rowsOf, tablesOf } from '../model/sql.ts';
 
 /** Rows outside of calls: few, with indices of their own. */
 const entryKinds = ['CREDIT', 'DEBIT', 'PURCHASE', 'REFUND', 'PAYOUT', 'EXPIRE'];

@@ -1,8 +1,9 @@
 /** Ledger queries of the console and the commands, answered from the database, off the path of calls. */
 import type { LedgerQueries, Reconciliation } from '../../common/domain/admin/ledger.ts';
+import type { ChargeStore } from '../archive/reader.ts';
 import { callSumsOf } from '../archive/sums.ts';
 import type { AuditReport, Violation } from '../audit/audit.ts';
-import { type ChargeStore, chargesOf, findCharge } from './charges.ts';
+import { chargesOf, findCharge } from './charges.ts';
 import { ledgerPage } from './ledger-pages.ts';
 import { listNodes, type Self } from './nodes.ts';
 import { balancesOf, spendBetween, spendBy, spendOfGroups, spendTable, totalsOf } from './sums.ts';

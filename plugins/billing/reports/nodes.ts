@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
 import type { JournalBacklog, NodeView } from '../../common/domain/admin/ledger.ts';
 import { money } from '../../common/domain/money.ts';
-import { millisecondsOf } from '../grants/funds.ts';
 import type { Files } from '../journal/segments.ts';
-import { type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+import { millisecondsOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 
 /** The most nodes listed, and how long a node without leases stays listed after its last heartbeat. */
 const listed = 100;

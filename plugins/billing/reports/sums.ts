@@ -16,7 +16,7 @@ import { instantText } from '../../common/kit/paging.ts';
 import { type Condition, keysCondition, type ReadMeasure, readSums, type SumsRow } from '../../common/rollups/read.ts';
 import { column } from '../../common/rollups/table.ts';
 import { callSums } from '../ledger/call-sums.ts';
-import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+import { jsonOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 
 export type SpendBy = 'day' | 'hour' | 'model' | 'key' | 'account' | 'provider';
 

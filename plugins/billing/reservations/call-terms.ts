@@ -9,7 +9,7 @@ import { plan } from '../../common/domain/plans.ts';
 import { planRatioOfCall, ratioOf } from '../../common/domain/price-ratio.ts';
 import { type PriceContext, versionAt } from '../../common/domain/prices.ts';
 import { maxCount } from '../../common/domain/usage.ts';
-import type { CallPlan } from '../grants/terms.ts';
+import type { CallPlan } from '../ledger/terms.ts';
 import type { Terms } from './terms.ts';
 
 /** How much of an answer is held in advance. */

@@ -6,14 +6,7 @@ import type { KeyCap } from '../../common/domain/accounts.ts';
 import type { Authorization } from '../../common/domain/ledger.ts';
 import { formatUsd, type Money, money, zero } from '../../common/domain/money.ts';
 import { calendarAnchors, type Period, periodAt } from '../grants/periods.ts';
-
-/** The database's values for a key. */
-export interface KeySpend {
-  /** Charged since the requested time. */
-  readonly settled: Money;
-  /** Held by open authorizations. */
-  readonly ordered: Money;
-}
+import type { KeySpend } from '../ledger/store.ts';
 
 export interface CapsOptions {
   readonly clock: Clock;

@@ -5,7 +5,7 @@ import type { ModelTarget } from '../../common/domain/models.ts';
 import { cost, costBound, type Money, one, type Ratio, timesRatio, zero } from '../../common/domain/money.ts';
 import { type PriceContext, type Priced, priceFor, type Services } from '../../common/domain/prices.ts';
 import { promptTokens, type Usage } from '../../common/domain/usage.ts';
-import type { AttemptNote } from '../journal/records.ts';
+import type { AttemptNote } from '../model/records.ts';
 import type { Terms } from './terms.ts';
 
 /** A call's charge with all values needed to recompute it. */

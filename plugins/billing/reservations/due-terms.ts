@@ -2,8 +2,8 @@
 
 import type { Clock, Log } from '../../../core/contract/host-tools.ts';
 import { clocksDifferMs } from '../grants/term-rows.ts';
-import type { CallPlan } from '../grants/terms.ts';
-import type { CachedBalance } from './cached-balance.ts';
+import type { CachedBalance } from '../ledger/cached-balance.ts';
+import type { CallPlan } from '../ledger/terms.ts';
 
 /** The pause after a check with something still due, and after a failed one. */
 const repeatMs = 1_000;

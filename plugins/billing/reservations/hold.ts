@@ -3,8 +3,9 @@
 import type { Model } from '../../common/domain/models.ts';
 import { type Money, money } from '../../common/domain/money.ts';
 import { PriceVersion } from '../../common/domain/prices.ts';
-import type { CallPlan } from '../grants/terms.ts';
 import type { Turn } from '../journal/journal.ts';
+import type { CachedBalance } from '../ledger/cached-balance.ts';
+import type { CallPlan } from '../ledger/terms.ts';
 import {
   decodePrice,
   decodeRatio,
@@ -16,8 +17,7 @@ import {
   type ServedTerms,
   type SettleRecord,
   type VoidRecord,
-} from '../journal/records.ts';
-import type { CachedBalance } from './cached-balance.ts';
+} from '../model/records.ts';
 import { boundOf, type Charge, priceAtHold } from './charge.ts';
 import type { Settlement } from './outcome.ts';
 import type { Terms } from './terms.ts';

@@ -2,9 +2,10 @@
 
 import type { KeyCap } from '../../common/domain/accounts.ts';
 import { zero } from '../../common/domain/money.ts';
-import type { Store } from '../ledger/store.ts';
-import type { BillingRuntime } from '../runtime.ts';
-import type { CapShare, Caps, KeySpend } from './caps.ts';
+import type { Journal } from '../journal/journal.ts';
+import type { Flusher } from '../ledger/flusher.ts';
+import type { KeySpend, LedgerStore } from '../ledger/store.ts';
+import type { CapShare, Caps } from './caps.ts';
 import { firstHold } from './charge.ts';
 import type { Hold } from './hold.ts';
 import type { Reservations } from './reservations.ts';
@@ -12,8 +13,8 @@ import type { Terms } from './terms.ts';
 
 /** Charges since `from` (wall-clock milliseconds) and open authorizations. Rejects while the database is away. */
 export async function keySpend(
-  rows: Store,
-  { journal, flusher }: BillingRuntime,
+  rows: LedgerStore,
+  { journal, flusher }: { readonly journal: Journal; readonly flusher: Flusher },
   keyId: string,
   from: number,
 ): Promise<KeySpend> {

@@ -5,8 +5,7 @@ import { isDelivered, type ServedAnswer, type ServedBy } from '../../common/doma
 import type { Services } from '../../common/domain/prices.ts';
 import { readCount, type Usage, type UsageClass } from '../../common/domain/usage.ts';
 import { type AskedUsage, type ModelSize, possibleUsage } from '../../common/wire/possible-usage.ts';
-import type { Likely } from '../estimates/prompt-memory.ts';
-import type { AttemptNote, SentAttempt } from '../journal/records.ts';
+import type { AttemptNote, SentAttempt } from '../model/records.ts';
 
 export interface Ending {
   /** Every attempt in its final state. */
@@ -26,6 +25,14 @@ export interface Ending {
   readonly unpaid?: boolean;
   /** What stands in for what the vendor has not reported; absent: sizes. */
   readonly likely?: Likely | undefined;
+}
+
+/** What a call is likely to have consumed. */
+export interface Likely {
+  /** Absent: the hold's estimate stands. */
+  readonly prompt?: Usage | undefined;
+  /** Output tokens of a byte of text; absent: not known. */
+  readonly tokensPerByte?: number | undefined;
 }
 
 /** Prefix of a charge's reason for an answer without an attempt; its source follows. */

@@ -4,9 +4,8 @@ import { type Attempt, attempts, call, type SpendGuard, usageReport } from '../.
 import { servedBy } from '../../common/domain/ledger.ts';
 import type { Model } from '../../common/domain/models.ts';
 import { unknownSize } from '../../common/wire/possible-usage.ts';
-import type { Likely } from '../estimates/prompt-memory.ts';
 import { type Hold, sentAttempts, serveBy } from './hold.ts';
-import { attemptNotes, judge, type Verdict } from './outcome.ts';
+import { attemptNotes, judge, type Likely, type Verdict } from './outcome.ts';
 import type { Reservations } from './reservations.ts';
 import { termsOfAttempt } from './terms.ts';
 import { possibleLoss, share } from './written-off.ts';

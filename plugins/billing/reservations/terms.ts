@@ -3,7 +3,7 @@
 import type { Model } from '../../common/domain/models.ts';
 import type { PieceBounds, Ratio } from '../../common/domain/money.ts';
 import type { PriceContext, PriceVersion } from '../../common/domain/prices.ts';
-import type { CallPlan } from '../grants/terms.ts';
+import type { CallPlan } from '../ledger/terms.ts';
 import type { CapShare } from './caps.ts';
 
 /** Everything that the price of a request depends on, fixed when the hold is taken. */

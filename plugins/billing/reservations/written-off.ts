@@ -6,7 +6,7 @@
 import type { Attempt } from '../../common/domain/calls.ts';
 import { type Money, money, zero } from '../../common/domain/money.ts';
 import { type AskedUsage, possibleUsage, unknownSize } from '../../common/wire/possible-usage.ts';
-import type { AttemptNote } from '../journal/records.ts';
+import type { AttemptNote } from '../model/records.ts';
 import { officialBound, officialCost, ownBound } from './charge.ts';
 import { believable, type Verdict } from './outcome.ts';
 import { type Terms, termsOfAttempt } from './terms.ts';

@@ -7,7 +7,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { makeDirectory } from '../../../core/tools/unwritable.ts';
-import type { Movement } from './rows.ts';
+import type { Movement } from '../ledger/entries.ts';
 
 /** Movements that are kept at least, as long as they are there. */
 export const mostMovements = 5_000;

@@ -1,24 +1,8 @@
 /** What the database says of itself: its name, its movements of money, and restorations that wait for an operator. */
 import { sql } from 'drizzle-orm';
 import type { Orm } from '../../common/domain/database.ts';
-import { millisecondsOf } from '../grants/funds.ts';
-import { jsonOf, rowsOf, tablesOf, time } from '../ledger/sql.ts';
-
-/** A movement of an account's money outside of calls. */
-export interface Movement {
-  readonly reference: string;
-  readonly account: string;
-  readonly kind: string;
-  /** nano-USD; below zero: taken from the account. */
-  readonly amount: string;
-  readonly reason: string;
-  /** Of a refund: its request. */
-  readonly of?: string | undefined;
-  /** Of a credit that expires: wall-clock milliseconds. */
-  readonly expiresAt?: number | undefined;
-  /** Wall-clock milliseconds. */
-  readonly at: number;
-}
+import type { Movement } from '../ledger/entries.ts';
+import { jsonOf, millisecondsOf, rowsOf, tablesOf, time } from '../model/sql.ts';
 
 /** The database was put back: what happened between `since` and `until` may be missing. */
 export interface Restore {

@@ -10,8 +10,9 @@ import { alertEvents } from '../../common/domain/admin/alerts.ts';
 import type { Database } from '../../common/domain/database.ts';
 import { formatUsd, money } from '../../common/domain/money.ts';
 import type { AuditReport } from '../audit/audit.ts';
+import type { Movement } from '../ledger/entries.ts';
 import { Memory, mostMovements } from './memory.ts';
-import type { Movement, Restore, RestoreRows } from './rows.ts';
+import type { Restore, RestoreRows } from './rows.ts';
 
 /** Clocks of processes differ, and rows are committed later than they are dated. */
 const overlapMs = 600_000;

@@ -1,8 +1,8 @@
 /** Journals: from damaged bytes only records that were written are read, in order, up to the damage. */
 import assert from 'node:assert/strict';
-import { encodeRecords, type JournalRecord, lineBytes, putLine } from '../../../plugins/billing/journal/records.ts';
-import { replay } from '../../../plugins/billing/journal/recovery.ts';
 import { type Files, scanSegment, segmentPath } from '../../../plugins/billing/journal/segments.ts';
+import { encodeRecords, type JournalRecord, lineBytes, putLine } from '../../../plugins/billing/model/records.ts';
+import { replay } from '../../../plugins/billing/reservations/recovery.ts';
 import { Chance } from '../../simulation/chance.ts';
 import type { Target } from '../target.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { boot } from '../../../core/gateway/boot.ts';
 import { createLog } from '../../../core/gateway/log.ts';
-import { overdraftNotices } from '../../../plugins/billing/grants/bound.ts';
+import { overdraftNotices } from '../../../plugins/billing/reservations/bound.ts';
 import type { Model } from '../../../plugins/common/domain/models.ts';
 import { parseRatio } from '../../../plugins/common/domain/money.ts';
 import type { PlanTerms } from '../../../plugins/common/domain/plans.ts';

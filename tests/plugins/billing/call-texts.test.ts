@@ -1,8 +1,8 @@
 /** The database gets the records of journal lines unchanged, with any text in them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeAttempts, encodeRecords, type JournalRecord } from '../../../plugins/billing/journal/records.ts';
 import { callTextsIn } from '../../../plugins/billing/ledger/call-texts.ts';
+import { encodeAttempts, encodeRecords, type JournalRecord } from '../../../plugins/billing/model/records.ts';
 import { fc } from '../../helpers/properties.ts';
 import { attemptsIn } from '../../simulation/memory-records.ts';
 

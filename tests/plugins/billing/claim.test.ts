@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { claimJournal } from '../../../plugins/billing/journal/claim.ts';
 import { type Files, nodeFiles } from '../../../plugins/billing/journal/segments.ts';
-import type { Store } from '../../../plugins/billing/ledger/store.ts';
+import type { Store } from '../../../plugins/billing/store.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 import { temporaryDirectory } from './world.ts';
 

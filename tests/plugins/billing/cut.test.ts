@@ -4,9 +4,9 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import { decodeLine, type JournalRecord } from '../../../plugins/billing/journal/records.ts';
-import { judgeInterrupted, replay } from '../../../plugins/billing/journal/recovery.ts';
 import { nodeFiles } from '../../../plugins/billing/journal/segments.ts';
+import { decodeLine, type JournalRecord } from '../../../plugins/billing/model/records.ts';
+import { judgeInterrupted, replay } from '../../../plugins/billing/reservations/recovery.ts';
 import {
   answer,
   enter,

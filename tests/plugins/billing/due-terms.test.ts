@@ -1,7 +1,7 @@
 /** When an account's due grants are looked for again, under clocks that go on, back, and on during the check. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { CachedBalance } from '../../../plugins/billing/reservations/cached-balance.ts';
+import type { CachedBalance } from '../../../plugins/billing/ledger/cached-balance.ts';
 import { DueTerms } from '../../../plugins/billing/reservations/due-terms.ts';
 import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
 import { fakeHost } from '../../helpers/fakes.ts';

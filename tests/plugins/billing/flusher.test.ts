@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Backlog, batchBytes } from '../../../plugins/billing/ledger/backlog.ts';
+import { availableIn, BalanceCache } from '../../../plugins/billing/ledger/balance-cache.ts';
+import type { CachedBalance } from '../../../plugins/billing/ledger/cached-balance.ts';
 import { Flusher } from '../../../plugins/billing/ledger/flusher.ts';
-import { availableIn, BalanceCache } from '../../../plugins/billing/reservations/balance-cache.ts';
-import type { CachedBalance } from '../../../plugins/billing/reservations/cached-balance.ts';
 import { type Money, money } from '../../../plugins/common/domain/money.ts';
 import { lookMs } from '../../../plugins/common/kit/pace.ts';
 import { fakeHost } from '../../helpers/fakes.ts';

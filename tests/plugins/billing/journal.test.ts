@@ -9,6 +9,7 @@ import { setImmediate } from 'node:timers/promises';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { Journal } from '../../../plugins/billing/journal/journal.ts';
 import { takeLock } from '../../../plugins/billing/journal/lock.ts';
+import { type Files, nodeFiles, scanSegment } from '../../../plugins/billing/journal/segments.ts';
 import {
   decodeLine,
   decodePrice,
@@ -16,9 +17,8 @@ import {
   encodePrice,
   encodeRatio,
   type JournalRecord,
-} from '../../../plugins/billing/journal/records.ts';
-import { replay } from '../../../plugins/billing/journal/recovery.ts';
-import { type Files, nodeFiles, scanSegment } from '../../../plugins/billing/journal/segments.ts';
+} from '../../../plugins/billing/model/records.ts';
+import { replay } from '../../../plugins/billing/reservations/recovery.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 import { fc } from '../../helpers/properties.ts';
 import { diskFull, type Faults, failingFiles, lineOf, temporaryDirectory } from './world.ts';

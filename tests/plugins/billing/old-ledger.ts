@@ -5,8 +5,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { remainingIn } from '../../../plugins/billing/grants/allocations.ts';
 import { allocate, type GrantBalance, type Spent } from '../../../plugins/billing/grants/balances.ts';
-import type { AttemptNote } from '../../../plugins/billing/journal/records.ts';
-import { jsonOf, tablesOf } from '../../../plugins/billing/ledger/sql.ts';
+import type { AttemptNote } from '../../../plugins/billing/model/records.ts';
+import { jsonOf, tablesOf } from '../../../plugins/billing/model/sql.ts';
 import type { Database } from '../../../plugins/common/domain/database.ts';
 import { money } from '../../../plugins/common/domain/money.ts';
 

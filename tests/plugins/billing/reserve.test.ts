@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Funds } from '../../../plugins/billing/grants/funds.ts';
-import { BalanceCache } from '../../../plugins/billing/reservations/balance-cache.ts';
+import { BalanceCache } from '../../../plugins/billing/ledger/balance-cache.ts';
 import { money } from '../../../plugins/common/domain/money.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { type SQL, sql } from 'drizzle-orm';
 import { moneyColumns, openCallRows } from '../../../plugins/billing/ledger/call-rows.ts';
 import { callSums } from '../../../plugins/billing/ledger/call-sums.ts';
-import { rowsOf, tablesOf } from '../../../plugins/billing/ledger/sql.ts';
+import { rowsOf, tablesOf } from '../../../plugins/billing/model/sql.ts';
 import { spendBetween } from '../../../plugins/billing/reports/sums.ts';
 import type { Orm } from '../../../plugins/common/domain/database.ts';
 import { firstIdAt } from '../../../plugins/common/kit/arrival.ts';

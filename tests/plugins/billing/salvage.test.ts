@@ -4,7 +4,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writ
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { CommandResult } from '../../../core/contract/commands.ts';
-import { decodeLine } from '../../../plugins/billing/journal/records.ts';
+import { decodeLine } from '../../../plugins/billing/model/records.ts';
 import { fc } from '../../helpers/properties.ts';
 import { answer, enter, leaveWorlds, newCall, newWorld, send, temporaryDirectory, usd, type World } from './world.ts';
 

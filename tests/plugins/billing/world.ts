@@ -9,10 +9,10 @@ import { drizzle as drizzlePostgres } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import type { ContextKey, PluginInstance } from '../../../core/contract/contract.ts';
 import billing, { setUpBilling } from '../../../plugins/billing/index.ts';
-import { encodeRecords, type JournalRecord, lineBytes, putLine } from '../../../plugins/billing/journal/records.ts';
 import { type Files, nodeFiles } from '../../../plugins/billing/journal/segments.ts';
 import { beatMs } from '../../../plugins/billing/ledger/flusher.ts';
-import { rowsOf } from '../../../plugins/billing/ledger/sql.ts';
+import { encodeRecords, type JournalRecord, lineBytes, putLine } from '../../../plugins/billing/model/records.ts';
+import { rowsOf } from '../../../plugins/billing/model/sql.ts';
 import { caller } from '../../../plugins/common/domain/accounts.ts';
 import {
   type Attempt,

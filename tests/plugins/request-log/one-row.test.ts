@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type SQL, sql } from 'drizzle-orm';
 import type { PluginInstance } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
-import { rowsOf } from '../../../plugins/billing/ledger/sql.ts';
+import { rowsOf } from '../../../plugins/billing/model/sql.ts';
 import { caller } from '../../../plugins/common/domain/accounts.ts';
 import { type RequestView, requestQueries } from '../../../plugins/common/domain/admin/requests.ts';
 import { callRow } from '../../../plugins/common/domain/call-facts.ts';

@@ -1,8 +1,8 @@
 /** Plans: bought, extended, replaced, renewed, ended, and the money that they bring. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { applyDueTerms } from '../../../plugins/billing/grants/terms.ts';
-import { sqlStore } from '../../../plugins/billing/ledger/store.ts';
+import { applyDueTerms } from '../../../plugins/billing/ledger/terms.ts';
+import { sqlStore } from '../../../plugins/billing/store.ts';
 import { pool } from '../../../plugins/common/domain/ledger.ts';
 import { plans, shop } from '../../../plugins/common/domain/plans.ts';
 import { endOf } from '../../../plugins/shop/sale.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import { type Likely, PromptMemory } from '../../../../plugins/billing/estimates/prompt-memory.ts';
-import { judge } from '../../../../plugins/billing/reservations/outcome.ts';
+import { PromptMemory } from '../../../../plugins/billing/estimates/prompt-memory.ts';
+import { judge, type Likely } from '../../../../plugins/billing/reservations/outcome.ts';
 import { type Conversation, conversation, usageReport } from '../../../../plugins/common/domain/calls.ts';
 import { cost, costBound } from '../../../../plugins/common/domain/money.ts';
 import { type Price, promptTokens, type Usage } from '../../../../plugins/common/domain/usage.ts';

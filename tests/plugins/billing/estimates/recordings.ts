@@ -1,7 +1,8 @@
 /** The recorded calls whose vendors counted their prompt, and what the gateway estimates for each when it is interrupted. */
 import assert from 'node:assert/strict';
 import { type JsonObject, listOf } from '../../../../core/json/json.ts';
-import { type Likely, PromptMemory } from '../../../../plugins/billing/estimates/prompt-memory.ts';
+import { PromptMemory } from '../../../../plugins/billing/estimates/prompt-memory.ts';
+import type { Likely } from '../../../../plugins/billing/reservations/outcome.ts';
 import type { Call } from '../../../../plugins/common/domain/calls.ts';
 import { promptTokens, type Usage } from '../../../../plugins/common/domain/usage.ts';
 import { opened, type RequestBody } from '../../../../plugins/common/wire/protocols.ts';

@@ -7,9 +7,9 @@ import { LeaseManager, leaseTimes } from '../../../../plugins/billing/leases/man
 import { noteHold } from '../../../../plugins/billing/leases/share.ts';
 import type { Leased } from '../../../../plugins/billing/leases/store.ts';
 import { Backlog } from '../../../../plugins/billing/ledger/backlog.ts';
+import { BalanceCache } from '../../../../plugins/billing/ledger/balance-cache.ts';
+import type { CachedBalance } from '../../../../plugins/billing/ledger/cached-balance.ts';
 import { Flusher } from '../../../../plugins/billing/ledger/flusher.ts';
-import { BalanceCache } from '../../../../plugins/billing/reservations/balance-cache.ts';
-import type { CachedBalance } from '../../../../plugins/billing/reservations/cached-balance.ts';
 import { type Money, money } from '../../../../plugins/common/domain/money.ts';
 import { type FakeHost, fakeHost } from '../../../helpers/fakes.ts';
 import type { LeaseModel } from './lease-model.ts';

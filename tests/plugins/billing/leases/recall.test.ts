@@ -1,9 +1,9 @@
 /** Money that is taken beside calls while processes lease it: 402 only where it is not there, 503 where that is unknown in time. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AccountChanges } from '../../../../plugins/billing/ledger/account-changes.ts';
+import { AccountChanges } from '../../../../plugins/billing/accounts/changes.ts';
 import { Entries, notThere } from '../../../../plugins/billing/ledger/entries.ts';
-import type { Store } from '../../../../plugins/billing/ledger/store.ts';
+import type { Store } from '../../../../plugins/billing/store.ts';
 import type { Database } from '../../../../plugins/common/domain/database.ts';
 import { money } from '../../../../plugins/common/domain/money.ts';
 import { fakeHost } from '../../../helpers/fakes.ts';

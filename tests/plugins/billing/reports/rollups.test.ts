@@ -5,10 +5,10 @@ import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { audit } from '../../../../plugins/billing/audit/audit.ts';
-import type { JournalRecord } from '../../../../plugins/billing/journal/records.ts';
 import { applyBatch } from '../../../../plugins/billing/ledger/batch.ts';
 import { callSums } from '../../../../plugins/billing/ledger/call-sums.ts';
-import { tablesOf } from '../../../../plugins/billing/ledger/sql.ts';
+import type { JournalRecord } from '../../../../plugins/billing/model/records.ts';
+import { tablesOf } from '../../../../plugins/billing/model/sql.ts';
 import {
   spendBetween,
   spendBy,

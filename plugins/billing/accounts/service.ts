@@ -1,17 +1,17 @@
 /** The ledger service: an account's money outside of calls. */
-import type { Host } from '../../core/contract/contract.ts';
-import type { Database } from '../common/domain/database.ts';
-import type { Ledger, Pool, Posting } from '../common/domain/ledger.ts';
-import { type Money, money } from '../common/domain/money.ts';
-import { viewPool } from './grants/listing.ts';
-import { applyDueTerms, beginTerm, type CallPlan, isRunning } from './grants/terms.ts';
-import { AccountChanges } from './ledger/account-changes.ts';
-import type { Entries } from './ledger/entries.ts';
-import { refundCredit, refundRequest } from './ledger/refunds.ts';
-import type { Store } from './ledger/store.ts';
-import { availableIn } from './reservations/balance-cache.ts';
-import type { RestoreWatch } from './restores/watch.ts';
-import type { BillingRuntime } from './runtime.ts';
+import type { Host } from '../../../core/contract/contract.ts';
+import type { Database } from '../../common/domain/database.ts';
+import type { Ledger, Pool, Posting } from '../../common/domain/ledger.ts';
+import { type Money, money } from '../../common/domain/money.ts';
+import { availableIn } from '../ledger/balance-cache.ts';
+import type { Entries } from '../ledger/entries.ts';
+import { viewPool } from '../ledger/listing.ts';
+import { refundCredit, refundRequest } from '../ledger/refunds.ts';
+import { applyDueTerms, beginTerm, type CallPlan, isRunning } from '../ledger/terms.ts';
+import type { RestoreWatch } from '../restores/watch.ts';
+import type { BillingRuntime } from '../runtime.ts';
+import type { Store } from '../store.ts';
+import { AccountChanges } from './changes.ts';
 
 export interface LedgerService {
   /** Account changes outside of calls. */

@@ -2,10 +2,10 @@
 
 import type { GrantView, PoolView, WindowView } from '../../common/domain/ledger.ts';
 import { type Money, money } from '../../common/domain/money.ts';
-import type { Entries } from '../ledger/entries.ts';
-import { remainingIn } from './allocations.ts';
-import { lockedAt, windowsAt } from './balances.ts';
-import { type GrantRow, readGrants } from './rows.ts';
+import { remainingIn } from '../grants/allocations.ts';
+import { lockedAt, windowsAt } from '../grants/balances.ts';
+import { type GrantRow, readGrants } from '../grants/rows.ts';
+import type { Entries } from './entries.ts';
 import { isRunning } from './terms.ts';
 
 export async function viewPool(entries: Entries): Promise<PoolView> {

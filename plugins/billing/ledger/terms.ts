@@ -3,10 +3,10 @@
 import type { PlanTerm } from '../../common/domain/ledger.ts';
 import { money } from '../../common/domain/money.ts';
 import type { PlanTerms } from '../../common/domain/plans.ts';
-import type { Entries } from '../ledger/entries.ts';
-import type { GrantBalance, WindowLimits } from './balances.ts';
-import { calendarAnchors, periodAt } from './periods.ts';
-import { clocksDifferMs, type StoredTerm } from './term-rows.ts';
+import type { GrantBalance, WindowLimits } from '../grants/balances.ts';
+import { calendarAnchors, periodAt } from '../grants/periods.ts';
+import { clocksDifferMs, type StoredTerm } from '../grants/term-rows.ts';
+import type { Entries } from './entries.ts';
 
 /**
  * A call admitted before a grant expired may still be paid by it. So the remainder is booked as expired only when no such call

@@ -17,3 +17,8 @@ export function jsonOf(value: unknown): SQL {
 export function time(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }
+
+/** A time as whole milliseconds in digits. */
+export function millisecondsOf(time: SQL) {
+  return sql`round(extract(epoch from ${time}) * 1000)::bigint::text`;
+}

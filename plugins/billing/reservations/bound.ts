@@ -5,7 +5,7 @@ import { catalog, type Model } from '../../common/domain/models.ts';
 import { cost, formatUsd, type Money, unitPrice } from '../../common/domain/money.ts';
 import { type PlanTerms, plans, type RateLimits, rateLimits } from '../../common/domain/plans.ts';
 import { type Multipliers, multipliers, planRatio, ratioOf } from '../../common/domain/price-ratio.ts';
-import type { HoldRules } from '../reservations/call-terms.ts';
+import type { HoldRules } from './call-terms.ts';
 
 export interface OverdraftTerms {
   readonly rules: HoldRules;

@@ -1,5 +1,5 @@
 /** One account's balance in memory, and its leased share where several processes serve. Types. */
-import type { Money } from '../../common/domain/money.ts';
+import { type Money, zero } from '../../common/domain/money.ts';
 import type { PoolState } from '../grants/funds.ts';
 
 /**
@@ -104,4 +104,35 @@ export interface Share {
   freed: Money;
   /** What running calls held then. */
   open: Money;
+}
+
+export function newLeaseShare(): LeaseShare {
+  const never = Number.NEGATIVE_INFINITY;
+  return {
+    validUntil: never,
+    lowWater: zero,
+    target: zero,
+    grownAt: never,
+    full: false,
+    reserve: zero,
+    unit: zero,
+    dearest: zero,
+    waiting: [],
+    ahead: zero,
+    leaving: false,
+    resting: false,
+    withheld: zero,
+    isRecalled: false,
+    unleased: zero,
+    elsewhere: zero,
+    held: zero,
+    rest: zero,
+    nodes: 1,
+    tight: false,
+    posted: zero,
+    rows: 0,
+    idleTurns: 0,
+    recalledAt: never,
+    turn: undefined,
+  };
 }

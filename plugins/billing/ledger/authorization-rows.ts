@@ -1,9 +1,9 @@
 /** One account's authorizations, and the rows that their ends make, inside one transaction. */
 import { sql } from 'drizzle-orm';
 import { type Money, money } from '../../common/domain/money.ts';
-import type { EndRecord } from '../journal/records.ts';
-import { postRecords } from '../ledger/batch.ts';
-import { type Runner, rowsOf, tablesOf, time } from '../ledger/sql.ts';
+import type { EndRecord } from '../model/records.ts';
+import { type Runner, rowsOf, tablesOf, time } from '../model/sql.ts';
+import { postRecords } from './batch.ts';
 
 export interface StoredAuthorization {
   readonly held: Money;

@@ -7,14 +7,13 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Database } from '../../common/domain/database.ts';
 import type { PlanTerm } from '../../common/domain/ledger.ts';
 import { type Money, money } from '../../common/domain/money.ts';
-import { applyDueTerms, type CallPlan } from '../grants/terms.ts';
 import { patienceMs, pauseBefore, recallLeases } from '../leases/recall.ts';
-import { balanceUnavailable } from '../reservations/balance-cache.ts';
-import type { Movement } from '../restores/rows.ts';
+import { balanceUnavailable } from '../ledger/balance-cache.ts';
+import type { Entries, Movement } from '../ledger/entries.ts';
+import { applyDueTerms, type CallPlan } from '../ledger/terms.ts';
 import type { RestoreWatch } from '../restores/watch.ts';
 import type { BillingRuntime } from '../runtime.ts';
-import type { Entries } from './entries.ts';
-import type { Store } from './store.ts';
+import type { Store } from '../store.ts';
 
 const none = money(0n);
 const rereadAfterMs = 1_000;

@@ -1,12 +1,19 @@
 /** Reads the journal at the start: records that the database lacks, and requests that a crash interrupted. */
 import { money, zero } from '../../common/domain/money.ts';
+import { advice, type Position } from '../journal/position.ts';
+import {
+  type Files,
+  listSegments,
+  type PlacedLine,
+  type Segment,
+  scanSegment,
+  segmentPath,
+} from '../journal/segments.ts';
 import { batchBytes, type Stretch } from '../ledger/backlog.ts';
-import { type Hold, holdOf, servedAgain } from '../reservations/hold.ts';
-import { unfinishedAttempt, type Verdict } from '../reservations/outcome.ts';
-import type { Shares } from '../reservations/written-off.ts';
-import { advice, type Position } from './position.ts';
-import type { EndRecord, JournalRecord } from './records.ts';
-import { type Files, listSegments, type PlacedLine, type Segment, scanSegment, segmentPath } from './segments.ts';
+import type { EndRecord, JournalRecord } from '../model/records.ts';
+import { type Hold, holdOf, servedAgain } from './hold.ts';
+import { unfinishedAttempt, type Verdict } from './outcome.ts';
+import type { Shares } from './written-off.ts';
 
 export interface Replay {
   readonly segments: Segment[];

@@ -10,8 +10,7 @@ import { within } from '../../common/kit/waits/within.ts';
 import { remainingIn } from '../grants/allocations.ts';
 import { bindingWindow, lockedAt, type WindowAt } from '../grants/balances.ts';
 import type { Funds, PoolState } from '../grants/funds.ts';
-import { newLeaseShare } from '../leases/share.ts';
-import type { CachedBalance, LeaseShare } from './cached-balance.ts';
+import { type CachedBalance, type LeaseShare, newLeaseShare } from './cached-balance.ts';
 
 /** How long a request waits for a running debit. */
 const longestDebitMs = 5_000;
