@@ -27,7 +27,9 @@ const largestShare = 0.2;
 export function draw({ root, seed, count, earlier = [] }: DrawOptions): Drawn[] {
   const syntax = new Syntax(root);
   try {
-    const files = globSync(['core/**/*.ts', 'plugins/**/*.ts'], { cwd: root }).toSorted();
+    const all = globSync(['core/**/*.ts', 'plugins/**/*.ts'], { cwd: root }).toSorted();
+    // The console's pages are a program of their own.
+    const files = all.filter((file) => !file.startsWith('plugins/console/web/'));
     const candidates = files.flatMap((file) => {
       const area = areaOf(file)?.name;
       // Earlier ones may have moved out of all areas.
