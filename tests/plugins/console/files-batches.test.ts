@@ -105,6 +105,7 @@ test('lines are checked before anything starts', async () => {
   assert.equal((await eve.send('/batches/check', { body })).status, 404);
   const wrong = await ada.send('/batches/check', { body: { file: good, endpoint: '/v1/images' } });
   assert.deepEqual([wrong.status, wrong.json.error.field], [400, 'endpoint']);
+  assert.match(wrong.json.error.message, /must be one of: \/v1\//);
   assert.deepEqual((await ada.send('/batches')).json.rows, []);
 });
 
@@ -138,6 +139,19 @@ test('a batch shows its counts, its results and what the ledger says that it cos
 test('a batch whose input has faults names them, and costs nothing', async () => {
   const batch = await ended(await order(await upload('no json')));
   assert.deepEqual([batch.outcome, batch.cost, batch.errors[0].line], ['failed', '0.00', 1]);
+});
+
+test('a page of batches of no rows or of more than 100 is refused by its limit', async () => {
+  for (const limit of ['0', '101', '1.5', 'all']) {
+    const answer = await fetch(`${testbed.origin}/v1/batches?limit=${limit}`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    const { error } = (await answer.json()) as { error: { message: string; param: string } };
+    assert.deepEqual(
+      [answer.status, error.param, error.message],
+      [400, 'limit', '"limit" is a whole number from 1 to 100.'],
+    );
+  }
 });
 
 test('a batch is cancelled once by its own account', async () => {
