@@ -7,17 +7,14 @@
  * which of them they require, set and provide, so that a wrong order is an error at boot.
  */
 
-import type { Command } from './commands.ts';
-import type { DirectAnswer, DirectRequest, SocketEndpoint } from './direct-request.ts';
+import type { DirectAnswer, DirectRequest } from './direct-request.ts';
 import type { GatewayError } from './errors.ts';
 import type { ContextKey, Endpoint, Exchange, Next } from './exchange.ts';
-import type { DeclaresExtensions, ExtensionHost, PluginServices, Service, StoreState } from './extensions.ts';
+import type { DeclaresExtensions, ExtensionHost, PluginServices, Service } from './extensions.ts';
 import type { Clock, Log, Random, RegularWork } from './host-tools.ts';
 import type { Answer } from './message.ts';
+import type { Addresses, Checks, CommandLine, Health, Lifecycle, Reload } from './plugin-groups.ts';
 import type { ProcessGroup } from './process-group.ts';
-import type { Unrouted } from './public-operation.ts';
-import type { Fault, Notice, SectionPart } from './remarks.ts';
-import type { RotatedSecret } from './secret.ts';
 
 export type { Command, CommandResult } from './commands.ts';
 export type { DirectAnswer, DirectRequest, SocketEndpoint, Upgrade } from './direct-request.ts';
@@ -32,6 +29,7 @@ export {
 } from './extensions.ts';
 export type { Clock, Log, Random, RequestLog } from './host-tools.ts';
 export type { AnswerWatcher } from './message.ts';
+export type { Addresses, Checks, CommandLine, Health, Lifecycle, Reload } from './plugin-groups.ts';
 export type { Fault, Notice } from './remarks.ts';
 
 // --------------------------------------------------------------------------------------------------------------- plugin
@@ -39,14 +37,10 @@ export type { Fault, Notice } from './remarks.ts';
 /** The result of `PluginInstance.admit`; a promise only for a look-up. */
 export type Admission = 'later' | undefined | Promise<'later' | undefined>;
 
-/** One running instance of a plugin in one gateway. */
+/** One running instance of a plugin in one gateway: its part in requests, and the groups of other members that it needs. */
 export interface PluginInstance<Config = unknown> {
   /** Read when every plugin is set up. */
   readonly endpoints?: readonly Endpoint[];
-  /** Segments in front of its endpoints' paths, such as `/v1`: a doubled one is dropped, a missing one is named in the 404. */
-  pathPrefixes?: readonly string[];
-  /** WebSocket addresses. */
-  sockets?: readonly SocketEndpoint[];
   /** Called once for each endpoint at boot; default: every endpoint without a `handle` of its own. */
   applies?(endpoint: Endpoint): boolean;
   /**
@@ -61,45 +55,12 @@ export interface PluginInstance<Config = unknown> {
   renderError?(error: GatewayError, exchange: Exchange | undefined): Answer | undefined;
   /** What log lines about a request have of this plugin, in snake_case. Called for a line alone, at any time of the exchange. */
   logFields?(exchange: Exchange): Readonly<Record<string, string>> | undefined;
-  readonly unrouted?: Unrouted;
-  commands?: readonly Command[];
-  /** What `secrets rotate` is about; asked of commands alone. */
-  secrets?(): readonly RotatedSecret[];
-  /** Remarks on this configuration for the operator; `check` prints them. */
-  notices?(): readonly Notice[];
-  /** The most connections to upstreams at once, where one address with one key has at most `perPool`. For a warning at start. */
-  upstreamConnections?(perPool: number): number;
-  /** Faults that show only when every plugin is set up; reported like other faults of the file. */
-  problems?(): readonly (Fault | SectionPart)[];
-  /**
-   * Validates and prepares a new section without changing anything; throws an Error with a sentence to refuse. The function
-   * that it returns applies it and cannot fail: it is called in one turn for all plugins in the list's order, also where only
-   * another section has changed, or never. Services stay the same objects. It may replace `handle` and `applies` of this
-   * instance: running exchanges keep the chain that they began with.
-   */
-  prepare?(config: Config): (() => void) | Promise<() => void>;
-  /** Members of the section that `prepare` can apply; changes of others wait for a restart. Absent: all of them. */
-  readonly reloads?: readonly string[];
-  /** Why several processes cannot serve this configuration together, and what to change: one sentence. Absent: they can. */
-  singleProcess?(): string | undefined;
-  /** false while this plugin cannot serve; `/readyz` then fails. */
-  ready?(): boolean;
-  /** Stores that this plugin uses by themselves, such as a database: `/readyz` shows them, and fails by `ready` alone. */
-  stores?(): Readonly<Record<string, StoreState>>;
-  /** What this plugin refuses for now while all else is served: how that ends, by name. `/readyz` shows it, and does not fail. */
-  refuses?(): Readonly<Record<string, string>>;
-  /** What a person should know before this command runs, in whole sentences; printed on standard error. */
-  beforeCommand?(name: string): readonly string[];
-  /** false once only a restart lets this plugin serve again; `/healthz` then fails, so that an orchestrator restarts it. */
-  alive?(): boolean;
-  /** After every plugin is set up and before the first request. Not run for commands. */
-  start?(): void | Promise<void>;
-  /** Called when the gateway listens, with its base address. */
-  listening?(origin: string): void | Promise<void>;
-  /** Called when the gateway begins to stop, while exchanges still run; `stop` follows when they have ended. */
-  drain?(): void;
-  /** In reverse order after the last exchange; also after a command. */
-  stop?(): void | Promise<void>;
+  readonly addresses?: Addresses;
+  readonly lifecycle?: Lifecycle;
+  readonly reload?: Reload<Config>;
+  readonly health?: Health;
+  readonly checks?: Checks;
+  readonly commandLine?: CommandLine;
 }
 
 export interface Plugin<Config = unknown> extends DeclaresExtensions {

@@ -2,7 +2,7 @@
 import type { PluginInstance } from './contract.ts';
 
 /** The members that a section determines. */
-export type Layer = Pick<PluginInstance, 'handle' | 'applies' | 'renderError' | 'notices'>;
+export type Layer = Pick<PluginInstance, 'handle' | 'applies' | 'renderError' | 'checks'>;
 
 /**
  * Adds to `instance` the layer of its section and a `prepare` that replaces that layer. `layer` throws to refuse a section
@@ -14,9 +14,11 @@ export function reloadable<Config>(
   layer: (config: Config) => Layer,
 ): PluginInstance<Config> {
   return Object.assign(instance, layer(config), {
-    prepare(next: Config) {
-      const nextLayer = layer(next);
-      return () => void Object.assign(instance, nextLayer);
+    reload: {
+      prepare(next: Config) {
+        const nextLayer = layer(next);
+        return () => void Object.assign(instance, nextLayer);
+      },
     },
   });
 }

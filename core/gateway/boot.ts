@@ -76,12 +76,13 @@ export async function boot(path: string, options: BootOptions): Promise<Gateway>
     log: runtime.log,
     endpoints: runtime.endpoints,
     commands: [
-      ...runtime.plugins.flatMap(({ instance }) => instance.commands ?? []),
-      rotateCommand(() => runtime.plugins.flatMap(({ instance }) => instance.secrets?.() ?? [])),
+      ...runtime.plugins.flatMap(({ instance }) => instance.commandLine?.commands ?? []),
+      rotateCommand(() => runtime.plugins.flatMap(({ instance }) => instance.commandLine?.secrets?.() ?? [])),
     ],
     notices: () => runtime.notices(),
-    singleProcess: () => runtime.plugins.flatMap(({ instance }) => instance.singleProcess?.() ?? [])[0],
-    beforeCommand: (name) => runtime.plugins.flatMap(({ instance }) => instance.beforeCommand?.(name) ?? []),
+    singleProcess: () => runtime.plugins.flatMap(({ instance }) => instance.checks?.singleProcess?.() ?? [])[0],
+    beforeCommand: (name) =>
+      runtime.plugins.flatMap(({ instance }) => instance.commandLine?.beforeCommand?.(name) ?? []),
     find: (service) => runtime.find(service),
     get inFlight() {
       return runtime.inFlight;
@@ -223,7 +224,10 @@ function unlisted(file: GatewayFile, listed: readonly Plugin[]): Promise<Plugin[
 
 async function refuseFaults(file: GatewayFile, plugins: readonly InstalledPlugin[]): Promise<void> {
   const found = plugins.flatMap(({ plugin, instance }) =>
-    (instance.problems?.() ?? []).map((problem) => ({ problem, place: [plugin.name, ...problem.path.map(String)] })),
+    (instance.checks?.problems?.() ?? []).map((problem) => ({
+      problem,
+      place: [plugin.name, ...problem.path.map(String)],
+    })),
   );
   const isLacking = found.some(({ problem }) => 'lacks' in problem);
   const listed = plugins.map(({ plugin }) => plugin);

@@ -69,15 +69,15 @@ function compareSection(
 ): unknown {
   const { name } = plugin;
   if (same(old, wanted)) return wanted;
-  if (instance.prepare === undefined) {
+  if (instance.reload === undefined) {
     changes.push({ section: name, restart: true });
     return old;
   }
-  if (instance.reloads === undefined) {
+  if (instance.reload.members === undefined) {
     changes.push({ section: name, restart: false });
     return wanted;
   }
-  return compareMembers(name, membersOf(old), membersOf(wanted), instance.reloads, changes);
+  return compareMembers(name, membersOf(old), membersOf(wanted), instance.reload.members, changes);
 }
 
 function compareMembers(

@@ -223,9 +223,9 @@ export class Reloader {
     const commits: (() => void)[] = [];
     const problems: Problem[] = [];
     for (const { plugin, instance } of runtime.plugins) {
-      if (instance.prepare === undefined) continue;
+      if (instance.reload === undefined) continue;
       try {
-        commits.push(await instance.prepare(sections.get(plugin.name)));
+        commits.push(await instance.reload.prepare(sections.get(plugin.name)));
       } catch (error) {
         problems.push({
           where: reachable.yaml.where([plugin.name]),

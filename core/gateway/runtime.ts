@@ -180,28 +180,29 @@ export class GatewayRuntime {
       bodies,
       sockets: instances,
       errorShapes: instances.filter((instance) => instance.renderError !== undefined),
-      unrouted: instances.find((instance) => instance.unrouted !== undefined)?.unrouted,
+      unrouted: instances.flatMap((instance) => instance.addresses?.unrouted ?? [])[0],
       newId: uuidMaker(this.clock, this.#random),
       clock: this.clock,
       logs: { log: this.log, sources: instances.filter((instance) => instance.logFields !== undefined) },
       notAlive: () =>
-        this.plugins.filter(({ instance }) => instance.alive?.() === false).map(({ plugin }) => plugin.name),
+        this.plugins.filter(({ instance }) => instance.health?.alive?.() === false).map(({ plugin }) => plugin.name),
       notReady: () =>
-        this.plugins.filter(({ instance }) => instance.ready?.() === false).map(({ plugin }) => plugin.name),
+        this.plugins.filter(({ instance }) => instance.health?.ready?.() === false).map(({ plugin }) => plugin.name),
       details: () => detailsOf(instances),
     });
     this.#running = { server, bodies, forward };
-    for (const instance of instances) await instance.start?.();
+    for (const instance of instances) await instance.lifecycle?.start?.();
     const port = await server.listen(listen.port, listen.host).catch((error: unknown) => {
       throw listenFailure(error, '"listen" (in the shipped files PORT, of the second gateway ALT_PORT)', listen);
     });
-    for (const instance of instances) await instance.listening?.(`http://${listen.host ?? 'localhost'}:${port}`);
+    for (const instance of instances)
+      await instance.lifecycle?.listening?.(`http://${listen.host ?? 'localhost'}:${port}`);
     return port;
   }
 
   #router(bodies: BodyReader, forward: Forward): Router {
     const readBody = bodies.read.bind(bodies);
-    const prefixes = this.plugins.flatMap(({ instance }) => instance.pathPrefixes ?? []);
+    const prefixes = this.plugins.flatMap(({ instance }) => instance.addresses?.pathPrefixes ?? []);
     return createRouter(
       this.endpoints.map((endpoint) => ({ endpoint, run: compileChain(endpoint, this.plugins, readBody, forward) })),
       [...new Set(prefixes)],
@@ -242,7 +243,7 @@ export class GatewayRuntime {
 
   async #stop(deadlineMs: number | undefined): Promise<void> {
     const { grace, deadline } = this.#file.settings.server.drain;
-    for (const { instance } of this.plugins) instance.drain?.();
+    for (const { instance } of this.plugins) instance.lifecycle?.drain?.();
     await this.#running?.server.drain(deadlineMs === undefined ? grace : 0, deadlineMs ?? deadline);
     await this.stopPlugins();
     await this.#running?.forward.close();
@@ -256,7 +257,7 @@ export class GatewayRuntime {
       instance: PluginInstance;
     }[]) {
       try {
-        await instance.stop?.();
+        await instance.lifecycle?.stop?.();
       } catch (error) {
         this.log.error({ error, plugin: plugin.name }, 'the plugin failed to stop');
       }
@@ -324,8 +325,8 @@ export function regularWork(
 
 /** What `/readyz` shows: of stores and of what is refused, where there is any. */
 function detailsOf(instances: readonly PluginInstance[]): object {
-  const refuses = Object.assign({}, ...instances.map((instance) => instance.refuses?.()));
-  const stores = Object.assign({}, ...instances.map((instance) => instance.stores?.()));
+  const refuses = Object.assign({}, ...instances.map((instance) => instance.health?.refuses?.()));
+  const stores = Object.assign({}, ...instances.map((instance) => instance.health?.stores?.()));
   return Object.fromEntries(
     Object.entries({ refuses, stores }).filter(([, members]) => Object.keys(members).length > 0),
   );

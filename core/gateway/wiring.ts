@@ -232,7 +232,7 @@ function clashes(installed: readonly InstalledPlugin[]): string[] {
       ...(instance.endpoints ?? [])
         .filter(({ takes }) => takes === undefined)
         .map(({ method, path }) => `${method} ${path}`),
-      ...(instance.sockets ?? []).map(({ path }) => `WebSockets at ${path}`),
+      ...(instance.addresses?.sockets ?? []).map(({ path }) => `WebSockets at ${path}`),
     ];
     for (const address of addresses) {
       const first = owners.get(address);

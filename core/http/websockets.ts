@@ -148,7 +148,9 @@ export class WebSocketGate {
 
 /** The endpoints of all instances by path; the wiring check has refused duplicates. */
 export function socketEndpoints(instances: readonly PluginInstance[]): Map<string, SocketEndpoint> {
-  return new Map(instances.flatMap(({ sockets = [] }) => sockets).map((endpoint) => [endpoint.path, endpoint]));
+  return new Map(
+    instances.flatMap(({ addresses }) => addresses?.sockets ?? []).map((endpoint) => [endpoint.path, endpoint]),
+  );
 }
 
 function withId(answer: Answer, id: string): Answer {

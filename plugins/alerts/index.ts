@@ -91,26 +91,30 @@ async function setUpAlerts(host: Host, written: AlertsConfig): Promise<PluginIns
   const problems = (of: AlertsConfig) =>
     problemsOf(of, host.extensions(alertKinds), host.extensions(alertSinks), isProvided);
   return {
-    commands: alertCommands(host, rows, deliveries, () => config),
-    problems: () => problems(config),
-    prepare(changed) {
-      const [problem] = problems(changed);
-      if (problem !== undefined && 'message' in problem) throw new Error(problem.message);
-      sinks.check(changed);
-      return () => {
-        sinks.replace(config, changed);
-        config = changed;
-        rules = undefined;
-      };
+    commandLine: { commands: alertCommands(host, rows, deliveries, () => config) },
+    checks: { problems: () => problems(config) },
+    reload: {
+      prepare(changed) {
+        const [problem] = problems(changed);
+        if (problem !== undefined && 'message' in problem) throw new Error(problem.message);
+        sinks.check(changed);
+        return () => {
+          sinks.replace(config, changed);
+          config = changed;
+          rules = undefined;
+        };
+      },
     },
-    start() {
-      host.every(tickMs, 'evaluate the rules of alerts', lookWhenDue);
-      host.every(cleanIntervalMs, 'forget old alerts', () => {
-        const now = host.clock.now();
-        return rows.removeOld(now - config.retention, now - reportsKeptMs);
-      });
+    lifecycle: {
+      start() {
+        host.every(tickMs, 'evaluate the rules of alerts', lookWhenDue);
+        host.every(cleanIntervalMs, 'forget old alerts', () => {
+          const now = host.clock.now();
+          return rows.removeOld(now - config.retention, now - reportsKeptMs);
+        });
+      },
+      stop: () => sinks.close(),
     },
-    stop: () => sinks.close(),
   };
 }
 

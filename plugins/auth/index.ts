@@ -133,19 +133,23 @@ export async function setUpAuth(
     applies: requiresKeyExcept(settings.public),
     handle: admitting(authenticator),
     logFields,
-    commands: [...accountCommands(host, accountService), ...keyCommands(host, accountService)],
-    secrets: () => [rotatedKeys(store, peppers, settings.secret)],
-    notices: () => unmatchedRules('auth.public', current.public, host.endpoints()),
-    stop: () => lastUsed.flush(),
-    reloads: ['public', 'carriers', 'failures', 'secret'],
-    async prepare(changed) {
-      const commit = await preparePeppers(changed.secret);
-      return () => {
-        commit();
-        current = changed;
-        instance.applies = requiresKeyExcept(changed.public);
-        authenticator.applyConfig(rulesOf(changed));
-      };
+    commandLine: {
+      commands: [...accountCommands(host, accountService), ...keyCommands(host, accountService)],
+      secrets: () => [rotatedKeys(store, peppers, settings.secret)],
+    },
+    checks: { notices: () => unmatchedRules('auth.public', current.public, host.endpoints()) },
+    lifecycle: { stop: () => lastUsed.flush() },
+    reload: {
+      members: ['public', 'carriers', 'failures', 'secret'],
+      async prepare(changed) {
+        const commit = await preparePeppers(changed.secret);
+        return () => {
+          commit();
+          current = changed;
+          instance.applies = requiresKeyExcept(changed.public);
+          authenticator.applyConfig(rulesOf(changed));
+        };
+      },
     },
   };
   return instance;

@@ -146,17 +146,19 @@ async function setUpBatches(host: Host, config: Config): Promise<PluginInstance<
     get endpoints() {
       return endpointsOf({ ...tools, endpoints: config.endpoints, wake });
     },
-    pathPrefixes: ['/v1', '/v1beta', '/v1alpha'],
+    addresses: { pathPrefixes: ['/v1', '/v1beta', '/v1alpha'] },
     applies: (endpoint) => endpoint.method === 'POST' && (endpoint.setsOnOpen?.includes(call) ?? false),
     handle: (exchange, next) => exchange.find(insteadOfSending)?.(exchange) ?? next(),
-    start() {
-      host.every(pollIntervalMs, 'work on batches', poll);
-      host.every(cleanIntervalMs, 'forget old batches', () => rows.removeOld(config.retention));
-    },
-    drain: () => worker.drain(),
-    async stop() {
-      await worker.stop();
-      await wires.close();
+    lifecycle: {
+      start() {
+        host.every(pollIntervalMs, 'work on batches', poll);
+        host.every(cleanIntervalMs, 'forget old batches', () => rows.removeOld(config.retention));
+      },
+      drain: () => worker.drain(),
+      async stop() {
+        await worker.stop();
+        await wires.close();
+      },
     },
   };
 }

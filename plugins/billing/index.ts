@@ -3,6 +3,7 @@
 import {
   definePlugin,
   type Exchange,
+  type Health,
   type Host,
   type Notice,
   type Outcome,
@@ -77,16 +78,8 @@ export default definePlugin<Config>({
   services: {
     requires: [database],
     optional: [
-      accounts,
-      catalog,
-      multipliers,
-      plans,
-      rateLimits,
-      requestSumsAudit,
-      requestSumTable,
-      alertEvents,
-      payments,
-      sealedFiles,
+      ...[accounts, catalog, multipliers, plans, rateLimits],
+      ...[requestSumsAudit, requestSumTable, alertEvents, payments, sealedFiles],
     ],
     provides: [ledger, pool, funds, authorizations, ledgerQueries, callRows],
   },
@@ -113,12 +106,14 @@ export async function setUpBilling(
   const estimates = new Estimates();
   return {
     applies: (endpoint) => endpoint.handle === undefined || endpoint.deferred === true,
-    reloads: ['hold'],
-    // Existing holds stay; later extensions of a long answer use the new step.
-    prepare: (changed: Config) => () => {
-      state.config = changed;
-      state.rules = rulesOf(changed);
-      if (state.runtime !== undefined) state.runtime.reservations.stepTokens = state.rules.stepTokens;
+    reload: {
+      members: ['hold'],
+      // Existing holds stay; later extensions of a long answer use the new step.
+      prepare: (changed: Config) => () => {
+        state.config = changed;
+        state.rules = rulesOf(changed);
+        if (state.runtime !== undefined) state.runtime.reservations.stepTokens = state.rules.stepTokens;
+      },
     },
     admit: (exchange) => state.runtime && admitByBalance(exchange, state.runtime.reservations, host),
     handle: (exchange, next) => {
@@ -137,29 +132,39 @@ export async function setUpBilling(
       // The account is normally in memory, and no wait is needed.
       return opening === undefined ? next() : opening.then(() => next());
     },
-    commands,
-    notices: () => noticesFor(host, state, store.shared === true),
-    problems: storage.archive.problems,
+    commandLine: { commands },
+    checks: {
+      notices: () => noticesFor(host, state, store.shared === true),
+      problems: storage.archive.problems,
+    },
+    health: healthOf(state, watch),
+    lifecycle: {
+      start: async () => {
+        const running = await openBillingRuntime(host, rows, files, {
+          ...runtimeOptions(config, store, watch),
+          stepTokens: state.rules.stepTokens,
+          upkeep: ledgerService.applyDueTerms,
+        });
+        state.runtime = running;
+        runBackgroundWork(host, store, running);
+        storage.archive.start();
+      },
+      drain: () => state.runtime?.leases?.drain(),
+      stop: async () => {
+        const running = state.runtime;
+        state.runtime = undefined;
+        await running?.close();
+      },
+    },
+  };
+}
+
+function healthOf(state: State, watch: RestoreWatch | undefined): Health {
+  return {
     ready: () => state.runtime?.reservations.accepting() ?? false,
     refuses: () => watch?.refuses() ?? {},
     // A fenced process stays so until the journal is read again at a start; running calls end in the drain before.
     alive: () => state.runtime?.reservations.fenced !== true,
-    start: async () => {
-      const running = await openBillingRuntime(host, rows, files, {
-        ...runtimeOptions(config, store, watch),
-        stepTokens: state.rules.stepTokens,
-        upkeep: ledgerService.applyDueTerms,
-      });
-      state.runtime = running;
-      runBackgroundWork(host, store, running);
-      storage.archive.start();
-    },
-    drain: () => state.runtime?.leases?.drain(),
-    stop: async () => {
-      const running = state.runtime;
-      state.runtime = undefined;
-      await running?.close();
-    },
   };
 }
 
@@ -210,14 +215,9 @@ function provideAll(host: Host, state: State, { store, rows, files, archive }: S
   const charges = { orm: store.orm, schema: store.schema, archive: archive.reader, now: () => host.clock.now() };
   host.provide(ledgerQueries, openLedgerQueries({ store: charges, audit: check, self, journal, mismatch }));
   const commands = commandsOf({
-    host,
-    store,
-    ledger: ledgerService.ledger,
-    pool: ledgerService.pool,
-    archive,
+    ...{ host, store, archive, watch, ledger: ledgerService.ledger, pool: ledgerService.pool },
     statement: (accountId, limit) => statementOf(charges, accountId, limit),
     audit: check,
-    watch,
     journal: { files, directory, cursorOf: (name) => rows.cursorOf(name) },
   });
   return { ledgerService, authorizationStore, caps, commands, watch };

@@ -76,40 +76,49 @@ export default definePlugin<ConsoleConfig>({
     const secrets = () => [rotatedPeople(store.orm, store.schema, settings.secret, host.random)];
     const problems = () => problemsOf(host.extensions(adminPages));
     if (host.mode !== 'serve')
-      return { endpoints: endpointsFor(refuse), commands, problems, secrets, stop: () => mails.close() };
+      return {
+        endpoints: endpointsFor(refuse),
+        commandLine: { commands, secrets },
+        checks: { problems },
+        lifecycle: { stop: () => mails.close() },
+      };
     // Sign-in and API are large, and commands have no use for them.
     const { openConsole, reloads } = await import('./open.ts');
     const opened = await openConsole({ host, store, settings, links });
     return {
       endpoints: endpointsFor((exchange, forward) => opened.site(exchange, forward)),
-      sockets: [opened.live.endpoint],
-      commands,
-      problems,
-      async prepare(changed) {
-        const commit = await opened.prepare(changed);
-        return () => {
-          commit();
-          mails.use(changed.smtp);
-        };
+      addresses: { sockets: [opened.live.endpoint] },
+      commandLine: { commands },
+      checks: { problems },
+      reload: {
+        async prepare(changed) {
+          const commit = await opened.prepare(changed);
+          return () => {
+            commit();
+            mails.use(changed.smtp);
+          };
+        },
+        members: reloads,
       },
-      reloads,
       // Stands before the body is read.
       applies: (endpoint) => endpoint.operation === operation,
       async handle(exchange: Exchange, next: Next) {
         return opened.refuseLarge(exchange) ?? next();
       },
-      start() {
-        opened.live.start();
-        host.every(pruneIntervalMs, 'prune sessions and links', () => opened.prune());
-      },
-      listening(origin) {
-        listening = origin;
-        return greet(host, links, settings.origin || origin, () => opened.firstOperatorMissing());
-      },
-      drain: () => opened.live.stop(),
-      async stop() {
-        await opened.close();
-        await mails.close();
+      lifecycle: {
+        start() {
+          opened.live.start();
+          host.every(pruneIntervalMs, 'prune sessions and links', () => opened.prune());
+        },
+        listening(origin) {
+          listening = origin;
+          return greet(host, links, settings.origin || origin, () => opened.firstOperatorMissing());
+        },
+        drain: () => opened.live.stop(),
+        async stop() {
+          await opened.close();
+          await mails.close();
+        },
       },
     };
   },

@@ -102,15 +102,19 @@ export default definePlugin<Config>({
     const own = new Set(offered.map((description) => endpointOf(description, () => limits, spool)));
     const instance: PluginInstance<Config> = {
       endpoints: [...own],
-      pathPrefixes: ['/v1', '/v1beta', '/v1alpha'],
+      addresses: {
+        pathPrefixes: ['/v1', '/v1beta', '/v1alpha'],
+        unrouted,
+      },
       applies: (endpoint) => own.has(endpoint),
       handle: (exchange, next) => makeCall(exchange, exchange.get(openedRequest), exchange.get(target), tools, next),
-      unrouted,
-      reloads: ['answer_model', 'inputs', 'documents', 'questions', 'characters', 'file', 'default_models', 'spool'],
-      prepare: (changed) => () => {
-        [limits, spoolLimits, answerModel] = [limitsOf(changed), spoolLimitsOf(changed), changed.answer_model];
+      reload: {
+        members: ['answer_model', 'inputs', 'documents', 'questions', 'characters', 'file', 'default_models', 'spool'],
+        prepare: (changed) => () => {
+          [limits, spoolLimits, answerModel] = [limitsOf(changed), spoolLimitsOf(changed), changed.answer_model];
+        },
       },
-      start: () => spool.start(),
+      lifecycle: { start: () => spool.start() },
     };
     return instance;
   },

@@ -68,10 +68,12 @@ export default definePlugin({
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(renderMembers(error, exchange?.id ?? '')),
       }),
-      prepare: ({ body }) => {
-        return () => {
-          members = Object.entries(body);
-        };
+      reload: {
+        prepare: ({ body }) => {
+          return () => {
+            members = Object.entries(body);
+          };
+        },
       },
     };
   },

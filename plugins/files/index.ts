@@ -70,8 +70,7 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
   let listening = 'http://127.0.0.1';
   const origin = (asked?: string) => (config.origin === '' ? originFor(asked, listening) : config.origin);
   const uploads = new UploadRows(db);
-  const rooms = { files: keeper, rows: uploads, store };
-  host.provide(uploadedFiles, uploadsOf(host, config, directory, origin, rooms));
+  host.provide(uploadedFiles, uploadsOf(host, config, directory, origin, { files: keeper, rows: uploads, store }));
   host.provide(sealedFiles, openSealedFiles(directory, config, store));
   host.provide(fileAdmin, openFileAdmin({ rows, uploads, clock: host.clock }));
   host.provide(fileStatistics, { keptBytes: () => rows.room.keptBytes(), bucketAwayMs: () => store.awayMs?.() });
@@ -90,26 +89,33 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
   });
   return {
     endpoints: endpointsOf((exchange) => answerAddress(exchange, host, keys.all(), keeper)),
-    commands: commandsOf(host, rows),
-    secrets: () => [rotatedAddresses(rows, config, keys.all().length)],
-    reloads: ['secret'],
-    prepare: keys.prepare,
-    notices: () => noticesOf(config, db.shared === true && processes() === undefined),
-    problems: () => problemsOf(config, processes()),
-    stores: () => storesOf(store),
-    async start() {
-      host.every(sweepIntervalMs, 'sweep files', async () => void (await keeper.sweep()));
-      host.every(leftoversIntervalMs, 'remove what fetching left', () => incoming.removeLeftovers(host.clock.now()));
-      await incoming.removeLeftovers(host.clock.now());
+    commandLine: {
+      commands: commandsOf(host, rows),
+      secrets: () => [rotatedAddresses(rows, config, keys.all().length)],
     },
-    listening(address) {
-      listening = address;
+    reload: { members: ['secret'], prepare: keys.prepare },
+    checks: {
+      notices: () => noticesOf(config, db.shared === true && processes() === undefined),
+      problems: () => problemsOf(config, processes()),
     },
-    async stop() {
-      await incoming.close();
-      store.close();
+    health: { stores: () => storesOf(store) },
+    lifecycle: {
+      start: () => sweepRegularly(host, keeper, incoming),
+      listening(address) {
+        listening = address;
+      },
+      async stop() {
+        await incoming.close();
+        store.close();
+      },
     },
   };
+}
+
+async function sweepRegularly(host: Host, keeper: FileService, incoming: Incoming): Promise<void> {
+  host.every(sweepIntervalMs, 'sweep files', async () => void (await keeper.sweep()));
+  host.every(leftoversIntervalMs, 'remove what fetching left', () => incoming.removeLeftovers(host.clock.now()));
+  await incoming.removeLeftovers(host.clock.now());
 }
 
 function storesOf({ awayMs }: ByteStore): Record<string, StoreState> {

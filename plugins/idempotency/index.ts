@@ -91,15 +91,17 @@ export async function setUpIdempotency(
             : replayAnswer(earlier.answer, earlier.requestId),
         );
     },
-    async start() {
-      left = await rows.findRunning();
-      host.every(flushIntervalMs, 'keep answers of keyed calls', () => (calls.waits ? calls.flush() : undefined));
-      host.every(renewIntervalMs, 'renew keyed calls', () => calls.renew());
-      host.every(expiryIntervalMs, 'forget old keys', () => rows.deleteExpired());
+    lifecycle: {
+      async start() {
+        left = await rows.findRunning();
+        host.every(flushIntervalMs, 'keep answers of keyed calls', () => (calls.waits ? calls.flush() : undefined));
+        host.every(renewIntervalMs, 'renew keyed calls', () => calls.renew());
+        host.every(expiryIntervalMs, 'forget old keys', () => rows.deleteExpired());
+      },
+      // The journal has been recovered by now: its records of these calls are in the ledger.
+      listening: () => rows.abandon(left),
+      stop: () => calls.flush(),
     },
-    // The journal has been recovered by now: its records of these calls are in the ledger.
-    listening: () => rows.abandon(left),
-    stop: () => calls.flush(),
   };
 }
 

@@ -56,11 +56,12 @@ export default definePlugin<ModelsConfig>({
       openPriceQueries({ config: () => config, catalog: current, providers: known, clock: host.clock }),
     );
     const lowest = lowestRatioIn(host);
+    const belowFloor = (ratio = lowest) => floorFaults(costed(), host.clock.now(), ratio);
     host.provide(priceFloor, {
-      losses: (multiplier) =>
-        floorFaults(costed(), host.clock.now(), (id, entry) => timesRatio(lowest(id, entry), multiplier)).map(
-          ({ path, message }) => `${path[0]}: ${message}`,
-        ),
+      losses: (multiplier) => {
+        const faults = belowFloor((id, entry) => timesRatio(lowest(id, entry), multiplier));
+        return faults.map(({ path, message }) => `${path[0]}: ${message}`);
+      },
     });
     let listing: Listing | undefined;
     // Built at the first request: which models can be called depends on plugins below.
@@ -70,29 +71,29 @@ export default definePlugin<ModelsConfig>({
       endpoints: endpoints(getListing),
       applies: (endpoint) => endpoint.setsOnOpen?.includes(call) ?? false,
       handle: resolveModel(offered, host),
-      // Usable targets depend on the providers, which have changed by the time of the commit.
-      prepare: (changed) => () => {
-        config = changed;
-        offered = buildCatalog(config, known);
-        listing = undefined;
-        instance.handle = resolveModel(offered, host);
+      reload: {
+        // Usable targets depend on the providers, which have changed by the time of the commit.
+        prepare: (changed) => () => {
+          config = changed;
+          offered = buildCatalog(config, known);
+          listing = undefined;
+          instance.handle = resolveModel(offered, host);
+        },
       },
-      notices: () => [
-        ...catalogNotices(config, known),
-        ...targetNotices(config, host),
-        ...planNotices(config, host.find(plans)?.list() ?? []),
-        ...unservedNotices(current, offered),
-        ...priceNotices(config, host.clock.now()),
-        ...insteadNotices(config, host.clock.now()),
-        ...doubtfulPrices(config, host.mode === 'check' ? shippedPrices() : undefined, host.clock.now()),
-        ...undersellingPlans(host, costed(), host.clock.now()).map((text) => ({ level: 'warning', text }) as const),
-      ],
-      problems: () => [
-        ...targetFaults(config, host),
-        ...insteadFaults(config),
-        ...floorFaults(costed(), host.clock.now(), lowest),
-      ],
-      commands: priceCommands(host, config),
+      checks: {
+        notices: () => [
+          ...catalogNotices(config, known),
+          ...targetNotices(config, host),
+          ...planNotices(config, host.find(plans)?.list() ?? []),
+          ...unservedNotices(current, offered),
+          ...priceNotices(config, host.clock.now()),
+          ...insteadNotices(config, host.clock.now()),
+          ...doubtfulPrices(config, host.mode === 'check' ? shippedPrices() : undefined, host.clock.now()),
+          ...undersellingPlans(host, costed(), host.clock.now()).map((text) => ({ level: 'warning', text }) as const),
+        ],
+        problems: () => [...targetFaults(config, host), ...insteadFaults(config), ...belowFloor()],
+      },
+      commandLine: { commands: priceCommands(host, config) },
     };
     return instance;
   },

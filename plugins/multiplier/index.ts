@@ -50,11 +50,15 @@ export default definePlugin<Config>({
     const instance: PluginInstance<Config> = {
       applies: (endpoint: Endpoint) => endpoint.setsOnOpen?.includes(call) ?? false,
       handle: ratioHandler(settings, host),
-      notices: () => noticesOf(settings, host),
-      problems: () => faultsOf(settings, host),
-      prepare: (changed) => () => {
-        settings = changed;
-        instance.handle = ratioHandler(changed, host);
+      checks: {
+        notices: () => noticesOf(settings, host),
+        problems: () => faultsOf(settings, host),
+      },
+      reload: {
+        prepare: (changed) => () => {
+          settings = changed;
+          instance.handle = ratioHandler(changed, host);
+        },
       },
     };
     return instance;

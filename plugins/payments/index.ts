@@ -28,7 +28,9 @@ async function setUpPayments(host: Host, config: PaymentsConfig): Promise<Plugin
   if (key === '' || secret === '') {
     if (key === secret) return {};
     const missing = key === '' ? 'secret_key' : 'webhook_secret';
-    return { notices: () => [{ level: 'warning', text: `payments.${missing} is empty: payments are off.` }] };
+    return {
+      checks: { notices: () => [{ level: 'warning', text: `payments.${missing} is empty: payments are off.` }] },
+    };
   }
   const store = host.get(database);
   await store.migrate('payments', new URL('./migrations/', import.meta.url));
@@ -47,7 +49,7 @@ async function setUpPayments(host: Host, config: PaymentsConfig): Promise<Plugin
   host.provide(payments, openPayments({ services, config, random: host.random, title }));
   return {
     endpoints: [webhookOf(services)],
-    commands: commandsOf(services),
-    start: () => host.every(roundMs, 'look after payments', () => goRound(services)),
+    commandLine: { commands: commandsOf(services) },
+    lifecycle: { start: () => host.every(roundMs, 'look after payments', () => goRound(services)) },
   };
 }

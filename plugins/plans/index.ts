@@ -64,20 +64,24 @@ export default definePlugin<Settings>({
     });
 
     const instance: PluginInstance<Settings> = {
-      notices: () => [
-        ...[current.fallback].filter(isSold).map(unpaid),
-        ...doubtful([...current.byName.values()]),
-        ...withoutEffect(host, [...current.byName.values()]),
-      ],
+      checks: {
+        notices: () => [
+          ...[current.fallback].filter(isSold).map(unpaid),
+          ...doubtful([...current.byName.values()]),
+          ...withoutEffect(host, [...current.byName.values()]),
+        ],
+      },
       // The plan also limits endpoints that answer by themselves; without a caller there is no plan.
       applies: () => true,
       handle: planHandler(current, host),
-      prepare(changed) {
-        const offers = offersOf(changed);
-        return () => {
-          current = offers;
-          instance.handle = planHandler(offers, host);
-        };
+      reload: {
+        prepare(changed) {
+          const offers = offersOf(changed);
+          return () => {
+            current = offers;
+            instance.handle = planHandler(offers, host);
+          };
+        },
       },
     };
     return instance;

@@ -51,7 +51,7 @@ export default definePlugin({
         if (exchange.find(vendorBatch) === 'answer') return next();
         return pass(exchange, rulesOf(exchange.endpoint.operation)).then(() => next());
       },
-      notices: () => noticesOf(host.extensions(prompts), host.endpoints()),
+      checks: { notices: () => noticesOf(host.extensions(prompts), host.endpoints()) },
     };
     return instance;
   },

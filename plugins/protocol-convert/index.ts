@@ -108,17 +108,21 @@ export default definePlugin<ProtocolConvertConfig>({
       get endpoints() {
         return offered().endpoints;
       },
-      pathPrefixes: versionPrefixes,
+      addresses: { pathPrefixes: versionPrefixes },
       applies: (endpoint) => offered().answered.has(endpoint),
-      problems: () => unknownNames(known, config.expose),
+      checks: { problems: () => unknownNames(known, config.expose) },
       handle: converting(tools),
-      secrets: () => [rotatedSeals(host, config.seal_secret)],
-      start: () => state.start(),
-      stop: () => state.stop(),
-      reloads: ['on_loss', 'answer_model', 'media', 'translated_values', 'seal_secret'],
-      prepare: preparing({ host, tools, keptFiles }, (changed) => {
-        instance.handle = converting({ ...tools, config: changed });
-      }),
+      commandLine: { secrets: () => [rotatedSeals(host, config.seal_secret)] },
+      lifecycle: {
+        start: () => state.start(),
+        stop: () => state.stop(),
+      },
+      reload: {
+        members: ['on_loss', 'answer_model', 'media', 'translated_values', 'seal_secret'],
+        prepare: preparing({ host, tools, keptFiles }, (changed) => {
+          instance.handle = converting({ ...tools, config: changed });
+        }),
+      },
     };
     return instance;
   },

@@ -75,18 +75,22 @@ export default definePlugin<ProvidersConfig>({
     );
     host.provide(upstreamAdmin, admin);
     return {
-      notices: () => [...vendors.notices, ...providerWarnings(config, spokenIn(host))],
-      problems: () => [...faultsOf(config, host), ...credentialFaults(config, schemes.all())],
-      upstreamConnections: (perPool) => mostConnections(config, perPool),
-      commands: providerCommands(admin),
-      prepare(changed) {
-        const next = vendorsOf(changed, host, schemes, vendors);
-        return () => {
-          moveGates(vendors, next, changed);
-          config = changed;
-          vendors = next;
-          switches.reapply();
-        };
+      checks: {
+        notices: () => [...vendors.notices, ...providerWarnings(config, spokenIn(host))],
+        problems: () => [...faultsOf(config, host), ...credentialFaults(config, schemes.all())],
+        upstreamConnections: (perPool) => mostConnections(config, perPool),
+      },
+      commandLine: { commands: providerCommands(admin) },
+      reload: {
+        prepare(changed) {
+          const next = vendorsOf(changed, host, schemes, vendors);
+          return () => {
+            moveGates(vendors, next, changed);
+            config = changed;
+            vendors = next;
+            switches.reapply();
+          };
+        },
       },
     };
   },

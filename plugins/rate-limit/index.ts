@@ -79,46 +79,50 @@ export default definePlugin<Settings>({
     const memory = new MemoryLimiter(host.clock);
     host.every(sweepIntervalMs, 'forget idle rate limits', () => memory.sweep());
     const limiter = limiterOf(host, memory);
-    const instance = {
-      start() {
-        logUnmatched(host, settings.endpoints);
-        warnOfSeparateCounts(host);
-      },
+    const start = () => {
+      logUnmatched(host, settings.endpoints);
+      warnOfSeparateCounts(host);
     };
-    const limiting: PluginInstance<Settings> = reloadable(instance, settings, ({ endpoints, reserve }) => ({
-      notices: () => {
-        const rules = endpoints.filter((rule) => !usualEndpoints.includes(rule));
-        return unmatchedRules('rate-limit.endpoints', rules, host.endpoints());
-      },
+    const limiting: PluginInstance<Settings> = reloadable(
+      { lifecycle: { start } },
+      settings,
+      ({ endpoints, reserve }) => ({
+        checks: {
+          notices: () => {
+            const rules = endpoints.filter((rule) => !usualEndpoints.includes(rule));
+            return unmatchedRules('rate-limit.endpoints', rules, host.endpoints());
+          },
+        },
 
-      applies: (endpoint: Endpoint) => endpoints.some((rule) => endpointMatches(rule, endpoint)),
+        applies: (endpoint: Endpoint) => endpoints.some((rule) => endpointMatches(rule, endpoint)),
 
-      // The vendor of a batch has its own pace.
-      admit: (exchange: Exchange) =>
-        exchange.find(vendorBatch) === undefined ? takeSlots(exchange, limiter) : undefined,
+        // The vendor of a batch has its own pace.
+        admit: (exchange: Exchange) =>
+          exchange.find(vendorBatch) === undefined ? takeSlots(exchange, limiter) : undefined,
 
-      handle(exchange: Exchange, next: Next) {
-        if (exchange.find(vendorBatch) !== undefined) return next();
-        const { endpoint } = exchange;
-        // If the endpoint sets a call, a missing one means that it was set too late: an error is better than no limit.
-        const currentCall = endpoint.setsOnOpen?.includes(call) === true ? exchange.get(call) : undefined;
-        const identity = exchange.get(caller);
-        const options = {
-          reservedOutputTokens: reserve.output_tokens,
-          slotLifetimeMs: slotLifetimeOf(endpoint),
-          group: identity.accountId,
-        };
-        const demands = allDemands(exchange, currentCall, options);
-        if (demands.length === 0) return next();
-        // Image protocols have no headers of limits.
-        const dialect = currentCall?.kind === undefined ? currentCall?.protocol : undefined;
-        const taken = limiter.take(exchange.id, demands);
-        // The memory limiter is synchronous; a promise would cost a turn.
-        return taken instanceof Promise
-          ? taken.then((verdict) => follow(verdict, exchange, demands, dialect, host.clock, next))
-          : follow(taken, exchange, demands, dialect, host.clock, next);
-      },
-    }));
+        handle(exchange: Exchange, next: Next) {
+          if (exchange.find(vendorBatch) !== undefined) return next();
+          const { endpoint } = exchange;
+          // If the endpoint sets a call, a missing one means that it was set too late: an error is better than no limit.
+          const currentCall = endpoint.setsOnOpen?.includes(call) === true ? exchange.get(call) : undefined;
+          const identity = exchange.get(caller);
+          const options = {
+            reservedOutputTokens: reserve.output_tokens,
+            slotLifetimeMs: slotLifetimeOf(endpoint),
+            group: identity.accountId,
+          };
+          const demands = allDemands(exchange, currentCall, options);
+          if (demands.length === 0) return next();
+          // Image protocols have no headers of limits.
+          const dialect = currentCall?.kind === undefined ? currentCall?.protocol : undefined;
+          const taken = limiter.take(exchange.id, demands);
+          // The memory limiter is synchronous; a promise would cost a turn.
+          return taken instanceof Promise
+            ? taken.then((verdict) => follow(verdict, exchange, demands, dialect, host.clock, next))
+            : follow(taken, exchange, demands, dialect, host.clock, next);
+        },
+      }),
+    );
     host.provide(rateLimits, { covers: (endpoint) => limiting.applies!(endpoint) });
     return limiting;
   },

@@ -66,13 +66,10 @@ export default definePlugin({
     });
     const bodies = openBodies(host, store, config.bodies);
     host.provide(recordedBodies, bodies.admin);
-    const queue = new RowQueue(async (rows) => {
-      await store.orm.execute(addRows(store.schema, rows));
-    }, host);
+    const queue = new RowQueue(async (rows) => void (await store.orm.execute(addRows(store.schema, rows))), host);
     return {
-      commands: [...commandsOf(host, queries, bodies.admin), ...bodyCommands(host, bodies.admin)],
-      problems: () => problemsOf(config),
-      notices: () => noticesOf(config.bodies),
+      commandLine: { commands: [...commandsOf(host, queries, bodies.admin), ...bodyCommands(host, bodies.admin)] },
+      checks: { problems: () => problemsOf(config), notices: () => noticesOf(config.bodies) },
       applies: ({ unlogged }) => unlogged !== true,
       handle(exchange, next) {
         if (config.timeline) exchange.set(timeline, []);
@@ -90,24 +87,28 @@ export default definePlugin({
         });
         return bodies.recorder.isOn ? bodies.recorder.run(exchange, next) : next();
       },
-      start() {
-        host.every(lookMs, 'write request rows', () => queue.advance());
-        host.every(foldEveryMs, 'fold sums of requests', () =>
-          foldSums(store.orm, store.schema, sums, host.clock.now()),
-        );
-        host.every(pruneIntervalMs, 'prune request rows', () => prune(host, store, config.retention));
-        return bodies.start();
+      lifecycle: {
+        start() {
+          host.every(lookMs, 'write request rows', () => queue.advance());
+          host.every(foldEveryMs, 'fold sums of requests', () =>
+            foldSums(store.orm, store.schema, sums, host.clock.now()),
+          );
+          host.every(pruneIntervalMs, 'prune request rows', () => prune(host, store, config.retention));
+          return bodies.start();
+        },
+        async stop() {
+          await queue.flush();
+          await bodies.recorder.flush();
+        },
       },
-      async stop() {
-        await queue.flush();
-        await bodies.recorder.flush();
-      },
-      async prepare(changed) {
-        const commitBodies = await bodies.prepare(changed.bodies);
-        return () => {
-          config = changed;
-          commitBodies();
-        };
+      reload: {
+        async prepare(changed) {
+          const commitBodies = await bodies.prepare(changed.bodies);
+          return () => {
+            config = changed;
+            commitBodies();
+          };
+        },
       },
     };
   },

@@ -1,6 +1,5 @@
 /** Routing: chooses a target, and tries the next one while nothing can have been executed or sent to the client. */
-import { definePlugin } from '../../core/contract/contract.ts';
-import { reloadable } from '../../core/contract/reloadable.ts';
+import { definePlugin, type PluginInstance } from '../../core/contract/contract.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { upstreamHealth } from '../common/domain/admin/upstreams.ts';
 import { attempts, call, conversation, pinned, spendGuard } from '../common/domain/calls.ts';
@@ -50,17 +49,19 @@ export default definePlugin<RouteConfig>({
       sessions: new Sessions(host.clock),
       hedges: new HedgeBudget(host.clock),
     };
-    const instance = reloadable<RouteConfig>({}, config, (settings) => ({
+    const routing =
+      (settings: RouteConfig): NonNullable<PluginInstance['handle']> =>
+      (exchange, next) =>
+        new RoutingSession(exchange, tools, settings).run(next);
+    const instance: PluginInstance<RouteConfig> = {
       applies: (endpoint) => endpoint.deferred !== true && (endpoint.setsOnOpen?.includes(call) ?? false),
-      handle: (exchange, next) => new RoutingSession(exchange, tools, settings).run(next),
-    }));
-    const { prepare } = instance;
-    instance.prepare = async (changed) => {
-      const applyConfig = await prepare!(changed);
-      return () => {
-        applyConfig();
-        current = changed;
-      };
+      handle: routing(config),
+      reload: {
+        prepare: (changed) => () => {
+          current = changed;
+          instance.handle = routing(changed);
+        },
+      },
     };
     return instance;
   },

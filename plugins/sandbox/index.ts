@@ -33,25 +33,29 @@ export default definePlugin({
     };
     host.provide(localUpstreams, upstreams);
     return {
-      notices: () => listenRemarks('sandbox.listen', listen).map((text) => ({ level: 'warning', text }) as const),
-      async start() {
-        const starting = startVendor({
-          host: listen.host ?? '127.0.0.1',
-          port: listen.port,
-          key,
-          firstByteMs: latency.first_byte,
-          chunkMs: latency.chunk,
-          now: () => host.clock.now(),
-          idPrefix: host.random.bytes(6).toString('hex'),
-        });
-        vendor = await starting.catch((error: unknown) => {
-          throw listenFailure(error, 'sandbox.listen', listen);
-        });
-        host.log.info({ origin: vendor.origin }, 'the sandbox vendor listens');
+      checks: {
+        notices: () => listenRemarks('sandbox.listen', listen).map((text) => ({ level: 'warning', text }) as const),
       },
-      async stop() {
-        await vendor?.close();
-        vendor = undefined;
+      lifecycle: {
+        async start() {
+          const starting = startVendor({
+            host: listen.host ?? '127.0.0.1',
+            port: listen.port,
+            key,
+            firstByteMs: latency.first_byte,
+            chunkMs: latency.chunk,
+            now: () => host.clock.now(),
+            idPrefix: host.random.bytes(6).toString('hex'),
+          });
+          vendor = await starting.catch((error: unknown) => {
+            throw listenFailure(error, 'sandbox.listen', listen);
+          });
+          host.log.info({ origin: vendor.origin }, 'the sandbox vendor listens');
+        },
+        async stop() {
+          await vendor?.close();
+          vendor = undefined;
+        },
       },
     };
   },

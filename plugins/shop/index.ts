@@ -38,10 +38,12 @@ export async function setUpShop(host: Host, codesIn: (store: Database) => CodeSt
   host.provide(shop, counter);
   host.provide(shopAdmin, openShopAdmin({ codes, plans: sales.plans, clock: host.clock, random: host.random }, lists));
   return {
-    commands: [
-      ...planCommands({ host, shop: counter, ...sales }),
-      ...codeCommands({ host, shop: counter, codes, lists, ...sales }),
-    ],
+    commandLine: {
+      commands: [
+        ...planCommands({ host, shop: counter, ...sales }),
+        ...codeCommands({ host, shop: counter, codes, lists, ...sales }),
+      ],
+    },
   };
 }
 

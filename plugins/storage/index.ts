@@ -71,7 +71,9 @@ export default definePlugin({
   async setup(host, config) {
     if (host.mode === 'check') {
       host.provide(database, closedDatabase(host.schema, config.database !== 'embedded'));
-      return { singleProcess: () => singleProcess(config.database) };
+      return {
+        checks: { singleProcess: () => singleProcess(config.database) },
+      };
     }
     const isShared = config.counters !== 'memory' && host.mode === 'serve';
     const shared = isShared
@@ -93,18 +95,24 @@ export default definePlugin({
     host.provide(database, opened);
     if (shared !== undefined) host.provide(counters, shared);
     return {
-      commands: [...commandsOf(opened), ...transferCommands(host, opened)],
-      // Those that make tables and fill them begin with none.
-      beforeCommand: (name) =>
-        opened.emptiness === undefined || ['migrate', 'storage import'].includes(name) ? [] : [opened.emptiness],
-      ready: () => opened.healthy() || (opened.awayMs?.() ?? 0) < (opened.bridgeMs ?? 0),
-      stores: () => ({
-        database: stateOf(opened),
-        ...(shared === undefined ? {} : { counters: stateOf(shared) }),
-      }),
-      async stop() {
-        await opened.close();
-        await shared?.close();
+      commandLine: {
+        commands: [...commandsOf(opened), ...transferCommands(host, opened)],
+        // Those that make tables and fill them begin with none.
+        beforeCommand: (name) =>
+          opened.emptiness === undefined || ['migrate', 'storage import'].includes(name) ? [] : [opened.emptiness],
+      },
+      health: {
+        ready: () => opened.healthy() || (opened.awayMs?.() ?? 0) < (opened.bridgeMs ?? 0),
+        stores: () => ({
+          database: stateOf(opened),
+          ...(shared === undefined ? {} : { counters: stateOf(shared) }),
+        }),
+      },
+      lifecycle: {
+        async stop() {
+          await opened.close();
+          await shared?.close();
+        },
       },
     };
   },

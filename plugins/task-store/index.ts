@@ -90,12 +90,7 @@ async function setUpTasks(host: Host, config: TaskConfig): Promise<PluginInstanc
   host.provide(taskAdmin, openTaskAdmin(tools));
   const engine = new Engine(tools, config.workers, () => due.tasks.changed());
   const endpoints = endpointsOf({
-    host,
-    config,
-    tools,
-    engine,
-    queries: new Queries(tools),
-    lists: new ListQueries(tools),
+    ...{ host, config, tools, engine, queries: new Queries(tools), lists: new ListQueries(tools) },
     checkCallback: (address) => checkCallback(outside, address),
   });
   const secrets = () => callbackKeys(store, config.callbacks.secret, host.random);
@@ -103,17 +98,21 @@ async function setUpTasks(host: Host, config: TaskConfig): Promise<PluginInstanc
     endpoints,
     applies: (endpoint) => endpoint.deferred === true && endpoints.includes(endpoint),
     handle: (_exchange, next) => next(),
-    secrets: () => [rotatedCallbacks(store, config.callbacks.secret)],
-    commands: commandsOf(host, async (accountId) => (await secrets()).map((one) => callbackSecret(one, accountId))),
-    async start() {
-      const callbacks = callbacksBy(tools, outside, await secrets(), config.callbacks.pause);
-      host.every(turnIntervalMs, 'take tasks', () => due.tasks.look(() => engine.turn()));
-      host.every(callbackIntervalMs, 'deliver callbacks', () => due.callbacks.look(() => callbacks.turn()));
-      host.every(sweepIntervalMs, 'forget old tasks', () => tools.rows.deleteOld(config.retention));
+    commandLine: {
+      secrets: () => [rotatedCallbacks(store, config.callbacks.secret)],
+      commands: commandsOf(host, async (accountId) => (await secrets()).map((one) => callbackSecret(one, accountId))),
     },
-    async stop() {
-      await engine.stop(config.drain);
-      await Promise.all([vendors.close(), references.close(), outside.close()]);
+    lifecycle: {
+      async start() {
+        const callbacks = callbacksBy(tools, outside, await secrets(), config.callbacks.pause);
+        host.every(turnIntervalMs, 'take tasks', () => due.tasks.look(() => engine.turn()));
+        host.every(callbackIntervalMs, 'deliver callbacks', () => due.callbacks.look(() => callbacks.turn()));
+        host.every(sweepIntervalMs, 'forget old tasks', () => tools.rows.deleteOld(config.retention));
+      },
+      async stop() {
+        await engine.stop(config.drain);
+        await Promise.all([vendors.close(), references.close(), outside.close()]);
+      },
     },
   };
 }

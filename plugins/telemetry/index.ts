@@ -31,9 +31,15 @@ export default definePlugin<TelemetryConfig>({
       (listen === undefined ? [] : listenRemarks('telemetry.listen', listen)).map(
         (text) => ({ level: 'warning', text }) as const,
       );
-    if (host.mode !== 'serve' || (listen === undefined && otlp.endpoint === '')) return { notices };
+    if (host.mode !== 'serve' || (listen === undefined && otlp.endpoint === ''))
+      return {
+        checks: { notices },
+      };
     // OpenTelemetry's packages are large, and most gateways start without them.
     const { openTelemetry } = await import('./open.ts');
-    return { notices, ...openTelemetry(host, config) };
+    return {
+      checks: { notices },
+      ...openTelemetry(host, config),
+    };
   },
 });

@@ -70,16 +70,18 @@ export function openTelemetry(host: Host, config: TelemetryConfig): PluginInstan
       });
       return next();
     },
-    start() {
-      host.find(authorizations)?.onCharge(meters.charged);
-      return page?.startServer().catch((error: unknown) => {
-        throw listenFailure(error, 'telemetry.listen', pageOf(listen!, host.processGroup));
-      });
-    },
-    async stop() {
-      // A collector that is away must not keep the gateway from stopping.
-      const ended = Promise.allSettled([tracerProvider?.shutdown(), meterProvider.shutdown()]);
-      await Promise.race([ended, pause(stopWithinMs, undefined, { ref: false })]);
+    lifecycle: {
+      start() {
+        host.find(authorizations)?.onCharge(meters.charged);
+        return page?.startServer().catch((error: unknown) => {
+          throw listenFailure(error, 'telemetry.listen', pageOf(listen!, host.processGroup));
+        });
+      },
+      async stop() {
+        // A collector that is away must not keep the gateway from stopping.
+        const ended = Promise.allSettled([tracerProvider?.shutdown(), meterProvider.shutdown()]);
+        await Promise.race([ended, pause(stopWithinMs, undefined, { ref: false })]);
+      },
     },
   };
 }

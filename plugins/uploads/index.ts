@@ -40,12 +40,14 @@ export default definePlugin({
         ...uploadEndpoints(host, sessions, uploadTimeoutMs),
         ...partEndpoints(host, inParts, uploadTimeoutMs),
       ],
-      pathPrefixes: ['/v1', '/v1beta', '/v1alpha'],
-      start() {
-        host.every(cleanIntervalMs, 'forget old uploads', async () => {
-          await sessions.deleteExpired();
-          await inParts.deleteExpired();
-        });
+      addresses: { pathPrefixes: ['/v1', '/v1beta', '/v1alpha'] },
+      lifecycle: {
+        start() {
+          host.every(cleanIntervalMs, 'forget old uploads', async () => {
+            await sessions.deleteExpired();
+            await inParts.deleteExpired();
+          });
+        },
       },
     };
   },

@@ -35,7 +35,7 @@ export default definePlugin({
         const body = JSON.stringify(await answer(exchange, subject));
         return { status: 200, headers: { 'content-type': 'application/json', 'cache-control': 'no-store' }, body };
       };
-    return { endpoints: endpointsOf(host, answering), pathPrefixes: ['/v1'] };
+    return { endpoints: endpointsOf(host, answering), addresses: { pathPrefixes: ['/v1'] } };
   },
 });
 

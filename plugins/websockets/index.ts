@@ -94,7 +94,7 @@ export default definePlugin<WebSocketsConfig>({
     if (tokens !== undefined) host.every(expiryMs, 'delete expired tokens', () => tokens.deleteExpired());
 
     const instance: PluginInstance<WebSocketsConfig> = {
-      sockets: socketsOf(tools, host, { secrets, tokens }),
+      addresses: { sockets: socketsOf(tools, host, { secrets, tokens }) },
       endpoints: [
         ...[...steps.keys(), callsEndpoint],
         ...(secrets === undefined ? [] : secretEndpoints(host, secrets)),
@@ -107,7 +107,7 @@ export default definePlugin<WebSocketsConfig>({
           ? overSocket(exchange, next, host.clock)
           : relayAttempt(exchange, protocol, host.clock, next);
       },
-      prepare: (changed) => () => connections.applyConfig(changed),
+      reload: { prepare: (changed) => () => connections.applyConfig(changed) },
     };
     return instance;
   },

@@ -23,29 +23,31 @@ export default definePlugin({
   setup(host, config) {
     const accountService = host.get(accounts);
     return {
-      async listening(origin) {
-        if (!host.processGroup.isFirst || (await accountService.list()).length > 0) return;
-        const account = await accountService.create(config.account, host.find(plans)?.default ?? 'default');
-        await host.find(ledger)?.credit(account.id, config.credit, {
-          kind: 'promotion',
-          reason: 'welcome',
-          reference: `welcome:${account.id}`,
-        });
-        const { key } = await accountService.createKey(account.id, { name: 'first key' });
-        const { variable, model } = config;
-        const credit = formatUsd(config.credit);
-        const shown = { gateway: host.gateway, origin, key, credit, variable, model };
-        if (process.stdout.isTTY === true) process.stdout.write(greeting(shown));
-        // As a record: elsewhere in the log the key would be masked.
-        else
-          host.log.record(
-            'an account was opened; its key is shown only now',
-            JSON.stringify({
-              time: new Date(host.clock.now()).toISOString(),
-              ...{ account_id: account.id, account: account.name, key, credit_usd: credit },
-              ...{ url: origin, first_calls: firstCalls(shown) },
-            }),
-          );
+      lifecycle: {
+        async listening(origin) {
+          if (!host.processGroup.isFirst || (await accountService.list()).length > 0) return;
+          const account = await accountService.create(config.account, host.find(plans)?.default ?? 'default');
+          await host.find(ledger)?.credit(account.id, config.credit, {
+            kind: 'promotion',
+            reason: 'welcome',
+            reference: `welcome:${account.id}`,
+          });
+          const { key } = await accountService.createKey(account.id, { name: 'first key' });
+          const { variable, model } = config;
+          const credit = formatUsd(config.credit);
+          const shown = { gateway: host.gateway, origin, key, credit, variable, model };
+          if (process.stdout.isTTY === true) process.stdout.write(greeting(shown));
+          // As a record: elsewhere in the log the key would be masked.
+          else
+            host.log.record(
+              'an account was opened; its key is shown only now',
+              JSON.stringify({
+                time: new Date(host.clock.now()).toISOString(),
+                ...{ account_id: account.id, account: account.name, key, credit_usd: credit },
+                ...{ url: origin, first_calls: firstCalls(shown) },
+              }),
+            );
+        },
       },
     };
   },

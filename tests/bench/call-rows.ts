@@ -86,7 +86,7 @@ async function open(root: string) {
   const host = fakes.fakeHost({ schema: store.schema, directory });
   host.provide(database, store);
   const parts = [await fakes.setUp(log, host, { lines: false }), await fakes.setUp(billing, host)];
-  for (const part of parts) await part.start?.();
+  for (const part of parts) await part.lifecycle?.start?.();
   const newId = uuidMaker(host.clock, systemRandom);
   const accountIds = Array.from({ length: accountCount }, () => newId());
   const keyId = newId();
@@ -136,7 +136,7 @@ async function open(root: string) {
       for (const { name, work } of host.intervals) if (/^(sync the journal|write)/.test(name)) await work();
     },
     async close() {
-      for (const part of parts) await part.stop?.();
+      for (const part of parts) await part.lifecycle?.stop?.();
       await store.close();
     },
   };

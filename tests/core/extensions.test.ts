@@ -120,9 +120,11 @@ export default definePlugin({
         handle: () => ({ status: 200, headers: {}, body: text }),
       }));
     },
-    problems: () => host.extensions(greetings).some(({ name }) => name === config.says) ? [] : [{
-      path: ['says'], message: 'there is no greeting "' + config.says + '"',
-    }],
+    checks: {
+      problems: () => host.extensions(greetings).some(({ name }) => name === config.says) ? [] : [{
+        path: ['says'], message: 'there is no greeting "' + config.says + '"',
+      }],
+    },
   }),
 });`,
   );

@@ -19,10 +19,12 @@ export default definePlugin({
   name: 'moody',
   config: z.strictObject({}),
   setup: () => ({
-    alive: () => said.alive ?? true,
-    ready: () => said.ready ?? true,
-    stores: () => said.stores ?? {},
-    refuses: () => said.refuses ?? {},
+    health: {
+      alive: () => said.alive ?? true,
+      ready: () => said.ready ?? true,
+      stores: () => said.stores ?? {},
+      refuses: () => said.refuses ?? {},
+    },
     endpoints: [{
       method: 'POST', path: '/say', operation: 'moody', body: 'whole',
       handle: async (exchange) => {

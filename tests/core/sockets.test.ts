@@ -17,14 +17,14 @@ export default {
   name: 'live',
   config: z.strictObject({}),
   setup: () => ({
-    sockets: [
+    addresses: { sockets: [
       { path: '/live', accept: (request, socket, head) => sockets.handleUpgrade(request, socket, head, (client) => {
         client.on('message', (text) => client.send(request.url + ' ' + text));
       }) },
       { path: '/broken', accept: () => { throw new Error('no room'); } },
       { path: '/raw', accept: (_request, socket) => void socket.write('in') },
       { path: '/ended', accept: (_request, socket) => void socket.end('bye') },
-    ],
+    ] },
   }),
 };`;
 let directory: string;

@@ -125,8 +125,14 @@ test('two endpoints at one address are a problem', () => {
 
 test('two plugins that take WebSockets at one path are a problem; a page may share it', () => {
   const live = { path: chat.path, accept: () => {} };
-  assert.deepEqual(checkContext([], [installed('one', {}, { endpoints: [chat], sockets: [live] })], noOverride), []);
-  const plugins = [installed('one', {}, { sockets: [live] }), installed('two', {}, { sockets: [live] })];
+  assert.deepEqual(
+    checkContext([], [installed('one', {}, { endpoints: [chat], addresses: { sockets: [live] } })], noOverride),
+    [],
+  );
+  const plugins = [
+    installed('one', {}, { addresses: { sockets: [live] } }),
+    installed('two', {}, { addresses: { sockets: [live] } }),
+  ];
   assert.deepEqual(checkContext([], plugins, noOverride), [
     '"one" and "two" both answer WebSockets at /v1/chat/completions: remove one of them.',
   ]);

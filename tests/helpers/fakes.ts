@@ -217,7 +217,7 @@ export async function prepare<Config>(
   section: unknown = {},
 ): Promise<() => void> {
   const schema = plugin.config as unknown as { parse(value: unknown): Config };
-  return part.prepare!(schema.parse(section));
+  return part.reload!.prepare!(schema.parse(section));
 }
 
 export const okAnswer: Answer = { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' };

@@ -22,7 +22,7 @@ async function firstStart(isTerminal: boolean) {
   const instance = await welcome.setup(host, section);
   Object.assign(process.stdout, { isTTY: isTerminal, write: (text: string) => printed.push(text) });
   try {
-    await instance.listening?.('http://127.0.0.1:8080');
+    await instance.lifecycle?.listening?.('http://127.0.0.1:8080');
   } finally {
     Object.assign(process.stdout, { write, isTTY });
   }

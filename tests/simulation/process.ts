@@ -117,9 +117,9 @@ export class Process {
     this.#run = compileChain(endpoint, installedPlugins, async () => {}, forward);
     this.#tasks = tasks && openTaskRoom(this.host, tasks);
     if (this.#tasks !== undefined) this.#orderRun = compileChain(this.#tasks.endpoint, shared, async () => {}, forward);
-    for (const part of parts) await part.start?.();
+    for (const part of parts) await part.lifecycle?.start?.();
     this.#tasks?.start();
-    for (const part of parts) await part.listening?.('http://simulated');
+    for (const part of parts) await part.lifecycle?.listening?.('http://simulated');
   }
 
   /** Who calls, asked before all others, and the one that looks on at who is let in. */
@@ -179,7 +179,7 @@ export class Process {
   }
 
   get isReady(): boolean {
-    return this.#billing?.ready?.() ?? false;
+    return this.#billing?.health?.ready?.() ?? false;
   }
 
   hear(topic: string, subject: string): void {
@@ -188,8 +188,8 @@ export class Process {
 
   async stop(): Promise<void> {
     await this.#tasks?.stop();
-    this.#billing?.drain?.();
-    await this.#billing?.stop?.();
+    this.#billing?.lifecycle?.drain?.();
+    await this.#billing?.lifecycle?.stop?.();
   }
 
   #hostOf(): Host {

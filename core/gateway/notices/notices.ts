@@ -10,7 +10,7 @@ import { implausible } from './implausible.ts';
 /** No value of a variable or secret is in them. */
 export function noticesOf(file: GatewayFile, plugins: readonly InstalledPlugin[]): ConfigNotice[] {
   const { sockets, upstream_connections: perPool = 0 } = file.settings.server;
-  const stated = plugins.reduce((sum, { instance }) => sum + (instance.upstreamConnections?.(perPool) ?? 0), 0);
+  const stated = plugins.reduce((sum, { instance }) => sum + (instance.checks?.upstreamConnections?.(perPool) ?? 0), 0);
   const short = shortage(descriptorLimit(), { sockets, upstreamConnections: Math.max(stated, perPool) });
   const listed = new Set(plugins.map(({ plugin }) => plugin.name));
   const unused = unusedSections(file, listed).map(({ name, text }) => ({ text, path: [name] }));
@@ -18,7 +18,7 @@ export function noticesOf(file: GatewayFile, plugins: readonly InstalledPlugin[]
   return [
     ...own.map((remark) => placed({ level: 'warning', ...remark }, file.yaml)),
     ...plugins.flatMap(({ plugin, instance }) =>
-      (instance.notices?.() ?? []).map(({ path, ...notice }) =>
+      (instance.checks?.notices?.() ?? []).map(({ path, ...notice }) =>
         placed({ ...notice, ...(path === undefined ? {} : { path: [plugin.name, ...path] }) }, file.yaml),
       ),
     ),

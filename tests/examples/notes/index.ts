@@ -50,17 +50,19 @@ export default definePlugin({
       ],
     });
     return {
-      commands: [
-        {
-          name: 'notes set',
-          summary: 'note something about a model',
-          arguments: ['<model>', '<note>'],
-          async run({ model, note }) {
-            const row = await write(String(model), String(note));
-            return { json: row, text: `noted about ${row.model}` };
+      commandLine: {
+        commands: [
+          {
+            name: 'notes set',
+            summary: 'note something about a model',
+            arguments: ['<model>', '<note>'],
+            async run({ model, note }) {
+              const row = await write(String(model), String(note));
+              return { json: row, text: `noted about ${row.model}` };
+            },
           },
-        },
-      ],
+        ],
+      },
       endpoints: [
         {
           method: 'GET',

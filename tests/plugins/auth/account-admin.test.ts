@@ -239,7 +239,7 @@ test('keys with one name are a project, of one account or of all, also once they
   await assert.rejects(admin.setProject(acme, theirs, 'mine'), { kind: 'not_found' });
   for (const project of ['-', '', 'a\u0007', 'x'.repeat(101)])
     await assert.rejects(admin.setProject(acme, web, project), { kind: 'invalid_request', field: 'project' }, project);
-  const command = part.commands!.find(({ name }) => name === 'keys project')!;
+  const command = part.commandLine!.commands!.find(({ name }) => name === 'keys project')!;
   assert.match((await command.run({ key: web, project: 'shop' })).text ?? '', /is in project "shop"/);
   assert.match((await command.run({ key: web })).text ?? '', /is in no project/);
   await store.close();
@@ -354,13 +354,13 @@ test('the command line makes keys with addresses, limits and a cap', async () =>
   const { part, account, store, admin } = await openSetup();
   const id = await account('acme');
   const create = (values: Record<string, string>) =>
-    part.commands!.find(({ name }) => name === 'keys create')!.run({ account: 'acme', ...values });
+    part.commandLine!.commands!.find(({ name }) => name === 'keys create')!.run({ account: 'acme', ...values });
   await create({ addresses: '192.0.2.1, 2001:db8::/32', rpm: '60', tpm: '40k', cap: '5/day' });
   const { rows } = await admin.keys(id, { limit: 10 });
   assert.deepEqual(rows[0]!.addresses, ['192.0.2.1', '2001:db8::/32']);
   assert.deepEqual(rows[0]!.limits, { rpm: 60, tpm: 40_000 });
   assert.deepEqual(rows[0]!.cap, { amount: parseUsd('5'), every: 'day' });
-  const listed = await part.commands!.find(({ name }) => name === 'keys list')!.run({});
+  const listed = await part.commandLine!.commands!.find(({ name }) => name === 'keys list')!.run({});
   assert.match(listed.text, / from 192\.0\.2\.1 2001:db8::\/32, rpm 60, tpm 40000, 5\.00\/day {2}/);
   await assert.rejects(create({ cap: '5/year' }), /not an amount of USD/);
   await assert.rejects(create({ rpm: 'many' }), /not a whole number/);

@@ -351,9 +351,9 @@ test('the time of the last use is written in batches and at the end', async () =
   gate.host.advance(1_000);
   await gate.send(keys[1]!);
   gate.db.state = 'failing';
-  await assert.rejects(async () => gate.part.stop!());
+  await assert.rejects(async () => gate.part.lifecycle!.stop!());
   gate.db.state = 'up';
-  await gate.part.stop!();
+  await gate.part.lifecycle!.stop!();
   const after = (await gate.command('keys list')).json as { lastUsedAt: Date | null }[];
   assert.ok(after.some(({ lastUsedAt }) => lastUsedAt?.getTime() === now + 1_000));
 });

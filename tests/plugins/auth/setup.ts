@@ -67,7 +67,7 @@ export async function openGate(section: unknown = {}, db?: EmbeddedDatabase): Pr
       throw new Error('was admitted');
     },
     async command(name, values = {}) {
-      return part.commands!.find((command) => command.name === name)!.run(values);
+      return part.commandLine!.commands!.find((command) => command.name === name)!.run(values);
     },
     log: () => inspect(host.lines, { depth: 10 }),
   };

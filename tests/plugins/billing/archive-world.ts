@@ -54,7 +54,7 @@ export async function newArchiveWorldOn(world: World, files: MemoryFiles): Promi
 }
 
 export const commandOf = (world: World, name: string, values: Record<string, string | boolean> = {}) =>
-  world.part.commands!.find((each) => each.name === name)!.run(values);
+  world.part.commandLine!.commands!.find((each) => each.name === name)!.run(values);
 
 /** A charged call that arrives now; resolves with its id. */
 export async function charge(world: World, accountId: string, output: number, key = 'key-1'): Promise<string> {

@@ -249,7 +249,7 @@ function accountsOf(names: string[]): Accounts {
 }
 
 async function run(world: World, name: string, values: Record<string, string | undefined>) {
-  return world.part.commands!.find((command) => command.name === name)!.run(values);
+  return world.part.commandLine!.commands!.find((command) => command.name === name)!.run(values);
 }
 
 test('commands credit an account, show its rows with their formula, and audit, without a serving process', async () => {

@@ -413,12 +413,12 @@ test('zero usage replaced by an estimate: a reported 0 is charged as 0', async (
 
 test('a call is refused before the plugin has started and after it has stopped', async () => {
   const world = await newWorld({ idle: true });
-  assert.equal(world.part.ready!(), false);
+  assert.equal(world.part.health!.ready!(), false);
   assert.equal((await refusal(enter(world, newCall()))).status, 503);
-  await world.part.start!();
-  assert.equal(world.part.ready!(), true);
+  await world.part.lifecycle!.start!();
+  assert.equal(world.part.health!.ready!(), true);
   await world.stop();
-  assert.equal(world.part.ready!(), false);
+  assert.equal(world.part.health!.ready!(), false);
   assert.equal((await refusal(enter(world, newCall()))).status, 503);
 });
 

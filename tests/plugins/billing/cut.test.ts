@@ -126,7 +126,7 @@ test('a journal cut after any line recovers to a clean audit, twice over, with t
     const cursor = sql`insert into ${fresh.table('journal_cursor')} (journal, owner, updated_at) values (${name.trim()}, 'earlier', now())`;
     await fresh.rows(cursor);
     await fresh.credit('1');
-    await fresh.part.start!();
+    await fresh.part.lifecycle!.start!();
     const records = lines.slice(0, kept).flatMap(recordsOf);
     let spent = 0n;
     for (const charge of chargesOf(records).values()) {

@@ -242,9 +242,9 @@ test('a read-only disk at the start is reported with the path that cannot be wri
   world.faults.disk = Object.assign(new Error(`EROFS: read-only file system, open '${journalOf(world)}/name'`), {
     code: 'EROFS',
   });
-  await assert.rejects(async () => world.part.start!(), /EROFS.*journal/);
+  await assert.rejects(async () => world.part.lifecycle!.start!(), /EROFS.*journal/);
   world.faults.disk = undefined;
-  await world.part.start!();
+  await world.part.lifecycle!.start!();
   await world.credit('1');
   await enter(world, newCall());
   await world.stop();

@@ -347,7 +347,7 @@ test('an operator credits, debits and refunds on the command line, each once for
   const world = await newWorld({ idle: true });
   world.host.provide(accounts, directory);
   const run = async (name: string, values: Record<string, string>) => {
-    const found = world.part.commands!.find((command) => command.name === name)!;
+    const found = world.part.commandLine!.commands!.find((command) => command.name === name)!;
     return found.run({ name: 'alice', reason: 'test', ...values });
   };
   for (let round = 0; round < 2; round += 1) {
@@ -384,7 +384,7 @@ test('an operator credits, debits and refunds on the command line, each once for
 test('credits without a reference of their own on the command line are credited each', async () => {
   const world = await newWorld({ idle: true });
   world.host.provide(accounts, directory);
-  const { run } = world.part.commands!.find(({ name }) => name === 'accounts credit')!;
+  const { run } = world.part.commandLine!.commands!.find(({ name }) => name === 'accounts credit')!;
   for (let round = 0; round < 2; round += 1) await run({ name: 'alice', reason: 'test', usd: '2' });
   assert.equal(await world.balance(), usd('4'));
   await assert.rejects(world.host.get(pool).refundRequest('alice', 'none', usd('1'), { reason: 'x', reference: 'y' }), {

@@ -177,7 +177,7 @@ test('with the database down, calls go on from memory, money-in and unknown acco
   }
   await assert.rejects(world.credit('1'), /down/);
   await assert.rejects(enter(world, newCall({ accountId: 'bob' })), (error) => (error as GatewayError).status === 503);
-  assert.equal(world.part.ready!(), true);
+  assert.equal(world.part.health!.ready!(), true);
   world.faults.down = false;
   world.host.advance(5_000);
   await world.tick('write the ledger');
@@ -207,7 +207,7 @@ test('a backlog that the database does not take stops admission at its bound', a
     await answer(exchange, { input: 1_000, output: 100 });
   }
   await isRefused(world, 503);
-  assert.equal(world.part.ready!(), false);
+  assert.equal(world.part.health!.ready!(), false);
   world.faults.refusals = 0;
   await world.tick('write the ledger');
   await enter(world, newCall());
@@ -226,7 +226,7 @@ test('disk full: admission stops with 503, what is in flight goes on and is char
   await assert.rejects(send(waiting), (error) => (error as GatewayError).status === 503);
   await waiting.end({ kind: 'failed', status: 503 });
   await isRefused(world, 503);
-  assert.equal(world.part.ready!(), false);
+  assert.equal(world.part.health!.ready!(), false);
   await answer(running, { input: 1_000, output: 100 }).catch(() => running.end());
   await world.tick('write the ledger');
   await world.tick('sync the journal');
@@ -236,7 +236,7 @@ test('disk full: admission stops with 503, what is in flight goes on and is char
   world.faults.disk = undefined;
   await world.tick('sync the journal');
   await world.tick('write the ledger');
-  assert.equal(world.part.ready!(), true);
+  assert.equal(world.part.health!.ready!(), true);
   assert.equal((await world.rows(ended)).length, 2);
   assert.deepEqual((await world.audit()).violations, []);
   await world.stop();
@@ -324,7 +324,7 @@ test('a second process on the same journal is refused, and one that was shut out
   const exchange = newCall();
   await enter(world, exchange);
   const second = await newWorld({ schema: world.host.schema, directory: world.directory, idle: true });
-  await assert.rejects(async () => second.part.start!(), /only one process may write this journal/);
+  await assert.rejects(async () => second.part.lifecycle!.start!(), /only one process may write this journal/);
   await world.tick('sync the journal');
   const heir = await world.crash();
   await answer(exchange, { input: 1_000, output: 100 });
@@ -335,8 +335,8 @@ test('a second process on the same journal is refused, and one that was shut out
   );
   await isRefused(world, 503);
   // Nothing but a restart helps this run, and an orchestrator is notified; the heir has nothing to be restarted for.
-  assert.deepEqual([world.part.alive!(), world.part.ready!()], [false, false]);
-  assert.deepEqual([heir.part.alive!(), heir.part.ready!()], [true, true]);
+  assert.deepEqual([world.part.health!.alive!(), world.part.health!.ready!()], [false, false]);
+  assert.deepEqual([heir.part.health!.alive!(), heir.part.health!.ready!()], [true, true]);
   assert.deepEqual((await heir.audit()).violations, []);
   await heir.stop();
 });

@@ -35,6 +35,6 @@ test('new calls are held by the new step, and a running answer takes its next st
 test('a step that cannot be is refused; what the journal stands on waits for a restart', async () => {
   const world = await newWorld({});
   await assert.rejects(prepare(billing, world.part, { hold: { output_tokens: 'many' } }));
-  assert.deepEqual(world.part.reloads, ['hold']);
+  assert.deepEqual(world.part.reload?.members, ['hold']);
   await world.stop();
 });

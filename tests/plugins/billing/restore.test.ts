@@ -30,7 +30,7 @@ async function charge(world: World): Promise<void> {
 }
 
 async function command(world: World, name: string, values: object = {}): Promise<CommandResult> {
-  return world.part.commands!.find((each) => each.name === name)!.run(values as Record<string, string>);
+  return world.part.commandLine!.commands!.find((each) => each.name === name)!.run(values as Record<string, string>);
 }
 
 async function isRefused(work: () => Promise<unknown>): Promise<void> {
@@ -73,8 +73,8 @@ test('dump, credit, calls, stop, restore, start: the start names what is missing
     (json as { violations: { rule: string }[] }).violations.map(({ rule }) => rule),
     ['R1'],
   );
-  assert.match(next.part.refuses!()['money_in']!, /audit --accept-restore/);
-  assert.notEqual(next.part.ready!(), false);
+  assert.match(next.part.health!.refuses!()['money_in']!, /audit --accept-restore/);
+  assert.notEqual(next.part.health!.ready!(), false);
   const { text, json: answered } = await command(next, 'audit', { acceptRestore: true });
   assert.match(text, /gateway accounts credit alice 7\.00 --reason 'Alice'\\''s invoice' --reference invoice-7/);
   const { missing } = answered as { missing: { reference: string; usd: string }[] };
@@ -85,7 +85,7 @@ test('dump, credit, calls, stop, restore, start: the start names what is missing
   assert.deepEqual((await next.audit()).violations, []);
   next.host.advance(5_000);
   await next.tick('ask for restorations that wait');
-  assert.deepEqual(next.part.refuses!(), {});
+  assert.deepEqual(next.part.health!.refuses!(), {});
   // What the command shows can be read again, until it is there.
   assert.match((await command(next, 'audit', { acceptRestore: true })).text, /invoice-7/);
   await next.host.get(ledger).credit('alice', usd('7'), { kind: 'top-up', reason: 'again', reference });
@@ -135,7 +135,7 @@ test('an ordinary stop, a crash and a start on another database are no restore',
 
 test('readiness names a restore that another process has found, and asks seldom while there is none', async () => {
   const world = await newWorld();
-  assert.deepEqual(world.part.refuses!(), {});
+  assert.deepEqual(world.part.health!.refuses!(), {});
   const { orm, schema } = world.database;
   await orm.execute(
     sql`insert into ${sql.identifier(schema)}.restores (journal, since, until, calls, lost) values ('other', now(), now(), 0, '[]')`,
@@ -143,7 +143,7 @@ test('readiness names a restore that another process has found, and asks seldom 
   const after = async (milliseconds: number) => {
     world.host.advance(milliseconds);
     await world.tick('ask for restorations that wait');
-    return Object.keys(world.part.refuses!());
+    return Object.keys(world.part.health!.refuses!());
   };
   assert.deepEqual(await after(59_000), []);
   assert.deepEqual(await after(1_000), ['money_in']);

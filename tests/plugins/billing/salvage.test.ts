@@ -13,7 +13,7 @@ after(leaveWorlds);
 const cost = usd('0.0011');
 
 function command(world: World, name: string, values: Record<string, string> = {}): Promise<CommandResult> {
-  return world.part.commands!.find((each) => each.name === name)!.run(values);
+  return world.part.commandLine!.commands!.find((each) => each.name === name)!.run(values);
 }
 
 /** Six calls ended, two more sent, all of them in the journal alone; then the process is gone. */

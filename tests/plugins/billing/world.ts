@@ -275,7 +275,7 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
   await options.beside?.(host, store);
   const parse = (section: object) => (billing.config as unknown as { parse(value: object): never }).parse(section);
   const part = await setUpBilling(host, parse(options.section ?? {}), failingFiles(faults));
-  if (options.idle !== true) await part.start!();
+  if (options.idle !== true) await part.lifecycle!.start!();
   const book = host.get(ledger);
   const journal = join(directory, 'journal', schema);
   let references = 0;
@@ -287,11 +287,11 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
     database: store,
     crash: async (jumpedMs = 0) => {
       rmSync(join(journal, 'lock'), { force: true });
-      part.ready = () => false;
+      part.health!.ready = () => false;
       return newWorld({ ...options, directory, schema, faults, leave, jumpedMs, idle: false });
     },
     leave,
-    stop: async () => part.stop!(),
+    stop: async () => part.lifecycle!.stop!(),
     credit: (usd, accountId = 'alice') => {
       const reference = `${schema}-${host.random.fraction()}-${++references}`;
       return book.credit(accountId, parseUsd(usd), { kind: 'top-up', reason: 'test', reference });
@@ -306,7 +306,7 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
     rows: async <Row>(statement: SQL) => [...(await rowsOf<Row>(store.orm, statement))],
     table: (name) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`,
     audit: async () => {
-      const command = part.commands!.find(({ name }) => name === 'audit')!;
+      const command = part.commandLine!.commands!.find(({ name }) => name === 'audit')!;
       return (await command.run({})).json as Awaited<ReturnType<World['audit']>>;
     },
     journalText: () =>

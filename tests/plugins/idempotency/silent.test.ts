@@ -28,7 +28,7 @@ async function processOf(end: End): Promise<{ host: FakeHost; part: PluginInstan
   host.provide(ledger, { endOf: async () => end, safe: async () => {} } as Partial<Ledger> as Ledger);
   const section = { keep: 86_400_000, max_bytes: 1_000_000, finish: 1_000 };
   const part = await setUpIdempotency(host, section, async () => rows);
-  await part.start!();
+  await part.lifecycle!.start!();
   return { host, part };
 }
 

@@ -152,11 +152,11 @@ test('with every key set nothing is sold below its cost but what says so', async
   const keyed = Object.entries(shared).map(([name, section]) => [name, { ...section, keys: 'test' }]);
   await setUp(providersPlugin, host, Object.fromEntries(keyed));
   const part = await setUp(modelsPlugin, host, models);
-  assert.deepEqual(part.problems!(), []);
+  assert.deepEqual(part.checks!.problems!(), []);
   const strict = structuredClone(models);
   for (const { targets } of Object.values(strict))
     for (const target of targets) if (typeof target === 'object') delete target.below_cost;
-  const faults = (await setUp(modelsPlugin, host, strict)).problems!();
+  const faults = (await setUp(modelsPlugin, host, strict)).checks!.problems!();
   assert.deepEqual(
     [...new Set(faults.map(({ path }) => path?.[0]))],
     ['gpt-5.2', 'deepseek-v4-pro', 'deepseek-v4-flash'],

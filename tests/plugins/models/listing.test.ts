@@ -51,7 +51,7 @@ test('models of a kind that no endpoint of the gateway takes are not on offer, a
     host.get(catalog).list(),
     [large, 'small', 'unpriced', 'painter'].map((id) => host.get(catalog).find(id)),
   );
-  const reported = part.notices!().map(({ text }) => text);
+  const reported = part.checks!.notices!().map(({ text }) => text);
   assert.ok(
     reported.includes('models that no endpoint of this gateway takes are not listed: film'),
     reported.join('\n'),

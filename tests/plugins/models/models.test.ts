@@ -132,7 +132,7 @@ test('targets, dates and aliases that make no sense are refused', async () => {
 
 test('the operator learns what is not sold, not served or not checked', async () => {
   const { part } = await start();
-  assert.deepEqual(part.notices!(), [
+  assert.deepEqual(part.checks!.notices!(), [
     { level: 'warning', text: 'models without a price are not sold: unpriced', path: ['unpriced'] },
     { level: 'warning', text: 'models without any usable target are left out: orphan', path: ['orphan'] },
     {
@@ -142,7 +142,7 @@ test('the operator learns what is not sold, not served or not checked', async ()
     },
     { level: 'info', text: 'models with an example price; check it before you sell them: painter', path: ['painter'] },
   ]);
-  assert.deepEqual((await start({ small: models.small })).part.notices!(), []);
+  assert.deepEqual((await start({ small: models.small })).part.checks!.notices!(), []);
 });
 
 const priced = { owned_by: 'acme', targets: ['acme'], created: 1, price: { input: 1, output: 2 } };
@@ -157,7 +157,7 @@ test('mistakes in `instead` are reported at the start: missing models, other kin
     f: { ...priced, kind: 'image', price: { image: 1 }, instead: { unavailable: 'a' } },
   });
   assert.deepEqual(
-    part.problems!().map((fault) => `${fault.path.join('.')}: ${'message' in fault ? fault.message : ''}`),
+    part.checks!.problems!().map((fault) => `${fault.path.join('.')}: ${'message' in fault ? fault.message : ''}`),
     [
       'a.instead.unavailable: comes back to the model itself: a → b → c → a',
       'a.instead.unavailable: there is no model "gone"',
@@ -177,7 +177,7 @@ test('a model of `instead` that is dearer, or has no price, is warned of', async
     c: priced,
     d: { ...priced, price: undefined },
   });
-  const reported = part.notices!().flatMap(({ level, text }) =>
+  const reported = part.checks!.notices!().flatMap(({ level, text }) =>
     text.includes('.instead.') ? [`${level}: ${text}`] : [],
   );
   assert.deepEqual(reported, [

@@ -73,7 +73,7 @@ async function run(
   name: string,
   values: Record<string, string | boolean> = {},
 ): Promise<CommandResult> {
-  return part.commands!.find((command) => command.name === name)!.run(values);
+  return part.commandLine!.commands!.find((command) => command.name === name)!.run(values);
 }
 
 test('levels, services, hours and tables are read exactly', async () => {
@@ -196,7 +196,7 @@ test('a service without a price is refused before anything is held, one with a p
 });
 
 const faults = (part: PluginInstance) =>
-  part.problems!().map((fault) => `${fault.path.join('.')}: ${'message' in fault ? fault.message : ''}`);
+  part.checks!.problems!().map((fault) => `${fault.path.join('.')}: ${'message' in fault ? fault.message : ''}`);
 
 test('a sale below cost is a configuration error, unless said otherwise', async () => {
   const price = { input: 2, output: 4, web_search: 0.01 };
@@ -310,7 +310,9 @@ test('a plan that brings more than its price, and an account with a ratio, learn
     { price: parseUsd('5'), multiplier: parseRatio('1') },
   ];
   const { part, host } = await start(models, offers);
-  const reported = part.notices!().flatMap(({ level, text }) => (text.startsWith('plan ') ? [`${level} ${text}`] : []));
+  const reported = part.checks!.notices!().flatMap(({ level, text }) =>
+    text.startsWith('plan ') ? [`${level} ${text}`] : [],
+  );
   const below = 'USD for 19.00: spent to the end, that is below the cost of tight';
   assert.deepEqual(reported, [
     `warning plan "p2" brings up to 25.00 ${below}`,

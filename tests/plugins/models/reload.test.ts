@@ -63,7 +63,9 @@ test('a vendor that comes or goes brings and takes its models, with the same sec
     offered.list().map(({ id }) => id),
     ['acme/large:latest', 'orphan'],
   );
-  assert(part.notices!().some(({ text }) => text.includes('without any usable target') && text.includes('small')));
+  assert(
+    part.checks!.notices!().some(({ text }) => text.includes('without any usable target') && text.includes('small')),
+  );
 });
 
 test('an alias that is taken is refused and changes nothing', async () => {

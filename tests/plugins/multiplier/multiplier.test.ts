@@ -53,7 +53,7 @@ test('a plan or a model with a plan below the minimum is a problem that names bo
   const faults = async (section: object, offers: PlanTerms[], ...models: Partial<Model>[]) => {
     const host = hostWith(...offers);
     host.provide(catalog, { find: () => undefined, list: () => models as Model[] });
-    return (await setUp(plugin, host, section)).problems!();
+    return (await setUp(plugin, host, section)).checks!.problems!();
   };
   const below = (what: string) => ({
     path: ['minimum'],
@@ -85,7 +85,7 @@ test('the service states the lowest factor of all plans and the factor of each',
 test('plans without a multiplier are named in a notice', async () => {
   const part = await setUp(plugin, hostWith(terms('payg'), terms('saver', '1.6')), {});
   assert.deepEqual(
-    part.notices!().map(({ text }) => text),
+    part.checks!.notices!().map(({ text }) => text),
     ['plans that state no multiplier are sold at 2: payg'],
   );
 });

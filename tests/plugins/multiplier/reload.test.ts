@@ -22,7 +22,7 @@ test('a changed default holds for new calls and in the service; running calls ke
     ratios.push(formatRatio(exchange.get(priceRatio)));
   }
   assert.deepEqual(ratios, ['2', '3']);
-  assert.deepEqual(part.problems!(), []);
+  assert.deepEqual(part.checks!.problems!(), []);
 });
 
 test('a default below the minimum is refused and changes nothing', async () => {

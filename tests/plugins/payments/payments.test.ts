@@ -26,7 +26,7 @@ test('without its secrets there is no endpoint and no service, and a half set-up
     const part = await setUp(plugin, host, section);
     assert.equal(part.endpoints, undefined);
     assert.equal(host.find(payments), undefined);
-    assert.equal(part.notices?.().length ?? 0, Object.keys(section).length);
+    assert.equal(part.checks?.notices?.().length ?? 0, Object.keys(section).length);
   }
 });
 
@@ -321,7 +321,7 @@ test('a process that dies while it takes a refund back is made good by the next 
 test('an operator sees how payments stand, and has one looked at', async () => {
   const testbed = await openPayments();
   const command = (name: string, values: Record<string, string> = {}) =>
-    testbed.part.commands!.find((each) => each.name === name)!.run(values);
+    testbed.part.commandLine!.commands!.find((each) => each.name === name)!.run(values);
   assert.equal((await command('payments list')).text, 'There are no payments.');
   const [lost, wrong] = [await testbed.begin('5'), await testbed.begin('7', 'bob')];
   testbed.stripe.pay(lost);

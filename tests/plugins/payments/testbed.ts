@@ -90,7 +90,7 @@ export async function openPayments(
     api_base: stripe.origin,
     ...options.section,
   });
-  await part.start!();
+  await part.lifecycle!.start!();
   const [endpoint] = part.endpoints as [Endpoint];
   const paymentsService = host.get(payments);
   return {
@@ -121,9 +121,11 @@ export async function openPayments(
     round: async () => void (await host.intervals.find(({ name }) => name === 'look after payments')!.work()),
     state: async () => (await paymentsService.list(undefined, { limit: 2 })).rows[0]?.state,
     command: async (name, values) =>
-      [...accounting.commands!, ...part.commands!].find((each) => each.name === name)!.run(values),
+      [...accounting.commandLine!.commands!, ...part.commandLine!.commands!]
+        .find((each) => each.name === name)!
+        .run(values),
     async audit() {
-      const { json } = await accounting.commands!.find(({ name }) => name === 'audit')!.run({});
+      const { json } = await accounting.commandLine!.commands!.find(({ name }) => name === 'audit')!.run({});
       assert.deepEqual((json as { violations: unknown[] }).violations, []);
     },
     close: async () => {

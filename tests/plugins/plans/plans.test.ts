@@ -92,7 +92,7 @@ function servingHost(without?: Service<unknown>) {
 
 test('what plans say although no plugin sees to it is one warning for all of those plans', async () => {
   const said = async (without?: Service<unknown>) =>
-    (await setUp(plansPlugin, servingHost(without), section)).notices!();
+    (await setUp(plansPlugin, servingHost(without), section)).checks!.notices!();
   assert.deepEqual(await said(), []);
   const expected: [Service<unknown>, string][] = [
     [shop, 'plans "pro" and "saver" have a price, but cannot be bought: add "shop" to the list'],
@@ -107,7 +107,7 @@ test('what plans say although no plugin sees to it is one warning for all of tho
 });
 
 test('a default plan with a price is reported, since every account has it without paying', async () => {
-  assert.deepEqual((await setUp(plansPlugin, servingHost(), { ...section, default: 'pro' })).notices!(), [
+  assert.deepEqual((await setUp(plansPlugin, servingHost(), { ...section, default: 'pro' })).checks!.notices!(), [
     { level: 'warning', text: 'plan "pro" has a price, but as the default plan every account is on it unpaid' },
   ]);
 });

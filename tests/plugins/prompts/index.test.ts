@@ -23,14 +23,14 @@ test('a rule that names operations: the remarks say which it does not see, and w
     { name: 'some', operations: ['chat'], prompt() {} },
     { name: 'misspelled', operations: ['chats'], prompt() {} },
   ]);
-  const texts = instance.notices!().map(({ text }) => text);
+  const texts = instance.checks!.notices!().map(({ text }) => text);
   assert.deepEqual(texts, [
     'The prompt rule "all" does not see these operations: anything.',
     'The prompt rule "some" does not see these operations: anything, embeddings.',
     'The prompt rule "misspelled" names the operation "chats", which no endpoint of this gateway has.',
     'The prompt rule "misspelled" does not see these operations: anything, chat, embeddings.',
   ]);
-  assert.ok(instance.notices!().every(({ level }) => level === 'warning'));
+  assert.ok(instance.checks!.notices!().every(({ level }) => level === 'warning'));
 });
 
 test('endpoints are entered only where a rule reads their operation', async () => {

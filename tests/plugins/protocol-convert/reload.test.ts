@@ -32,5 +32,5 @@ test('a loss is reported or refused as is said last; a chain that runs goes by w
   await assert.rejects(send(part.handle!), { kind: 'invalid_request', field: 'logit_bias' });
   assert.match((await send(old))!, /logit_bias/);
   await assert.rejects(prepare(protocolConvert, part, { on_loss: 'ignore' }));
-  assert.deepEqual(part.reloads, ['on_loss', 'answer_model', 'media', 'translated_values', 'seal_secret']);
+  assert.deepEqual(part.reload?.members, ['on_loss', 'answer_model', 'media', 'translated_values', 'seal_secret']);
 });

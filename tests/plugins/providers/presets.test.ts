@@ -119,7 +119,7 @@ test('an entry of a vendor whose accounts have addresses of their own shows thei
 
 test('the list names protocols and the page for keys', async () => {
   const part = await setUp(providersPlugin, fakeHost(), {});
-  assert.ok(part.commands?.includes(presetsCommand));
+  assert.ok(part.commandLine?.commands?.includes(presetsCommand));
   const { text, json } = await presetsCommand.run({});
   assert.match(text, /^groq +Groq: chat, responses; key: https:\/\/console\.groq\.com\/keys$/m);
   assert.equal((json as object[]).length, presets().size);

@@ -12,7 +12,7 @@ const speaks = { chat: 'https://vendor.example/v1/' };
 async function start(section: unknown): Promise<{ host: FakeHost; service: Providers; notices: readonly object[] }> {
   const host = fakeHost();
   const part = await setUp(plugin, host, section);
-  return { host, service: host.get(providers), notices: part.notices!() };
+  return { host, service: host.get(providers), notices: part.checks!.notices!() };
 }
 
 function taken(service: Providers, provider = 'a', model = 'm', except?: Set<string>): string | number {

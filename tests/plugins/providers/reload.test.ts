@@ -24,12 +24,12 @@ test('the service stays the same object and speaks of the new vendors once they 
     idle: { keys: '', speaks },
   });
   assert.deepEqual([service.find('a')?.name, service.find('b')], ['a', undefined]);
-  assert.deepEqual(part.notices!(), []);
+  assert.deepEqual(part.checks!.notices!(), []);
   commit();
   assert.equal(host.get(providers), service);
   assert.deepEqual([service.find('a'), service.find('b')?.speaks['messages']], [undefined, 'https://other.example']);
   assert.deepEqual(service.acquireKey('a', 'm'), { retryAfterMs: 0 });
-  assert.deepEqual(part.notices!(), [
+  assert.deepEqual(part.checks!.notices!(), [
     { level: 'warning', path: ['idle', 'keys'], text: 'provider "idle" has no key and is left out' },
   ]);
 });

@@ -188,7 +188,7 @@ test('the command line disables, lists and enables', async () => {
   const store = await openDatabase();
   const { part, service } = await open(store);
   const run = (name: string, values: Record<string, string> = {}) =>
-    part.commands!.find((command) => command.name === name)!.run(values);
+    part.commandLine!.commands!.find((command) => command.name === name)!.run(values);
   assert.equal((await run('providers disable', { provider: 'one', key: 'one#2' })).text, 'one#2 is out of use.');
   assert.equal((await run('providers disable', { provider: 'two' })).text, 'two is out of use.');
   const { text } = await run('providers list');

@@ -85,7 +85,7 @@ test('only the listed endpoints are limited', async () => {
 
 test('a rule that names no endpoint is said at the start', async () => {
   const { host, part } = await limiterOf();
-  await part.start!();
+  await part.lifecycle!.start!();
   assert.match(host.lines[0]!.message, /this gateway has no chat, responses/);
 });
 

@@ -55,7 +55,7 @@ async function setUpLog(host: FakeHost, store: Database, section: object): Promi
   const execute = async (statement: SQL) => [...(await rowsOf(store.orm, statement))];
   host.provide(database, { ...store, orm: { execute } as unknown as Orm });
   const log = await setUp(requestLog, host, section);
-  await log.start!();
+  await log.lifecycle!.start!();
   logs.set(host, log);
   host.provide(database, store);
 }
@@ -109,7 +109,7 @@ async function flush(shop: Shop): Promise<void> {
     shop.world.host.advance(10_000);
     await shop.world.tick('write the ledger');
   }
-  await shop.log.stop!();
+  await shop.log.lifecycle!.stop!();
 }
 
 async function listed({ world }: Shop): Promise<RequestView[]> {

@@ -338,7 +338,7 @@ test('a row shows its timeline, its losses and its attempts as they were', async
   exchange.set(dropped, ['top_k', `x${'y'.repeat(1_000)}`]);
   exchange.set(attempts, []);
   await exchange.end({ kind: 'client_left', status: 499, firstByteMs: 12.5, totalMs: 20, bytesOut: 2 ** 40 });
-  await part.stop!();
+  await part.lifecycle!.stop!();
   assert.doesNotMatch(JSON.stringify(host.lines), /clock that stepped/, 'lines tell no timeline');
   const view = (await queries.find(exchange.id, acme))!;
   assert.deepEqual(
@@ -366,7 +366,7 @@ test('without timelines nothing is kept, and telling costs nothing', async () =>
   await part.handle!(exchange, async () => okAnswer);
   recordEvent(exchange, 0, saidLine, () => assert.fail('was asked'));
   await exchange.end();
-  await part.stop!();
+  await part.lifecycle!.stop!();
   const view = (await queries.find(exchange.id, undefined))!;
   assert.deepEqual([view.story, view.dropped, view.model, view.usage], [[], [], undefined, undefined]);
 });

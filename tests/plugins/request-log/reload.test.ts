@@ -26,6 +26,6 @@ test('lines are written or not as is said last; rows are kept in any case', asyn
   await run();
   assert.equal(lines(), 2);
   await assert.rejects(prepare(plugin, part, { lines: 'yes' }));
-  await part.stop!();
+  await part.lifecycle!.stop!();
   await store.close();
 });

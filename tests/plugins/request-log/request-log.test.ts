@@ -57,8 +57,8 @@ test('each exchange leaves one row and one line, whatever its end', async () => 
   await answered.end({ bytesOut: 10, firstByteMs: 1.234 });
   await refused.end({ status: 401, error: new GatewayError('unauthenticated', 'no', { code: 'invalid_api_key' }) });
   await left.end({ kind: 'client_left', status: 499 });
-  await part.stop!();
-  await part.stop!();
+  await part.lifecycle!.stop!();
+  await part.lifecycle!.stop!();
   const rows = (await store.orm.execute(
     sql`select * from ${sql.identifier(store.schema)}.requests order by total_ms, status`,
   )) as unknown as Record<string, unknown>[];

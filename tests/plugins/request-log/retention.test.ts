@@ -32,7 +32,7 @@ test('rows older than the retention go in bounded steps, the others and the sums
   };
   host.provide(database, { ...store, orm: { execute } as unknown as Orm });
   const part = await setUp(requestLog, host, { retention: '12h' });
-  await part.start!();
+  await part.lifecycle!.start!();
   const now = host.clock.now();
   const all = 3 * sliceRows;
   const rows = Array.from({ length: all }, (_, index) => {
@@ -64,6 +64,6 @@ test('rows older than the retention go in bounded steps, the others and the sums
   )) as unknown as [{ count: number }];
   assert.equal(summed.count, all);
   assert.deepEqual(await checkSums(orm, schema, requestSums), []);
-  await part.stop?.();
+  await part.lifecycle?.stop?.();
   await store.close();
 });

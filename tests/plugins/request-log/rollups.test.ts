@@ -378,7 +378,7 @@ test('when rows are deleted their sums stay, are not found wrong, and survive th
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   const part = await setUp(requestLog, host, { retention: '2d' });
-  part.start!();
+  part.lifecycle!.start!();
   const queries = host.get(requestQueries);
   const rows = fc
     .sample(row, { numRuns: 80, seed: 5 })
@@ -398,7 +398,7 @@ test('when rows are deleted their sums stay, are not found wrong, and survive th
   assert.deepEqual(await checkSums(store.orm, store.schema, requestSums), []);
   await rebuildSums(store.orm, store.schema, requestSums);
   assert.deepEqual(await queries.sums(whole), before);
-  await part.stop!();
+  await part.lifecycle!.stop!();
   await store.close();
 });
 

@@ -10,14 +10,14 @@ test('it is found by its name from start to stop', async () => {
   const part = await setUp(sandbox, host, { key: 'inside', latency: { chunk: '1ms' } });
   const upstreams = host.get(localUpstreams);
   assert.equal(upstreams.origin('sandbox'), undefined);
-  await part.start!();
+  await part.lifecycle!.start!();
   const origin = upstreams.origin('sandbox')!;
   assert.match(origin, /^http:\/\/127\.0\.0\.1:\d+$/);
   assert.equal(upstreams.origin('another'), undefined);
   assert.equal((await fetch(`${origin}/bill`)).status, 200);
   const refused = await fetch(`${origin}/v1/messages`, { method: 'POST', body: '{}' });
   assert.equal(refused.status, 401);
-  await part.stop!();
+  await part.lifecycle!.stop!();
   assert.equal(upstreams.origin('sandbox'), undefined);
   await assert.rejects(fetch(`${origin}/bill`));
 });

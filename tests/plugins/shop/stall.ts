@@ -65,7 +65,7 @@ export async function openStall(of?: Stall | string): Promise<Stall> {
     await setUp(shopPlugin, host),
   ];
   const command: Stall['command'] = (name, values = {}) => {
-    const found = parts.flatMap(({ commands = [] }) => [...commands]).find((each) => each.name === name);
+    const found = parts.flatMap(({ commandLine }) => commandLine?.commands ?? []).find((each) => each.name === name);
     return found!.run(values);
   };
   let references = 0;

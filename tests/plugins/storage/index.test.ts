@@ -60,10 +60,10 @@ test('the part provides the service, is ready while statements work, and stops i
   const part = await setUp(storage, host, { database: databaseUrl ?? 'embedded', counters: 'redis://127.0.0.1:1' });
   const service = host.get(database);
   assert.equal(service.schema, 'test_of_part');
-  assert.equal(part.ready!(), true);
-  assert.deepEqual(part.stores!(), { database: 'ok', counters: 'away' }, 'no server of counters listens there');
+  assert.equal(part.health!.ready!(), true);
+  assert.deepEqual(part.health!.stores!(), { database: 'ok', counters: 'away' }, 'no server of counters listens there');
   await service.orm.execute(sql`drop schema test_of_part cascade`);
-  await part.stop!();
+  await part.lifecycle!.stop!();
   await assert.rejects(async () => service.orm.execute(sql`select 1`));
   const password = databaseUrl === undefined ? 'no password' : new URL(databaseUrl).password || 'no password';
   assert.doesNotMatch(JSON.stringify(host.lines), new RegExp(password));

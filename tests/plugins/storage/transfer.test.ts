@@ -36,8 +36,8 @@ async function open(directory: string, section: object = {}, mode: 'command' | '
     host,
     part,
     orm: host.get(database).orm,
-    run: (name, file) => part.commands!.find((each) => each.name === name)!.run({ file }),
-    stop: async () => part.stop!(),
+    run: (name, file) => part.commandLine!.commands!.find((each) => each.name === name)!.run({ file }),
+    stop: async () => part.lifecycle!.stop!(),
   };
 }
 
@@ -141,7 +141,7 @@ test('before a command, a database without rows is named with what lies beside i
   const directory = await emptyDirectory();
   const before = async (name: string, section: object = {}, at = directory) => {
     const side = await open(at, section);
-    const sentences = side.part.beforeCommand!(name);
+    const sentences = side.part.commandLine!.beforeCommand!(name);
     await side.stop();
     return sentences;
   };
@@ -181,7 +181,7 @@ if (databaseUrl !== undefined)
       await assert.rejects(serve(), /holds an embedded database.*storage export.*storage import.*start_empty/);
       await (await serve({ start_empty: true })).stop();
       const server = await open(directory, { database: url });
-      const [sentence] = server.part.beforeCommand!('keys list');
+      const [sentence] = server.part.commandLine!.beforeCommand!('keys list');
       assert.match(sentence!, /has no rows .*; the embedded database in \S+ is not used, since storage.database/);
       await server.run('storage import', whole);
       assert.deepEqual(await rowsIn(server), await rowsIn(source));

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { alice, bob, type Stage, startStage } from './stage.ts';
 
 function run({ part }: Stage, name: string, values: Record<string, string | boolean> = {}) {
-  const command = part.commands!.find((known) => known.name === name);
+  const command = part.commandLine!.commands!.find((known) => known.name === name);
   assert.ok(command, name);
   return command.run(values);
 }
@@ -13,7 +13,7 @@ test('`requests show --bodies` shows what was kept, and says where nothing was',
   const stage = await startStage({ bodies: { of: [{ accounts: ['alice'] }], largest: '1KB' } });
   const kept = await stage.pass({ request: '{"say":"\\u001b[31m red"}', answer: ['word '.repeat(400), '\x1b[2J'] });
   const unkept = await stage.pass({ account: bob });
-  await stage.part.stop!();
+  await stage.part.lifecycle!.stop!();
   const shown = await run(stage, 'requests show', { id: `req_${kept.id}`, bodies: true });
   assert.match(shown.text, /-- request, kept until 20\d\d-.*: 24 bytes of application\/json\n\{"say":/);
   assert.match(shown.text, /-- answer: 2004 bytes of application\/json\nword word/);

@@ -15,7 +15,7 @@ const failed = { status: 502, error: new GatewayError('upstream_timeout', 'no') 
 test('without the section nothing is watched and nothing is kept', async () => {
   const stage = await startStage({});
   const exchange = await stage.pass({ outcome: failed });
-  await stage.part.stop!();
+  await stage.part.lifecycle!.stop!();
   assert.equal(exchange.watcher, undefined);
   assert.equal(await stage.count(), 0);
   assert.equal(stage.bodies.isEnabled, false);
@@ -42,7 +42,7 @@ test('both bodies are kept as they passed, but for their secrets, until they exp
     answer: ['data: {"a":', '"naï', 've"}\n\n', 'data: [DONE]\n\n'],
     answerHeaders: { 'content-type': 'text/event-stream; charset=utf-8' },
   });
-  await stage.part.stop!();
+  await stage.part.lifecycle!.stop!();
   const now = stage.host.clock.now();
   assert.deepEqual(await stage.bodies.find(id), {
     requestId: id,
@@ -89,7 +89,7 @@ test('each selector chooses, and all that one rule says must apply', async () =>
   ] as const) {
     const stage = await startStage({ bodies: { of: rules } }, await shared());
     const { id } = await stage.pass(passing);
-    await stage.part.stop!();
+    await stage.part.lifecycle!.stop!();
     assert.equal((await stage.bodies.find(id)) !== undefined, isKept, JSON.stringify([rules, passing]));
   }
 });
@@ -107,7 +107,7 @@ test('a gateway that keeps the bodies of everybody says so when it is checked', 
     [[], 0],
   ] as const) {
     const { part } = await startStage({ bodies: { of } }, await shared());
-    assert.equal(part.notices!().length, count);
+    assert.equal(part.checks!.notices!().length, count);
   }
 });
 
@@ -135,7 +135,7 @@ test('whatever bytes are sent they are stored, and keep no other body out', asyn
 test('a share is a share', async () => {
   const stage = await startStage({ bodies: { of: [{ share: 0.2 }] } });
   for (let request = 0; request < 1_000; request++) await stage.pass();
-  await stage.part.stop!();
+  await stage.part.lifecycle!.stop!();
   const count = await stage.count();
   assert.ok(count > 140 && count < 260, `${count}`);
   await stage.store.close();
@@ -145,7 +145,7 @@ test('of long bodies the beginning is kept, and how much was left out is reporte
   const stage = await startStage({ bodies: { of: [{}], largest: '2KB' } });
   const answer = Array.from({ length: 100 }, (_, index) => `line ${index} of one hundred lines\n`);
   const { id } = await stage.pass({ answer, answerHeaders: { 'content-type': 'text/plain' } });
-  await stage.part.stop!();
+  await stage.part.lifecycle!.stop!();
   const kept = (await stage.bodies.find(id))!.answer!;
   const whole = answer.join('');
   assert.ok(whole.startsWith(kept.text));
@@ -166,7 +166,7 @@ test('what is no text is reported by type, length and digest; of a form its fiel
     answerHeaders: { 'content-type': 'video/mp4' },
   });
   const packed = await stage.pass({ answer: [Buffer.from([31, 139])], answerHeaders: { 'content-encoding': 'gzip' } });
-  await stage.part.stop!();
+  await stage.part.lifecycle!.stop!();
   const kept = (await stage.bodies.find(film.id))!;
   assert.equal(kept.answer!.text, '[video/mp4: 4 bytes, sha256 3d1f57c984978ef9]');
   assert.match(kept.request!.text, /name="prompt"\r\n\r\na fox, password: \*\*\*/);
@@ -308,6 +308,10 @@ test('bodies are not kept for longer than rows, nor without bounds', async () =>
     [{ retention: '1d', bodies: { retention: '1d' } }, undefined],
     [{ retention: '1d' }, undefined],
   ] as const)
-    assert.deepEqual((await startStage(section, store)).part.problems!()[0]?.path, path, JSON.stringify(section));
+    assert.deepEqual(
+      (await startStage(section, store)).part.checks!.problems!()[0]?.path,
+      path,
+      JSON.stringify(section),
+    );
   await store.close();
 });

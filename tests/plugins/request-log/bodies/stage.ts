@@ -46,7 +46,7 @@ export async function startStage(section: object, given?: TestDatabase): Promise
   host.provide(database, store);
   host.provide(accounts, { find: async (name: string) => account(name) } as Accounts);
   const part = await setUp(plugin, host, section);
-  await part.start?.();
+  await part.lifecycle?.start?.();
   const run = async (name: string) => {
     await host.intervals.find((interval) => interval.name === name)!.work();
   };
