@@ -1,4 +1,4 @@
-/** The sandbox's pictures: a gradient of two colours from the prompt, and a moving bar. Pure. */
+/** The sandbox's pictures: a gradient of two colours from the prompt. Pure. */
 import { createHash } from 'node:crypto';
 
 export interface Size {
@@ -20,11 +20,8 @@ export function smaller({ width, height }: Size, edge: number): Size {
   return shape >= 1 ? { width: even(edge * shape), height: edge } : { width: edge, height: even(edge / shape) };
 }
 
-/** The colour of a point; `moment` is 0 at the beginning and 1 at the end. */
-export function colourAt(seed: string, size: Size, x: number, y: number, moment: number): Colour {
-  const bar = Math.floor(moment * size.width);
-  if (Math.abs(x - bar) < 3) return [240, 240, 240];
-  const share = (x / size.width + y / size.height) / 2;
+/** The colour at a share of the way from the seed's first colour to its second. */
+export function colourAt(seed: string, share: number): Colour {
   const mix = (at: number) => {
     const [from, to] = [byteAt(seed, at), byteAt(seed, at + 3)];
     return Math.round(from + (to - from) * share);

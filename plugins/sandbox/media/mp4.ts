@@ -1,14 +1,14 @@
 /** Writes an MP4 (ISO/IEC 14496-12, -15): one silent H.264 track, 24 frames a second, playable from its first bytes. Pure. */
-import type { Size } from './canvas.ts';
+import { colourAt, type Size } from './canvas.ts';
 import { pictureParameters, profile, repeatedPicture, sequenceParameters, wholePicture } from './h264.ts';
 
 export const framesPerSecond = 24;
 
-/** `seconds` is whole. A new picture each second. */
+/** `seconds` is whole. Each second has another colour. */
 export function mp4Of(seed: string, size: Size, seconds: number): Buffer {
   const frames: Buffer[] = [];
   for (let second = 0; second < seconds; second++) {
-    frames.push(sample(wholePicture(seed, size, second / seconds, second)));
+    frames.push(sample(wholePicture(size, colourAt(seed, second / seconds), second)));
     for (let frame = 1; frame < framesPerSecond; frame++) frames.push(sample(repeatedPicture(size, frame)));
   }
   const type = box('ftyp', text('isom'), u32(512), text('isomiso2avc1mp41'));

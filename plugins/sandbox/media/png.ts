@@ -14,7 +14,7 @@ export function pngOf(seed: string, size: Size): Buffer {
   for (let y = 0; y < size.height; y++) {
     at++;
     for (let x = 0; x < size.width; x++) {
-      rows.set(colourAt(seed, size, x, y, 0), at);
+      rows.set(colourAt(seed, (x / size.width + y / size.height) / 2), at);
       at += 3;
     }
   }
