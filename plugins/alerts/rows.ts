@@ -10,10 +10,9 @@ import type {
 } from '../common/domain/admin/alerts.ts';
 import type { Page, PageRequest } from '../common/domain/admin/pages.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
+import { instant, type Runner, rowsOf, tableOf } from '../common/kit/sql.ts';
 import type { OpenAlert } from './state.ts';
 import { afterSql, cursorAt, readView, type StoredAlert, stateOf, storedValue } from './stored.ts';
-
-type Runner = Pick<Orm, 'execute'>;
 
 /** A message for one sink, as it is kept until it is sent. */
 export interface DueMessage {
@@ -33,24 +32,23 @@ export interface NewMessages {
   readonly message: string;
 }
 
-const at = (ms: number | undefined): SQL =>
-  ms === undefined ? sql`null::timestamptz` : sql`${new Date(ms).toISOString()}::timestamptz`;
+const at = (ms: number | undefined): SQL => (ms === undefined ? sql`null::timestamptz` : instant(ms));
 
 export class AlertRows {
   readonly #orm: Orm;
-  readonly #schema: string;
+  readonly #database: Pick<Database, 'orm' | 'schema'>;
 
-  constructor({ orm, schema }: Pick<Database, 'orm' | 'schema'>) {
-    this.#orm = orm;
-    this.#schema = schema;
+  constructor(database: Pick<Database, 'orm' | 'schema'>) {
+    this.#orm = database.orm;
+    this.#database = database;
   }
 
   #table(name: 'alerts' | 'alert_reports' | 'alert_messages' | 'alert_lease'): SQL {
-    return sql`${sql.identifier(this.#schema)}.${sql.identifier(name)}`;
+    return tableOf(this.#database, name);
   }
 
-  async #rows<Row>(query: SQL, runner: Runner = this.#orm): Promise<Row[]> {
-    return (await runner.execute(query)) as unknown as Row[];
+  #rows<Row>(query: SQL, runner: Runner = this.#orm): Promise<Row[]> {
+    return rowsOf(runner, query);
   }
 
   /** true: this process evaluates the rules until then. */

@@ -5,8 +5,8 @@ import type { Page, PageRequest } from '../common/domain/admin/pages.ts';
 import type { Database } from '../common/domain/database.ts';
 import { money } from '../common/domain/money.ts';
 import { cursorFor, noSuchPage, pageOf, rowsFor, valuesIn } from '../common/kit/paging.ts';
+import { rowsOf, tableOf } from '../common/kit/sql.ts';
 import type { Counts } from './batch.ts';
-import { rowsOf } from './sql.ts';
 
 type Filter = Parameters<BatchAdmin['listAll']>[0];
 
@@ -46,8 +46,8 @@ export class AllBatchRows {
     return sql`select batches.id, account_id, key_id, endpoint, batches.state, outcome, total, counts::text as counts,
         cost::text as cost, provider, (extract(epoch from created_at) * 1000000)::bigint::text as created_us,
         ${ms('ended_at')} as ended_ms, ${ms('cancel_at')} as cancel_ms, ${ms('expires_at')} as expires_ms
-      from ${this.#table('batches')} as batches
-      left join ${this.#table('vendor_batches')} as vendor on vendor.batch_id = batches.id
+      from ${tableOf(this.#database, 'batches')} as batches
+      left join ${tableOf(this.#database, 'vendor_batches')} as vendor on vendor.batch_id = batches.id
       where ${sql.join(conditionsOf(filter, page), sql` and `)}
       order by batches.created_at desc, batches.id desc limit ${rowsFor(page)}::int`;
   }
@@ -55,13 +55,9 @@ export class AllBatchRows {
   async accountOf(id: string): Promise<string | undefined> {
     const [row] = await rowsOf<{ account_id: string }>(
       this.#database.orm,
-      sql`select account_id from ${this.#table('batches')} where id = ${id}`,
+      sql`select account_id from ${tableOf(this.#database, 'batches')} where id = ${id}`,
     );
     return row?.account_id;
-  }
-
-  #table(name: string): SQL {
-    return sql`${sql.identifier(this.#database.schema)}.${sql.identifier(name)}`;
   }
 }
 

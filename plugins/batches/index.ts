@@ -11,7 +11,7 @@ import { authorization, authorizations, funds } from '../common/domain/ledger.ts
 import { catalog } from '../common/domain/models.ts';
 import { uploadedFiles } from '../common/domain/stored-files.ts';
 import { providers, target } from '../common/domain/upstreams.ts';
-import { DueWatch } from '../common/kit/due-watch.ts';
+import { DueWatch } from '../common/kit/jobs/due-watch.ts';
 import { orderSpans } from '../common/wire/trace.ts';
 import { openBatchAdmin } from './admin.ts';
 import { AllBatchRows } from './all-rows.ts';

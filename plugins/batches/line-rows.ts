@@ -1,8 +1,8 @@
 /** The rows of a batch's lines. Every transition is one statement that checks the old state. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database, Orm } from '../common/domain/database.ts';
+import { inMs, jsonOf, rowsOf, tableOf } from '../common/kit/sql.ts';
 import type { DoneLine, InputLine, LineAnswer, TakenLine } from './batch.ts';
-import { inMs, jsonOf, rowsOf } from './sql.ts';
 
 /** A row beside its texts, with its part of the indexes: as measured. */
 export const lineBytes = 400;
@@ -20,10 +20,10 @@ export class LineRows {
   readonly #lines: SQL;
   readonly #batches: SQL;
 
-  constructor({ orm, schema }: Database) {
-    this.#orm = orm;
-    this.#lines = sql`${sql.identifier(schema)}.batch_lines`;
-    this.#batches = sql`${sql.identifier(schema)}.batches`;
+  constructor(database: Database) {
+    this.#orm = database.orm;
+    this.#lines = tableOf(database, 'batch_lines');
+    this.#batches = tableOf(database, 'batches');
   }
 
   async clear(id: string): Promise<void> {

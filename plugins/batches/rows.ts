@@ -3,8 +3,9 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { BatchFigures } from '../common/domain/admin/stored-work.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
 import { money } from '../common/domain/money.ts';
+import { givenBack, Leases, nextDueMs } from '../common/kit/jobs/leases.ts';
+import { inMs, jsonOf, rowsOf, tableOf } from '../common/kit/sql.ts';
 import type { Batch, BatchDialect, BatchUsage, Counts, InputError, Outcome } from './batch.ts';
-import { inMs, jsonOf, type Runner, rowsOf } from './sql.ts';
 import { type VendorChoice, vendorChoice } from './vendor/rows.ts';
 
 export interface NewBatch
@@ -63,15 +64,22 @@ export interface Renewed {
   readonly cancelled: boolean;
 }
 
+const isOpen = sql`state <> 'ended'`;
 const none: Counts = { succeeded: 0, errored: 0, cancelled: 0, expired: 0 };
 
 export class BatchRows {
   readonly #orm: Orm;
-  readonly #schema: string;
+  readonly #database: Database;
+  readonly #batches: SQL;
+  readonly #lines: SQL;
+  readonly #leases: Leases<unknown>;
 
-  constructor({ orm, schema }: Database) {
-    this.#orm = orm;
-    this.#schema = schema;
+  constructor(database: Database) {
+    this.#database = database;
+    this.#orm = database.orm;
+    this.#batches = tableOf(database, 'batches');
+    this.#lines = tableOf(database, 'batch_lines');
+    this.#leases = new Leases({ runner: this.#orm, table: this.#batches, columns: sql`taken.id`, open: isOpen });
   }
 
   /** false: the account has as many open batches as it may have. */
@@ -141,49 +149,28 @@ export class BatchRows {
   }
 
   /** Milliseconds until a batch may be taken; undefined: there is none that is open. */
-  async nextDueMs(): Promise<number | undefined> {
-    const [row] = await rowsOf<{ ms: string | null }>(
-      this.#orm,
-      sql`select (extract(epoch from min(greatest(due_at, lease_until)) - now()) * 1000)::text as ms
-        from ${this.#batches} where state <> 'ended'`,
-    );
-    return row?.ms == null ? undefined : Number(row.ms);
+  nextDueMs(): Promise<number | undefined> {
+    return nextDueMs(this.#orm, this.#batches, isOpen);
   }
 
   /** Takes due batches that no worker holds. */
   async take(token: string, limit: number, leaseMs: number): Promise<Batch[]> {
-    const taken = await rowsOf<{ id: string }>(
-      this.#orm,
-      sql`with due as (
-          select id from ${this.#batches}
-          where state <> 'ended' and due_at <= now() and (lease_until is null or lease_until <= now())
-          order by due_at limit ${limit}::int for update skip locked
-        )
-        update ${this.#batches} as taken set lease = ${token}, lease_until = ${inMs(leaseMs)}
-        from due where taken.id = due.id returning taken.id`,
-    );
+    const taken = await this.#leases.take(token, limit, leaseMs);
     if (taken.length === 0) return [];
-    return this.#select(sql`lease = ${token} and state <> 'ended'`, sql``);
+    return this.#select(sql`lease = ${token} and ${isOpen}`, sql``);
   }
 
   /** undefined: another worker holds it now. */
-  async renew(id: string, token: string, leaseMs: number): Promise<Renewed | undefined> {
-    const [row] = await rowsOf<Renewed>(
-      this.#orm,
-      sql`update ${this.#batches} set lease_until = ${inMs(leaseMs)} where id = ${id} and lease = ${token}
-        returning (cancel_at is not null or expires_at <= now()) as stops, cancel_at is not null as cancelled`,
-    );
-    return row;
+  renew(id: string, token: string, leaseMs: number): Promise<Renewed | undefined> {
+    const columns = sql`(cancel_at is not null or expires_at <= now()) as stops, cancel_at is not null as cancelled`;
+    return this.#leases.renew(id, token, leaseMs, columns);
   }
 
   /** `hasStopped`: the worker knows that it is cancelled or has expired, and waits for what is still to come. */
   async release(id: string, token: string, dueMs: number, hasStopped = false): Promise<void> {
-    await this.#orm.execute(
-      sql`update ${this.#batches} set lease = null, lease_until = null,
-          due_at = case when ${hasStopped}::boolean then ${inMs(dueMs)}
-            when cancel_at is null then least(${inMs(dueMs)}, expires_at) else now() end
-        where id = ${id} and lease = ${token}`,
-    );
+    const due = sql`case when ${hasStopped}::boolean then ${inMs(dueMs)}
+      when cancel_at is null then least(${inMs(dueMs)}, expires_at) else now() end`;
+    await this.#leases.change(id, token, sql`${givenBack}, due_at = ${due}`);
   }
 
   /** Its input was read. */
@@ -191,17 +178,16 @@ export class BatchRows {
   async begin(id: string, token: string, total: number, vendor: VendorChoice | undefined): Promise<void> {
     await this.#orm.transaction(async (transaction) => {
       const change = sql`state = 'running', total = ${total}::int, started_at = now()`;
-      const isBegun = await this.#change(id, token, change, transaction);
-      if (isBegun && vendor !== undefined) await transaction.execute(vendorChoice(this.#schema, id, vendor));
+      const isBegun = await this.#leases.change(id, token, change, transaction);
+      if (isBegun && vendor !== undefined) await transaction.execute(vendorChoice(this.#database, id, vendor));
     });
   }
 
   async fail(id: string, token: string, errors: readonly InputError[]): Promise<boolean> {
-    return this.#change(
+    return this.#leases.change(
       id,
       token,
-      sql`state = 'ended', outcome = 'failed', errors = ${jsonOf(errors)}, counts = ${jsonOf(none)}, cost = 0, ended_at = now(),
-        lease = null, lease_until = null`,
+      sql`state = 'ended', outcome = 'failed', errors = ${jsonOf(errors)}, counts = ${jsonOf(none)}, cost = 0, ended_at = now(), ${givenBack}`,
     );
   }
 
@@ -211,7 +197,7 @@ export class BatchRows {
     token: string,
     files: { readonly output: string; readonly error: string },
   ): Promise<boolean> {
-    return this.#change(
+    return this.#leases.change(
       id,
       token,
       sql`state = 'finishing', finishing_at = now(), output_file = ${files.output}, error_file = ${files.error}`,
@@ -237,26 +223,17 @@ export class BatchRows {
             cost = ${this.#costOfLines(sql`${id}`)},
             outcome = case when cancel_at is not null and ${ended.counts.cancelled}::int > 0 then 'cancelled'
               when ${ended.counts.expired}::int > 0 then 'expired' when cancel_at is not null then 'cancelled' else 'completed' end,
-            output_file = ${ended.output ?? null}, error_file = ${ended.error ?? null}, lease = null, lease_until = null
+            output_file = ${ended.output ?? null}, error_file = ${ended.error ?? null}, ${givenBack}
           where id = ${id} and lease = ${token} and state = 'finishing' returning id`,
       );
-      if (rows.length === 1)
-        await transaction.execute(sql`delete from ${this.#table('batch_lines')} where batch_id = ${id}`);
+      if (rows.length === 1) await transaction.execute(sql`delete from ${this.#lines} where batch_id = ${id}`);
     });
   }
 
   /** Charges of the finished lines; null: one of them is unknown. */
   #costOfLines(id: SQL): SQL {
     return sql`(select case when bool_and(cost is not null) is not false then coalesce(sum(cost), 0)::bigint end
-      from ${this.#table('batch_lines')} as lines where lines.batch_id = ${id} and lines.state = 'done')`;
-  }
-
-  async #change(id: string, token: string, change: SQL, runner: Runner = this.#orm): Promise<boolean> {
-    const rows = await rowsOf(
-      runner,
-      sql`update ${this.#batches} set ${change} where id = ${id} and lease = ${token} returning id`,
-    );
-    return rows.length === 1;
+      from ${this.#lines} as lines where lines.batch_id = ${id} and lines.state = 'done')`;
   }
 
   async #select(which: SQL, ending: SQL): Promise<Batch[]> {
@@ -270,22 +247,14 @@ export class BatchRows {
           coalesce(counts::text, (select json_build_object(
             'succeeded', count(*) filter (where result = 'succeeded'), 'errored', count(*) filter (where result = 'errored'),
             'cancelled', count(*) filter (where result = 'cancelled'), 'expired', count(*) filter (where result = 'expired'))::text
-            from ${this.#table('batch_lines')} as lines where lines.batch_id = batches.id)) as counts,
+            from ${this.#lines} as lines where lines.batch_id = batches.id)) as counts,
           json_build_object(${sql.join(names.map(time), sql`, `)})::text as times,
           (case when state = 'ended' then cost else ${this.#costOfLines(sql`batches.id`)} end)::text as cost,
-          (select coalesce(sum(held), 0) from ${this.#table('batch_lines')} as lines
+          (select coalesce(sum(held), 0) from ${this.#lines} as lines
             where lines.batch_id = batches.id and lines.state = 'placed')::text as held
         from ${this.#batches} as batches where ${which} ${ending}`,
     );
     return rows.map(batchOf);
-  }
-
-  get #batches(): SQL {
-    return this.#table('batches');
-  }
-
-  #table(name: string): SQL {
-    return sql`${sql.identifier(this.#schema)}.${sql.identifier(name)}`;
   }
 }
 

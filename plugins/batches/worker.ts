@@ -5,6 +5,7 @@ import { GatewayError } from '../../core/contract/errors.ts';
 import type { BatchStatistics } from '../common/domain/admin/stored-work.ts';
 import { bytesOf, isNoRoom, type UploadedFiles } from '../common/domain/stored-files.ts';
 import { renderError } from '../common/kit/dialects.ts';
+import { Workers } from '../common/kit/jobs/workers.ts';
 import { orderFields } from '../common/wire/trace.ts';
 import type { Batch, Counts, DoneLine, InputError, TakenLine } from './batch.ts';
 import { type InputLimits, readInput } from './input.ts';
@@ -54,14 +55,21 @@ const noRoomPauseMs = 60_000;
 export class Worker {
   readonly #options: WorkerOptions;
   readonly #tools: WorkerTools;
-  readonly #running = new Map<string, Promise<void>>();
+  readonly #batches: Workers<Batch>;
   readonly #ended = { succeeded: 0, errored: 0 };
   #stopping = false;
-  #polling: Promise<void> | undefined;
 
   constructor(options: WorkerOptions, tools: WorkerTools) {
     this.#options = options;
     this.#tools = tools;
+    const { host, rows, released } = tools;
+    this.#batches = new Workers({
+      places: options.batches,
+      random: host.random,
+      take: (token, limit) => rows.take(token, limit, options.leaseMs),
+      work: (batch, token) => this.#work(batch, token),
+      freed: released,
+    });
   }
 
   /** Lines that this process has finished. */
@@ -71,35 +79,18 @@ export class Worker {
 
   /** Takes what is due, if this process has a place for it. */
   poll(): Promise<void> {
-    this.#polling ??= this.#take().finally(() => {
-      this.#polling = undefined;
-    });
-    return this.#polling;
+    return this.#batches.turn();
   }
 
   /** Begins nothing more. */
   drain(): void {
     this.#stopping = true;
+    this.#batches.drain();
   }
 
   async stop(): Promise<void> {
-    this.#stopping = true;
-    await this.#polling?.catch(() => {});
-    await Promise.all(this.#running.values());
-  }
-
-  async #take(): Promise<void> {
-    const free = this.#options.batches - this.#running.size;
-    if (this.#stopping || free <= 0) return;
-    const { rows, host } = this.#tools;
-    const token = host.random.bytes(16).toString('hex');
-    for (const batch of await rows.take(token, free, this.#options.leaseMs)) {
-      const work = this.#work(batch, token).finally(() => {
-        this.#running.delete(batch.id);
-        this.#tools.released();
-      });
-      this.#running.set(batch.id, work);
-    }
+    this.drain();
+    await this.#batches.stop();
   }
 
   async #work(batch: Batch, token: string): Promise<void> {

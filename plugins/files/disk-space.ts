@@ -1,8 +1,7 @@
-/** Checks free space on the disk, and recognises errors of a disk that is full or cannot be written. */
+/** Checks free space on the disk, recognises errors of a disk that is full or cannot be written, and says so to clients. */
 import { statfs } from 'node:fs/promises';
 import { GatewayError } from '../../core/contract/errors.ts';
 import { isUnwritable } from '../../core/tools/unwritable.ts';
-import { storageFull } from './sql.ts';
 
 /** Throws overloaded if `bytes` more would leave less than `reserveBytes` on the disk of `directory`. */
 export async function ensureDisk(directory: string, bytes: number, reserveBytes: number): Promise<void> {
@@ -28,4 +27,10 @@ export function storageFailed(cause: unknown): GatewayError {
     retryAfterMs: 30_000,
     cause,
   });
+}
+
+const noRoom = 'The gateway has no room for files at the moment; try again later.';
+
+export function storageFull(cause?: unknown, message = noRoom): GatewayError {
+  return new GatewayError('overloaded', message, { code: 'storage_full', retryAfterMs: 60_000, cause });
 }

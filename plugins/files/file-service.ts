@@ -14,13 +14,12 @@ import {
 } from '../common/domain/stored-files.ts';
 import { isFileId, newFileId } from './address.ts';
 import type { ByteStore } from './bytes.ts';
-import { ensureDisk, isNoSpace, storageFailed } from './disk-space.ts';
+import { ensureDisk, isNoSpace, storageFailed, storageFull } from './disk-space.ts';
 import type { Incoming, IncomingFile } from './incoming.ts';
 import type { RoomLimits } from './room.ts';
 import type { FileRows, NewFile, OwnedFile } from './rows.ts';
 import { Sending, type SendingLimits } from './sending.ts';
 import { dispositionOf, servingOf } from './serving.ts';
-import { storageFull } from './sql.ts';
 
 export interface FileServiceOptions {
   readonly directory: string;

@@ -15,9 +15,8 @@ import { type FetchWay, GuardedClient, type GuardOptions, Unfetchable } from '..
 import { kindOfMedia } from '../common/kit/media-types.ts';
 import { sniffBytes } from '../common/kit/sniff.ts';
 import { type StoredContent, svgType } from './bytes.ts';
-import { isNoSpace } from './disk-space.ts';
+import { isNoSpace, storageFull } from './disk-space.ts';
 import { Semaphore } from './semaphore.ts';
-import { storageFull } from './sql.ts';
 
 /** Types that browsers show without running content; what an SVG holds runs nowhere, as it is served in a sandbox. */
 const servable = new Set([

@@ -2,7 +2,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
-import { instant, type Runner, rowsOf, storageFull } from './sql.ts';
+import { instant, type Runner, rowsOf } from '../common/kit/sql.ts';
+import { storageFull } from './disk-space.ts';
 
 export interface RoomLimits {
   readonly accountBytes: number;

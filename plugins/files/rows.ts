@@ -3,8 +3,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
 import { type FileOwner, type KeptFile, nameTaken } from '../common/domain/stored-files.ts';
+import { instant, type Runner, rowsOf } from '../common/kit/sql.ts';
 import { isSpace, type Paying, Room, type RoomLimits } from './room.ts';
-import { instant, type Runner, rowsOf } from './sql.ts';
 
 /** A file that has no row yet. */
 export interface NewFile {

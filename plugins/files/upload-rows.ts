@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { FileAdmin, OwnedFile } from '../common/domain/admin/files.ts';
 import type { Database } from '../common/domain/database.ts';
 import type { UploadedFile, UploadQuery } from '../common/domain/stored-files.ts';
-import { instant, rowsOf } from './sql.ts';
+import { instant, rowsOf } from '../common/kit/sql.ts';
 
 interface Row {
   readonly id: string;

@@ -1,6 +1,7 @@
 /** SQL statements on the table of keyed calls. Only the database's clock is used: the clocks of processes differ. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database } from '../common/domain/database.ts';
+import { rowsOf, tableOf } from '../common/kit/sql.ts';
 import type { KeyedCall } from './key.ts';
 import { decodeStoredAnswer, encodeHead, type StoredAnswer } from './stored-answer.ts';
 
@@ -56,7 +57,7 @@ export class CallRows {
   constructor(database: Database, owner: string, lifetimes: Lifetimes) {
     this.#owner = owner;
     this.#database = database;
-    this.#table = sql`${sql.identifier(database.schema)}.idempotent_calls`;
+    this.#table = tableOf(database, 'idempotent_calls');
     this.#lifetimes = lifetimes;
   }
 
@@ -164,8 +165,7 @@ export class CallRows {
     return sql`now() + ${this.#lifetimes[name]}::bigint * interval '1 millisecond'`;
   }
 
-  async #rows<T>(statement: SQL): Promise<T[]> {
-    const result: unknown = await this.#database.orm.execute(statement);
-    return (Array.isArray(result) ? result : (result as { rows: T[] }).rows) as T[];
+  #rows<T>(statement: SQL): Promise<T[]> {
+    return rowsOf(this.#database.orm, statement);
   }
 }

@@ -2,6 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database } from '../common/domain/database.ts';
 import { type Money, money } from '../common/domain/money.ts';
+import { rowsOf } from '../common/kit/sql.ts';
 
 export interface Order {
   readonly id: string;
@@ -130,9 +131,8 @@ export class OrderRows {
     return (await this.#rows<OrderRow>(sql`${before} select ${this.#columns} ${from}`)).map(orderOf);
   }
 
-  async #rows<Row>(statement: SQL): Promise<Row[]> {
-    const result: unknown = await this.#orm.execute(statement);
-    return [...(Array.isArray(result) ? result : (result as { rows: Row[] }).rows)] as Row[];
+  #rows<Row>(statement: SQL): Promise<Row[]> {
+    return rowsOf(this.#orm, statement);
   }
 }
 

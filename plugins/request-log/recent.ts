@@ -1,8 +1,8 @@
 /** Sums of requests by model and by provider, computed in one pass over the rows. */
 import { sql } from 'drizzle-orm';
 import type { RecentGroup, RecentGroups, RequestFilter, RequestResult } from '../common/domain/admin/requests.ts';
+import { rowsOf } from '../common/kit/sql.ts';
 import { conditionsOfRows, dimensionOf } from '../common/rollups/read.ts';
-import { rowsOf } from '../common/rollups/rows.ts';
 import { column, rowShape, rowsWithin } from '../common/rollups/table.ts';
 import { cellOf, percentilesOf } from './histogram.ts';
 import { checkGroups, queryOf, type Store } from './sums.ts';

@@ -2,7 +2,8 @@
 import { sql } from 'drizzle-orm';
 import type { CodeView, ShopAdmin } from '../common/domain/admin/shop.ts';
 import type { Database } from '../common/domain/database.ts';
-import { type CodeRow, codeOf, columnsOf, milliseconds, numberOf, rowsOf } from './store.ts';
+import { rowsOf } from '../common/kit/sql.ts';
+import { type CodeRow, codeOf, columnsOf, milliseconds, numberOf } from './store.ts';
 
 /** Most codes in one listing. */
 const listed = 100_000;

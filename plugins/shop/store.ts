@@ -3,6 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { CodeGift, CodeView } from '../common/domain/admin/shop.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
 import { type Money, money } from '../common/domain/money.ts';
+import { rowsOf } from '../common/kit/sql.ts';
 
 export interface NewCodes {
   readonly batch: string;
@@ -96,11 +97,6 @@ export function columnsOf(table: (name: string) => SQL): SQL {
 }
 
 const noGift: { amount?: Money; lastsMs?: number | undefined; plan?: string; days?: number } = {};
-
-export async function rowsOf<Row>(runner: Pick<Orm, 'execute'>, statement: SQL): Promise<Row[]> {
-  const result: unknown = await runner.execute(statement);
-  return (Array.isArray(result) ? result : (result as { rows: Row[] }).rows) as Row[];
-}
 
 export function milliseconds(name: string, time: SQL = sql`${sql.identifier(name)}`): SQL {
   return sql`round(extract(epoch from ${time}) * 1000)::bigint::text as ${sql.identifier(name)}`;

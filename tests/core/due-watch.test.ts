@@ -1,7 +1,7 @@
 /** When a table of due rows is asked again. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DueWatch } from '../../plugins/common/kit/due-watch.ts';
+import { DueWatch } from '../../plugins/common/kit/jobs/due-watch.ts';
 import { fakeHost } from '../helpers/fakes.ts';
 
 function newWatch() {

@@ -2,8 +2,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database, Orm } from '../../common/domain/database.ts';
 import type { Money } from '../../common/domain/money.ts';
+import { jsonOf, type Runner, rowsOf, tableOf } from '../../common/kit/sql.ts';
 import type { InputLine, LineAnswer } from '../batch.ts';
-import { jsonOf, type Runner, rowsOf } from '../sql.ts';
 import type { VendorResults } from './api.ts';
 
 export interface VendorBatch {
@@ -66,11 +66,15 @@ type Change = Partial<Pick<VendorBatch, 'state' | 'credential' | 'lines' | 'file
 
 export class VendorRows {
   readonly #orm: Orm;
-  readonly #schema: string;
+  readonly #batches: SQL;
+  readonly #vendors: SQL;
+  readonly #table: SQL;
 
-  constructor({ orm, schema }: Database) {
-    this.#orm = orm;
-    this.#schema = schema;
+  constructor(database: Database) {
+    this.#orm = database.orm;
+    this.#batches = tableOf(database, 'batches');
+    this.#vendors = tableOf(database, 'vendor_batches');
+    this.#table = tableOf(database, 'batch_lines');
   }
 
   async find(batchId: string): Promise<VendorBatch | undefined> {
@@ -80,7 +84,7 @@ export class VendorRows {
       sql`select provider, protocol, model, asked, credential, state, ${ms(sql`sent_at`)} as sent_at,
           ${ms(sql`(now() - sent_at)`)} as sent_ago, ${ms(sql`ordered_at`)} as ordered_at, lines, file_id, vendor_id,
           cancel_sent, results::text as results
-        from ${this.#table('vendor_batches')} where batch_id = ${batchId}`,
+        from ${this.#vendors} where batch_id = ${batchId}`,
     );
     return row && vendorBatchOf(row);
   }
@@ -100,7 +104,7 @@ export class VendorRows {
     if (change.sent !== undefined) set('sent_at', change.sent === 'now' ? sql`now()` : sql`null`);
     const rows = await rowsOf(
       this.#orm,
-      sql`update ${this.#table('vendor_batches')} set ${sql.join(sets, sql`, `)}
+      sql`update ${this.#vendors} set ${sql.join(sets, sql`, `)}
         where batch_id = ${batchId} and ${this.#isHeld(batchId, token)} returning batch_id`,
     );
     if (rows.length === 0) throw lost();
@@ -108,10 +112,7 @@ export class VendorRows {
 
   /** Whether the vendor's batch is known as that of another order. */
   async isKnown(vendorId: string): Promise<boolean> {
-    const rows = await rowsOf(
-      this.#orm,
-      sql`select 1 from ${this.#table('vendor_batches')} where vendor_id = ${vendorId} limit 1`,
-    );
+    const rows = await rowsOf(this.#orm, sql`select 1 from ${this.#vendors} where vendor_id = ${vendorId} limit 1`);
     return rows.length > 0;
   }
 
@@ -129,7 +130,7 @@ export class VendorRows {
     const [row] = await rowsOf<{ lines: number; bytes: string }>(
       this.#orm,
       sql`select count(*)::int as lines, coalesce(sum(octet_length(request)), 0)::text as bytes
-        from ${this.#table('batch_lines')} where batch_id = ${batchId} and state = 'placed'`,
+        from ${this.#table} where batch_id = ${batchId} and state = 'placed'`,
     );
     return { lines: row!.lines, bytes: Number(row!.bytes) };
   }
@@ -137,7 +138,7 @@ export class VendorRows {
   async numbers(batchId: string): Promise<Set<number>> {
     const rows = await rowsOf<{ number: number }>(
       this.#orm,
-      sql`select number from ${this.#table('batch_lines')} where batch_id = ${batchId} and state = 'placed'`,
+      sql`select number from ${this.#table} where batch_id = ${batchId} and state = 'placed'`,
     );
     return new Set(rows.map(({ number }) => number));
   }
@@ -156,7 +157,7 @@ export class VendorRows {
   ): Promise<void> {
     const rows = await rowsOf(
       orm,
-      sql`update ${this.#table('batch_lines')} set state = 'placed', request_id = ${line.requestId},
+      sql`update ${this.#table} set state = 'placed', request_id = ${line.requestId},
           held = ${line.held.toString()}::bigint, request = ${line.request.replaceAll('\0', '')}
         where batch_id = ${batchId} and number = ${line.number}::int and state = 'waiting' and ${this.#isHeld(batchId, token)}
         returning number`,
@@ -167,7 +168,7 @@ export class VendorRows {
   /** It was refused before anything was sent. */
   async refuse(batchId: string, token: string, number: number, answer: LineAnswer): Promise<void> {
     await this.#orm.execute(
-      sql`update ${this.#table('batch_lines')} set ${doneWith(answer)}, cost = 0
+      sql`update ${this.#table} set ${doneWith(answer)}, cost = 0
         where batch_id = ${batchId} and number = ${number}::int and state = 'waiting' and ${this.#isHeld(batchId, token)}`,
     );
   }
@@ -176,7 +177,7 @@ export class VendorRows {
   async finish(orm: Runner, batchId: string, number: number, answer: LineAnswer): Promise<boolean> {
     const rows = await rowsOf(
       orm,
-      sql`update ${this.#table('batch_lines')} set ${doneWith(answer)}, held = null, request = null
+      sql`update ${this.#table} set ${doneWith(answer)}, held = null, request = null
         where batch_id = ${batchId} and number = ${number}::int and state = 'placed' returning number`,
     );
     return rows.length === 1;
@@ -184,7 +185,7 @@ export class VendorRows {
 
   async setCost(orm: Runner, batchId: string, number: number, cost: Money): Promise<void> {
     await orm.execute(
-      sql`update ${this.#table('batch_lines')} set cost = ${cost.toString()}::bigint
+      sql`update ${this.#table} set cost = ${cost.toString()}::bigint
         where batch_id = ${batchId} and number = ${number}::int`,
     );
   }
@@ -193,7 +194,7 @@ export class VendorRows {
   async giveBack(orm: Runner, batchId: string, number: number): Promise<boolean> {
     const rows = await rowsOf(
       orm,
-      sql`update ${this.#table('batch_lines')} set state = 'waiting', held = null, request = null, request_id = null
+      sql`update ${this.#table} set state = 'waiting', held = null, request = null, request_id = null
         where batch_id = ${batchId} and number = ${number}::int and state = 'placed' returning number`,
     );
     return rows.length === 1;
@@ -203,24 +204,20 @@ export class VendorRows {
     return rowsOf<LineRow>(
       this.#orm,
       sql`select number, custom_id, first_byte::text as first_byte, bytes, request_id, request
-        from ${this.#table('batch_lines')} where batch_id = ${batchId} and number > ${after}::int and ${which}
+        from ${this.#table} where batch_id = ${batchId} and number > ${after}::int and ${which}
         order by number limit ${limit}::int`,
     );
   }
 
   #isHeld(batchId: string, token: string): SQL {
-    return sql`exists (select from ${this.#table('batches')} as held where held.id = ${batchId} and held.lease = ${token})`;
-  }
-
-  #table(name: string): SQL {
-    return sql`${sql.identifier(this.#schema)}.${sql.identifier(name)}`;
+    return sql`exists (select from ${this.#batches} as held where held.id = ${batchId} and held.lease = ${token})`;
   }
 }
 
 /** The choice of a vendor for a batch that begins, in the same statement. */
-export function vendorChoice(schema: string, batchId: string, choice: VendorChoice): SQL {
+export function vendorChoice(database: Database, batchId: string, choice: VendorChoice): SQL {
   const { provider, protocol, model, asked } = choice;
-  return sql`insert into ${sql.identifier(schema)}.vendor_batches (batch_id, provider, protocol, model, asked, state)
+  return sql`insert into ${tableOf(database, 'vendor_batches')} (batch_id, provider, protocol, model, asked, state)
     select ${batchId}, ${provider}, ${protocol}, ${model}, ${asked}, 'preparing'`;
 }
 

@@ -1,6 +1,7 @@
 /** Works on a vendor's batch: places its lines, orders it, follows the vendor, and reads the results. */
 import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { providers } from '../../common/domain/upstreams.ts';
+import { whileRenewed } from '../../common/kit/jobs/leases.ts';
 import { orderFields, orderSpans } from '../../common/wire/trace.ts';
 import type { Batch } from '../batch.ts';
 import { apiOf, wireTargetOf } from './choice.ts';
@@ -74,14 +75,13 @@ export class VendorWork {
   }
 
   /** A vendor may take longer than the lease. */
-  async #holding(step: Step): Promise<Next> {
+  #holding(step: Step): Promise<Next> {
     const { lease } = step;
-    const renewing = setInterval(() => void lease.renew().catch(() => {}), lease.everyMs).unref();
-    try {
-      return await this.#step(step);
-    } finally {
-      clearInterval(renewing);
-    }
+    return whileRenewed(
+      lease.everyMs,
+      () => void lease.renew().catch(() => {}),
+      () => this.#step(step),
+    );
   }
 
   #step(step: Step): Promise<Next> {

@@ -1,7 +1,7 @@
 /** SQL helpers of this plugin: rows of any driver, tables of this schema. */
 import { type SQL, sql } from 'drizzle-orm';
 
-export { type Runner, rowsOf } from '../../common/rollups/rows.ts';
+export { type Runner, rowsOf } from '../../common/kit/sql.ts';
 
 /** Names tables of one schema: `table('ledger')` is `"main"."ledger"`. */
 export function tablesOf(schema: string): (name: string) => SQL {

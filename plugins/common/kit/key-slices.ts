@@ -1,6 +1,6 @@
 /** Ranges of a table's key with a bounded number of rows each, so that no statement which goes through many rows changes more at once. */
 import { type SQL, sql } from 'drizzle-orm';
-import { type Runner, rowsOf } from '../rollups/rows.ts';
+import { type Runner, rowsOf } from './sql.ts';
 
 /** Rows of a range, at most. */
 export const sliceRows = 2_000;

@@ -1,9 +1,9 @@
 /** Checks that rollups are the sums of the rows. */
 import { type SQL, sql } from 'drizzle-orm';
 import { instantText } from '../kit/paging.ts';
+import { type Runner, rowsOf } from '../kit/sql.ts';
 import { allDays, blocksOf, type Slice, slicesOf, summedDays } from './days.ts';
 import { type Folded, foldedOf } from './fold.ts';
-import { type Runner, rowsOf } from './rows.ts';
 import {
   blockParts,
   blockSource,

@@ -1,6 +1,6 @@
 /** The days (UTC) of rollups and of rows, and slices of them, so that each statement reads a bounded number of rows. */
 import { type SQL, sql } from 'drizzle-orm';
-import { type Runner, rowsOf } from './rows.ts';
+import { type Runner, rowsOf } from '../kit/sql.ts';
 import {
   blockMs,
   column,

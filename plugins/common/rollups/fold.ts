@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm';
 import type { Orm } from '../domain/database.ts';
 import { instantText } from '../kit/paging.ts';
-import { type Runner, rowsOf } from './rows.ts';
+import { type Runner, rowsOf } from '../kit/sql.ts';
 import {
   addedWith,
   dayMs,

@@ -4,8 +4,8 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import type { KeySet } from '../domain/admin/accounts.ts';
 import { isUuid } from '../domain/database.ts';
 import { instantText } from '../kit/paging.ts';
+import { type Runner, rowsOf } from '../kit/sql.ts';
 import { type Folded, foldedOf } from './fold.ts';
-import { type Runner, rowsOf } from './rows.ts';
 import {
   column,
   type Dimension,

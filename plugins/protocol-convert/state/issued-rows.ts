@@ -2,6 +2,7 @@
 
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database } from '../../common/domain/database.ts';
+import { instant, rowsOf, tableOf } from '../../common/kit/sql.ts';
 
 interface Row {
   readonly id: string;
@@ -17,7 +18,7 @@ export class IssuedRows {
 
   constructor(database: Database) {
     this.#database = database;
-    this.#table = sql`${sql.identifier(database.schema)}.issued_ids`;
+    this.#table = tableOf(database, 'issued_ids');
   }
 
   /** An existing id gets the later expiry. */
@@ -59,18 +60,13 @@ export class IssuedRows {
       where ranked.place > ${most}::int and surplus.account_id = ranked.account_id and surplus.id = ranked.id`);
   }
 
-  async #rows(statement: SQL): Promise<Row[]> {
-    const result: unknown = await this.#database.orm.execute(statement);
-    return (Array.isArray(result) ? result : (result as { rows: Row[] }).rows) as Row[];
+  #rows(statement: SQL): Promise<Row[]> {
+    return rowsOf(this.#database.orm, statement);
   }
 }
 
 function valuesOf({ accountId, id, provider, credential, createdAt, expiresAt }: IssuedId): SQL {
   return sql`(${accountId}, ${id}, ${provider}, ${credential}, ${instant(createdAt)}, ${instant(expiresAt)})`;
-}
-
-function instant(milliseconds: number): SQL {
-  return sql`${new Date(milliseconds).toISOString()}::timestamptz`;
 }
 
 export interface IssuedId {

@@ -1,6 +1,7 @@
 /** SQL statements on the table of stored answers. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database, Orm } from '../../common/domain/database.ts';
+import { instant, rowsOf, tableOf } from '../../common/kit/sql.ts';
 import type { ResponseRecord } from './record.ts';
 
 /** A row as every driver returns it: times in milliseconds and counts as text, item ids joined by spaces. */
@@ -29,7 +30,7 @@ export class ResponseRows {
 
   constructor(database: Database) {
     this.#database = database;
-    this.#table = sql`${sql.identifier(database.schema)}.kept_responses`;
+    this.#table = tableOf(database, 'kept_responses');
   }
 
   /** Ids are unique within an account: of two answers with one id the first stays. */
@@ -67,9 +68,8 @@ export class ResponseRows {
     await this.#database.orm.execute(sql`delete from ${this.#table} where expires_at <= ${instant(now)}`);
   }
 
-  async #rows(statement: SQL): Promise<Row[]> {
-    const result: unknown = await this.#database.orm.execute(statement);
-    return (Array.isArray(result) ? result : (result as { rows: Row[] }).rows) as Row[];
+  #rows(statement: SQL): Promise<Row[]> {
+    return rowsOf(this.#database.orm, statement);
   }
 }
 
@@ -80,10 +80,6 @@ function valuesOf(record: ResponseRecord): SQL {
     ${kept?.input ?? null}, ${kept?.response ?? null}, ${relayed?.provider ?? null}, ${relayed?.credential ?? null},
     ${relayed?.protocol ?? null}, ${relayed?.tokens ?? null}::bigint, ${instant(record.createdAt)},
     ${instant(record.expiresAt)})`;
-}
-
-function instant(milliseconds: number): SQL {
-  return sql`${new Date(milliseconds).toISOString()}::timestamptz`;
 }
 
 function recordOf(row: Row, accountId: string): ResponseRecord {

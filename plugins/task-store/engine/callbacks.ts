@@ -8,11 +8,10 @@ import { invalid } from '../../../core/json/request-body.ts';
 import type { Database } from '../../common/domain/database.ts';
 import { type GuardedClient, Unfetchable } from '../../common/kit/fetch/guarded-fetch.ts';
 import { signedHeaders } from '../../common/kit/fetch/webhooks.ts';
+import { backOff, givenBack, Leases } from '../../common/kit/jobs/leases.ts';
+import { inMs, rowsOf, tableOf } from '../../common/kit/sql.ts';
 import { orderFields } from '../../common/wire/trace.ts';
-import { backOff } from './dependencies.ts';
-import { type Leased, takeDue } from './leases.ts';
 import type { StoredTask, TaskRows } from './rows.ts';
-import { inMs, rowsOf, tableOf } from './sql.ts';
 
 const atOnce = 8;
 const timeoutMs = 15_000;
@@ -51,18 +50,13 @@ export function callbackSecret(secret: string, accountId: string): string {
 
 export class Callbacks {
   readonly #tools: CallbackTools;
-  readonly #table: SQL;
-  readonly #leased: Leased;
+  readonly #leases: Leases<Row>;
   #running: Promise<void> | undefined;
 
   constructor(tools: CallbackTools) {
     this.#tools = tools;
-    this.#table = tableOf(tools.store, 'task_callbacks');
-    this.#leased = {
-      table: this.#table,
-      key: sql`id`,
-      columns: sql`taken.id::text as id, task_id, url, tries`,
-    };
+    const columns = sql`taken.id::text as id, task_id, url, tries`;
+    this.#leases = new Leases({ runner: tools.store.orm, table: tableOf(tools.store, 'task_callbacks'), columns });
   }
 
   /** Delivers due callbacks, several at once; runs do not overlap. */
@@ -74,9 +68,8 @@ export class Callbacks {
   }
 
   async #deliverDue(): Promise<void> {
-    const { store, random } = this.#tools;
-    const lease = random.bytes(12).toString('hex');
-    const due = await takeDue<Row>(store.orm, this.#leased, lease, atOnce, leaseMs);
+    const lease = this.#tools.random.bytes(12).toString('hex');
+    const due = await this.#leases.take(lease, atOnce, leaseMs);
     await Promise.all(due.map((row) => this.#deliver(row, lease)));
   }
 
@@ -114,9 +107,7 @@ export class Callbacks {
   }
 
   async #write({ id }: Row, lease: string, changes: SQL): Promise<void> {
-    await this.#tools.store.orm.execute(sql`
-      update ${this.#table} set tries = tries + 1, lease = null, lease_until = null, ${changes}
-      where id = ${id}::uuid and lease = ${lease}`);
+    await this.#leases.change(id, lease, sql`tries = tries + 1, ${givenBack}, ${changes}`);
   }
 }
 

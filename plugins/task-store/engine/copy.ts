@@ -1,10 +1,11 @@
 /** Copies a vendor's results to the gateway's storage before their addresses expire, then charges the task. */
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
+import { backOff } from '../../common/kit/jobs/leases.ts';
 import type { MadeFile, Step } from '../../common/media/adapters.ts';
 import { orderFields } from '../../common/wire/trace.ts';
 import { targetOf } from '../orders/targets.ts';
-import { backOff, type Tools, type WorkerContext } from './dependencies.ts';
+import type { Tools, WorkerContext } from './dependencies.ts';
 import { complete, endUncharged, withLast } from './final-states.ts';
 import type { From, StoredResult, StoredTask, TaskError, To, VendorFile } from './rows.ts';
 

@@ -50,9 +50,3 @@ export interface WorkerContext {
   /** Set if a client streams the task. */
   readonly live?: Live;
 }
-
-/** Doubles from `firstMs` up to `longestMs`, less up to a quarter as jitter. */
-export function backOff(tries: number, firstMs: number, longestMs: number, random: Random): number {
-  const full = Math.min(longestMs, firstMs * 2 ** Math.min(tries, 20));
-  return full * (1 - random.fraction() / 4);
-}

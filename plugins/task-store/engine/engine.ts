@@ -1,5 +1,8 @@
 /** The workers: take due tasks, run their next step, renew the lease meanwhile. Any number of processes may run one. */
+import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError } from '../../../core/contract/errors.ts';
+import { whileRenewed } from '../../common/kit/jobs/leases.ts';
+import { Workers } from '../../common/kit/jobs/workers.ts';
 import { orderFields } from '../../common/wire/trace.ts';
 import { copy } from './copy.ts';
 import { Creation } from './create.ts';
@@ -14,26 +17,29 @@ const fullMs = 5_000;
 
 export class Engine {
   readonly #tools: Tools;
-  readonly #workers: number;
-  readonly #running = new Set<Promise<void>>();
+  readonly #workers: Workers<StoredTask>;
   readonly #streamed = new Set<Promise<void>>();
   #streamingClients = 0;
   readonly #stopping = new AbortController();
-  #taking: Promise<void> | undefined;
-  #takeAgain = false;
-  #stopped = false;
   readonly #onWake: () => void;
 
   /** `onWake` is called when this process may have made a task due. */
   constructor(tools: Tools, workers: number, onWake: () => void = () => {}) {
     this.#tools = tools;
-    this.#workers = workers;
     this.#onWake = onWake;
+    const { rows, random, timing } = tools;
+    this.#workers = new Workers({
+      places: workers,
+      random,
+      take: (lease, limit) => rows.take(lease, limit, timing.leaseMs),
+      work: (task, lease) => this.#work(task, lease),
+      freed: () => this.wake(),
+    });
   }
 
   /** Tasks that this process works on. */
   get active(): number {
-    return this.#running.size;
+    return this.#workers.active;
   }
 
   /** Reserves capacity for one streaming client; returns its release. Throws overloaded if `most` clients stream already. */
@@ -50,18 +56,7 @@ export class Engine {
 
   /** Takes due tasks for the free workers. Resolves when they are taken, not when they are done. */
   turn(): Promise<void> {
-    if (this.#taking !== undefined) {
-      this.#takeAgain = true;
-      return this.#taking;
-    }
-    this.#taking = this.#take().finally(() => {
-      this.#taking = undefined;
-      if (this.#takeAgain) {
-        this.#takeAgain = false;
-        this.wake();
-      }
-    });
-    return this.#taking;
+    return this.#workers.turn();
   }
 
   /** Like `turn`, without waiting; errors are logged. */
@@ -70,21 +65,6 @@ export class Engine {
     this.turn().catch((error: unknown) => {
       this.#tools.log.error({ error }, 'due tasks could not be taken; trying again');
     });
-  }
-
-  async #take(): Promise<void> {
-    const free = this.#workers - this.#running.size;
-    if (free <= 0 || this.#stopped) return;
-    const { rows, random, timing } = this.#tools;
-    const lease = random.bytes(12).toString('hex');
-    const taken = await rows.take(lease, free, timing.leaseMs);
-    for (const task of taken) {
-      const work = this.#work(task, lease).finally(() => {
-        this.#running.delete(work);
-        this.wake();
-      });
-      this.#running.add(work);
-    }
   }
 
   /**
@@ -103,35 +83,29 @@ export class Engine {
 
   async #work(task: StoredTask, lease: string, live?: Live): Promise<void> {
     const { rows, log, timing } = this.#tools;
-    const renewing = setInterval(() => {
+    const renew = () =>
       rows.renew(task.id, lease, timing.leaseMs).catch((error: unknown) => {
         log.warn({ ...orderFields(task), error, task: task.id }, 'the lease of a task could not be renewed');
       });
-    }, timing.leaseMs / 3);
+    const { signal } = this.#stopping;
+    const worker = live === undefined ? { lease, signal } : { lease, signal, live };
     try {
-      const { signal } = this.#stopping;
-      await step(this.#tools, task, live === undefined ? { lease, signal } : { lease, signal, live });
+      await whileRenewed(timing.leaseMs / 3, renew, () => step(this.#tools, task, worker));
     } catch (error) {
       // The lease expires, and another worker continues from the row.
       log.error({ ...orderFields(task), error, task: task.id, state: task.state }, 'a step of a task failed');
-    } finally {
-      clearInterval(renewing);
     }
   }
 
   /** Waits for running steps up to `withinMs`; then aborts them. Other processes continue them when their leases expire. */
   async stop(withinMs: number): Promise<void> {
-    this.#stopped = true;
-    await this.#taking?.catch(() => {});
-    const all = Promise.allSettled([...this.#running, ...this.#streamed]);
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, withinMs);
-    });
+    const all = Promise.allSettled([this.#workers.stop(), ...this.#streamed]);
+    const done = new AbortController();
+    const late = pause(withinMs, undefined, { signal: done.signal }).catch(() => {});
     await Promise.race([all, late]);
-    clearTimeout(timer);
+    done.abort();
     this.#stopping.abort(new Error('the gateway stops'));
-    await Promise.allSettled([...this.#running, ...this.#streamed]);
+    await Promise.allSettled([all, ...this.#streamed]);
   }
 }
 

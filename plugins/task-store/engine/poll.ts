@@ -1,10 +1,11 @@
 /** Polls a vendor's task until it ends, and ends tasks that are lost or expired. */
 import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
+import { backOff } from '../../common/kit/jobs/leases.ts';
 import type { Step } from '../../common/media/adapters.ts';
 import { orderFields } from '../../common/wire/trace.ts';
 import { targetOf } from '../orders/targets.ts';
 import { storeResults } from './copy.ts';
-import { backOff, type Tools, type WorkerContext } from './dependencies.ts';
+import type { Tools, WorkerContext } from './dependencies.ts';
 import { endUncharged, usageAtMost, withLast } from './final-states.ts';
 import type { From, StoredTask, TaskError } from './rows.ts';
 import { unknownOutcome } from './verdict.ts';

@@ -2,8 +2,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Attempt } from '../../common/domain/calls.ts';
 import type { Database, Orm } from '../../common/domain/database.ts';
+import { givenBack, Leases } from '../../common/kit/jobs/leases.ts';
+import { inMs, jsonOf, millisecondsOf, type Runner, rowsOf, tableOf } from '../../common/kit/sql.ts';
 import type { Made, MediaKind, Order, Reference } from '../../common/media/adapters.ts';
-import { type Leased, renewLease, takeDue } from './leases.ts';
 import type {
   Changes,
   Ending,
@@ -18,19 +19,18 @@ import type {
   To,
   VendorFile,
 } from './rows.ts';
-import { inMs, jsonOf, millisecondsOf, type Runner, rowsOf, tableOf } from './sql.ts';
 
 export class SqlTaskRows implements TaskRows {
   readonly #store: Database;
   readonly #table: SQL;
   readonly #callbacks: SQL;
-  readonly #leased: Leased;
+  readonly #leases: Leases<Row>;
 
   constructor(store: Database) {
     this.#store = store;
     this.#table = tableOf(store, 'tasks');
     this.#callbacks = tableOf(store, 'task_callbacks');
-    this.#leased = { table: this.#table, key: sql`id`, columns: workColumns };
+    this.#leases = new Leases({ runner: store.orm, table: this.#table, columns: workColumns });
   }
 
   async insert(transaction: Orm, task: NewTask): Promise<void> {
@@ -46,11 +46,11 @@ export class SqlTaskRows implements TaskRows {
   }
 
   async take(token: string, limit: number, leaseMs: number): Promise<StoredTask[]> {
-    return (await takeDue<Row>(this.#store.orm, this.#leased, token, limit, leaseMs)).map(taskOf);
+    return (await this.#leases.take(token, limit, leaseMs)).map(taskOf);
   }
 
-  renew(id: string, token: string, leaseMs: number): Promise<boolean> {
-    return renewLease(this.#store.orm, this.#leased, id, token, leaseMs);
+  async renew(id: string, token: string, leaseMs: number): Promise<boolean> {
+    return (await this.#leases.renew(id, token, leaseMs)) !== undefined;
   }
 
   async find(id: string, accountId?: string): Promise<StoredTask | undefined> {
@@ -64,7 +64,7 @@ export class SqlTaskRows implements TaskRows {
 
   move(id: string, from: From, { state, dueMs, keepLease }: To, changes: Changes = {}): Promise<boolean> {
     const written = [sql`due_at = ${inMs(dueMs)}`, ...writtenBy(changes)];
-    if (keepLease !== true) written.push(...noLease);
+    if (keepLease !== true) written.push(givenBack);
     if (changes.vendorFiles !== undefined) written.push(sql`vendor_files = ${jsonOf(changes.vendorFiles)}`);
     return this.#write(this.#store.orm, id, from, state, written);
   }
@@ -72,7 +72,7 @@ export class SqlTaskRows implements TaskRows {
   async end(transaction: Orm, task: Ending, from: From, state: FinalState, changes: Changes): Promise<boolean> {
     // References are not needed after the end.
     const forgotten = [sql`due_at = null`, sql`completed_at = now()`, sql`order_refs = null`, sql`vendor_files = null`];
-    const written = [...forgotten, ...noLease, ...writtenBy(changes)];
+    const written = [...forgotten, givenBack, ...writtenBy(changes)];
     const ended = await this.#write(transaction, task.id, from, state, written);
     if (ended && task.callbackUrl !== undefined) {
       await transaction.execute(sql`
@@ -101,13 +101,9 @@ export class SqlTaskRows implements TaskRows {
   }
 
   async deleteOld(olderThanMs: number): Promise<void> {
-    await this.#store.orm.execute(
-      sql`delete from ${this.#table} where completed_at < now() - ${olderThanMs}::bigint * interval '1 millisecond'`,
-    );
+    await this.#store.orm.execute(sql`delete from ${this.#table} where completed_at < ${inMs(-olderThanMs)}`);
   }
 }
-
-const noLease = [sql`lease = null`, sql`lease_until = null`];
 
 /** Columns that every move may write. */
 function writtenBy({ tries = 0, progress, attempts, vendorId, made, results, error }: Changes): SQL[] {

@@ -1,9 +1,9 @@
 /** SQL for lists of an account's tasks: filters, pages by cursor or offset, and the total count. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database } from '../../common/domain/database.ts';
+import { jsonOf, rowsOf } from '../../common/kit/sql.ts';
 import type { MediaKind } from '../../common/media/adapters.ts';
 import type { StoredState, StoredTask } from '../engine/rows.ts';
-import { jsonOf, rowsOf } from '../engine/sql.ts';
 import { type Row, taskOf, viewColumns } from '../engine/sql-rows.ts';
 
 /** Absent members do not filter. */

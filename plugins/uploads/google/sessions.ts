@@ -4,6 +4,7 @@ import { sql } from 'drizzle-orm';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock, Random } from '../../../core/contract/host-tools.ts';
 import type { Database } from '../../common/domain/database.ts';
+import { instant, tableOf } from '../../common/kit/sql.ts';
 
 export const sessionLifetimeMs = 86_400_000;
 /** Of one account. */
@@ -89,11 +90,11 @@ export class UploadSessions {
   }
 
   get #table() {
-    return sql`${sql.identifier(this.#database.schema)}.resumable_uploads`;
+    return tableOf(this.#database, 'resumable_uploads');
   }
 
   #in(milliseconds: number) {
-    return sql`${new Date(this.#clock.now() + milliseconds).toISOString()}::timestamptz`;
+    return instant(this.#clock.now() + milliseconds);
   }
 }
 

@@ -3,6 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock, Random } from '../../../core/contract/host-tools.ts';
 import type { Database } from '../../common/domain/database.ts';
+import { instant, rowsOf, tableOf } from '../../common/kit/sql.ts';
 
 /** Of an upload that is not completed, by OpenAI's rule. */
 export const lifetimeMs = 3_600_000;
@@ -129,8 +130,8 @@ export class PartUploads {
     return `${kind}_${this.#random.bytes(16).toString('hex')}`;
   }
 
-  async #rows<T>(statement: SQL): Promise<T[]> {
-    return (await this.#database.orm.execute(statement)) as unknown as T[];
+  #rows<T>(statement: SQL): Promise<T[]> {
+    return rowsOf(this.#database.orm, statement);
   }
 
   get #oldest(): SQL {
@@ -138,11 +139,11 @@ export class PartUploads {
   }
 
   get #uploads(): SQL {
-    return sql`${sql.identifier(this.#database.schema)}.part_uploads`;
+    return tableOf(this.#database, 'part_uploads');
   }
 
   get #parts(): SQL {
-    return sql`${sql.identifier(this.#database.schema)}.upload_parts`;
+    return tableOf(this.#database, 'upload_parts');
   }
 }
 
@@ -166,5 +167,3 @@ function uploadOf(row: Row): PartUpload {
 function tooMany(message: string): GatewayError {
   return new GatewayError('rate_limited', message, { code: 'uploads', retryAfterMs: 60_000 });
 }
-
-const instant = (milliseconds: number) => sql`${new Date(milliseconds).toISOString()}::timestamptz`;

@@ -5,6 +5,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { ClientRequest } from '../../../core/contract/message.ts';
 import type { Database } from '../../common/domain/database.ts';
+import { instant, tableOf } from '../../common/kit/sql.ts';
 
 const marker = 'auth_tokens/';
 const shape = /^auth_tokens\/[0-9a-f]{64}$/;
@@ -112,7 +113,7 @@ export class LiveTokens {
   }
 
   get #table() {
-    return sql`${sql.identifier(this.#database.schema)}.live_tokens`;
+    return tableOf(this.#database, 'live_tokens');
   }
 
   get #now() {
@@ -120,7 +121,6 @@ export class LiveTokens {
   }
 }
 
-const instant = (milliseconds: number) => sql`${new Date(milliseconds).toISOString()}::timestamptz`;
 const digestOf = (value: string) => hash('sha256', value, 'base64url');
 
 function notValid(message: string): GatewayError {

@@ -4,6 +4,7 @@ import { sql } from 'drizzle-orm';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Database } from '../../common/domain/database.ts';
+import { instant, tableOf } from '../../common/kit/sql.ts';
 
 const marker = 'ek_';
 const shape = /^ek_[0-9a-f]{64}$/;
@@ -38,18 +39,16 @@ export class RealtimeSecrets {
   }
 
   get #table() {
-    return sql`${sql.identifier(this.#database.schema)}.realtime_secrets`;
+    return tableOf(this.#database, 'realtime_secrets');
   }
 
   /** Returns its text, of which only a digest is kept. */
   async create({ keyId, model, session }: Secret, expiresAtMs: number): Promise<string> {
     const value = marker + randomBytes(32).toString('hex');
-    const expiresAt = new Date(expiresAtMs).toISOString();
-    const now = new Date(this.#clock.now()).toISOString();
     const made = (await this.#database.orm.execute(sql`
       insert into ${this.#table} (digest, key_id, model, session, expires_at)
-      select ${digestOf(value)}, ${keyId}, ${model}, ${session ?? null}, ${expiresAt}::timestamptz
-      where (select count(*) from ${this.#table} where key_id = ${keyId} and expires_at > ${now}::timestamptz) < ${mostSecrets}
+      select ${digestOf(value)}, ${keyId}, ${model}, ${session ?? null}, ${instant(expiresAtMs)}
+      where (select count(*) from ${this.#table} where key_id = ${keyId} and expires_at > ${instant(this.#clock.now())}) < ${mostSecrets}
       returning key_id`)) as unknown as Row[];
     if (made.length > 0) return value;
     throw new GatewayError('rate_limited', 'This key has too many client secrets that have not expired.', {
@@ -72,10 +71,9 @@ export class RealtimeSecrets {
       throw new GatewayError('overloaded', 'Too many client secrets are being checked.', { retryAfterMs: 1_000 });
     this.#lookups += 1;
     try {
-      const now = new Date(this.#clock.now()).toISOString();
       const rows = (await this.#database.orm.execute(sql`
         select key_id, model, session from ${this.#table}
-        where digest = ${digestOf(value)} and expires_at > ${now}::timestamptz`)) as unknown as Row[];
+        where digest = ${digestOf(value)} and expires_at > ${instant(this.#clock.now())}`)) as unknown as Row[];
       return rows[0];
     } finally {
       this.#lookups -= 1;
@@ -83,8 +81,7 @@ export class RealtimeSecrets {
   }
 
   async deleteExpired(): Promise<void> {
-    const now = new Date(this.#clock.now()).toISOString();
-    await this.#database.orm.execute(sql`delete from ${this.#table} where expires_at < ${now}::timestamptz`);
+    await this.#database.orm.execute(sql`delete from ${this.#table} where expires_at < ${instant(this.#clock.now())}`);
   }
 }
 

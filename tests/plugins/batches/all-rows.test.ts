@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { AllBatchRows } from '../../../plugins/batches/all-rows.ts';
-import { rowsOf } from '../../../plugins/batches/sql.ts';
 import { batchEndpoints, batchStates, contentEndpoint } from '../../../plugins/common/domain/admin/batches.ts';
+import { rowsOf } from '../../../plugins/common/kit/sql.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
 import { fc } from '../../helpers/properties.ts';
 

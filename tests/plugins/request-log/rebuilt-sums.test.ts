@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
+import { rowsOf } from '../../../plugins/common/kit/sql.ts';
 import { checkSums } from '../../../plugins/common/rollups/check.ts';
 import { foldSums } from '../../../plugins/common/rollups/fold.ts';
 import { rebuildSums } from '../../../plugins/common/rollups/rebuild.ts';
-import { rowsOf } from '../../../plugins/common/rollups/rows.ts';
 import { addRows, requestSums } from '../../../plugins/request-log/request-sums.ts';
 import { openDatabase } from '../../helpers/database.ts';
 import { requestIdAt } from '../../helpers/fakes.ts';

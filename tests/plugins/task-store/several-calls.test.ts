@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { money } from '../../../plugins/common/domain/money.ts';
-import { rowsOf } from '../../../plugins/task-store/engine/sql.ts';
+import { rowsOf } from '../../../plugins/common/kit/sql.ts';
 import { runsOf, testHistory } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
 import {

@@ -1,6 +1,7 @@
 /** SQL statements on the tables of kept conversations. Each change of one locks its row, so changes follow one another. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database, Orm } from '../../../common/domain/database.ts';
+import { instant, rowsOf, tableOf } from '../../../common/kit/sql.ts';
 import type { ConversationBackend } from './record.ts';
 import {
   type AppendBounds,
@@ -156,17 +157,16 @@ export class ConversationRows implements ConversationBackend {
     );
   }
 
-  async #rows<T>(orm: Orm, statement: SQL): Promise<T[]> {
-    const result: unknown = await orm.execute(statement);
-    return (Array.isArray(result) ? result : (result as { rows: T[] }).rows) as T[];
+  #rows<T>(orm: Orm, statement: SQL): Promise<T[]> {
+    return rowsOf(orm, statement);
   }
 
   get #conversations(): SQL {
-    return sql`${sql.identifier(this.#database.schema)}.kept_conversations`;
+    return tableOf(this.#database, 'kept_conversations');
   }
 
   get #items(): SQL {
-    return sql`${sql.identifier(this.#database.schema)}.kept_conversation_items`;
+    return tableOf(this.#database, 'kept_conversation_items');
   }
 }
 
@@ -180,8 +180,4 @@ function conversationOf(row: Row, accountId: string): Conversation {
     createdAt: Number(row.created),
     expiresAt: Number(row.expires),
   };
-}
-
-function instant(milliseconds: number): SQL {
-  return sql`${new Date(milliseconds).toISOString()}::timestamptz`;
 }

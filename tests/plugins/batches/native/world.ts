@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import { rowsOf } from '../../../../plugins/batches/sql.ts';
 import { accounts } from '../../../../plugins/common/domain/accounts.ts';
 import { database } from '../../../../plugins/common/domain/database.ts';
 import { ledger, pool } from '../../../../plugins/common/domain/ledger.ts';
 import { parseUsd } from '../../../../plugins/common/domain/money.ts';
+import { rowsOf } from '../../../../plugins/common/kit/sql.ts';
 import { startGateway, type TestGateway } from '../../../helpers/gateway.ts';
 import { until } from '../../../helpers/until.ts';
 import { contentRoutes } from './content-vendor.ts';

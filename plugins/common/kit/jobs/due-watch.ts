@@ -1,5 +1,5 @@
 /** Knows when the next row of a table is due, so that the table is not read until then. */
-import type { Clock } from '../../../core/contract/host-tools.ts';
+import type { Clock } from '../../../../core/contract/host-tools.ts';
 
 export interface DueWatchOptions {
   readonly clock: Clock;
