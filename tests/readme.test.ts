@@ -11,6 +11,8 @@ import { parseUsd } from '../plugins/common/domain/money.ts';
 import { startGateway, type TestGateway } from './helpers/gateway.ts';
 import { temporaryDirectory } from './helpers/temporary-directory.ts';
 import { startVendor, type Vendor } from './helpers/vendor.ts';
+import { reportFile, reportOf } from './public-api/report.ts';
+import { readSurface } from './public-api/surface.ts';
 
 const run = promisify(execFile);
 const readme = readFileSync('README.md', 'utf8');
@@ -167,4 +169,44 @@ test('the README is short, and names files that exist for each change', () => {
     (path) => globSync(`plugins/{,protocol-convert/protocols/*/}${path.replace('PROTOCOL', '*')}`).length === 0,
   );
   assert.deepEqual(missing, []);
+});
+
+// -------------------------------------------------------------------------------------------------------- the public API
+
+const surface = readSurface();
+const stableNames = new Set([...surface.stable.values()].flat().map(({ name }) => name.replace('media.', '')));
+
+test('the report of the public API is what the sources say', () => {
+  const isTrue = readFileSync(reportFile, 'utf8') === reportOf(surface);
+  assert.ok(
+    isTrue,
+    `${reportFile} is not what the sources say: run \`npm run api\`, and read what has changed for authors`,
+  );
+});
+
+test('the stable names are few, and each has a docstring', () => {
+  assert.ok(stableNames.size <= 180, `${stableNames.size} names are too many to be kept: which can be unstable?`);
+  const silent = [...surface.stable].flatMap(([module, names]) =>
+    names.filter(({ documentation }) => documentation === '').map(({ name }) => `${name} of ${module}`),
+  );
+  assert.deepEqual(silent, []);
+});
+
+test('what the documents name as offered to authors is stable', () => {
+  const wrong: string[] = [];
+  for (const page of [...pages, 'core/process/new-plugin.ts', ...globSync('tests/examples/*/*.ts')])
+    for (const [, names, module] of readFileSync(page, 'utf8').matchAll(
+      /import (?:type )?\{([^}]*)\} from '(model-gateway[^']*)'/g,
+    )) {
+      const offered = new Set(surface.stable.get(module!)?.map(({ name }) => name.split('.')[0]));
+      for (const name of names!.match(/(?!type\b)\b\w+/g)!)
+        if (!offered.has(name)) wrong.push(`${page}: ${name} of ${module}`);
+    }
+  const guide = readFileSync('plugins/README.md', 'utf8').split("\n## A plugin of one's own\n")[1]!;
+  // A word without a capital may be a setting or a header.
+  const named = [...guide.matchAll(/`([^`\n]+)`/g)].flatMap(([, code]) => code!.match(/\b\w*[A-Z]\w*/g) ?? []);
+  const isMember = (name: string) => new RegExp(`\\b${name}\\??[:(]`).test(reportOf(surface));
+  wrong.push(...named.filter((name) => surface.unstable.has(name) && !stableNames.has(name) && !isMember(name)));
+  assert.ok(named.length > 20);
+  assert.deepEqual(wrong, []);
 });

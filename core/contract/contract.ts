@@ -63,6 +63,7 @@ export interface PluginInstance<Config = unknown> {
   readonly commandLine?: CommandLine;
 }
 
+/** What a plugin declares, and its `setup`. The default export of its module, by `definePlugin`. */
 export interface Plugin<Config = unknown> extends DeclaresExtensions {
   readonly name: string;
   /** zod schema of the plugin's section. Strict: unknown keys fail. Every field carries a `.describe()` sentence. */
@@ -95,6 +96,7 @@ export function definePlugin<Config>(plugin: Plugin<Config>): Plugin<Config> {
   return plugin;
 }
 
+/** What the gateway gives a plugin in `setup`, for as long as the gateway lives. */
 export interface Host extends ExtensionHost {
   /** Name of the gateway: `main`. */
   readonly gateway: string;

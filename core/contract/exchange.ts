@@ -19,6 +19,7 @@ export interface ContextKey<T> {
 }
 
 let nextSlot = 0;
+/** A new context key; once per process, at module load. A plugin that imports it can read what another one has set. */
 export function defineContextKey<T>(name: string): ContextKey<T> {
   return { name, slot: nextSlot++ };
 }
@@ -39,6 +40,7 @@ export interface Outcome {
 
 export type SendHook = (sending: Exchange) => void | Promise<void>;
 
+/** One client request and its answer, as each plugin of the chain gets it. It lives until its deferred work has run. */
 export interface Exchange {
   /** UUIDv7; the gateway's request id, and the key of the rows that this exchange writes. */
   readonly id: string;
@@ -83,6 +85,7 @@ export interface Exchange {
 
 // ------------------------------------------------------------------------------------------------------------- endpoint
 
+/** An address of the gateway: what it reads, whether it is charged, how it answers or that it is forwarded. A plugin returns its own as `endpoints`. */
 export interface Endpoint {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** find-my-way pattern: `/v1/tasks/:task_id`, `/v1beta/models/*`. */
@@ -191,8 +194,10 @@ export interface Sending {
 /** The account that the memory of the request's body is counted for; set by the plugin that authenticates. */
 export const bodyOwner: ContextKey<string> = defineContextKey('body owner');
 
+/** What the centre sends; set below `route`, again for each attempt. */
 export const upstreamRequest: ContextKey<UpstreamRequest> = defineContextKey('upstream request');
 
+/** The rest of the chain: resolves with the answer's head. Rejects with a GatewayError, an UpstreamRefusal or an UpstreamError. */
 export type Next = (branch?: Branch) => Promise<Answer>;
 
 /**

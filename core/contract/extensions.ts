@@ -8,6 +8,7 @@ export interface Service<T> {
 
 const defined = new WeakSet<object>();
 
+/** A new service. One plugin names it under `services.provides` and calls `host.provide`; others get its value with `host.get` or `host.find`. */
 export function defineService<T>(name: string): Service<T> {
   const service = { name };
   defined.add(service);
@@ -42,6 +43,7 @@ export interface ExtensionPoint<T extends Extension = Extension> {
   readonly type?: T;
 }
 
+/** A new extension point. Its owner names it under `extensionPoints` and reads `host.extensions`; others name it under `extends`. */
 export function defineExtensionPoint<T extends Extension>(name: string): ExtensionPoint<T> {
   return { name };
 }

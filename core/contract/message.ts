@@ -4,6 +4,7 @@ import type { GatewayError } from './errors.ts';
 /** Header names are lower-case; a header that was sent twice has its values joined as RFC 9110 says. */
 export type Headers = Record<string, string>;
 
+/** What a client has sent, over HTTP or as a direct request; in the protocol of its endpoint, whatever the upstream speaks. */
 export interface ClientRequest {
   readonly method: string;
   /** Path without the query, as routed. */
@@ -32,6 +33,7 @@ export interface RepeatableBody {
 
 export type AnswerBody = AsyncIterable<Uint8Array> | Uint8Array | string;
 
+/** The answer of a plugin, an endpoint or an upstream, on its way to the client: `next` returns it, and a plugin may change or replace it. */
 export interface Answer {
   status: number;
   /** The answer's own object: plugins and the core add to it. */

@@ -10,6 +10,7 @@ const authorModules = new Map([
   ['model-gateway/domain', new URL('../../plugins/common/author/domain.ts', import.meta.url).href],
   ['model-gateway/kit', new URL('../../plugins/common/author/kit.ts', import.meta.url).href],
   ['model-gateway/testing', new URL('../../plugins/common/author/testing.ts', import.meta.url).href],
+  ['model-gateway/unstable', new URL('../../plugins/common/author/unstable.ts', import.meta.url).href],
 ]);
 const besideScheme = 'beside:';
 

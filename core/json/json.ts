@@ -1,8 +1,10 @@
 /** Reading of JSON that somebody else wrote: nothing is taken for granted. Pure. */
 import { parseJson } from './parse.ts';
 
+/** An object of parsed JSON, of which nothing is known yet. */
 export type JsonObject = { readonly [key: string]: unknown };
 
+/** Whether the value is an object: neither null nor a list. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

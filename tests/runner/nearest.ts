@@ -6,7 +6,7 @@ import { filesIn, importsOf } from './imports.ts';
 /** What guards a folder beside the tests in the folder of its name, such as `tests/plugins/auth/` of `plugins/auth/`. */
 export const guards: readonly { readonly folders: readonly string[]; readonly suites: readonly string[] }[] = [
   { folders: ['core/', 'plugins/'], suites: ['tests/architecture.test.ts'] },
-  { folders: ['core/contract/', 'plugins/common/author/'], suites: ['tests/examples/*/'] },
+  { folders: ['core/contract/', 'plugins/common/author/'], suites: ['tests/examples/*/', 'tests/readme.test.ts'] },
   { folders: ['core/gateway/'], suites: ['tests/core/{config,config-files,reload,wiring}.test.ts'] },
   {
     folders: [

@@ -23,6 +23,11 @@ export const scripts: Readonly<Record<string, readonly Line[]>> = {
     ['lint', '20 seconds', 'Biome’s rules, and knip: what nothing uses'],
     ['format', '10 seconds', 'formats all files, and mends what Biome can'],
     ['matrix', 'half a minute', 'every client protocol on every upstream protocol; rewrites tests/matrix/README.md'],
+    [
+      'api',
+      '3 seconds',
+      'the stable names that plugins import, with their signatures; rewrites plugins/common/author/API.md',
+    ],
     ['build:console', '10 seconds', 'the console’s pages, into plugins/console/web/dist/'],
     ['build:database', '20 seconds', 'the new database that first starts unpack'],
     ['help [-- WORD]', 'a moment', 'this list'],

@@ -1,43 +1,63 @@
 /** `model-gateway/domain`: what plugins share: context keys, services, extension points, and the nouns of calls, models and money. */
 
-export * from '../canonical/codec.ts';
-export * from '../canonical/prompt.ts';
-export * from '../canonical/reply.ts';
-export * from '../domain/accounts.ts';
-export * from '../domain/admin/accounts.ts';
-export * from '../domain/admin/admin-pages.ts';
-export * from '../domain/admin/alerts.ts';
-export * from '../domain/admin/ledger.ts';
-export * from '../domain/admin/pages.ts';
-export * from '../domain/admin/prices.ts';
-export * from '../domain/admin/recorded-bodies.ts';
-export * from '../domain/admin/requests.ts';
-export * from '../domain/admin/shop.ts';
-export * from '../domain/admin/sockets.ts';
-export * from '../domain/admin/tasks.ts';
-export * from '../domain/admin/upstreams.ts';
-export * from '../domain/call-facts.ts';
-export * from '../domain/calls.ts';
-export * from '../domain/counters.ts';
-export * from '../domain/database.ts';
-export * from '../domain/error-shape.ts';
-export * from '../domain/formula.ts';
-export * from '../domain/headers-schema.ts';
-export * from '../domain/ledger.ts';
-export * from '../domain/models.ts';
-export * from '../domain/money.ts';
-export * from '../domain/money-schema.ts';
-export * from '../domain/plans.ts';
-export * from '../domain/price-ratio.ts';
-export * from '../domain/prices.ts';
-export * from '../domain/stored-files.ts';
-export * from '../domain/timeline.ts';
-export * from '../domain/traits.ts';
-export * from '../domain/upstreams.ts';
-export * from '../domain/usage.ts';
-export * from '../media/adapters.ts';
-export * from '../wire/call-transforms.ts';
-export * from '../wire/credentials.ts';
-export * from '../wire/prompt-rules.ts';
-export * from '../wire/protocols.ts';
-export * from '../wire/usage-meter.ts';
+export type { EncodeContext, EncodedRequest, ReplyDecoder } from '../canonical/codec.ts';
+export type { MediaPart, Part, Prompt, ToolCallPart, ToolResultPart, Turn } from '../canonical/prompt.ts';
+export type { Event, StopReason } from '../canonical/reply.ts';
+export { accounts, type Caller, caller } from '../domain/accounts.ts';
+export {
+  type AdminPage,
+  type AdminRoute,
+  adminPages,
+  adminRoute,
+} from '../domain/admin/admin-pages.ts';
+export {
+  type AlertKind,
+  type AlertSinkType,
+  alertKinds,
+  alertSinks,
+} from '../domain/admin/alerts.ts';
+export { ledgerQueries } from '../domain/admin/ledger.ts';
+export {
+  type Attempt,
+  attempts,
+  type Call,
+  call,
+  spendGuard,
+  type UsageReport,
+  usageReport,
+} from '../domain/calls.ts';
+export { counters } from '../domain/counters.ts';
+export { type Database, database } from '../domain/database.ts';
+export { ledger, servedBy, serveWithoutAttempt } from '../domain/ledger.ts';
+export { type Model, model } from '../domain/models.ts';
+export { formatUsd, type Money, parseUsd, type Ratio } from '../domain/money.ts';
+export { usd } from '../domain/money-schema.ts';
+export { type PlanTerms, plan } from '../domain/plans.ts';
+export { type Target, target } from '../domain/upstreams.ts';
+export type { Usage } from '../domain/usage.ts';
+export {
+  type MediaAdapter,
+  mediaAdapters,
+  type Order,
+  type Step,
+  type VendorAnswer,
+  type VendorRequest,
+} from '../media/adapters.ts';
+export { type AnswerTransform, type CallTransform, callTransforms } from '../wire/call-transforms.ts';
+export {
+  bearerOf,
+  type ComputedScheme,
+  type FixedScheme,
+  Refreshed,
+  vendorCredentials,
+} from '../wire/credentials.ts';
+export {
+  joinedTexts,
+  type PromptRule,
+  type PromptText,
+  type PromptTexts,
+  prompts,
+  promptTexts,
+} from '../wire/prompt-rules.ts';
+export { type VariantProtocol, type WireProtocol, wireProtocols } from '../wire/protocols.ts';
+export type { UsageMeter, UsageMeterOptions, Verdict } from '../wire/usage-meter.ts';

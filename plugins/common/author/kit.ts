@@ -1,53 +1,24 @@
-/** `model-gateway/kit`: tools for plugins: JSON, server-sent events, errors of vendors, encoding and decoding of protocols. */
+/** `model-gateway/kit`: tools for plugins: JSON, encoding and decoding of protocols, usage meters, replaced texts. */
 
-/** Of drizzle, by which the service `database` is queried. */
+/** Of drizzle, by which the service `database` is queried: texts of SQL with their values. */
 export { sql } from 'drizzle-orm';
+/** Of drizzle: the tables and columns of PostgreSQL. */
 export * as pg from 'drizzle-orm/pg-core';
-export * from '../../../core/json/json.ts';
-export * from '../../../core/json/parse.ts';
-export * from '../../../core/json/request-body.ts';
-export * from '../../../core/json/splice.ts';
-export * from '../../../core/json/write.ts';
-export * from '../../../core/tools/near-names.ts';
-export * from '../../../core/tools/network.ts';
-export * from '../canonical/collect.ts';
-export * from '../canonical/dropped-parameters.ts';
-export * from '../canonical/events.ts';
-export * from '../encoding/function-tools.ts';
-export * from '../encoding/hash.ts';
-export * from '../encoding/history.ts';
-export * from '../encoding/media.ts';
-export * from '../encoding/readable-media.ts';
-export * from '../encoding/reasoning.ts';
-export * from '../encoding/schema-repair.ts';
-export * from '../encoding/schema-walk.ts';
-export * from '../encoding/tool-ids.ts';
-export * from '../encoding/tool-names.ts';
-export * from '../kit/arrival.ts';
-export * from '../kit/body-edits.ts';
-export * from '../kit/data-url.ts';
-export * from '../kit/endpoint-rules.ts';
-export * from '../kit/error-body.ts';
-export * from '../kit/error-envelope.ts';
-export * from '../kit/fetch/guarded-fetch.ts';
-export * from '../kit/fetch/public-address.ts';
-export * from '../kit/media-types.ts';
-export * from '../kit/pace.ts';
-export * from '../kit/paging.ts';
-export * from '../kit/rendezvous.ts';
-export * from '../kit/retry-after.ts';
-export * from '../kit/scrub.ts';
-export * from '../kit/sniff.ts';
-export * from '../kit/sse.ts';
-export * from '../kit/upstream-errors.ts';
-export * from '../kit/upstream-request.ts';
-export * as media from '../media/index.ts';
-export * from '../wire/answer-body.ts';
-export * from '../wire/counts.ts';
-export * from '../wire/frame.ts';
-export * from '../wire/frame-meter.ts';
-export * from '../wire/json-lines.ts';
-export * from '../wire/opening-frames.ts';
-export * from '../wire/readings.ts';
-export * from '../wire/replace-texts.ts';
-export * from '../wire/text-meter.ts';
+export { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../../core/json/json.ts';
+export { dropMarks, dropOthers } from '../canonical/dropped-parameters.ts';
+export { ReplyEvents } from '../canonical/events.ts';
+export { functionTools } from '../encoding/function-tools.ts';
+export { messagesWith, pairedTurns, withoutEmpty } from '../encoding/history.ts';
+export { dataUrl, isMedia, plainText } from '../encoding/media.ts';
+export { readableTurns } from '../encoding/readable-media.ts';
+export { budgetOf, effortOf, nearestEffort } from '../encoding/reasoning.ts';
+export { legalCallId } from '../encoding/tool-ids.ts';
+export { ToolNamer } from '../encoding/tool-names.ts';
+export type { Reading } from '../wire/counts.ts';
+export { FrameMeter, readSides } from '../wire/frame-meter.ts';
+export { jsonLines } from '../wire/json-lines.ts';
+export { isBlankBut, openingNamed, openingWhere } from '../wire/opening-frames.ts';
+export { replaceTexts } from '../wire/replace-texts.ts';
+export { textBytesIn } from '../wire/text-meter.ts';
+/** What media adapters are made of: answers and errors of vendors, refusals by the client's field, references, sizes. */
+export * as media from './media.ts';

@@ -9,8 +9,9 @@ import { boot, type Gateway } from '../../../core/gateway/boot.ts';
 import { ConfigError } from '../../../core/gateway/config.ts';
 import { createLog } from '../../../core/gateway/log.ts';
 
-export * from './vendor.ts';
+export { chatAnswer, chatStream, type Received, type Script, startVendor, type Vendor } from './vendor.ts';
 
+/** How a test's gateway is started. */
 export interface StartOptions {
   /** The folder that `./paths` of plugins begin at: `import.meta.dirname`. Default: the working directory. */
   readonly from?: string;
@@ -20,6 +21,7 @@ export interface StartOptions {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
+/** A gateway that serves on a free port of loopback, until `stop`. */
 export interface TestGateway extends AsyncDisposable {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string;
@@ -134,6 +136,7 @@ export interface ManualClock extends Clock {
   advance(milliseconds: number): void;
 }
 
+/** A clock that stands at `start` (wall-clock milliseconds; default: the beginning of 2030). */
 export function manualClock(start = Date.UTC(2030, 0, 1)): ManualClock {
   let passed = 0;
   return {

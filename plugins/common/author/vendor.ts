@@ -25,6 +25,7 @@ export interface Script {
   readonly after?: Promise<void>;
 }
 
+/** A request that the vendor has got. */
 export interface Received {
   readonly method: string;
   /** Path and query. */
@@ -37,6 +38,7 @@ export interface Received {
   readonly closed: Promise<void>;
 }
 
+/** A vendor on a free port of loopback, until `stop`. It answers 200 without a body until something is played. */
 export interface Vendor {
   readonly origin: string;
   /** Requests so far, oldest first. */
@@ -48,6 +50,7 @@ export interface Vendor {
   stop(): Promise<void>;
 }
 
+/** Starts a vendor; `play` says what it answers. */
 export async function startVendor(): Promise<Vendor> {
   const requests: Received[] = [];
   let scripts: Script[] = [{}];

@@ -86,6 +86,7 @@ export interface DecodeContext {
   readonly keptItems?: number | undefined;
 }
 
+/** What a codec is given beside the prompt. What it leaves out it names in `dropped`, or refuses by it. */
 export interface EncodeContext {
   readonly target: Target;
   readonly traits: Traits;
@@ -99,6 +100,7 @@ export interface EncodeContext {
   readonly maxOutputTokens: number | undefined;
 }
 
+/** A prompt in the protocol of an upstream. */
 export interface EncodedRequest {
   /** Relative to the base URL, query included. */
   readonly path: string;
@@ -120,6 +122,7 @@ export interface ResponseMapping {
   readonly hideReasoning?: boolean;
 }
 
+/** Reads one answer of an upstream and says what is in it to the `ReplyEvents` that it was made with. */
 export interface ReplyDecoder {
   /** `event` is the SSE event name, if any. The usage meter handles errors and usage. */
   payload(json: JsonObject, event: string | undefined): void;

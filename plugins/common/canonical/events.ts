@@ -64,6 +64,7 @@ interface ReplyEventsOptions {
   readonly mediaAsText?: ((media: MediaPart) => string | undefined) | undefined;
 }
 
+/** What an answer says, in the order of the canonical format: a decoder calls it, and events with ids, indexes and block ends come of it. */
 export class ReplyEvents {
   readonly #sink: Sink;
   readonly #names: ToolNames;

@@ -72,6 +72,7 @@ export interface Turn {
 /** How long the prompt up to this mark should stay in a prompt cache. */
 export type CacheMark = 'short' | 'long';
 
+/** A part of a turn; `kind` tells them apart. */
 export type Part = TextPart | RefusalPart | MediaPart | ReasoningPart | ToolCallPart | ToolResultPart | SearchPart;
 
 export interface TextPart {
@@ -135,6 +136,7 @@ export interface OpaqueState {
   readonly value: string;
 }
 
+/** A call of a tool by the model; the part with its `id` as `callId` is its result. */
 export interface ToolCallPart {
   readonly kind: 'tool-call';
   readonly id: string;
@@ -151,6 +153,7 @@ export interface ToolCallPart {
   readonly cache?: CacheMark;
 }
 
+/** What a tool has answered to a call. */
 export interface ToolResultPart {
   readonly kind: 'tool-result';
   readonly callId: string;

@@ -38,6 +38,7 @@ export interface KeyCap {
 export const imageAnswers = ['task', 'wait'] as const;
 export type ImageAnswer = (typeof imageAnswers)[number];
 
+/** The account and the key of the request. Set by `auth`. */
 export const caller = defineContextKey<Caller>('caller');
 
 export interface Account {
@@ -63,6 +64,7 @@ export interface Accounts {
   ): Promise<{ id: string; key: string; prefix: string }>;
 }
 
+/** Accounts and their keys. Provided by `auth`. */
 export const accounts = defineService<Accounts>('accounts');
 
 /** Finds callers outside a chain; `prepare` of a direct request sets them. */

@@ -47,6 +47,7 @@ export interface Call {
   readonly provider?: string;
 }
 
+/** What the request asks for. Set by its endpoint's `open`, from its head and body. */
 export const call = defineContextKey<Call>('call');
 
 /** Set for a line of a batch, which is charged by the model's ratio for batches. */
@@ -148,6 +149,7 @@ export interface Unreported {
   readonly tokens: number;
 }
 
+/** What the answer has consumed, as its meter reads it; whole when the answer has ended. Set by the plugin that relays or translates it. */
 export const usageReport = defineContextKey<UsageReport>('usage');
 
 /** Parameters that the last attempt's translation dropped, by the client's names. Absent or empty: none. */
@@ -171,6 +173,7 @@ export interface SpendGuard {
   charged?(): { readonly cost: Money; readonly own: Money | undefined } | undefined;
 }
 
+/** The hold of the request, and what it comes to. Set by `billing`. */
 export const spendGuard = defineContextKey<SpendGuard>('meter');
 
 /** The conversation of a request, as far as the request shows it; used to reach the upstream that has cached its prompt. */

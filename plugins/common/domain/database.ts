@@ -31,6 +31,7 @@ export interface Database {
 
 export type Orm = PgDatabase<PgQueryResultHKT, Record<string, never>>;
 
+/** The gateway's own schema of its database. Provided by `storage`. */
 export const database = defineService<Database>('database');
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -31,6 +31,7 @@ interface CreditOptions {
   readonly expiresAt?: number | undefined;
 }
 
+/** Balances of accounts. Provided by `billing`. */
 export const ledger = defineService<Ledger>('ledger');
 
 /** For orders of work that is held and charged later, part by part. */
@@ -200,6 +201,7 @@ export interface ServedAnswer extends ServedBy {
   readonly hasBody: boolean;
 }
 
+/** What answered instead of an attempt. Set by `serveWithoutAttempt` alone. */
 export const servedBy = defineContextKey<ServedAnswer>('served by');
 
 /** Whether the client received the whole answer, not an error, and so pays for it. */

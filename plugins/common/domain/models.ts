@@ -53,6 +53,7 @@ export const modelKinds = [
 ] as const;
 export type ModelKind = (typeof modelKinds)[number];
 
+/** A model of the catalogue, as it is configured. */
 export interface Model {
   readonly id: string;
   readonly ownedBy: string;

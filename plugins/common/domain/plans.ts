@@ -38,6 +38,7 @@ export interface Limits {
   readonly concurrency?: number;
 }
 
+/** The terms of the caller's plan at this time. Set by `plans`. */
 export const plan = defineContextKey<PlanTerms>('plan');
 
 /** A plan as it is sold. */

@@ -118,6 +118,7 @@ export interface Target {
   readonly network?: UpstreamNetwork | undefined;
 }
 
+/** Where the running attempt is sent. Set by `route`, again for each attempt. */
 export const target = defineContextKey<Target>('target');
 
 /** The form of a key that travels unchanged: `{key}` in a header's value, or a member of the query. */

@@ -7,6 +7,7 @@ import { mediaTypeOfName, plainMediaType, truerType } from '../kit/media-types.t
 export { parseDataUrl, sniffMediaType } from '../kit/data-url.ts';
 export { kindOfMedia, mediaTypeOfName, plainMediaType, truerType } from '../kit/media-types.ts';
 
+/** Whether the part is an image, a sound, a video or a document. */
 export function isMedia(part: Part): part is MediaPart {
   return 'source' in part;
 }

@@ -64,6 +64,7 @@ export interface VendorRequest {
   readonly clamped?: Order['clamped'];
 }
 
+/** An answer of the vendor, read whole. */
 export interface VendorAnswer {
   readonly status: number;
   /** Lower-case names; may include the time to wait before a retry. */

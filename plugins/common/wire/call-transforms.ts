@@ -34,4 +34,5 @@ export interface AnswerTransform {
   reply?(reply: Reply): Reply | Promise<Reply>;
 }
 
+/** Changes of each attempt's prompt, and of its answer. Owned by `protocol-convert`. */
 export const callTransforms = defineExtensionPoint<CallTransform>('call transforms');

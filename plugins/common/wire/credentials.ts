@@ -17,10 +17,12 @@ interface Scheme<Settings> {
   readonly config: z.ZodType<Settings>;
 }
 
+/** A scheme by which the key travels unchanged. */
 export interface FixedScheme<Settings> extends Scheme<Settings> {
   form(settings: Settings): KeyForm;
 }
 
+/** A scheme by which headers are computed from the final request: a signature, or a token that is fetched. */
 export interface ComputedScheme<Settings> extends Scheme<Settings> {
   /** It finds its secret elsewhere, so a provider may leave out `keys`; the key is then the empty text. */
   readonly needsNoKey?: true;

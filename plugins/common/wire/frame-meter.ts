@@ -5,6 +5,7 @@ import { readFrame } from './frame.ts';
 import { TextMeter } from './text-meter.ts';
 import type { UsageMeter, Verdict } from './usage-meter.ts';
 
+/** A usage meter of answers of JSON frames, by what a protocol says of each of them. */
 export abstract class FrameMeter implements UsageMeter {
   readonly text = new TextMeter();
   upstreamId: string | undefined;

@@ -62,6 +62,7 @@ function isBlank(line: Buffer): boolean {
   return line.every((byte) => byte === lineFeed || byte === 0x0d || byte === 0x20 || byte === 0x09);
 }
 
+/** Streams of JSON objects, one a line (`application/x-ndjson`). */
 export const jsonLines: Framing = {
   begins: (byte) => byte === '{',
   createReader: (onFrame) => new LineReader(onFrame, defaultMaxFrameBytes),

@@ -9,14 +9,14 @@ const longestEmpty = 4_096;
 
 export type IsOpening = (raw: Buffer) => boolean;
 
-/** By the name of the event, or the `type` of its data. */
+/** Frames of these events, by the name of the event or the `type` of its data, open an answer. */
 export function openingNamed(...names: readonly string[]): IsOpening {
   const name = names.map((one) => one.replaceAll('.', '\\.')).join('|');
   const pattern = new RegExp(`^event: ?(?:${name})\\s|"type"\\s*:\\s*"(?:${name})"`);
   return (raw) => pattern.test(raw.toString('latin1', 0, typeWithin));
 }
 
-/** By its content. */
+/** Short frames with content that says nothing yet open an answer. */
 export function openingWhere(saysNothing: (json: JsonObject) => boolean): IsOpening {
   return (raw) => {
     const json = raw.length > longestEmpty ? undefined : readFrame(raw)?.json;
@@ -27,7 +27,7 @@ export function openingWhere(saysNothing: (json: JsonObject) => boolean): IsOpen
 export const isBlank = (value: unknown): boolean =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
 
-/** No member says anything but these. */
+/** Whether no member but these says anything. */
 export function isBlankBut(json: JsonObject, ...names: readonly string[]): boolean {
   return Object.entries(json).every(([name, value]) => names.includes(name) || isBlank(value));
 }

@@ -32,6 +32,7 @@ export interface PromptContext {
   find<T>(key: ContextKey<T>): T | undefined;
 }
 
+/** A rule about the texts of requests. */
 export interface PromptRule {
   readonly name: string;
   /** The operations that it reads; absent: all that have texts. */
@@ -43,6 +44,7 @@ export interface PromptRule {
   prompt(prompt: PromptTexts, context: PromptContext): void | Promise<void>;
 }
 
+/** Rules about the texts of requests. Owned by `prompts`. */
 export const prompts = defineExtensionPoint<PromptRule>('prompts');
 
 /** The rules, for messages that are no request of their own. Provided by `prompts`. */

@@ -7,6 +7,7 @@ import type { UsageClass } from '../domain/usage.ts';
 import type { Reading } from './counts.ts';
 import type { CostOf } from './readings.ts';
 
+/** What the meter of one answer is given. */
 export interface UsageMeterOptions {
   /** Of the answer: some vendors report usage in them. */
   readonly headers?: Readonly<Headers>;

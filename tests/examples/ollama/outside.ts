@@ -1,33 +1,32 @@
-/** Copies the plugin `ollama` out of the gateway's tree: the same code, which imports what the package offers to authors. */
+/** Copies the plugin `ollama` out of the gateway's tree: the same code, which imports the stable names that authors have. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, normalize } from 'node:path';
+import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '../../..');
-const entries = ['index', 'domain', 'kit'] as const;
+const entries = { index: 'model-gateway', domain: 'model-gateway/domain', kit: 'model-gateway/kit' };
+const shared = /^import (type )?\{([^}]*)\} from '\.\.\/[^']+';\n/gm;
 
 export function copyOutside(to: string): void {
-  const offered = offers();
   const from = join(root, 'plugins/ollama');
   mkdirSync(to, { recursive: true });
   for (const file of readdirSync(from)) {
-    const text = readFileSync(join(from, file), 'utf8').replace(/'(\.\.\/[^']+)'/g, (_whole, specifier: string) => {
-      const module = normalize(join('plugins/ollama', specifier));
-      const entry = offered.get(module);
-      if (entry === undefined) throw new Error(`authors are not offered ${module}`);
-      return entry === 'index' ? "'model-gateway'" : `'model-gateway/${entry}'`;
-    });
+    const text = readFileSync(join(from, file), 'utf8').replace(shared, (_whole, type = '', names: string) =>
+      names
+        .split(',')
+        .map((name) => name.trim())
+        .filter((name) => name !== '')
+        .map((name) => `import ${type}{ ${name} } from '${moduleOf(name.replace(/^type /, ''))}';\n`)
+        .join(''),
+    );
     writeFileSync(join(to, file), text);
   }
 }
 
-/** The modules of the gateway, by the name under which authors import them. */
-function offers(): Map<string, (typeof entries)[number]> {
-  const folder = join(root, 'plugins/common/author');
-  return new Map(
-    entries.flatMap((entry) =>
-      [...readFileSync(join(folder, `${entry}.ts`), 'utf8').matchAll(/from '(\.\.\/[^']+)'/g)].map(
-        ([, specifier]) => [normalize(join('plugins/common/author', specifier!)), entry] as const,
-      ),
-    ),
-  );
+/** The module from which authors import the name. */
+function moduleOf(name: string): string {
+  for (const [file, module] of Object.entries(entries)) {
+    const text = readFileSync(join(root, `plugins/common/author/${file}.ts`), 'utf8');
+    if ([...text.matchAll(/\{([^}]*)\} from/g)].some(([, list]) => list!.match(/\w+/g)!.includes(name))) return module;
+  }
+  throw new Error(`authors are not offered ${name}`);
 }

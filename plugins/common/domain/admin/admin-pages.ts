@@ -37,6 +37,7 @@ export interface AdminRoute<Query = unknown, Body = unknown> {
 /** Lets the type checker infer the types of query and body from their schemas. */
 export const adminRoute = <Query, Body>(route: AdminRoute<Query, Body>): AdminRoute => route;
 
+/** A page for operators, with its routes. */
 export interface AdminPage {
   /** Small letters, digits and dashes: the page is `/console/admin/NAME`, its routes are below `/console/api/admin/NAME`. */
   readonly name: string;
@@ -67,4 +68,5 @@ export interface AdminPageConsole {
   open(path: string): void;
 }
 
+/** Pages for operators. Owned by `console`. */
 export const adminPages = defineExtensionPoint<AdminPage>('admin pages');

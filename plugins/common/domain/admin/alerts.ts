@@ -60,6 +60,7 @@ interface KindOf<Unit extends AlertUnit, Value extends AlertValue> {
   /** What this process sees now. A kind with neither is reported by `AlertEvents`. */
   observe?(): readonly Measurement<Value>[];
 }
+/** What rules of alerts are about. Owned by `alerts`. */
 export const alertKinds = defineExtensionPoint<AlertKind>("alerts' kinds");
 
 /** Takes events of kinds that are neither measured nor observed, and counts them by subject. Costs nothing but a few members of memory. */
@@ -119,6 +120,7 @@ export interface AlertSinkType<Config = unknown> {
   readonly config: ConfigSchema<Config>;
   open(config: Config, tools: AlertSinkTools): AlertSink;
 }
+/** Where messages of alerts go. Owned by `alerts`. */
 export const alertSinks = defineExtensionPoint<AlertSinkType>("alerts' sinks");
 
 /** Sends mails of the gateway. */

@@ -172,6 +172,7 @@ export type AttemptView = Omit<Attempt, 'consumed'> & {
   readonly absorbed: Money;
   readonly borneBy: 'client' | 'operator' | undefined;
 };
+/** Charges and other rows of the ledger. Provided by `billing`. */
 export const ledgerQueries = defineService<LedgerQueries>('ledger queries');
 
 // ------------------------------------------------------------------------------------------------------------- payments
