@@ -255,3 +255,12 @@ test('names, comments, messages and documents have none of the old private words
     .filter(({ file, word }) => columns[file]?.includes(word) !== true);
   assert.deepEqual(wrong, []);
 });
+
+test('comments say what they stand before, not only of what it is', () => {
+  const wrong = filesIn('core', 'plugins')
+    .filter((file) => /\.tsx?$/.test(file))
+    .flatMap((file) =>
+      Array.from(source(file).matchAll(/(?:\/\*\*|\/\/|^ *\*) Of .*/gm), ([text]) => `${file}: ${text}`),
+    );
+  assert.deepEqual(wrong, []);
+});

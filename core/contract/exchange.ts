@@ -48,7 +48,7 @@ export interface Exchange {
   readonly request: ClientRequest;
   /** Wall-clock milliseconds of arrival. */
   readonly receivedAt: number;
-  /** For every line about this request. */
+  /** Writes lines about this request. */
   readonly log: RequestLog;
   /** Aborts when the client disconnects (see `continueAfterDisconnect`) or the exchange's deadline passes. */
   readonly signal: AbortSignal;
@@ -75,7 +75,7 @@ export interface Exchange {
   continueAfterDisconnect(bounds: DrainBounds): void;
   /** Marks a streamed answer as failed although its body ends normally (the error was sent inside the stream). */
   fail(error: GatewayError): void;
-  /** For concurrent attempts: `next` is called with one branch for each. */
+  /** A branch of the exchange for one of several concurrent attempts, each of which gets one from `next`. */
   fork(): Branch;
   /** The request goes on with another body, by which its endpoint is opened again. Before anything was sent; not with the body `stream`. */
   replaceBody(body: Uint8Array): Promise<void>;
@@ -176,7 +176,7 @@ export interface UpstreamNetwork {
   readonly name: string;
   /** http://, https:// or socks5://, with its credentials; vendors' names are resolved by the proxy. */
   readonly proxy?: Secret | undefined;
-  /** For the TLS connection to the upstream. */
+  /** Keys and trusted certificates of the TLS connection to the upstream. */
   readonly secureContext?: SecureContext | undefined;
   /** Certificates that are trusted beside the system's, in PEM; for a proxy with TLS, too. */
   readonly ca?: readonly string[] | undefined;
@@ -187,7 +187,7 @@ export interface UpstreamNetwork {
 export interface Sending {
   /** Aborts when the attempt must end. */
   readonly signal: AbortSignal;
-  /** To be awaited right before anything is sent that the upstream may execute. Rejects when it must not be sent. */
+  /** Awaited right before anything is sent that the upstream may execute. Rejects when it must not be sent. */
   begin(): Promise<void>;
 }
 

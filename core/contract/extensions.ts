@@ -28,7 +28,7 @@ export interface PluginServices {
   readonly provides?: readonly Service<unknown>[];
 }
 
-/** Of a store that a plugin uses. `away`: it gives no answers. */
+/** How a store answers. `away`: not at all. */
 export type StoreState = 'ok' | 'away';
 
 /** What a plugin adds; its name is unique at its point. */

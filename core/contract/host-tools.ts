@@ -30,7 +30,7 @@ export interface Log {
   record(message: string, json: string): void;
 }
 
-/** Of one request: each line has the request's id, and what plugins say of it beside (`PluginInstance.logFields`). */
+/** The log of one request: each line has the request's id, and what plugins add to it (`PluginInstance.logFields`). */
 export interface RequestLog extends Omit<Log, 'record'> {
   /** What its lines have, for lines about work that goes on after the exchange. */
   fields(): Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@
 import { defineService } from './extensions.ts';
 import type { Clock, Log } from './host-tools.ts';
 
-/** Between two lines about one outage. */
+/** Time between two lines about one outage. */
 const repeatAfterMs = 60_000;
 const mostCauses = 10;
 
@@ -11,7 +11,7 @@ export interface OutageOptions {
   readonly log: Pick<Log, 'info' | 'error'>;
   readonly began: string;
   readonly over: string;
-  /** In each of its lines. */
+  /** Fields of each of its lines. */
   readonly fields: object;
 }
 

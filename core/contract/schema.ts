@@ -133,7 +133,7 @@ const unlistenable = new Map([
   ['EAI_AGAIN', 'has a host name that cannot be looked up'],
 ]);
 
-/** Of a server that could not listen: a sentence that names the setting, or the error itself where it is another one. */
+/** The error of a server that could not listen, as a sentence that names the setting; any other error stays as it is. */
 export function listenFailure(error: unknown, setting: string, { host, port }: ListenAddress): unknown {
   const reason = unlistenable.get((error as { code?: string }).code ?? '');
   if (reason === undefined) return error;

@@ -43,7 +43,7 @@ export class UpstreamRefusal extends Error {
   readonly elsewhere: boolean;
   /** What about the request is refused, where the upstream says so. */
   readonly about: 'context_length' | 'content_filter' | undefined;
-  /** Of a prompt that is too long: so many tokens are too many, as far as the upstream says. */
+  /** How many tokens are too many, where a prompt was too long and the upstream says a number. */
   readonly tokens: number | undefined;
   /** What the vendor itself said and how it names the request, scrubbed and bounded: for operators, never for clients. */
   readonly vendor: { readonly message: string | undefined; readonly requestId: string | undefined } | undefined;

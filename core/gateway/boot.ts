@@ -244,8 +244,8 @@ async function refuseFaults(file: GatewayFile, plugins: readonly InstalledPlugin
 }
 
 /**
- * Of what a plugin outside the list would bring: a service, by what plugins declare; of extensions, `NAME` or `NAME-…` comes with the
- * plugin `NAME`.
+ * Names the plugin outside the list that brings what a setting lacks: a service by what plugins declare; an extension `NAME` or
+ * `NAME-…` comes with the plugin `NAME`.
  */
 function unlistedSentence({ lacks, message }: Fault, others: readonly Plugin[]): string | undefined {
   if (lacks === undefined) return undefined;

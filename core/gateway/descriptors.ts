@@ -22,7 +22,10 @@ export function defaultUpstreamSockets(limit: number | undefined): number {
 /** What the settings allow to be open at once. */
 export interface Promised {
   readonly sockets: number;
-  /** Of all addresses and keys together; 0 where `upstream_connections` is not set. Each has its client's connection beside it. */
+  /**
+   * Bound on connections to all addresses with all keys; 0 where `upstream_connections` is not set. Each has its client's connection
+   * beside it.
+   */
   readonly upstreamConnections: number;
 }
 

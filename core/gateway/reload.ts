@@ -50,7 +50,7 @@ interface Prepared {
 export class Reloader {
   readonly #options: ReloaderOptions;
   readonly #watch: FileWatch;
-  /** Of files with secrets, and of plugins' sources, whatever the setting `reload` says. */
+  /** Watches files with secrets and the sources of plugins, whatever the setting `reload` says. */
   readonly #secretWatch: FileWatch;
   readonly #secretsChanged: () => void;
   #sourceWatches: readonly (() => void)[] | undefined;

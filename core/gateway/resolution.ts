@@ -22,8 +22,8 @@ export function authorModule(specifier: string): string | undefined {
 let isRegistered = false;
 
 /**
- * From here on `model-gateway` is the gateway that runs, wherever the importing plugin is installed: context keys, services and
- * extension points are compared by identity, so a second copy of them would match nothing.
+ * Resolves `model-gateway` to the running gateway, wherever the importing plugin is installed: context keys, services and extension
+ * points are compared by identity, so a second copy of them would match nothing.
  */
 export function resolveAuthorModules(): void {
   if (isRegistered) return;

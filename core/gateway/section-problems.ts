@@ -40,7 +40,7 @@ function problemsOf(error: z.ZodError, schema: z.ZodType, above: readonly string
   return problems;
 }
 
-/** Of a misspelt setting: the right one is missing, or the mapping that has it is incomplete. */
+/** Whether an issue follows from a misspelt setting: the right one is missing, or the mapping that has it is incomplete. */
 function isConsequence(issue: Issue, issues: readonly Issue[]): boolean {
   return issues.some((other) => {
     if (other.code !== 'unrecognized_keys') return false;
@@ -143,7 +143,7 @@ function formName(expected: string): string {
   return formNames[expected] ?? `a ${expected}`;
 }
 
-/** Of a key that is not accepted: what the schema of the keys says. */
+/** The message of an issue; for a key that is not accepted, that of the keys' schema. */
 function ownWords(issue: Issue): string {
   const inner = issue.code === 'invalid_key' ? issue.issues[0]?.message : undefined;
   return lowerFirst(inner ?? issue.message);

@@ -32,7 +32,7 @@ export class LiveExchange implements Exchange {
   failure: GatewayError | undefined;
   /** A request of this exchange was handed to an upstream. */
   hasSent = false;
-  /** Of the attempt that runs, or ran last: its request was handed to an upstream. */
+  /** Whether the request of the current or last attempt was handed to an upstream. */
   attemptSent = false;
   /** Set when the client has disconnected and the answer is read on without it. */
   clientDisconnected: GatewayError | undefined;
@@ -204,7 +204,7 @@ export class LiveExchange implements Exchange {
   /** The client disconnected: aborts, unless a sent request's answer is to be read on. `now` is monotonic. */
   disconnect(now: number): void {
     if (this.clientDisconnected !== undefined || this.#aborted !== undefined) return;
-    // Of several branches the first one that still runs decides.
+    // The first branch that still runs decides.
     const running = this.#branches?.find(({ aborted }) => aborted === undefined);
     const sending = (this.#joined === undefined ? running : undefined) ?? this;
     const bounds = this.#continueBounds ?? sending.find(upstreamRequest)?.drain;

@@ -7,7 +7,7 @@ import type { ClientRequest, Headers } from '../contract/message.ts';
 import { parseAhead, slicedAboveBytes } from '../json/request-body.ts';
 import { clientAddress } from './client-address.ts';
 
-/** Of Node's request and response, what an exchange needs of its client; a direct request has stand-ins (`direct.ts`). */
+/** What an exchange needs of Node's request and response; a direct request has stand-ins (`direct.ts`). */
 export type Incoming = Readable &
   Pick<IncomingMessage, 'method' | 'headers' | 'complete'> & {
     readonly socket: { readonly remoteAddress?: string | undefined };
@@ -16,7 +16,7 @@ export type Incoming = Readable &
 export type Outgoing = Writable &
   Pick<ServerResponse, 'headersSent' | 'chunkedEncoding' | 'flushHeaders' | 'writeContinue'> & {
     writeHead(status: number, headers: OutgoingHttpHeaders): unknown;
-    /** Of a client that came over HTTP, while it is the answer's turn. */
+    /** The connection of a client over HTTP, while it is the answer's turn. */
     readonly socket?: Writable | null;
   };
 

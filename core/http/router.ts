@@ -81,7 +81,7 @@ export function createRouter(routes: readonly Route[], pathPrefixes: readonly st
 const choosyFirst = (left: Route, right: Route) =>
   Number(left.endpoint.takes === undefined) - Number(right.endpoint.takes === undefined);
 
-/** Of the routes at one path, those that take some requests alone come first. */
+/** Routes at one path that take only some requests come first. */
 function matchAmong(shared: readonly Route[], params: Match['params']): Match | undefined {
   const route = shared.find(({ endpoint }) => endpoint.takes?.(params) ?? true);
   return route === undefined ? undefined : { route, params };

@@ -8,7 +8,7 @@ export class BoundError extends RangeError {}
 export interface JsonSpan {
   readonly start: number;
   readonly end: number;
-  /** Of one large member or element: where its value begins, where its name ends (-1 in arrays), its parts if it is a container. */
+  /** For one large member or element: where its value begins, where its name ends (-1 in arrays), its parts if it is a container. */
   readonly valueStart: number;
   readonly keyEnd: number;
   readonly node: JsonNode | undefined;

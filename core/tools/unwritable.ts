@@ -19,7 +19,7 @@ export function isUnwritable(error: unknown): boolean {
   return reasons.has(code) || faults.has(code);
 }
 
-/** Of a full disk Node names no file where a file is open already. */
+/** Stands where Node names no file: a full disk while a file is open. */
 const unnamed = 'A file in the data directory';
 
 /** undefined: the error, and what caused it, has another reason. `path`: what was written, where it is known. */

@@ -21,7 +21,7 @@ export interface AlertState {
   readonly since: number;
   /** When a message was sent for the last time. */
   readonly sentAt: number | undefined;
-  /** Since when it is good. */
+  /** When its value was good again. */
   readonly calmSince: number | undefined;
   readonly acknowledged: boolean;
 }

@@ -31,7 +31,7 @@ export interface StoredAlert {
 const ms = (moment: Moment) => new Date(moment).getTime();
 const msOf = (moment: Moment | null) => (moment === null ? undefined : ms(moment));
 
-/** Of a numeric column: whole billionths in exact units. */
+/** A stored numeric value, in which exact units are whole billionths. */
 export const storedValue = (stored: string, unit: AlertUnit): AlertValue =>
   unit === 'usd' || unit === 'times' ? BigInt(stored) : Number(stored);
 

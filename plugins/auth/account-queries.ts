@@ -105,7 +105,7 @@ function keyStatements(database: Database, { keys }: AuthTables) {
     isUuid(id) && isUuid(accountId) ? and(eq(keys.id, id), eq(keys.accountId, accountId)) : undefined;
 
   return {
-    /** Those that expire between the two times and are not revoked, soonest first. */
+    /** Keys that expire between the two times and are not revoked, soonest first. */
     keysExpiring(from: Date, until: Date, rows: number): Promise<{ prefix: string; expiresAt: Date | null }[]> {
       return orm
         .select({ prefix: keys.prefix, expiresAt: keys.expiresAt })

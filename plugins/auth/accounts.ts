@@ -31,7 +31,7 @@ export interface AccountService extends Accounts {
   /** Creates a key with all possible terms. */
   makeKey(accountId: string, terms: KeyTerms): Promise<{ id: string; key: string; prefix: string }>;
   listKeys(accountId: string | undefined): Promise<KeyRow[]>;
-  /** Of a key by id or by display prefix; undefined: in no project. */
+  /** Moves a key, named by its id or display prefix, into a project; undefined: out of all. */
   setProject(idOrPrefix: string, project: string | undefined): Promise<KeyInProject>;
   /** By id or by display prefix; `not_found`, or `conflict` if a prefix matches several. */
   revokeKey(idOrPrefix: string): Promise<RevokedKey>;

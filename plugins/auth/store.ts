@@ -244,7 +244,7 @@ function digestStatements(database: Database, { keys, digests }: AuthTables) {
   };
   const isValid = sql`${keys.revokedAt} is null and (${keys.expiresAt} is null or ${keys.expiresAt} > now())`;
   return {
-    /** Of the valid keys, those that need another secret than these. */
+    /** Counts the valid keys, and those among them that need another secret than these. */
     async countKeys(marks: readonly string[], isOriginal: boolean): Promise<{ all: number; left: number }> {
       const left = sql<number>`count(*) filter (where ${needsAnother(marks, isOriginal)})::int`;
       const [row] = await orm.select({ all: sql<number>`count(*)::int`, left }).from(keys).where(isValid);

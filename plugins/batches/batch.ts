@@ -33,7 +33,7 @@ export interface Batch {
   readonly id: string;
   readonly accountId: string;
   readonly keyId: string;
-  /** Of the order; undefined: of earlier versions. */
+  /** Id of the request that ordered the batch; undefined: an earlier version stored it. */
   readonly requestId?: string | undefined;
   /** The order's span, as W3C trace context; null: none. */
   readonly trace?: string | null;
@@ -48,7 +48,7 @@ export interface Batch {
   readonly errors: readonly InputError[];
   readonly total: number;
   readonly counts: Counts;
-  /** Of an ended batch. */
+  /** Usage of all lines, once the batch has ended. */
   readonly usage?: BatchUsage | undefined;
   /** Charges of the finished lines, in nano-USD; undefined: one of them is unknown. */
   readonly cost: Money | undefined;

@@ -102,7 +102,7 @@ export async function lineAnswer(
   mostBytes: number,
 ): Promise<LineAnswer> {
   const { status, headers } = answer;
-  // Of an answer that is replayed the charge stands under the first request.
+  // A replayed answer was charged under the id of the first request.
   const requestId = headers['x-original-request-id'] ?? headers['x-request-id'];
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -102,7 +102,7 @@ export class BatchRows {
     });
   }
 
-  /** Of all accounts. */
+  /** Open batches of all accounts, and the age of the oldest. */
   async figures(): Promise<BatchFigures> {
     const [row] = await rowsOf<{ open: number; oldest_ms: number }>(
       this.#orm,

@@ -117,7 +117,7 @@ export class Worker {
       return this.#fail(batch, token, errors);
     }
     try {
-      // Of a worker that was lost while it read.
+      // A lost worker may have read some lines.
       await lines.clear(batch.id);
       let bytes = 0;
       const take = async (group: Parameters<LineRows['add']>[1]) => {

@@ -44,7 +44,7 @@ class MessageReader implements StreamReader {
   readonly #onFrame: OnFrame;
   readonly #readEvent: EventReader;
   #pieces: Uint8Array[] = [];
-  /** Of the message; undefined while its prefix is incomplete. */
+  /** Length of the message; undefined while its prefix is incomplete. */
   #length: number | undefined;
   pendingBytes = 0;
 

@@ -17,7 +17,7 @@ const converse: WireProtocol = {
   name: 'bedrock',
   path: '/model/{model}/converse',
   answersOnce: true,
-  // Of long-lived API keys; signed requests have the scheme of AWS.
+  // For long-lived API keys; signed requests have the scheme of AWS.
   auth: { header: 'authorization', value: 'Bearer {key}' },
   passedHeaders: [],
   defaultHeaders: {},

@@ -6,7 +6,7 @@ export function invokePath(model: string, stream: boolean): string {
 }
 
 export const invokeHeaders = {
-  // Of long-lived API keys; signed requests have the scheme of AWS.
+  // For long-lived API keys; signed requests have the scheme of AWS.
   auth: { header: 'authorization', value: 'Bearer {key}' },
   passedHeaders: [],
   defaultHeaders: {},

@@ -172,7 +172,7 @@ function healthOf(state: State, watch: RestoreWatch | undefined): Health {
 interface State {
   config: Config;
   rules: HoldRules;
-  /** From start to stop. */
+  /** Set from start to stop. */
   runtime: BillingRuntime | undefined;
 }
 

@@ -6,7 +6,7 @@ export type Role = (typeof roles)[number];
 
 export interface Actor {
   readonly kind: 'person' | 'token';
-  /** Of the person or the token. */
+  /** Id of the person or the token. */
   readonly id: string;
   /** The person's mail address, or the token's name. */
   readonly label: string;

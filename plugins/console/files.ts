@@ -30,7 +30,7 @@ const notBuilt = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Co
 `;
 
 export interface FilesOptions {
-  /** Of the build, with a slash at its end. */
+  /** Folder of the build, with a slash at its end. */
   readonly folder: URL;
   readonly mediaOrigins: readonly string[];
   readonly clock: Clock;

@@ -1,7 +1,7 @@
 /** Headers by which browsers keep others off the pages. Pure. */
 import type { Headers } from '../../core/contract/message.ts';
 
-/** On every answer. */
+/** Headers of every answer. */
 export function commonHeaders(secure: boolean): Headers {
   return {
     'x-content-type-options': 'nosniff',
@@ -16,7 +16,7 @@ export function commonHeaders(secure: boolean): Headers {
 /** For answers that are no pages. */
 export const dataPolicy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-/** For pages: our own scripts alone, and style elements that carry this answer's nonce. */
+/** Policy of pages: our own scripts alone, and style elements that carry this answer's nonce. */
 export function pagePolicy(nonce: string | undefined, mediaOrigins: readonly string[]): string {
   const media = ["'self'", 'data:', 'blob:', ...mediaOrigins].join(' ');
   return [

@@ -38,11 +38,11 @@ export interface Limits {
   /** Inputs for embeddings and moderations. */
   readonly inputs: number;
   readonly documents: number;
-  /** Of one request for decisions. */
+  /** Questions of one request for decisions. */
   readonly questions: number;
-  /** Of a text to speak. */
+  /** Characters of a text to speak. */
   readonly characters: number;
-  /** Of an audio file. */
+  /** Bytes of an audio file. */
   readonly fileBytes: number;
   /** Models of requests that may leave theirs out. */
   readonly defaultModels: Readonly<Partial<Record<Operation, string>>>;

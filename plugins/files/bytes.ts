@@ -35,7 +35,7 @@ export interface ByteStore {
   remove(id: string): Promise<void>;
   /** An address from which the store itself serves the bytes; absent: the gateway serves them. */
   link?(id: string, details: LinkDetails): Promise<string>;
-  /** Of a store that may be away: for how long it has not answered; 0: it does. */
+  /** For how long a store that may be away has not answered; 0: it answers. */
   awayMs?(): number;
   close(): void;
 }

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { FSDriver } from 'flydrive/drivers/fs';
 import { type ByteStore, keyOf, type OpenFile, type Span } from './bytes.ts';
 
-/** In `directory`, beside incoming files. */
+/** Keeps files in `directory`, beside incoming ones. */
 export function openDisk(directory: string): ByteStore {
   const driver = new FSDriver({ location: directory, visibility: 'private' });
   const pathOf = (id: string) => `kept/${keyOf(id)}`;

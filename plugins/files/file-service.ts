@@ -157,7 +157,7 @@ export class FileService implements Omit<Files, 'address'> {
     return this.#answer({ file, accountId }, exchange, file.expiresAt);
   }
 
-  /** For a signed address, which the caller has verified until `expiresAt`. */
+  /** Answers at a signed address, which the caller has verified until `expiresAt`. */
   async answerAddress(fileId: string, expiresAt: number, exchange: Exchange): Promise<Answer> {
     const { rows, store, clock } = this.#tools;
     const owned = await rows.findOfAny(fileId, clock.now());

@@ -8,12 +8,12 @@ import { storageFull } from './disk-space.ts';
 export interface RoomLimits {
   readonly accountBytes: number;
   readonly totalBytes: number;
-  /** Of accounts that have not paid: of all of them together, and of each. */
+  /** Bytes of all accounts that have not paid, and of each of them. */
   readonly freeBytes: number;
   readonly freeAccountBytes: number;
 }
 
-/** Those of these accounts that have paid. */
+/** The accounts among these that have paid. */
 export type Paying = (accountIds: readonly string[], runner: Runner) => Promise<ReadonlySet<string>>;
 
 /** Bytes that are no file, under a name. */
@@ -55,7 +55,7 @@ export class Room {
     return Number(row!.bytes);
   }
 
-  /** Of one account, with files that are being deleted. */
+  /** Stored bytes of one account, with files that are being deleted. */
   async storedBytes(accountId: string): Promise<number> {
     const [row] = await rowsOf<{ bytes: string }>(
       this.#orm,

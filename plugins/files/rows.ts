@@ -12,7 +12,7 @@ export interface NewFile {
   readonly owner: FileOwner;
   readonly mediaType: string;
   readonly bytes: number;
-  /** Of uploads. */
+  /** What an upload has beside. */
   readonly named?: {
     readonly name: string;
     readonly chosenName: string | undefined;

@@ -12,11 +12,11 @@ import type { FilesConfig } from './config.ts';
 
 /** A presigned address is used at once, as the client is redirected to it. */
 const longestLinkMs = 300_000;
-/** Of each request. */
+/** Attempts for each request. */
 const attempts = 3;
 
 const askMs = 5_000;
-/** Of the key under which nothing is stored. */
+/** A key under which nothing is stored. */
 const nothing = 'outage-probe';
 const mostCauses = 10;
 const ownCodes =
@@ -118,7 +118,7 @@ async function again(put: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Of what the store answered; undefined: nothing. */
+/** Status that the store answered; undefined: none. */
 function statusOf(error: unknown): number | undefined {
   return (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
 }

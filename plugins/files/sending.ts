@@ -7,7 +7,7 @@ import { networkOf } from '../common/kit/network-of.ts';
 export interface SendingLimits {
   /** Limit of concurrent downloads. */
   readonly answers: number;
-  /** Of these, those of one account or network; absent: a quarter. */
+  /** Concurrent downloads of one account or network; absent: a quarter of all. */
   readonly answersPerClient?: number | undefined;
   /** Bytes a second that a client takes at least. */
   readonly slowest: number;

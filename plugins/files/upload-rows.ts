@@ -64,7 +64,7 @@ export class UploadRows {
     return file;
   }
 
-  /** Of all accounts, newest first. */
+  /** Files of all accounts, newest first. */
   async listAll(filter: Filter, page: UploadPage, now: number): Promise<OwnedFile[]> {
     return (await rowsOf<Row>(this.#database.orm, this.statement(filter, page, now))).map(fileOf);
   }

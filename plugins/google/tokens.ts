@@ -14,7 +14,7 @@ export interface TokenSource {
   readonly scope: string;
   readonly metadata: string;
   readonly clock: Clock;
-  /** To the token servers. Addresses local to the machine, such as its metadata server, are called directly. */
+  /** Calls the token servers. Addresses local to the machine, such as its metadata server, are called directly. */
   readonly fetch: typeof fetch;
   readonly signal: AbortSignal;
 }

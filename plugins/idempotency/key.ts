@@ -16,7 +16,7 @@ export interface KeyedCall {
   readonly fingerprint: string;
   /** The exchange's id. */
   readonly requestId: string;
-  /** Of log lines about it. */
+  /** Fields of log lines about it. */
   readonly logFields?: Readonly<Record<string, string>>;
 }
 

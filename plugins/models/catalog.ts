@@ -99,7 +99,7 @@ export function catalogNotices(config: ModelsConfig, providers: Providers): Noti
   );
   if (configured === undefined)
     addNotice('info', 'targets name providers that are not configured or have no key', unusable);
-  // Those without a key are reported where they are configured.
+  // Providers without a key are reported where they are configured.
   for (const name of configured === undefined ? [] : unusable.filter((one) => !configured.has(one)))
     notices.push(
       unknownProvider(

@@ -68,7 +68,7 @@ function isCallable(
   );
 }
 
-/** For any request that names a model which is not offered. */
+/** The error of any request that names a model which is not offered. */
 export function unknownModel(id: string): GatewayError {
   return new GatewayError('not_found', `The model ${quoted(id)} does not exist or is not offered here.`, {
     field: 'model',

@@ -39,7 +39,7 @@ export class WithdrawalRows {
     return row && { ...row, amount: money(BigInt(row.amount)) };
   }
 
-  /** Those of an order that came to nothing. */
+  /** Withdrawals of an order that came to nothing. */
   async returned(orderId: string): Promise<string[]> {
     const rows = await this.#rows<{ id: string }>(
       sql`select id from ${this.#withdrawals} where order_id = ${orderId}::uuid and state = 'back' order by id`,

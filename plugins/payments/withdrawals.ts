@@ -46,8 +46,8 @@ export async function giveBack(services: SettlementServices, order: Order, { id 
 }
 
 /**
- * From the credit of the payment, then from what earlier withdrawals of it gave back: also of those that do so only after
- * this one has found too little.
+ * Takes the money from the credit of the payment, then from what earlier withdrawals of it gave back, also if one gives back only
+ * after this one has found too little.
  */
 async function take(services: SettlementServices, order: Order, id: string): Promise<void> {
   const { withdrawals, log } = services;

@@ -27,7 +27,7 @@ export interface Found {
   readonly numbers: readonly Enclosing[];
 }
 
-/** Of one request, at most: they are in memory together. */
+/** Strings of one request, which are in memory together. */
 const mostStrings = 100_000;
 
 const quote = 0x22;

@@ -85,7 +85,7 @@ class Senses {
     return sense;
   }
 
-  /** Of the value of a member or an element. */
+  /** The sense of the value of a member or an element. */
   at(node: Enclosing, key: string | number): Sense {
     const sense = { ...this.of(node) };
     if (sense.isData) return sense;
@@ -134,7 +134,7 @@ function named(sense: Sense, key: string, { type = '', parent }: Enclosing): voi
 
 /** undefined: no text; `unread`: content that is none. */
 function senseOf(senses: Senses, { within, key }: FoundString, starts: (prefix: string) => boolean) {
-  // Of an element of a list the list's name counts.
+  // An element of a list is judged by the list's name.
   const name = typeof key === 'number' ? String(within.key ?? '') : key;
   const sense = senses.at(within, key);
   if (sense.isData) return sense;

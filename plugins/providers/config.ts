@@ -221,7 +221,7 @@ export function authsOf(auth: AuthSetting): (readonly [path: readonly string[], 
   return Object.entries(auth).map(([protocol, own]) => [[protocol], own]);
 }
 
-/** For all protocols, in contrast to one for each. */
+/** Whether the setting is one for all protocols, in contrast to one for each. */
 export function isOneAuth(auth: NonNullable<AuthSetting>): auth is WrittenAuth {
   return typeof auth['scheme'] === 'string';
 }

@@ -18,7 +18,7 @@ interface Key {
   readonly credential: string;
   /** A stable name. */
   readonly digest: string;
-  /** From the digest, so that every process assigns the same sessions to the key. */
+  /** Made from the digest, so that every process assigns the same sessions to the key. */
   readonly seed: number;
   /** Monotonic time until which the key cools down for every model. */
   cooldownUntil: number;

@@ -78,7 +78,7 @@ export class Switches {
     await this.load();
   }
 
-  /** In this process at once, in others within a second. */
+  /** Clears the cooldown in this process at once, in others within a second. */
   clearCooldown(provider: string): void {
     const { database, clearCooldown: onClearCooldown, log } = this.#options;
     onClearCooldown(provider);

@@ -12,9 +12,9 @@ import { networkOf } from './network-config.ts';
 export interface Vendors {
   readonly known: ReadonlyMap<string, Provider>;
   readonly rings: ReadonlyMap<string, KeyRing>;
-  /** Of providers with a concurrency limit. */
+  /** Gates of providers with a concurrency limit. */
   readonly gates: ReadonlyMap<string, Gate>;
-  /** Of removed providers: if one returns, its new keys get numbers that the old ones did not have. */
+  /** Keys of removed providers: if one returns, its new keys get numbers that the old ones did not have. */
   readonly retired: ReadonlyMap<string, KeyRing>;
   readonly ringOfCredential: ReadonlyMap<string, KeyRing>;
   readonly notices: readonly Notice[];

@@ -58,7 +58,7 @@ export function limitHeaders(
   if (dialect === undefined) return headers;
   let requests: LimitStatus | undefined;
   let tokens: LimitStatus | undefined;
-  // Of the plan's and the key's limits on one resource, report the scarcer one.
+  // Where the plan and the key both limit a resource, report the scarcer one.
   for (const status of statuses) {
     if (status.dimension === 'tpm') tokens = scarcer(tokens, status);
     else if (status.dimension !== 'concurrency') requests = scarcer(requests, status);

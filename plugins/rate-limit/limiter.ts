@@ -42,7 +42,7 @@ export interface Verdict {
 export interface Returned {
   readonly demand: Demand;
   readonly receipt: Receipt;
-  /** Of a slot: 0. */
+  /** 0 for a slot. */
   readonly usedUnits: number;
 }
 

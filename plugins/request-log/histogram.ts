@@ -12,7 +12,7 @@ const ratio = 1.05;
 const ratioLog = '0.04879016416943205';
 /** The last one begins at two hours. */
 const cells = 372;
-/** Of a cell: a sum of fewer than 10^12 durations. */
+/** Digits of one cell, which holds a sum of fewer than 10^12 durations. */
 const digits = 12;
 
 const perCell = sql.raw(String(digits));

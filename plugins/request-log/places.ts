@@ -40,7 +40,7 @@ export async function placesOf(
     for (const { group, requests } of await quartersOf(store, filter, look, order)) {
       if (sure >= rows) return found;
       const at = Number(group);
-      // Of the quarter in which the page begins some may be on the page before.
+      // Some of the page's first quarter may be on the page before.
       if (at + quarterMs + slackMs <= until && at - slackMs >= from) sure += Number(requests);
       add(found, {
         from: Math.max(at - slackMs, filter.from),

@@ -33,7 +33,7 @@ export interface RequestRow {
   finish: string | undefined;
   upstream_id: string | undefined;
   dropped: readonly string[] | undefined;
-  /** Of the log line alone. */
+  /** Only in the log line. */
   trace_id: string | undefined;
 }
 

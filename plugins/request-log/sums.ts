@@ -138,7 +138,7 @@ export async function groupCountsOf(
   return rows.map((row) => ({ group: row.group, ...countsIn(row) }));
 }
 
-/** Of these groups alone: histograms of all would be many. */
+/** Times of these groups alone: histograms of all would be many. */
 export async function groupTimesOf(
   { orm, schema, sums }: Store,
   filter: RequestFilter,

@@ -63,7 +63,7 @@ export class Breaker {
     return 'test';
   }
 
-  /** For a request that no other target can take. */
+  /** Passes a request that no other target can take. */
   force(now: number): Pass {
     return this.admit(now) ?? 'forced';
   }

@@ -62,9 +62,12 @@ export function targetOf(
 
 /** Usable targets in the listed order. */
 export interface Candidates {
-  /** Those that speak the client's protocol, or a variant of it. */
+  /** Candidates that speak the client's protocol, or a variant of it. */
   readonly native: Candidate[];
-  /** Those that need a translation, with the first protocol of their list that can be translated to and gives as many answers as are asked for. */
+  /**
+   * Candidates that need a translation, with the first protocol of their list that can be translated to and gives as many answers as
+   * are asked for.
+   */
   readonly foreign: Candidate[];
 }
 

@@ -53,7 +53,7 @@ function movingAverage(average: number, value: number): number {
 export class TargetHealth {
   readonly provider: string;
   readonly model: string;
-  /** For rendezvous hashing. */
+  /** Seed of rendezvous hashing. */
   readonly seed: number;
   readonly breaker = new Breaker();
   readonly figures = new Figures();
@@ -96,7 +96,7 @@ export class HealthRegistry implements Omit<UpstreamHealth, 'beginBackgroundCall
     return health;
   }
 
-  /** For providers with several keys. */
+  /** Figures of one key, for providers with several. */
   ofKey(target: TargetHealth, credential: string): Figures {
     const known = target.keys.get(credential);
     if (known !== undefined) return known;

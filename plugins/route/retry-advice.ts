@@ -23,7 +23,7 @@ export function soonestOpen(skipped: readonly Candidate[], now: number): Candida
   return skipped.reduce((best, other) => (waitOf(other) < waitOf(best) ? other : best));
 }
 
-/** For a target that is being tested: the test's duration is unknown. */
+/** The shortest wait that is advised for a target that is being tested, since the test's duration is unknown. */
 export const shortestWaitMs = 1_000;
 
 /** How long the circuits of all these targets stay open; undefined: at least one accepts requests. */

@@ -14,7 +14,7 @@ import type { Failure } from './verdict.ts';
 /** Set by the first failure that another target or model may mend. */
 interface TooLong {
   readonly tokens: number | undefined;
-  /** Of the target that refused it. */
+  /** Context of the target that refused it. */
   readonly contextTokens: number | undefined;
 }
 
@@ -84,7 +84,7 @@ export class Substitutes {
     return reason !== 'context_length' || !this.#isTooSmall(entry, true);
   }
 
-  /** Of another model, one of the same size takes no more. */
+  /** Another model of the same size counts as too small: it takes no more. */
   #isTooSmall({ contextTokens }: Partial<Pick<Model, 'contextTokens'>>, isOther: boolean): boolean {
     if (contextTokens === undefined || this.#tooLong === undefined) return false;
     const { tokens = 0, contextTokens: refused = 0 } = this.#tooLong;

@@ -27,7 +27,7 @@ export interface Verdict {
   readonly isAmbiguous: boolean;
   /** What the vendor refuses of the request, where another model may take it; absent: nothing of that kind. */
   readonly about?: UpstreamRefusal['about'];
-  /** Of a prompt that is too long: so many tokens are too many. */
+  /** How many tokens are too many, where a prompt was too long. */
   readonly tokens?: number | undefined;
   /** What the vendor itself said, for the log. */
   readonly vendor?: UpstreamRefusal['vendor'];
@@ -180,7 +180,7 @@ function busy(retryAfterMs: number | undefined, cause?: unknown): GatewayError {
 
 /** What has failed of one request. */
 export class Failures {
-  /** That with the highest precedence so far. */
+  /** The verdict with the highest precedence so far. */
   #verdict: Verdict | undefined;
   /** Shortest time after which a target could accept the request. */
   #soonestMs: number | undefined;

@@ -41,7 +41,7 @@ export function outputTokens(counts: Counts): number {
   return counts.output + counts.reasoning;
 }
 
-/** In the classes that the bill and the ledger share; classes without tokens are omitted. */
+/** Usage in the classes that the bill and the ledger share; classes without tokens are omitted. */
 export function usageOf(counts: Counts): Usage {
   const classes = {
     input: counts.input,

@@ -28,7 +28,7 @@ export interface Turn {
   readonly modelRequest: ModelRequest;
   readonly script: Script;
   readonly prompt: PromptCounts;
-  /** Of the whole script. */
+  /** Counts of the whole script. */
   readonly counts: Counts;
   /** Unique letters and digits from which the answer's ids are made. */
   readonly id: string;

@@ -48,7 +48,7 @@ export interface OpenedDatabase extends Database {
   patiently<T>(work: (orm: Orm) => Promise<T>): Promise<T>;
   /** Makes the tables of a schema of this or another gateway by these migrations, as far as the program has them. */
   makeTables(schema: string, migrations: readonly { readonly plugin: string }[]): Promise<void>;
-  /** For commands: that the database had no rows of the gateway, as a sentence. */
+  /** Set for commands: the database had no rows of the gateway, as a sentence. */
   readonly emptiness: string | undefined;
   /** Who else uses the database: a gateway that runs on it. */
   userBeside(): Promise<string | undefined>;
@@ -126,7 +126,7 @@ async function emptinessOf(host: Host, orm: Orm, source: Source, mayBe: boolean)
   const { directory, gateway, schema } = host;
   const { name, shared } = source;
   const hasEmbedded = shared && existsSync(join(directory, 'postgres', 'PG_VERSION'));
-  // Of a start: somebody may only have set the address of a server, and accounts and balances would seem to be gone.
+  // A start is refused: someone may only have set the address of a server, and accounts and balances would seem to be gone.
   if (host.mode !== 'command' && (mayBe || !hasEmbedded)) return undefined;
   if ((await filledTable(orm, schema)) !== undefined) return undefined;
   if (host.mode !== 'command')
@@ -191,7 +191,7 @@ function regularPoll(clock: Clock, { changes, health, listener }: PollTools): ()
   };
 }
 
-/** For a dry run: opens nothing; every statement fails. */
+/** The database of a dry run: opens nothing; every statement fails. */
 export function closedDatabase(schema: string, shared: boolean): Database {
   const orm = drizzle(async () => {
     throw new Error('A dry run opens no database.');
@@ -217,7 +217,7 @@ function waitFor({ waits, name }: Source, host: Host, options: DatabaseOptions):
 }
 
 interface Source {
-  /** For logs and errors. */
+  /** Name in logs and errors. */
   readonly name: string;
   readonly options: ConnectOptions;
   readonly connection: Connection;

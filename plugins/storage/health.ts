@@ -19,7 +19,7 @@ export class Health {
   #failed = false;
   #again = false;
   #running: Promise<void> | undefined;
-  /** Since when no poll has been answered; undefined: none is due. */
+  /** Since when polls have had no answer; undefined: none is due. */
   #unansweredSince: number | undefined;
 
   constructor(host: Host, options: HealthOptions) {

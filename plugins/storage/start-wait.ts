@@ -77,7 +77,7 @@ export class StartWait {
     return new Error(`The database ${name} did not answer${how}: ${reason}.`);
   }
 
-  /** In words, where waiting can help. Throws the error itself, or a sentence for what the database refuses. */
+  /** Says in words why the start waits, where waiting can help. Throws the error itself, or a sentence for what the database refuses. */
   async #reasonToWait(error: unknown): Promise<string> {
     const { code, message } = said(error);
     const known = reasons.get(code ?? '');

@@ -4,13 +4,13 @@ import type { DriverOptions } from './driver.ts';
 import { unavailable } from './passing.ts';
 import type { Driver, Rows, Statement } from './pool.ts';
 
-/** To the thread: open a driver, run a statement on it, end it. */
+/** A message to the thread: open a driver, run a statement on it, end it. */
 export type Order =
   | { readonly kind: 'open'; readonly driver: number; readonly options: DriverOptions }
   | { readonly kind: 'run'; readonly driver: number; readonly call: number; readonly statement: Statement }
   | { readonly kind: 'end'; readonly driver: number; readonly call: number; readonly timeoutSeconds: number };
 
-/** From the thread: a call's rows or error, and that a driver's connection is gone. */
+/** A message from the thread: a call's rows or error, and that a driver's connection is gone. */
 export type Report =
   | { readonly kind: 'done'; readonly call: number; readonly rows: Rows; readonly command: string | undefined }
   | { readonly kind: 'failed'; readonly call: number; readonly error: Readonly<Record<string, unknown>> }

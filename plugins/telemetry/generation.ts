@@ -75,7 +75,7 @@ function serverMeters(make: Make) {
 /** The gateway as the client of vendors: one call of a vendor is an operation. */
 interface ClientMeters {
   took(of: Attributes, seconds: number): void;
-  /** Of a streamed answer. */
+  /** Records the time to the first byte of a streamed answer. */
   began(of: Attributes, seconds: number): void;
   used(of: Attributes, usage: Usage): void;
 }
@@ -167,7 +167,7 @@ function vendorCalls(exchange: Exchange, { totalMs, error }: Outcome, convention
   });
 }
 
-/** From the attempt's start to this many milliseconds after the arrival; the wall clock may step. */
+/** Seconds from the attempt's start to this many milliseconds after the arrival; the wall clock may step. */
 function secondsSince({ receivedAt }: Exchange, { startedAt }: Attempt, ms: number): number {
   return Math.max(0, Math.min(ms, receivedAt + ms - startedAt)) / 1_000;
 }

@@ -85,7 +85,7 @@ function endSpan({ tracer, span, settings }: Ending, exchange: Exchange, outcome
 
 interface AttemptFacts {
   readonly isGeneration: boolean;
-  /** Of the request. */
+  /** Id of the request. */
   readonly id: string | undefined;
   readonly more?: Attributes;
   readonly links?: Link[];

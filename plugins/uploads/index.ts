@@ -74,7 +74,7 @@ function endpointsOf(host: Host): Endpoint[] {
     ...versions.flatMap((version) => readingEndpoints(version, files)),
     {
       ...reading,
-      // Of other ids the address is signed, and needs no key.
+      // Files with other ids have a signed address, which needs no key.
       path: '/v1/files/:file_id(^file-[0-9a-z]+$)/content',
       timeoutMs: uploadTimeoutMs,
       handle: (exchange) => files().answer(accountOf(exchange), idOf(exchange), exchange),

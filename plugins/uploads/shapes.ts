@@ -6,7 +6,7 @@ import type { Dialect } from '../common/kit/dialects.ts';
 import type { UploadForm } from './form.ts';
 
 export interface FileShape {
-  /** Of a form. */
+  /** What a form asks for. */
   details(form: Omit<UploadForm, 'received'>): UploadDetails;
   query(query: URLSearchParams): UploadQuery;
   one(file: UploadedFile): object;

@@ -6,7 +6,7 @@ export type GroupName = 'model' | 'api_key_id';
 export interface ReportQuery {
   /** Wall-clock milliseconds: each begins a bucket that the next one ends. */
   readonly bounds: readonly number[];
-  /** Of the page behind this one; undefined: this is the last. */
+  /** Cursor of the next page; undefined: this is the last. */
   readonly next: string | undefined;
   readonly groups: readonly GroupName[];
   readonly keyIds: readonly string[] | undefined;

@@ -55,7 +55,7 @@ export class Connections {
     return this.#config;
   }
 
-  /** For connections from now on. */
+  /** Applies to connections from now on. */
   applyConfig(config: WebSocketsConfig): void {
     this.#config = config;
     this.#memory.applyConfig(config);

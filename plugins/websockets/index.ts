@@ -84,7 +84,7 @@ export default definePlugin<WebSocketsConfig>({
     const protocols = [...steps.values()];
     host.provide(sessionProtocols, {
       paths: () => new Map(protocols.map(({ name, base }) => [name, base])),
-      // Of several versions of one protocol the first is named.
+      // The first of several versions of one protocol is named.
       endpoints: () => new Map(protocols.toReversed().map(({ name, endpoint }) => [name, `${endpoint} (WebSocket)`])),
     });
     host.provide(socketStatistics, { counts: () => connections.counts() });

@@ -2,9 +2,9 @@
 import { GatewayError } from '../../contract/errors.ts';
 
 export interface BudgetLimits {
-  /** Of all bodies in memory. */
+  /** Bytes of all bodies in memory. */
   readonly maxBytesInFlight: number;
-  /** Of one account's bodies. */
+  /** Bytes of one account's bodies. */
   readonly maxBytesPerAccount: number;
 }
 

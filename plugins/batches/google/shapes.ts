@@ -21,7 +21,7 @@ export function googleBatch(batch: Batch, output: object | undefined): JsonObjec
   return { ...operation, done: true, response: { '@type': `${types}.${response}`, ...output } };
 }
 
-/** Of the messages in an operation. */
+/** Types of the messages in an operation. */
 function namesOf({ endpoint }: Batch) {
   return endpoint.endsWith(':embedContent')
     ? { metadata: 'EmbedContentBatch', response: 'AsyncBatchEmbedContentResponse' }

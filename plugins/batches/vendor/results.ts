@@ -18,7 +18,7 @@ export async function readResults(tools: VendorTools, step: Step): Promise<boole
   let fault: unknown;
   for await (const result of api.results(wire, vendor.results!)) {
     const number = numberIn(batch.id, result.id);
-    // Of a second result for a line the first one counts.
+    // The first result of a line counts.
     if (number === undefined || !open.delete(number)) continue;
     await lease.keep();
     const work: Promise<void> = deliver(tools, step, number, result)

@@ -14,7 +14,7 @@ export interface VendorBatch {
   readonly asked: string;
   readonly credential: string | undefined;
   readonly state: 'preparing' | 'uploading' | 'ordering' | 'running' | 'reading' | 'ended';
-  /** Of what may have been sent in this state: wall-clock milliseconds, and milliseconds ago. */
+  /** When something may have been sent in this state: wall-clock milliseconds, and milliseconds ago. */
   readonly sent: { readonly at: number; readonly agoMs: number } | undefined;
   readonly orderedAt: number | undefined;
   readonly lines: number;
@@ -25,7 +25,7 @@ export interface VendorBatch {
 }
 
 export interface PlacedLine extends InputLine {
-  /** Of its authorization. */
+  /** Id of the line's authorization. */
   readonly requestId: string;
   /** What the vendor gets. */
   readonly request: string;

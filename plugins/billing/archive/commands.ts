@@ -73,7 +73,7 @@ export async function withArchivedCalls(
   if (!row!.has) return rebuild(callSums);
   const into = table('archived_calls');
   const drop = () => orm.execute(sql`drop table if exists ${into}`);
-  // Of a rebuild that was interrupted.
+  // An interrupted rebuild may have left tables.
   await drop();
   try {
     await orm.execute(sql`create unlogged table ${into} as ${loadedShape(schema)}`);

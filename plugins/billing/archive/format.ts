@@ -25,7 +25,7 @@ export interface Link {
 /** A call as a line of a file. */
 export interface CallLine {
   readonly id: string;
-  /** In decimal nano-USD. */
+  /** Decimal nano-USD. */
   readonly cost: string;
   /** When it ended: `2026-05-03T12:00:00.123000Z`. */
   readonly at: string;

@@ -16,7 +16,7 @@ const parallel = 4;
 const mostOfSpan = 64;
 
 export class ArchiveReader {
-  /** Of files that are read once. */
+  /** Reads files that are needed once, and are not kept in memory. */
   readonly contents: Pick<Contents, 'read'>;
   readonly #kept = new LRUCache<string, string>({
     maxSize: keptCharacters,
@@ -41,7 +41,7 @@ export class ArchiveReader {
     return this.#readAll(files, (line) => wanted.has(idIn(line)));
   }
 
-  /** Those that ended within one of the spans; undefined: they are in too many files. */
+  /** Calls that ended within one of the spans; undefined: they are in too many files. */
   async linesWithin(
     runner: Runner,
     schema: string,

@@ -6,7 +6,7 @@ import type { Contents } from './contents.ts';
 import { type CallLine, endOf, type Link, mostCalls, mostCharacters, sealedOf } from './format.ts';
 import { type ArchiveRows, noId, type Place } from './rows.ts';
 
-/** Of a round. */
+/** Files that one round archives at most. */
 const mostFiles = 10;
 const mostLooks = 40;
 const pageCalls = 500;
@@ -17,7 +17,7 @@ export interface Round {
   readonly rows: ArchiveRows;
   readonly contents: Contents;
   readonly schema: string;
-  /** Of this process. */
+  /** Id of this process. */
   readonly owner: string;
   /** Wall-clock milliseconds: calls of months that end later stay. */
   readonly until: number;

@@ -138,7 +138,7 @@ const checks: readonly Check[] = [
   },
 ];
 
-/** Of each call by itself: archived ones too. */
+/** Checks of single calls, archived ones too. */
 const callChecks: readonly Check[] = [
   {
     rule: 'M5',
@@ -177,7 +177,7 @@ export interface AuditOptions {
   /** Rollups of so many days, by chance, instead of all. */
   readonly days?: number | undefined;
   readonly archive?: ArchiveReader | undefined;
-  /** Those of the request log, where there is one. */
+  /** The audit of the request log's sums, where there is a request log. */
   readonly requestSums?: RequestSumsAudit | undefined;
 }
 

@@ -125,7 +125,7 @@ function jsonOf({ directory, name, files, damage, missing, positionFault, isWhol
   };
 }
 
-/** Of each journal of this database that lies moved away within the data directory: what it left open. */
+/** What each journal left open that lies moved away within the data directory and belongs to this database. */
 export async function movedAway(tools: CommandTools): Promise<string[]> {
   const { host, journal, store } = tools;
   const near = [host.directory, dirname(journal.directory)].flatMap(foldersIn);

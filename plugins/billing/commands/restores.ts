@@ -121,7 +121,7 @@ function usdOf(nano: string): string {
   return formatUsd(money(BigInt(nano)));
 }
 
-/** For a shell. */
+/** The text as one argument of a shell. */
 function quoted(text: string): string {
   return /^[\w:.@/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -45,7 +45,7 @@ interface Session {
 }
 
 interface TargetCounts {
-  /** Of calls without tools and with tools. */
+  /** Counts of calls without tools and with tools. */
   readonly plain: SizeCounts;
   readonly tools: SizeCounts;
   readonly answers: AnswerCounts;

@@ -8,7 +8,7 @@ const most = 64;
 /** Powers of two of a prompt's size. */
 const sizes = 22;
 
-/** Of a prompt: by its size, since what vendors add to it weighs more in small ones. */
+/** Estimated and counted tokens of prompts by size, since what vendors add weighs more in small ones. */
 export class SizeCounts {
   readonly #calls = new Array<number>(sizes).fill(0);
   readonly #asked = new Array<number>(sizes).fill(0);
@@ -35,7 +35,7 @@ export class SizeCounts {
 
 const sizeOf = (tokens: number): number => Math.min(sizes - 1, 31 - Math.clz32(Math.max(1, Math.min(tokens, 2 ** 30))));
 
-/** Of an answer's text. */
+/** Tokens and bytes of answers' texts. */
 export class AnswerCounts {
   #bytes = 0;
   #tokens = 0;

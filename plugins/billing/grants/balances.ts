@@ -149,7 +149,7 @@ export function bindingWindow(grantBalances: readonly GrantBalance[], spent: Spe
   for (const grantBalance of grantBalances) {
     if (grantBalance.expiresAt <= at || usable(grantBalance, spent, at) >= grantBalance.remaining) continue;
     for (const window of windowsAt(grantBalance, at)) {
-      // Of several used-up windows, money is freed only when the last of them ends.
+      // Where several windows are used up, money is freed only when the last of them ends.
       const tight = window.limit - (spent.get(window.key) ?? 0n) < grantBalance.remaining;
       if (tight && isTighter(window, binding, spent)) binding = window;
     }

@@ -52,7 +52,7 @@ export async function readFunds(
   return funds;
 }
 
-/** Those of these accounts with a top-up that was not paid back in full. */
+/** The accounts among these with a top-up that was not paid back in full. */
 export async function readPaying(runner: Runner, schema: string, accountIds: readonly string[]): Promise<Set<string>> {
   const table = tablesOf(schema);
   const rows = await rowsOf<{ account_id: string }>(

@@ -40,8 +40,8 @@ const none = money(0n);
 /** A share starts at this many holds of the call that needs it, and never aims lower. */
 const leastHolds = 16n;
 /**
- * For a rich account the minimum is this fraction of the node's fair share: enough for an outage, while little is
- * blocked when a node dies.
+ * The minimum for a rich account is this fraction of the node's fair share: enough for an outage, while little is blocked when a
+ * node dies.
  */
 const reservePart = 16n;
 const most = 1_000_000_000_000_000_000n;

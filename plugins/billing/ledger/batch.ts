@@ -88,7 +88,7 @@ async function postText(
   return balances;
 }
 
-/** For text in which no call ends: the whole statement would cost as much as some calls. */
+/** Moves the cursor past text in which no call ends: the whole statement would cost as much as some calls. */
 async function moveCursor(transaction: Runner, schema: string, cursor: Cursor): Promise<void> {
   const moved = await rowsOf(transaction, movedCursor(tablesOf(schema), cursor));
   if (moved.length !== 1) throw new FencedError(fencedErrorOf(cursor.journal));

@@ -17,7 +17,7 @@ export interface CachedBalance {
   rows: number;
   appliedCharged: Money;
   appliedRows: number;
-  /** For a share: the holds that ended calls have released, and how much of that the database has. */
+  /** Where the balance is a share: the holds that ended calls have released, and how much of that the database has. */
   freed: Money;
   appliedFreed: Money;
   /** Requests that use it now. */

@@ -44,7 +44,7 @@ export const moneyColumns = [
   ...['tier', 'ratio', 'attempts', 'held_at', 'created_at'],
 ];
 
-/** Of two ends of one call the first. Earlier versions named the target of the last attempt in `attempts` alone. */
+/** The end of a call; the first if it has two. Earlier versions named the target of the last attempt in `attempts` alone. */
 export function endsIn({ ends }: CallTexts): SQL {
   return sql`
     select distinct on (id) *, coalesce(provider, attempts->-1->>'provider') as "sentTo", coalesce(target, attempts->-1->>'model') as "sentModel"

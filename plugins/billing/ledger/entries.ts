@@ -47,9 +47,9 @@ export interface Movement {
   /** nano-USD; below zero: taken from the account. */
   readonly amount: string;
   readonly reason: string;
-  /** Of a refund: its request. */
+  /** The request that a refund belongs to. */
   readonly of?: string | undefined;
-  /** Of a credit that expires: wall-clock milliseconds. */
+  /** When a credit expires, in wall-clock milliseconds. */
   readonly expiresAt?: number | undefined;
   /** Wall-clock milliseconds. */
   readonly at: number;

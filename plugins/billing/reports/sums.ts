@@ -159,7 +159,7 @@ const sideOf: {
   debited: sql`-sum(amount) filter (where kind = 'DEBIT')`,
 };
 
-/** Of all accounts, by the times of the rows: charges from the rollups, the few other movements from the ledger. */
+/** Sums of all accounts, by the times of the rows: charges from the rollups, the few other movements from the ledger. */
 export async function totalsOf(
   runner: Runner,
   schema: string,

@@ -12,7 +12,7 @@ const slots = 12;
  */
 const leastCost = parseUsd('10');
 const leastCalls = 200;
-/** Of what is allowed, attempts of one account take one part in so many: its bad luck, or its doing, leaves the rest to others. */
+/** One account gets one part in so many of the budget, so that its bad luck or abuse leaves the rest to others. */
 const accountPart = 4;
 /** Accounts that are remembered. */
 const mostAccounts = 10_000;

@@ -28,7 +28,7 @@ export class DueTerms {
     return now < cached.upkeepAt && now >= cached.upkeepFrom;
   }
 
-  /** Of concurrent calls one does it. */
+  /** Concurrent calls share one run. */
   async apply(cached: CachedBalance, plan: CallPlan | undefined): Promise<void> {
     const now = this.#options.clock.now();
     if (this.areApplied(cached, now)) return;

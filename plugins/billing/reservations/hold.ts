@@ -24,7 +24,7 @@ import type { Terms } from './terms.ts';
 import type { Shares } from './written-off.ts';
 
 export interface Hold {
-  /** Of the model that serves the call. */
+  /** Terms of the model that serves the call. */
   terms: Terms;
   /** The balance it is taken from; undefined for a hold recovered from the journal at the start. */
   readonly balance: CachedBalance | undefined;

@@ -10,7 +10,7 @@ import type { AttemptNote, SentAttempt } from '../model/records.ts';
 export interface Ending {
   /** Every attempt in its final state. */
   readonly attempts: readonly Attempt[];
-  /** Those that were sent to an upstream. */
+  /** The attempts that were sent to an upstream. */
   readonly sent: readonly SentAttempt[];
   readonly report: UsageReport | undefined;
   readonly outcome: Outcome['kind'];

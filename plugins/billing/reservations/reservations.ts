@@ -36,7 +36,7 @@ const leastAmount = money(1n);
 /** Bytes of journal text per call of the backlog's limit, which bounds the memory that the backlog takes. */
 const bytesPerRow = 1_024;
 
-/** Of what may wait for the database, facts fill at most one part in so many: the rest is for money. */
+/** Facts fill at most one part in so many of the backlog: the rest is for money. */
 const factsShare = 4;
 
 export interface ReservationsOptions extends DueTermsOptions {

@@ -29,7 +29,7 @@ export interface Terms {
   readonly plan?: CallPlan | undefined;
   /** Its share of the key's spend cap, if any. */
   readonly cap?: CapShare;
-  /** Of other models that may serve the call in its place; the hold covers each of them. */
+  /** Terms of other models that may serve the call; the hold covers each of them. */
   readonly others?: readonly Terms[];
   /** The model that was asked before this one, and the number of its last attempt. */
   readonly before?: { readonly terms: Terms; readonly attempts: number };

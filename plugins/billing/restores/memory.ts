@@ -25,7 +25,7 @@ export class Memory {
   readonly #directory: string;
   readonly #path: string;
 
-  /** Of one schema of the database with this name. */
+  /** The directory belongs to one schema of the database with this name. */
   constructor(directory: string, schema: string, identity: string) {
     this.#directory = join(directory, 'acknowledged');
     this.#path = join(this.#directory, `${schema}-${identity}`);

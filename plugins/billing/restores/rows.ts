@@ -21,13 +21,13 @@ export interface RestoreRows {
   identity(): Promise<string>;
   /** Movements from then on, oldest first; only the newest `limit`. */
   movementsSince(at: number, limit: number): Promise<Movement[]>;
-  /** Those of these references that the database lacks. */
+  /** The references among these that the database lacks. */
   lacking(references: readonly string[]): Promise<Set<string>>;
   /** The time of the newest call or movement that it has. */
   newest(): Promise<number | undefined>;
   /** Adds a restoration that waits for an operator, or what more the same process has found. */
   note(found: Restore): Promise<void>;
-  /** Those that wait, or those that were accepted. */
+  /** Restores that wait, or that were accepted. */
   list(state: 'waiting' | 'accepted'): Promise<Restore[]>;
   /** Journals of processes that served within a month and have not been started since the first of those that wait was found. */
   silent(): Promise<string[]>;

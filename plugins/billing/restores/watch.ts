@@ -42,7 +42,7 @@ export interface JournalState {
 export interface WatchOptions {
   readonly host: Host;
   readonly rows: RestoreRows;
-  /** Of the journal, where its name is. */
+  /** Directory of the journal, which holds its name. */
   readonly journal: string;
 }
 
@@ -125,7 +125,10 @@ export class RestoreWatch {
     this.#report(found);
   }
 
-  /** Those of these movements that the database lacks, and that no operator has accepted as lost. Newest first: what is there ends it. */
+  /**
+   * The movements among these that the database lacks and that no operator has accepted as lost. Newest first: the first one found
+   * in the database ends the search.
+   */
   async lostOf(remembered: readonly Movement[]): Promise<Movement[]> {
     const lost: Movement[] = [];
     for (let end = remembered.length; end > 0; end -= pageSize) {

@@ -19,7 +19,7 @@ interface Frame {
 
 /** A frame's header is all that is read of it; what is no frame is skipped byte by byte. */
 export class AudioFrames {
-  /** Of all complete headers so far. */
+  /** Duration by all complete headers so far. */
   seconds = 0;
   #skip = 0;
   #rest: Buffer = Buffer.alloc(0);

@@ -32,7 +32,7 @@ export interface UpstreamCodec extends CallIdRule {
   decodeReply(json: JsonObject, events: ReplyEvents): void;
   /** Token counting of this protocol's upstreams; absent: not supported. */
   readonly counting?: {
-    /** From the encoded request of the same prompt. */
+    /** A request for the count, from the encoded request of the same prompt. */
     request(encoded: EncodedRequest): { readonly path: string; readonly body: JsonObject };
     /** undefined: the answer contains no count. */
     tokens(json: JsonObject): number | undefined;

@@ -43,9 +43,7 @@ interface ChoiceState {
   /** Open text, refusal or reasoning block. */
   open: 'text' | 'refusal' | 'reasoning' | undefined;
   block: number;
-  /**
-   * Of the open text block, sent at its end: some vendors send a citation before the text that its position refers to.
-   */
+  /** Citations of the open text block, sent at its end: some vendors send a citation before the text that its position refers to. */
   cited: Citation[];
   calls: Map<string | number, OpenCall>;
   callCount: number;

@@ -63,7 +63,7 @@ export type OutputForm =
 export interface Turn {
   readonly role: 'system' | 'user' | 'assistant';
   readonly parts: readonly Part[];
-  /** Of a participant. */
+  /** Name of a participant. */
   readonly name?: string;
   /** `commentary`, `final_answer`: some models expect it back. */
   readonly phase?: string;
@@ -94,15 +94,15 @@ interface RefusalPart {
 export interface MediaPart {
   readonly kind: 'image' | 'document' | 'audio' | 'video';
   readonly source: Source;
-  /** Of a document: a file name or a title. */
+  /** A document's file name or title. */
   readonly name?: string;
-  /** Of an image: `low`, `high`, `auto`, `original`. */
+  /** An image's detail: `low`, `high`, `auto`, `original`. */
   readonly detail?: string;
-  /** Of a document: the client's description of it; whether it wants citations. */
+  /** The client's description of a document; whether the client wants citations of it. */
   readonly context?: string;
   readonly citations?: boolean;
   readonly cache?: CacheMark;
-  /** Of audio in an answer: its transcript. */
+  /** The transcript of audio in an answer. */
   readonly transcript?: string;
   readonly opaqueState?: OpaqueState;
 }
@@ -184,7 +184,7 @@ export interface Citation {
   /** Absent: a file, by its name in `title`, or by `file` alone. */
   readonly url?: string;
   readonly title?: string;
-  /** Of a file: its id at the vendor, and that of the container that it is in. */
+  /** A cited file: its id at the vendor, and the id of the container that it is in. */
   readonly file?: { readonly id: string; readonly container?: string };
   /** The quoted text of the source. */
   readonly quote?: string;

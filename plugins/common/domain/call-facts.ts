@@ -13,7 +13,7 @@ export interface CallFacts {
   readonly protocol: string | undefined;
   /** As the client named it. */
   readonly asked: string | undefined;
-  /** Of the last attempt, which may never have been sent. */
+  /** Provider of the last attempt, which may never have been sent. */
   readonly provider: string | undefined;
   readonly target: string | undefined;
   readonly streamed: boolean;

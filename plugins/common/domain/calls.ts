@@ -110,7 +110,7 @@ export interface Attempt {
   lost?: true;
 }
 
-/** In the order in which they ended; the last one is the client's, who may pay for it. */
+/** The exchange's attempts in the order in which they ended; the last one is the client's, who may pay for it. */
 export const attempts = defineContextKey<Attempt[]>('attempts');
 
 /** An answer's text that has passed: its size, and what it is estimated at. */

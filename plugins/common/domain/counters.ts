@@ -12,7 +12,7 @@ export interface Counters {
   run(script: CounterScript, keys: readonly string[], values: readonly (string | number)[]): Promise<unknown>;
   /** false while they give no answers: each process counts by itself. */
   healthy(): boolean;
-  /** For how long; 0: they give answers. */
+  /** For how long the counters have given no answers; 0: they do. */
   awayMs(): number;
 }
 /** Provided only where processes share counters. */

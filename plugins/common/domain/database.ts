@@ -46,7 +46,7 @@ export function markUndecided(error: unknown): unknown {
   return error;
 }
 
-/** Of the error itself, or of what caused it. */
+/** Looks at the error itself and at what caused it. */
 export function isUndecided(error: unknown): boolean {
   return error instanceof Error && (undecided.has(error) || isUndecided(error.cause));
 }

@@ -34,11 +34,11 @@ interface CreditOptions {
 /** Balances of accounts. Provided by `billing`. */
 export const ledger = defineService<Ledger>('ledger');
 
-/** For orders of work that is held and charged later, part by part. */
+/** Money of ordered work that is held and charged later, part by part. */
 export interface Funds {
   /** Rejects with 402 where the caller cannot spend this much; without an amount, where it has nothing to spend, unless some model costs nothing. */
   require(exchange: Exchange, amount?: Money): Promise<void>;
-  /** Those of these accounts that have paid money in which was not paid back. `orm`: of a transaction, or not. */
+  /** The accounts among these that have paid in money which was not paid back. `orm`: of a transaction, or not. */
   paying(accountIds: readonly string[], orm: Pick<Orm, 'execute'>): Promise<ReadonlySet<string>>;
 }
 
@@ -106,7 +106,7 @@ export interface PoolView {
   readonly held: Money;
   /** Leased by processes that no longer answer: it cannot be spent before they are back, or an operator has released it. */
   readonly blocked: Money;
-  /** In the order of spending; those of which nothing is left are not among them. */
+  /** Grants in the order of spending, without used-up ones. */
   readonly grants: readonly GrantView[];
   readonly windows: readonly WindowView[];
   readonly term: PlanTerm | undefined;
@@ -154,7 +154,7 @@ export interface AuthorizationEnd {
   readonly report: UsageReport | undefined;
   /** Why nothing is charged: `refused`, `cancelled`, … */
   readonly reason: string;
-  /** Those that were sent; the last one is its client's where something is charged. */
+  /** The attempts that were sent; the last one is its client's where something is charged. */
   readonly attempts: readonly Attempt[];
   /** Called in the same transaction with what is charged. */
   readonly charged?: (orm: Orm, cost: Money) => Promise<void>;

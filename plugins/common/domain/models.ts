@@ -96,7 +96,7 @@ export type InsteadNames = { readonly [R in InsteadReason]?: readonly string[] |
 
 /** Set by `models` for calls of models with such settings. */
 export interface Instead {
-  /** Those that the caller may call, that are sold now, and that were not asked yet. */
+  /** Models that the caller may call, that are sold now, and that were not tried yet. */
   models(reason: InsteadReason): readonly Model[];
   /** Each of them once. */
   all(): readonly Model[];

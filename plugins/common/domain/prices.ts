@@ -42,7 +42,7 @@ export interface PriceTier {
 /** Prices of one piece by what is known of it: the entry with the most words that are all known wins. */
 export interface MediaTable {
   readonly entries: readonly { readonly words: readonly string[]; readonly amount: bigint }[];
-  /** For pieces that no entry fits; undefined: as the dearest entry. */
+  /** Price of pieces that no entry fits; undefined: that of the dearest entry. */
   readonly otherwise?: bigint | undefined;
 }
 

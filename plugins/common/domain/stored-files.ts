@@ -27,9 +27,9 @@ export type FileContent = Uint8Array | { readonly url: string; readonly vendor?:
 /** The way to the vendor of a result. */
 export interface FileVendor {
   readonly baseUrl: string;
-  /** For addresses at the vendor's own origin. */
+  /** Headers for addresses at the vendor's own origin. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** For results at any address. Absent: directly. */
+  /** Network for results at any address. Absent: directly. */
   readonly network?: UpstreamNetwork | undefined;
 }
 
@@ -49,7 +49,7 @@ export interface Files {
   answer(accountId: string, fileId: string, exchange: Exchange): Promise<Answer>;
   /** A new signed address, good for the configured time. `host`: the Host header of the request that it is returned to, if there is one. */
   address(fileId: string, host?: string): string;
-  /** From now on they are not found. */
+  /** Removes a task's files, which are not found from now on. */
   removeFilesOfTask(accountId: string, taskId: string): Promise<void>;
   removeOfAccount(accountId: string): Promise<void>;
 }
@@ -84,7 +84,7 @@ export interface UploadedFile extends KeptFile {
   readonly chosenName?: string | undefined;
   /** `batch`, `batch_output`, `user_data` and others. */
   readonly purpose: string;
-  /** Of its bytes, in hexadecimal digits; absent: of a file that was kept before digests were. */
+  /** Digest of its bytes, in hexadecimal digits; absent: the file was kept before digests were. */
   readonly sha256?: string | undefined;
   readonly createdAt: number;
 }

@@ -178,11 +178,11 @@ export const openings = defineService<{ readonly heldMs: number }>('openings of 
 
 export const translations = defineService<Translations>('translations');
 
-/** Of images and videos. */
+/** Protocols of images and videos. */
 export const mediaProtocols = defineService<SpokenProtocols>('media protocols');
-/** Of embeddings and other endpoints that are one request and one answer. */
+/** Protocols of embeddings and other endpoints with one request and one answer. */
 export const endpointProtocols = defineService<SpokenProtocols>('endpoint protocols');
-/** Of relayed sessions over WebSocket. */
+/** Protocols of relayed sessions over WebSocket. */
 export const sessionProtocols = defineService<SpokenProtocols>('session protocols');
 
 /** Addresses of vendors that run inside this process: base URLs that begin with `NAME:` resolve here. */
@@ -198,6 +198,6 @@ export const localUpstreams = defineService<LocalUpstreams>('local upstreams');
 interface UncheckedIds {
   /** All of them. */
   readonly all: boolean;
-  /** Those that every account may use. */
+  /** Ids that every account may use. */
   readonly shared: ReadonlySet<string>;
 }

@@ -13,7 +13,7 @@ export interface DeclaredFunction {
 
 export interface FunctionTools {
   readonly functions: readonly DeclaredFunction[];
-  /** For the system prompt. */
+  /** Texts for the system prompt. */
   readonly instructions: readonly string[];
   /** undefined: the client made no choice, or none that is left. */
   readonly mode: ToolChoice['mode'] | undefined;

@@ -58,7 +58,7 @@ export function plainMediaType(declared: string | undefined): string | undefined
   return aliases[bare] ?? bare;
 }
 
-/** Of a format (`mp3`) or a file's or URL's ending, whatever query follows; undefined: not known. */
+/** The type of a format (`mp3`) or of a file name's or URL's ending, without the query; undefined: not known. */
 export function mediaTypeOfName(name: string): string | undefined {
   const path = name.split(/[?#]/, 1)[0]!;
   const ending = path.slice(Math.max(path.lastIndexOf('.'), path.lastIndexOf('/')) + 1).toLowerCase();

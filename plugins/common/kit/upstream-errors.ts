@@ -29,7 +29,7 @@ const keyMessage =
 const keyCodes = new Set(['API_KEY_INVALID', 'invalid_api_key', 'insufficient_quota']);
 /** Codes of a 404 for a model that the operator names and the upstream does not have: another target may have it. */
 const missingModelCodes = new Set<unknown>(['DeploymentNotFound', 'ResourceNotFoundException']);
-/** Of these, those whose message names resources of the operator. */
+/** Codes among these whose message names resources of the operator. */
 const tellingCodes = new Set<unknown>(['ResourceNotFoundException']);
 
 /**
@@ -174,7 +174,7 @@ function renderedError(
   });
 }
 
-/** For refusals without a message. */
+/** Messages of refusals that have none. */
 const noWords: Partial<Record<ErrorKind, string>> = {
   rate_limited: 'The model takes no more requests for now.',
   too_large: 'The model takes no request of this size.',

@@ -107,7 +107,7 @@ interface FixedHeaders {
   readonly auth: { readonly name: string; readonly before: string; readonly after: string | undefined } | undefined;
 }
 
-/** Of the protocol in which the upstream was used last, which is nearly always the only one. */
+/** Headers of the protocol in which the upstream was used last, which is nearly always the only one. */
 const prepared = new WeakMap<UpstreamTraits, FixedHeaders>();
 
 function fixedHeaders(upstream: UpstreamTraits, protocol: WireHeaders): FixedHeaders {

@@ -33,7 +33,7 @@ export interface Order {
   readonly ratio?: string;
   readonly resolution?: '1k' | '2k' | '4k' | '480p' | '720p' | '1080p';
   readonly quality?: string;
-  /** Of a video. */
+  /** Length of a video. */
   readonly seconds?: number;
   readonly generateAudio?: boolean;
   readonly watermark?: boolean;

@@ -33,7 +33,7 @@ export const foldEveryMs = 300_000;
 export interface Folded {
   /** Up to here there are all parts. */
   readonly until: number;
-  /** From this day on also those that need much traffic to be worth it. */
+  /** The day from which parts are folded that need much traffic to be worth it. */
   readonly rich: number;
   /** The rows before were deleted. */
   readonly rowsFrom: number;

@@ -289,7 +289,10 @@ const shortMs = 6 * hourMs;
 export const dimensionOf = (sums: SumTable, name: string): Dimension =>
   sums.dimensions.find((dimension) => dimension.name === name)!;
 
-/** Of several spans: the one from the first to the last without what is between them, or the steps one by one if these are fewer. */
+/**
+ * Where several spans are read: the one from the first to the last without what is between them, or the steps one by one if these
+ * are fewer.
+ */
 function withinRanges(at: SQL, ranges: readonly Range[], stepMs: number): SQL {
   const whole: Range = [ranges[0]![0], ranges.at(-1)![1]];
   if (ranges.length === 1) return withinRange(at, whole);
@@ -326,7 +329,7 @@ function conditionOf(
   if (typeof wanted === 'string') return sql`${value} = ${wanted}`;
   const listed = (values: readonly string[], type: SQL) =>
     sql`(select value${type} from json_array_elements_text(${JSON.stringify(values)}::text::json))`;
-  // Of the column's type and as an array, so that an index of the groups is used.
+  // An array of the column's type, so that an index of the groups is used.
   if (!isRow && not === undefined)
     return hasUuids
       ? sql`${value} = any (array${listed(wanted.filter(isUuid), sql`::uuid`)})`

@@ -9,7 +9,7 @@ import { instantText } from '../kit/paging.ts';
 /** A column that sums are kept by. */
 export interface Dimension {
   readonly name: string;
-  /** Of a row of the table; may be null. */
+  /** Its value in a row of the table; may be null. */
   readonly value: SQL;
   /** Stored instead of null, and in parts without this dimension. */
   readonly none: SQL;
@@ -62,7 +62,7 @@ export type Range = readonly [from: number, until: number];
 /** Eight days: the longest step. */
 export const blockMs = 8 * dayMs;
 
-/** From those with the fewest rows on. `account`: with its keys. */
+/** The parts, the one with the fewest rows first. `account`: with its keys. */
 const parts: readonly Part[] = [
   { number: 9, by: ['account'], stepMs: blockMs, rich: true },
   { number: 10, by: ['account', 'model', 'provider'], stepMs: blockMs, rich: true },

@@ -118,7 +118,7 @@ function refusalAt(within: string, check: () => void): GatewayError | undefined 
   }
 }
 
-/** Those that are within others, too. */
+/** Reads each tool, also those within others. */
 function eachTool(tools: unknown, field: string, read: (tool: JsonObject, field: string) => void, depth = 0): void {
   if (depth > deepest) throw unmetered(field, 'is nested too deep');
   if (!Array.isArray(tools)) {

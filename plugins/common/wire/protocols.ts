@@ -93,7 +93,7 @@ export interface Protocol extends WireProtocol {
 
 /** An answer that is a summary of its conversation, sealed for the client. */
 export interface Compaction {
-  /** Of the seal, by which the summary is known when it comes back. */
+  /** The seal's maker, by which the summary is known when it comes back. */
   readonly maker: string;
   /** Takes the place of the client's codec. `failed`: a stream ends with an error because no whole summary came. */
   codec(
@@ -129,7 +129,7 @@ export interface VariantProtocol extends WireHeaders, Pick<WireProtocol, 'name' 
 /** A request of the other protocol, for a variant of it. */
 export interface VariantRequest {
   readonly json: JsonObject;
-  /** Of the client, where it speaks the other protocol; otherwise empty. */
+  /** The client's headers, where it speaks the other protocol; otherwise empty. */
   readonly headers: Readonly<Headers>;
   readonly traits: Traits;
 }
@@ -233,8 +233,8 @@ export interface CheckedIds {
   /** Not known as issued to this account: they go only to providers that accept unchecked ids. */
   readonly unknown: readonly VendorId[];
   /**
-   * Those that only earlier turns and tool results name, with the key that can read each (undefined: none is known). Texts take
-   * their place for other keys. Absent: there are none.
+   * Ids that only earlier turns and tool results name, with the key that can read each (undefined: none is known). Texts take their
+   * place for other keys. Absent: there are none.
    */
   readonly held?: ReadonlyMap<string, { readonly provider: string; readonly credential: string } | undefined>;
 }

@@ -76,7 +76,7 @@ export function isContentFinish(finish: string | undefined): boolean {
   return finish !== undefined && contentFinishes.test(finish);
 }
 
-/** At least so many tokens are too many, by the greatest number of the message; undefined: it names none. */
+/** The greatest number of the message, which at least is too many tokens; undefined: it names none. */
 export function reportedTokens(message: string): number | undefined {
   const counts = [...message.matchAll(/(?<![\w-])\d[\d,]{2,10}(?![\w-])/g)].map(([digits]) =>
     Number(digits.replaceAll(',', '')),

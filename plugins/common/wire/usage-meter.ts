@@ -9,7 +9,7 @@ import type { CostOf } from './readings.ts';
 
 /** What the meter of one answer is given. */
 export interface UsageMeterOptions {
-  /** Of the answer: some vendors report usage in them. */
+  /** The answer's headers: some vendors report usage in them. */
   readonly headers?: Readonly<Headers>;
   readonly withholdUsage: boolean;
   /** Called with each part of the answer that may hold ids of vendor objects. */

@@ -8,7 +8,7 @@ import { type ConsoleServices, need, nothingHere } from './routing/router.ts';
 
 export interface ChargedRequest {
   readonly row: RequestView;
-  /** That its key is in. */
+  /** The project of its key. */
   readonly project: string | undefined;
   readonly charge: ChargeView | undefined;
 }

@@ -44,7 +44,7 @@ export async function spendOf(services: ConsoleServices, filter: RequestFilter):
   return sums!;
 }
 
-/** In the same bounds as the requests. */
+/** Spend within the bounds of the requests. */
 export async function spendBetween(
   services: ConsoleServices,
   filter: RequestFilter,

@@ -6,7 +6,7 @@ interface Window {
   readonly endsAt: number;
 }
 
-/** Of one kind, of those that may go on and of those that wait, each. */
+/** Windows of one kind, open ones and locked ones each. */
 const mostWindows = 20_000;
 
 /** Windows of one kind, oldest first. What waits is kept apart: many single attempts of others must not end a wait. */

@@ -53,7 +53,7 @@ function listPackages(): Plugin {
     apply: 'build',
     generateBundle(_options, bundle) {
       const folders = new Set<string>();
-      // Of style sheets the files that they name, such as fonts.
+      // Files that style sheets name, such as fonts.
       const named = Object.values(bundle).flatMap((each) => (each.type === 'asset' ? each.originalFileNames : []));
       for (const id of [...this.getModuleIds(), ...named]) {
         const [, folder] =

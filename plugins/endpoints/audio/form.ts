@@ -37,9 +37,9 @@ const formats = ['json', 'verbose_json', 'diarized_json', 'text', 'srt', 'vtt'];
 /** Both the gateway and the vendor read them. */
 const single = new Set(['model', 'file', 'response_format', 'stream']);
 const longestName = 500;
-/** Of a part that is not the file. */
+/** Bytes of one part that is not the file. */
 const longestMember = 65_536;
-/** Of all parts but the file, with their heads and boundaries. */
+/** Bytes of all parts but the file, with their heads and boundaries. */
 export const mostOtherBytes = 1_048_576;
 
 /** Throws invalid_request, or too_large, that names the field. */

@@ -9,7 +9,7 @@ import { isUnwritable, makeDirectory } from '../../../core/tools/unwritable.ts';
 import type { ByteSource } from '../../common/audio/duration.ts';
 
 export interface SpoolLimits {
-  /** Of a body in memory. */
+  /** Bytes of a body in memory. */
   readonly memoryBytes: number;
   /** Bodies at once, and bytes of all of them on the disk. */
   readonly bodies: number;
@@ -146,7 +146,7 @@ export class SpooledBody {
     return bytes.subarray(0, read);
   }
 
-  /** Of a part of the body. */
+  /** A part of the body. */
   span(start: number, length: number): ByteSource {
     return {
       length,

@@ -27,7 +27,7 @@ export interface Vectors {
 
 type Encode = (answer: Vectors, context: AnswerContext) => AnswerBody;
 
-/** For an upstream of OpenAI's protocol. */
+/** A request to an upstream of OpenAI's protocol. */
 export function openaiRequest(inputs: EmbeddingInputs, target: Target, encode: Encode): Prepared {
   const { texts, dimensions } = inputs;
   const body = {
@@ -45,7 +45,7 @@ export function openaiRequest(inputs: EmbeddingInputs, target: Target, encode: E
   );
 }
 
-/** For an upstream of the generate-content protocol. */
+/** A request to an upstream of the generate-content protocol. */
 export function geminiRequest(inputs: EmbeddingInputs, target: Target, encode: Encode): Prepared {
   const model = `models/${target.model}`;
   const more = inputs.dimensions === undefined ? {} : { outputDimensionality: inputs.dimensions };

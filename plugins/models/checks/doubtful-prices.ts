@@ -117,7 +117,7 @@ function unitOf(name: UsageClass): string {
   return perMillion.has(name) ? 'it is priced per million characters' : 'it is priced per million tokens';
 }
 
-/** Of the classes that both sides name. */
+/** The class, among those that both sides name, with the largest distance. */
 function furthest(book: PriceBook, other: PriceBook | undefined, at: number): Distance | undefined {
   let found: Distance | undefined;
   for (const version of book.filter((one) => one.until > at && !isFree(one))) {

@@ -18,7 +18,7 @@ const boundMedia: MediaTokens = {
   image: imageTokens,
   other: (length) => (length === undefined ? remoteMediaTokens : mediaTokens(length)),
 };
-/** Of one picture of usual size, and one page. */
+/** Tokens of one picture of usual size, and of one page. */
 export const usualMedia: MediaTokens = { image: 1_000, other: () => 2_000 };
 
 /** Texts to tokenize, and tokens that are known already. */

@@ -4,7 +4,7 @@
  */
 import { Worker } from 'node:worker_threads';
 
-/** To the thread, and from it. */
+/** Messages to the thread, and from it. */
 export interface ToCount {
   readonly call: number;
   readonly texts: readonly string[];

@@ -117,7 +117,7 @@ function changed(
   });
 }
 
-/** For an answer that comes whole where a stream was asked for, or the other way round: it cannot pass as it is. */
+/** Converts a whole answer to a request for a stream, or a stream to a request for a whole answer: it cannot pass as it is. */
 function otherForm(
   exchange: Exchange,
   opened: Opened,

@@ -8,7 +8,7 @@ import { mediaKindsIn } from './media-kinds.ts';
 
 /** Longer names are cut: no client needs more characters to distinguish its sessions. */
 const longestName = 1_000;
-/** Of a longer first message, the beginning, the end and the length count. */
+/** A longer first message counts by its beginning, its end and its length. */
 const longestOpening = 4_096;
 
 /** Reads the request when it is opened; the first message is looked up only on demand. */

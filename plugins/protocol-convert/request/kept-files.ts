@@ -16,9 +16,9 @@ import { invalid, readRequestBody, refusedForSize } from './checks.ts';
 import { vendorIdsIn } from './vendor-ids.ts';
 
 const mebibyte = 2 ** 20;
-/** Of all files of one request. */
+/** Bytes of all files of one request. */
 const mostRequestBytes = 50 * mebibyte;
-/** Of the files in all requests that run, of one account and of all. */
+/** Bytes of the files in all running requests, of one account and of all. */
 const mostAccountBytes = 100 * mebibyte;
 const mostBytes = 400 * mebibyte;
 /** The values of the request itself were bounded before. */

@@ -16,7 +16,7 @@ const kinds = new Map([
 const holders = ['content', 'parts', 'output', 'functionResponse', 'function_response'];
 const deepest = 6;
 
-/** Of all turns. */
+/** Kinds of media in all turns. */
 export function mediaKindsIn(json: JsonObject): ReadonlySet<string> {
   const found = new Set<string>();
   read(json['messages'] ?? json['input'] ?? json['contents'], found, 0);

@@ -143,7 +143,7 @@ export class IdGuard {
     };
   }
 
-  /** Of all running providers. */
+  /** Hosts of all running providers. */
   #hosts(): ReadonlySet<string> {
     const hosts = new Set<string>();
     for (const { speaks } of this.#options.providers()?.list() ?? []) {

@@ -22,7 +22,7 @@ export function cannotContinueTogether(): GatewayError {
   return new GatewayError('invalid_request', message, { field: 'previous_response_id', code });
 }
 
-/** For endpoints with a response id. */
+/** The error of endpoints with a response id. */
 export function responseNotFound(id: string): GatewayError {
   return new GatewayError('not_found', `Response with id '${shown(id)}' not found.`);
 }

@@ -57,7 +57,7 @@ export class ResponseRecorder {
     };
   }
 
-  /** Of the request its input alone is kept as long as the answer takes, and only if it may be stored. */
+  /** Only the request's input is kept as long as the answer takes, and only if it may be stored. */
   #itemsOf(exchange: Exchange, { protocol, json }: Opened): readonly unknown[] | undefined {
     const items = protocol.inputItems?.(json) ?? [];
     const bytes = leastBytes(items);

@@ -23,7 +23,7 @@ export class OpenBlocks {
     else if (event.type.endsWith('-end')) this.#close(event);
   }
 
-  /** Of ended blocks only calls are kept, since later calls are numbered after them. */
+  /** Ended blocks are forgotten, except calls, since later calls are numbered after them. */
   #close(event: BlockEvent): void {
     const block = this.#blocks.get(event.block);
     if (event.type !== 'tool-end' || block === undefined) this.#blocks.delete(event.block);

@@ -21,7 +21,7 @@ export class ConversationDigest {
     this.#turns = turns;
   }
 
-  /** Of what precedes the answer that this turn is part of. To be called with indexes that never fall. */
+  /** Digest of the turns before the answer that this turn is part of. Indexes must never fall from call to call. */
   before(index: number): string {
     let end = index;
     // Adjacent turns of the assistant may be one answer.
@@ -32,7 +32,7 @@ export class ConversationDigest {
     return this.#digest;
   }
 
-  /** Of what precedes the answer to the whole conversation. */
+  /** Digest of the turns before the answer to the whole conversation. */
   end(): string {
     return this.before(this.#turns.length);
   }

@@ -76,7 +76,7 @@ function answerToolAsText(name: string, sink: Sink): Sink {
   };
 }
 
-/** Of one choice: text that may begin a stop text is held until that is decided; open calls may end. */
+/** State of one choice: text that may begin a stop text is held until that is decided; open calls may end. */
 interface Watch {
   held: string;
   hit: string | undefined;

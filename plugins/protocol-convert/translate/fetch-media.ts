@@ -8,12 +8,12 @@ import { sniffBytes } from '../../common/kit/sniff.ts';
 import { invalid } from '../request/checks.ts';
 
 export interface FetchOptions extends GuardOptions {
-  /** For all files of one prompt together. */
+  /** Bytes of all files of one prompt together. */
   readonly maxTotalBytes: number;
   /** Different URLs in one prompt. */
   readonly maxFiles: number;
   readonly parallel: number;
-  /** For all files of one prompt together. */
+  /** Time for all files of one prompt together. */
   readonly timeoutMs: number;
 }
 

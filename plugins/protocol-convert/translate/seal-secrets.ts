@@ -94,7 +94,7 @@ class Settings {
     if (!known.includes(marks[0]!)) await this.#set([marks[0]!, ...known.slice(0, 7)]);
   }
 
-  /** Of now on only these are known. */
+  /** From now on only these are known. */
   async forget(kept: readonly Buffer[]): Promise<void> {
     await this.#set([markOf(kept[0]!)]);
     await this.#store.orm.execute(sql`delete from ${this.#table} where name = ${madeName}`);

@@ -140,7 +140,7 @@ export class SignatureCache {
   }
 }
 
-/** Of an answer that had nothing to remember: what is given for it would be another's. */
+/** Whether the answer had nothing to remember: opaque state that is given for it would be another answer's. */
 function isEmpty({ kept, opaqueState }: Entry): boolean {
   return opaqueState === undefined && kept?.reasoning.length === 0;
 }

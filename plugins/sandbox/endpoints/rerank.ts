@@ -66,7 +66,7 @@ function documentsIn(shape: Shape, value: unknown): readonly string[] {
   });
 }
 
-/** From 0 to 1, with a little for shorter documents, so that no two of unequal length tie. */
+/** A score from 0 to 1, with a little for shorter documents, so that no two of unequal length tie. */
 function scoreOf(query: string, document: string): number {
   const wordsOf = (text: string) => new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
   const [wanted, found] = [wordsOf(query), wordsOf(document)];

@@ -44,7 +44,7 @@ function movie(size: Size, frames: readonly Buffer[], mediaAt: number): Buffer {
   return box('moov', header, track);
 }
 
-/** In 16.16 fixed point. */
+/** Width and height in 16.16 fixed point. */
 function edges({ width, height }: Size): Buffer {
   return u32(width * 0x10000, height * 0x10000);
 }

@@ -145,7 +145,7 @@ function inputUsage(params: ImageParams): Usage {
   return { input: inputTokens(params), ...(shown === 0 ? {} : { input_image: shown }) };
 }
 
-/** Of all images together, and their previews. */
+/** Output tokens of all images and their previews. */
 function outputTokens({ size, quality, count, previews = 0 }: ImageParams): number {
   const painted = count * Math.ceil((tokensByQuality.get(quality)! * size.width * size.height) / usualPixels);
   return painted + previews * previewTokens;

@@ -37,7 +37,7 @@ process.on('message', (message: ToChild) => {
 // A start runs much of the database's code, and little of it often: compiling that twice would cost more than all the rest
 // of the start. Under load the same functions get there within seconds.
 setFlagsFromString(`--wasm-tiering-budget=${optimizedAfterBytes}`);
-// Of its functions few are ever called: they are checked when they are.
+// Most functions are never called: each is checked at its first call.
 setFlagsFromString('--wasm-lazy-validation');
 // Requests are served first: the journal waits for the database, clients do not. Not too low, or the backlog grows.
 // Who was started nicer than that may not become less so.

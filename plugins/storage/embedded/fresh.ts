@@ -20,7 +20,7 @@ const compression = {
 
 /** The first line of the archive; the files' bytes follow, one after the other, compressed. */
 interface Contents {
-  /** Of PGlite, which made it. */
+  /** Version of PGlite, which made it. */
   readonly version: string;
   /** The schemas that have tables in it, and the migrations that made these; absent: it is empty. */
   readonly tables?: Tables | undefined;

@@ -49,7 +49,7 @@ export interface SessionOptions {
 }
 
 export class Session {
-  /** Of the last ReadyForQuery. */
+  /** Status in the last ReadyForQuery. */
   status: Status = 'I';
   /** Messages have run and their Sync has not arrived: the unnamed statement and portal are still needed. */
   open = false;

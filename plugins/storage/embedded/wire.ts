@@ -162,7 +162,7 @@ export type Status = 'I' | 'T' | 'E';
 
 /** Follows backend bytes, split anywhere, for what the server must know of them. */
 export class AnswerScanner {
-  /** Of the last ReadyForQuery; undefined when none has come. */
+  /** Status in the last ReadyForQuery; undefined when none has come. */
   status: Status | undefined;
   errors = 0;
   /** The backend waits for COPY data, which it would look for beyond the end of the group. */

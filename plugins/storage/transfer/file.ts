@@ -11,7 +11,7 @@ import type { Migration, Sequence, Sum, Table } from './tables.ts';
 export interface Head {
   readonly format: 'model-gateway storage';
   readonly version: 1;
-  /** Of the program that wrote it. */
+  /** Version of the program that wrote it. */
   readonly program: string;
   readonly at: string;
 }

@@ -36,7 +36,7 @@ export const tableOf = (schema: string, table: string): SQL => sql`${sql.identif
 /** A row as one line. Texts keep every character: a line feed in JSON stands outside of them. */
 export const lineOfRow = sql`translate(row_to_json(each)::text, E'\n\r', '  ')`;
 
-/** Those with tables of gateways. */
+/** Schemas with tables of gateways. */
 export async function schemasIn(runner: Runner): Promise<string[]> {
   const rows = await rowsOf<{ schema: string }>(
     runner,
@@ -100,7 +100,7 @@ export async function sumOf(runner: Runner, schema: string, table: string): Prom
 export async function filledTable(runner: Runner, schema: string): Promise<string | undefined> {
   const tables = await rowsOf<{ name: string }>(
     runner,
-    // Those with at most one row (their key is a truth value), secrets that a start draws, and announcements do not count.
+    // Tables with at most one row (their key is a truth value), secrets that a start draws, and announcements do not count.
     sql`select relname::text as name from pg_catalog.pg_class
         where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = ${schema}) and relkind = 'r'
           and relname not in ('migrations', 'changes') and relname not like '%\\_settings'

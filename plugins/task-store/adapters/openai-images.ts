@@ -227,12 +227,12 @@ export function tokensOf(usage: JsonObject | undefined): Usage | undefined {
   };
 }
 
-/** Of the model that writes an SVG. */
+/** Output tokens of the model that writes an SVG. */
 const authorTokens = 32_768;
 const authorTokensAtMost = (order: Order): number => (isWritten(order) ? authorTokens : 0);
 const isWritten = ({ extra }: Order): boolean => extra['output_format'] === 'svg';
 
-/** For vendors that report no tokens, such as those of models priced per image. */
+/** Usage at vendors that report no tokens, such as those of models priced per image. */
 function estimatedTokens(order: Order, images: number): Usage {
   return { input: promptTokensAtMost(order), output_image: images * imageTokensAtMost(order) };
 }

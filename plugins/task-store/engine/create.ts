@@ -284,7 +284,7 @@ export class Creation {
   }
 }
 
-/** For operators: with what the vendor itself said, scrubbed. */
+/** The failure for operators, with the vendor's own words, scrubbed. */
 function failureText(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   const { message, requestId } = (error instanceof UpstreamRefusal ? error.vendor : undefined) ?? {};

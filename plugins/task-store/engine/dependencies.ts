@@ -14,11 +14,11 @@ import type { Vendors } from './vendor.ts';
 export interface Timing {
   /** How long a silent worker keeps its tasks. */
   readonly leaseMs: number;
-  /** From the order to the end, by kind. */
+  /** Time from the order to the end, by kind. */
   readonly deadlineMs: { readonly image: number; readonly video: number };
   /** How long to wait for the outcome of a lost worker before the task fails. */
   readonly reconcileMs: number;
-  /** Between two polls of a vendor's task: the first pause, and the longest. */
+  /** Time between two polls of a vendor's task: the first pause, and the longest. */
   readonly pollMs: number;
   readonly longestPollMs: number;
   /** Before a retry when all vendors were busy: the first pause, and the longest. */

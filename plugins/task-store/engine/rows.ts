@@ -25,7 +25,7 @@ export interface StoredTask {
   readonly requestId: string;
   readonly accountId: string;
   readonly keyId: string;
-  /** Of the request that ordered it, as W3C trace context; null: none. */
+  /** Span of the request that ordered it, as W3C trace context; null: none. */
   readonly trace?: string | null;
   readonly kind: MediaKind;
   readonly model: string;

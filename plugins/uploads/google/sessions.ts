@@ -7,7 +7,7 @@ import type { Database } from '../../common/domain/database.ts';
 import { instant, tableOf } from '../../common/kit/sql.ts';
 
 export const sessionLifetimeMs = 86_400_000;
-/** Of one account. */
+/** Sessions of one account. */
 const mostSessions = 1_000;
 const secretFormat = /^[0-9a-f]{64}$/;
 
@@ -46,7 +46,7 @@ export class UploadSessions {
   /** Resolves with its secret, of which only a digest is kept. */
   async begin({ accountId, keyId, fileId, name, chosenName, mediaType, bytes }: UploadSession): Promise<string> {
     const secret = this.#random.bytes(32).toString('hex');
-    // Those of a clock that was ahead, and came back, do not count.
+    // Uploads dated by a clock that was ahead, and came back, do not count.
     const made = (await this.#database.orm.execute(sql`
       insert into ${this.#table} (digest, account_id, key_id, file_id, name, chosen_name, media_type, bytes, expires_at)
       select ${digestOf(secret)}, ${accountId}, ${keyId}, ${fileId}, ${name}, ${chosenName ?? null}, ${mediaType},

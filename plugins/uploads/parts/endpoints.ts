@@ -13,7 +13,7 @@ import { shapeOf } from '../shapes.ts';
 import { lifetimeMs, type PartUpload, type PartUploads } from './rows.ts';
 
 const shape = shapeOf('chat', '');
-/** Of one part, by OpenAI's rule. */
+/** Bytes of one part, by OpenAI's rule. */
 const mostPartBytes = 64 * 2 ** 20;
 const single = new Set(['bytes', 'filename', 'mime_type', 'purpose', 'expires_after', 'part_ids', 'md5']);
 

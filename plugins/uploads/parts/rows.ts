@@ -5,9 +5,9 @@ import type { Clock, Random } from '../../../core/contract/host-tools.ts';
 import type { Database } from '../../common/domain/database.ts';
 import { instant, rowsOf, tableOf } from '../../common/kit/sql.ts';
 
-/** Of an upload that is not completed, by OpenAI's rule. */
+/** Lifetime of an upload that is not completed, by OpenAI's rule. */
 export const lifetimeMs = 3_600_000;
-/** Of one account, within their lifetime. */
+/** Uploads of one account within their lifetime. */
 const mostUploads = 1_000;
 const mostParts = 1_000;
 const idFormat = /^upload_[0-9a-f]{32}$/;
@@ -15,14 +15,14 @@ const idFormat = /^upload_[0-9a-f]{32}$/;
 export interface PartUpload {
   readonly id: string;
   readonly accountId: string;
-  /** Of the file that is made of the parts. */
+  /** Id of the file that is made of the parts. */
   readonly fileId: string;
   readonly name: string;
   readonly purpose: string;
   readonly mediaType: string;
   /** As announced. */
   readonly bytes: number;
-  /** Of the file. */
+  /** Lifetime of the file. */
   readonly lifetimeMs?: number | undefined;
   readonly status: 'pending' | 'completed' | 'cancelled';
   readonly createdAt: number;
@@ -56,7 +56,7 @@ export class PartUploads {
   async begin(order: Omit<PartUpload, 'id' | 'status' | 'createdAt' | 'expiresAt'>): Promise<PartUpload> {
     const id = this.#newId('upload');
     const createdAt = this.#clock.now();
-    // Those of a clock that was ahead, and came back, do not count.
+    // Uploads dated by a clock that was ahead, and came back, do not count.
     const made = await this.#rows(sql`
       insert into ${this.#uploads} (id, account_id, file_id, name, purpose, media_type, bytes, lifetime_ms, created_at)
       select ${id}, ${order.accountId}, ${order.fileId}, ${order.name}, ${order.purpose}, ${order.mediaType},

@@ -7,7 +7,7 @@ import type { RelayProtocol } from '../relay/dialect.ts';
 import { relayStep } from '../relay/step.ts';
 import { unsupported } from './arrival.ts';
 
-/** Of one protocol. */
+/** The endpoint of one step of a session. */
 export function stepEndpoint(
   { endpoint: path }: RelayProtocol,
   own: Pick<Endpoint, 'operation' | 'renderError' | 'describes'>,

@@ -37,7 +37,7 @@ const parsedBytes = 64 * 1024;
 const bytesPerAudioToken = 12_800;
 const bytesPerTextToken = 3;
 const imageTokens = 1_500;
-/** Of one session. */
+/** Ids of one session that are remembered. */
 const mostSeenIds = 1_000;
 
 /** A message without any of them names no model and no object of the vendor. */

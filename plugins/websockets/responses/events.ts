@@ -8,7 +8,7 @@ import { envelope } from '../../common/kit/error-envelope.ts';
 
 const keptHeaders = ['retry-after', 'x-should-retry', 'x-request-id'] as const;
 
-/** Of an error answer over HTTP. */
+/** An error answer over HTTP as an event. */
 export function errorMessage(status: number, headers: Readonly<Headers>, body: Uint8Array): string {
   const json = objectOf(tryParseBytes(body)) ?? {};
   const error = objectOf(json['error']) ?? (Object.keys(json).length > 0 ? json : { message: 'The request failed.' });

@@ -12,7 +12,7 @@ export interface Turn {
   readonly previousId: string | undefined;
   /** The turn is part of a conversation that is kept elsewhere. */
   readonly inConversation: boolean;
-  /** Of clients that name their lanes; comes back in every event. */
+  /** Lane of the turn, for clients that name lanes; comes back in every event. */
   readonly streamId: string | undefined;
 }
 

@@ -125,7 +125,7 @@ export class TurnConnection {
   }
 }
 
-/** Of an event; empty for anything else. */
+/** The type of an event; empty for anything else. */
 function typeOf(data: Buffer): string {
   const start = data.toString('latin1', 0, 100);
   const first = /^\s*\{\s*"type"\s*:\s*"([\w.]+)"/.exec(start)?.[1];

@@ -7,9 +7,9 @@ import { itemsOf } from '../responses/turn.ts';
 
 /** The conversation that a connection has, up to the end of its last response. */
 export interface KnownConversation {
-  /** Of its last response. */
+  /** Id of its last response. */
   readonly id: string;
-  /** Of its items as JSON texts with commas between them. */
+  /** Digest of its items as JSON texts with commas between them. */
   readonly digest: string;
   readonly bytes: number;
 }
@@ -24,8 +24,8 @@ export interface TurnMessage {
 const transport = ['stream', 'stream_options'];
 
 /**
- * Of the body of a POST. A conversation that begins with all that the connection has is continued there, so that only the rest
- * is sent; both are compared by digest, byte for byte. Throws for a body that is no JSON object.
+ * Makes a message of the body of a POST. A conversation that begins with all that the connection has is continued there, so that
+ * only the rest is sent; both are compared by digest, byte for byte. Throws for a body that is no JSON object.
  */
 export function turnMessage(body: Uint8Array, known: KnownConversation | undefined): TurnMessage {
   const bytes = asBuffer(body);

@@ -40,7 +40,7 @@ const mostRefusals = 1_000;
 export interface UpstreamTurnsTools {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly refusals: UpgradeRefusals;
-  /** Of one message. */
+  /** Bytes of one message at most. */
   maxBytes(): number;
 }
 

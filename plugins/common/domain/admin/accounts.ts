@@ -24,7 +24,7 @@ export interface KeyTerms {
   readonly expiresAt?: number | undefined;
   /** Addresses and CIDR ranges it may be used from. */
   readonly addresses?: readonly string[] | undefined;
-  /** Beside those of the plan. */
+  /** Limits of the key, beside those of the plan. */
   readonly limits?: Limits | undefined;
   /** Spending limits per calendar period (UTC); `ever`: in total. */
   readonly cap?: KeyCap | undefined;
@@ -88,7 +88,10 @@ export interface AccountAdmin {
   /** undefined: out of its project. Also of a key that is revoked, since what it has spent stays. */
   setProject(accountId: string, keyId: string, project: string | undefined): Promise<KeyView>;
   revokeKey(accountId: string, keyId: string): Promise<KeyView>;
-  /** Of one account, or of all, by name; revoked keys are in it. Throws invalid_request if more than 10,000 keys are in projects. */
+  /**
+   * Projects of one account, or of all, by name; revoked keys are in it. Throws invalid_request if more than 10,000 keys are in
+   * projects.
+   */
   projects(accountId: string | undefined): Promise<readonly Project[]>;
   /** The projects of these keys, by their ids; at most 500. */
   projectsOf(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;

@@ -7,7 +7,7 @@ import { defineExtensionPoint } from '../../../../core/contract/contract.ts';
 export type AdminAccess = 'read' | 'act';
 
 export interface AdminRequest<Query = unknown, Body = unknown> {
-  /** Of the path, decoded. */
+  /** Parameters of the path, decoded. */
   readonly params: Readonly<Record<string, string>>;
   /** As the route's schemas parsed them; undefined without a schema. */
   readonly query: Query;

@@ -76,7 +76,7 @@ export type ShownValue = number | string;
 
 /** What a sink passes on. Names in it may come from clients: a sink escapes them for where they are shown. */
 export interface AlertMessage {
-  /** Of the alert; the same when it begins, is repeated and ends. */
+  /** The alert's id; the same when it begins, is repeated and ends. */
   readonly id: string;
   readonly event: 'begin' | 'repeat' | 'end' | 'test';
   readonly gateway: string;
@@ -85,7 +85,7 @@ export interface AlertMessage {
   readonly subject: string;
   /** At the end the one that is good again; null: nothing was measured any more. */
   readonly value: ShownValue | null;
-  /** Of an end: the last value that was bad. */
+  /** When the alert ends: the last value that was bad. */
   readonly was?: ShownValue;
   readonly threshold: ShownValue;
   readonly unit: AlertUnit;
@@ -116,7 +116,7 @@ export interface AlertSinkType<Config = unknown> {
   readonly name: string;
   /** The service that it sends by: a plugin of the list must provide it. */
   readonly requires?: Service<unknown>;
-  /** Of its section, without `type`. */
+  /** Schema of the sink's section, without `type`. */
   readonly config: ConfigSchema<Config>;
   open(config: Config, tools: AlertSinkTools): AlertSink;
 }
@@ -161,7 +161,7 @@ export interface AlertFilter {
 export interface AlertSinkView {
   readonly name: string;
   readonly type: string;
-  /** Of its last message; undefined: it had none. */
+  /** When the last message was sent, and why it failed; undefined: there was none. */
   readonly last: { readonly at: number; readonly fault: string | undefined } | undefined;
   /** Messages that wait to be sent again. */
   readonly waiting: number;

@@ -106,7 +106,7 @@ export interface OwnedBatch
   readonly accountId: string;
   /** Undefined, as the cost is, until it has ended: lines of many batches are too many to count. */
   readonly counts: BatchView['counts'] | undefined;
-  /** That makes the lines by its own batch API; undefined: they are made as calls. */
+  /** Provider whose batch API makes the lines; undefined: they are made as calls. */
   readonly provider: string | undefined;
 }
 
@@ -118,7 +118,7 @@ export interface BatchStory {
 }
 
 export interface BatchAdmin {
-  /** Of all accounts, newest first. */
+  /** Batches of all accounts, newest first. */
   listAll(
     filter: {
       readonly accountId?: string | undefined;

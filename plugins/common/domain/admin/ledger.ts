@@ -55,7 +55,7 @@ export interface ChargeFilter extends Span {
 export interface SpendSums {
   readonly requests: number;
   readonly cost: Money;
-  /** Of those requests of which it is known. */
+  /** Own cost of the requests whose own cost is known. */
   readonly ownCost: Money;
   /** Requests of which the own cost is not known. */
   readonly ownCostUnknown?: number;
@@ -109,7 +109,7 @@ export interface Reconciliation {
 export interface NodeView {
   readonly name: string;
   readonly self: boolean;
-  /** Of the gateway that it runs; undefined: it has not reported yet. */
+  /** Version of the gateway that the process runs; undefined: it has not reported yet. */
   readonly version: string | undefined;
   /** When its present run began. */
   readonly startedAt?: number | undefined;
@@ -158,14 +158,14 @@ export interface LedgerQueries {
   balances(accountIds: readonly string[]): Promise<ReadonlyMap<string, Money>>;
   reconcile(): Promise<Reconciliation>;
   nodes(): Promise<readonly NodeView[]>;
-  /** Of this process, without the database; undefined: it does not serve. */
+  /** The backlog of this process, without the database; undefined: it does not serve. */
   journal(): JournalBacklog | undefined;
 }
 export interface JournalBacklog {
   readonly name: string;
   /** Rows that the ledger does not have. */
   readonly rows: number;
-  /** Of the bound at which calls are refused; 1: they are. */
+  /** Part of the bound at which calls are refused; 1: they are. */
   readonly share: number;
 }
 export type AttemptView = Omit<Attempt, 'consumed'> & {

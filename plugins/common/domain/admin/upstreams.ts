@@ -36,7 +36,7 @@ export interface TargetView {
   /** How long it stays open; 0 when it is not. */
   readonly opensForMs: number;
   readonly inFlight: number;
-  /** Of the latest requests, at most 32: how many there were, and how many failed by the target's fault. */
+  /** How many of the latest requests (at most 32) there were, and how many failed by the target's fault. */
   readonly recent: number;
   readonly failed: number;
   /** Until the first byte of streamed answers, and until the others were whole. */
@@ -85,7 +85,7 @@ export interface CertificateView {
   readonly provider: string;
   /** `cert`: the gateway's own; `ca`: trusted for this vendor. */
   readonly use: 'cert' | 'ca';
-  /** Of those of one use, the first. */
+  /** When the first certificate of this use expires. */
   readonly expiresAt: number;
 }
 export const upstreamAdmin = defineService<UpstreamAdmin>('upstream admin');
@@ -109,7 +109,7 @@ export interface ProbeResult {
   readonly ok: boolean;
   readonly protocol: string;
   readonly upstreamModel: string;
-  /** Of the upstream's answer; undefined: none came. */
+  /** Status of the upstream's answer; undefined: none came. */
   readonly status: number | undefined;
   /** From the sending to the first byte of the answer's body (of a refusal: to its head), and to the end. */
   readonly firstByteMs: number | undefined;

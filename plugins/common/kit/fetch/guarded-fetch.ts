@@ -60,7 +60,7 @@ export class GuardedClient {
   readonly #options: GuardOptions;
   readonly #agent: Agent;
   readonly #isPublic: (address: string) => boolean;
-  /** Those of other ways, by network and trust. */
+  /** Agents of all other ways, by network and trust. */
   readonly #agents = new Agents();
 
   constructor(options: GuardOptions) {

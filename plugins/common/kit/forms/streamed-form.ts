@@ -9,7 +9,7 @@ export interface StreamedFormPart {
   readonly bytes: number;
   /** In hex. */
   readonly sha256: string;
-  /** Of members that are no files. */
+  /** The value of a member that is no file. */
   readonly text: string | undefined;
   /** What a vendor gets instead of the text; absent: the text. */
   replacedBy?: string;

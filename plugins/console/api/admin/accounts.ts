@@ -62,7 +62,7 @@ const accountRowJson = (row: AccountRow) => ({
   balance: usdOrNull(row.balance),
 });
 
-/** Of more people with a name, the newest are taken. */
+/** Where more people have a name, the newest are taken. */
 const mostOwners = 500;
 
 const one = z.object({ id });

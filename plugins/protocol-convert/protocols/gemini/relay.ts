@@ -65,7 +65,7 @@ export function reshapeFor(dialect: Dialect, call: Call, createdAt: number): Res
   };
 }
 
-/** For a client of `alt=sse` when the upstream answers with an array in spite of it. */
+/** Makes server-sent events for a client of `alt=sse` when the upstream answers with an array all the same. */
 export const arrayAsSse: Reshape = {
   streamType: 'text/event-stream',
   whole: (json) => Buffer.from(JSON.stringify(json)),

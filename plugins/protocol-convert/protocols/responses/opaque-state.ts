@@ -12,7 +12,7 @@ export type Owner =
   | { readonly of: 'text'; readonly value: string }
   | { readonly of: 'call'; readonly callId: string; readonly value: string };
 
-/** Of redacted reasoning: it is returned as such, not as reasoning with a signature. */
+/** Redacted reasoning, marked: it is returned as such, not as reasoning with a signature. */
 export function opaqueStateOfRedacted(value: string): string {
   return `${mark}redacted\n${value}`;
 }

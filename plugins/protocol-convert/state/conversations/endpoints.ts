@@ -13,7 +13,7 @@ import { listPage } from '../listing.ts';
 import type { Conversation } from './record.ts';
 import type { ConversationStore } from './store.ts';
 
-/** Of one request, by OpenAI's rule. */
+/** Items of one request, by OpenAI's rule. */
 const mostItems = 20;
 const singleMembers = new Set(['items', 'metadata']);
 const json = { types: ['application/json'] };

@@ -10,7 +10,7 @@ export interface Conversation {
   /** JSON text of an object. */
   readonly metadata: string;
   readonly itemCount: number;
-  /** Of its items, as JSON. */
+  /** Bytes of its items as JSON. */
   readonly bytes: number;
   /** Milliseconds of the wall clock. */
   readonly createdAt: number;
@@ -31,7 +31,7 @@ export interface Block {
   /** Its name: unique for each call. */
   readonly name: string;
   readonly items: readonly KeptItem[];
-  /** Of the conversation, after this change. */
+  /** When the conversation expires after this change. */
   readonly expiresAt: number;
 }
 
@@ -52,7 +52,7 @@ export function boundsFor(conversationBytes: number): Bounds {
   };
 }
 
-/** Of one change. */
+/** Bounds of one change. */
 export type AppendBounds = Pick<Bounds, 'conversationBytes' | 'conversationItems' | 'accountBytes'>;
 
 export type Appended = 'appended' | 'gone' | 'full' | 'share';
@@ -64,7 +64,7 @@ export function isOwnConversationId(id: unknown): id is string {
   return typeof id === 'string' && idFormat.test(id);
 }
 
-/** In the form that is stored. `name`: of their block, which ids are made of. */
+/** Items in the form that is stored. `name`: name of their block, from which ids are made. */
 export function itemsToKeep(items: readonly unknown[], name: string): KeptItem[] {
   return keptItems(items, name).map((item, index) => {
     const given = textOf(item['id']);
@@ -120,7 +120,7 @@ export interface ConversationBackend {
   /** false: the account's share is used up. */
   create(conversation: Conversation, bounds: Bounds): Promise<boolean>;
   find(accountId: string, id: string, now: number): Promise<Conversation | undefined>;
-  /** Of all conversations of the account. */
+  /** Bytes of all conversations of the account. */
   usedBytes(accountId: string, now: number): Promise<number>;
   /** As JSON texts, in their order. */
   items(accountId: string, id: string): Promise<readonly string[]>;

@@ -39,7 +39,7 @@ export interface ConversationStoreOptions {
 export class ConversationStore {
   readonly #options: ConversationStoreOptions;
   readonly #bounds: Bounds;
-  /** Of answers, which were given and are kept even if they go past the bound, up to twice of it. */
+  /** Bounds for answers, which were given and are kept even if they go past the usual bound, up to twice of it. */
   readonly #answerBounds: AppendBounds;
   readonly #queue: WriteQueue<Block>;
   #backend: ConversationBackend;
@@ -199,7 +199,7 @@ export class ConversationStore {
       throw conversationFull(field);
   }
 
-  /** Of an account, which begins nothing once its share is used up: what runs then may fill one conversation more. */
+  /** Bytes of an account, which begins nothing once its share is used up: running answers may fill one conversation more. */
   get #mostBytes(): number {
     return this.#bounds.accountBytes + 2 * this.#bounds.conversationBytes;
   }

@@ -7,7 +7,7 @@ import { formatFrame } from '../../../common/kit/sse.ts';
 import type { Shape, Task } from '../../contract.ts';
 import { secondsOf } from './states.ts';
 
-/** For a task that succeeded. Any other end is an error, which the endpoint renders. */
+/** The answer for a task that succeeded. Any other end is an error, which the endpoint renders. */
 export const imageAnswer: Pick<Shape, 'render'> = { render: renderImages };
 
 function renderImages(task: Task): JsonObject {

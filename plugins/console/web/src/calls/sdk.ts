@@ -14,7 +14,7 @@ export interface Sdk {
   readonly members: Readonly<Record<string, unknown>>;
   /** Members that the SDK in Python does not know by name. */
   readonly extra?: Readonly<Record<string, unknown>>;
-  /** Of an endpoint without a method. */
+  /** Path of an endpoint that the SDK has no method for. */
   readonly path?: string;
   readonly result: string;
   /** Whether the result is replaced later. */

@@ -34,7 +34,7 @@ interface ActivityProps<By extends string> {
   readonly span: AskedSpan;
   readonly metrics: readonly Metric[];
   readonly by: readonly { readonly value: By; readonly label: string }[];
-  /** Of a group, where it is not shown by what it is called. */
+  /** The shown name of a group, where it differs from the group's value. */
   readonly nameOf?: (by: By, group: string) => string;
   readonly refetchMs?: number | false;
 }

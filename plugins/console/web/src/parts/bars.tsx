@@ -81,7 +81,7 @@ export function Shares({ of }: { readonly of: readonly Share[] }) {
 interface MeterProps {
   readonly part: number;
   readonly whole: number;
-  /** For those who cannot see it. */
+  /** Name for screen readers. */
   readonly label: string;
   /** What a full bar means: a limit that is reached, or nothing of the kind. */
   readonly of?: 'limit' | 'share';

@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Waiting } from './states.tsx';
 
 interface OnSightProps {
-  /** Of what will stand here. */
+  /** Height of the content to come. */
   readonly height: number;
   readonly children: ReactNode;
 }

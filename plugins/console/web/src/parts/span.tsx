@@ -21,12 +21,12 @@ type Times = {
 export interface AskedSpan {
   readonly name: SpanName | 'custom';
   readonly ms: number;
-  /** Of rows by time, and of the bars of a chart; undefined: as the API sees fit. */
+  /** Length of a row by time, and of a bar of a chart; undefined: the API chooses. */
   readonly bucketMinutes: number | undefined;
   readonly barMinutes: number | undefined;
   /** The API's parameters: `from`, `until` (now) and the time zone. */
   readonly query: Times;
-  /** Those of the time before, as long as this one: what it is compared with. */
+  /** The times of the span before, as long as this one, for comparison. */
   readonly previous: Times;
   /** The same span for the address of another page. */
   readonly search: Readonly<Record<string, string>>;

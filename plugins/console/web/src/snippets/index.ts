@@ -25,7 +25,7 @@ export interface Filling {
   readonly base: string;
   readonly key: string;
   readonly model: string;
-  /** Of the gateway, for tools that keep several. */
+  /** Name of the gateway, for tools that keep several. */
   readonly name: string;
 }
 

@@ -37,7 +37,7 @@ export function problemOf(part: MediaPart, context: EncodeContext): string | und
   return kind === 'document' && source.form !== 'bytes' ? 'takes documents by content alone' : undefined;
 }
 
-/** Of a medium that the model accepts. */
+/** Parts for a medium that the model accepts. */
 export function mediaParts(part: MediaPart, context: EncodeContext): JsonObject[] {
   if (part.citations === true) context.dropped.drop('documentCitations');
   const about = part.context === undefined ? [] : [textPart({ text: part.context }, context)];

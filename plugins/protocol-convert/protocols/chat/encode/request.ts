@@ -10,7 +10,7 @@ import { encodeReasoning } from './reasoning.ts';
 import { encodeSettings } from './settings.ts';
 import { encodeTools } from './tools.ts';
 
-/** Of function names. */
+/** Bounds of function names. */
 const nameLimits = { allowed: /[A-Za-z0-9_-]/, maxLength: 64 };
 /** Maximum stop sequences in the protocol; the gateway matches further ones itself. */
 const maxStops = 4;

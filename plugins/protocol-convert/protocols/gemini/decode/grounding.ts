@@ -84,8 +84,8 @@ function sourceOf(chunk: unknown): GroundingSource | undefined {
 }
 
 /**
- * In UTF-16 units of the last block; empty if the segment is outside of it. The segment's own text, if present, takes
- * precedence.
+ * The segment's place in UTF-16 units of the last block; empty if the segment is outside of it. The segment's own text, if present,
+ * takes precedence.
  */
 function placeOf(segment: JsonObject, { text, blockStart }: AnsweredText): { start?: number; end?: number } {
   const endByte = segment['endIndex'] ?? segment['end_index'];

@@ -15,7 +15,7 @@ export interface Marked extends Messages {
 /** Kinds of blocks that cannot have a mark. */
 const unmarkable = new Set(['thinking', 'redacted_thinking']);
 
-/** In the order of caching: tools, system, messages. `takesMarks` false: removes all marks. */
+/** Places cache marks in the order of caching: tools, system, messages. `takesMarks` false: removes all marks. */
 export function placeCacheMarks(
   request: Marked,
   takesMarks: boolean,

@@ -9,9 +9,9 @@ import type { EncodedReasoning } from './reasoning.ts';
 import type { EncodedChoice, EncodedTools } from './tools.ts';
 
 export interface EncodedOutput extends EncodedTools {
-  /** For `output_config`. */
+  /** The format in `output_config`. */
   readonly format?: JsonObject;
-  /** For the end of the system prompt. */
+  /** Texts for the end of the system prompt. */
   readonly instructions: readonly string[];
   /** The tool that takes the answer as its input. */
   readonly answerTool?: string;

@@ -8,7 +8,7 @@ import type { Messages } from './turns.ts';
 
 export interface EncodedReasoning {
   readonly thinking?: JsonObject;
-  /** For `output_config`. */
+  /** The effort in `output_config`. */
   readonly effort?: Effort;
   /** The model reasons before it answers: it cannot be forced to call a tool and accepts no sampling settings. */
   readonly isOn: boolean;

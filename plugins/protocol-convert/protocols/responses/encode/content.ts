@@ -48,7 +48,7 @@ export class ContentWriter {
     return { output: isError ? [inputText(errorMark.trim()), ...content] : content, rest: [] };
   }
 
-  /** For content that cannot have a mark. */
+  /** Notes the mark of content that cannot have one. */
   noteMark(cache: CacheMark | undefined): void {
     if (cache !== undefined) this.#context.dropped.drop('cacheMarks');
   }

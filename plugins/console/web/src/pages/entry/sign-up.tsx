@@ -50,7 +50,7 @@ export default function SignUp() {
 
 interface SignUpFormProps {
   readonly invite: string | undefined;
-  /** Of the invitation. */
+  /** The invited address. */
   readonly email: string | undefined;
   /** No session began: a mail has the link that confirms the address. */
   readonly onMail: (email: string) => void;

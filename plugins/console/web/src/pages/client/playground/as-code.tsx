@@ -12,7 +12,7 @@ import { keyPlaceholder } from '../../../snippets/index.ts';
 interface AsCodeProps {
   /** undefined: there is nothing to be sent yet. */
   readonly call: ApiCall | undefined;
-  /** Of the session; empty: there is none. */
+  /** The session's key; empty: there is none. */
   readonly apiKey: string;
 }
 

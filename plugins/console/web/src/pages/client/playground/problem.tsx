@@ -7,7 +7,7 @@ import { useErrorText } from '../../../parts/states.tsx';
 
 export interface Problem {
   readonly text: string;
-  /** Of the answer; 0: there was none, or it broke off. */
+  /** Status of the answer; 0: there was none, or it broke off. */
   readonly status: number;
 }
 

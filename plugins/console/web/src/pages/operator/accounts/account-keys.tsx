@@ -109,7 +109,7 @@ function ProjectButton({ of: { name }, onClick }: { readonly of: AccountKey; rea
 
 interface ProjectDialogProps {
   readonly of: AccountKey;
-  /** Of the account's keys. */
+  /** Path of the account's keys. */
   readonly path: string;
   readonly onClose: () => void;
 }

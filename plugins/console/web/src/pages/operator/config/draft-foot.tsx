@@ -26,7 +26,7 @@ interface DraftFootProps {
   readonly draft: Draft;
   readonly check: ConfigCheck | undefined;
   readonly busy: boolean;
-  /** Beside whether the file is changed. */
+  /** What the foot says beside whether the file is changed. */
   readonly hint: string;
 }
 

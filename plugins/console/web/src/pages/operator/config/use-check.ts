@@ -14,7 +14,7 @@ const checkQuery = (name: string, text: string, enabled: boolean) => ({
   enabled,
 });
 
-/** Of one file, a moment after the last letter. */
+/** Checks one file a moment after the last letter. */
 export function useCheck(name: string, text: string, enabled: boolean) {
   const [settled] = useDebouncedValue(text, 600);
   const check = useQuery(checkQuery(name, settled, enabled));
@@ -22,7 +22,7 @@ export function useCheck(name: string, text: string, enabled: boolean) {
   return { check, busy: check.isFetching || settled !== text };
 }
 
-/** Of all edited files, each with the others as they are on disk. */
+/** Checks each edited file, with the others as they are on disk. */
 export function useChecks(drafts: readonly Draft[]) {
   const changed = drafts.filter(({ isChanged }) => isChanged);
   const checks = useQueries({ queries: changed.map(({ file, text }) => checkQuery(file.name, text, true)) });

@@ -16,7 +16,7 @@ const spanNames = ['24h', '7d', '30d', '90d'] as const;
 
 interface LedgerTableProps {
   readonly empty: ReactNode;
-  /** Of one account: its name is not repeated in each row. */
+  /** The one account of all rows, which is not repeated in each. */
   readonly accountId?: string;
 }
 

@@ -19,7 +19,7 @@ const results = ['ok', 'client_error', 'upstream_error', 'left'] as const;
 
 interface ChartsProps {
   readonly series: MonitorSeries;
-  /** Those that ran in its time. */
+  /** Alerts that ran in the shown time. */
   readonly alerts: readonly Alert[];
 }
 

@@ -7,7 +7,7 @@ import { get } from '../../../api/client.ts';
 import { has, useMe } from '../../../api/session.ts';
 import type { AccountRow, Page } from '../types.ts';
 
-/** Of the first accounts: the name of their person, or their own; others are shown by their id. */
+/** Names of the first accounts: their person's, or their own; other accounts are shown by their id. */
 export function useAccountNames(wanted = true): ReadonlyMap<string, string> | undefined {
   const known = has(useMe(), 'accounts');
   return useQuery({

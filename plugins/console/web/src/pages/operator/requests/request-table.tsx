@@ -18,7 +18,7 @@ import { Story } from './story.tsx';
 interface RequestListProps {
   readonly query: Query;
   readonly filters: ReactNode;
-  /** Of one account: its name is not repeated in each row. */
+  /** All rows are of one account, which is not repeated in each. */
   readonly ofOne?: boolean;
 }
 

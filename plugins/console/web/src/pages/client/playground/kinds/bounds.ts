@@ -63,7 +63,7 @@ export function secondsOf({ seconds = mostSeconds }: Limits): { readonly most: n
 const voices = ['alloy', 'echo', 'nova'];
 export const voicesOf = (limits: Limits): readonly string[] => limits.voices ?? voices;
 
-/** Those that browsers play; raw PCM is none. */
+/** Formats that browsers play; raw PCM is none. */
 export const soundFormats = ({ formats = ['mp3', 'wav'] }: Limits): readonly string[] =>
   formats.filter((format) => format !== 'pcm');
 

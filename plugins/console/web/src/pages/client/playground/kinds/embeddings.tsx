@@ -91,7 +91,7 @@ function Similarity({ of: { texts, vectors } }: { readonly of: Compared }) {
   );
 }
 
-/** Of the angle between two vectors of one length: 1 for the same direction; 0 where one of them is nothing. */
+/** Cosine of the angle between two vectors of one length: 1 for the same direction; 0 where one of them is zero. */
 function cosine(left: readonly number[], right: readonly number[]): number {
   const lengths = Math.hypot(...left) * Math.hypot(...right);
   if (lengths === 0) return 0;

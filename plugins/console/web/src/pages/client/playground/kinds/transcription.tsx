@@ -80,7 +80,7 @@ export default function Transcription(kind: KindProps<ModelRow>) {
   );
 }
 
-/** Of a sound, whole seconds as they are charged; undefined: not known, or the browser cannot read it. */
+/** Length of a sound in whole seconds, as it is charged; undefined: not known, or the browser cannot read it. */
 function useSeconds(address: string | undefined): number | undefined {
   const [seconds, setSeconds] = useState<number>();
   useEffect(() => {
