@@ -1,8 +1,8 @@
 /** `model-gateway/kit`: tools for plugins: JSON, encoding and decoding of protocols, usage meters, replaced texts. */
 
-/** Of drizzle, by which the service `database` is queried: texts of SQL with their values. */
+/** Texts of SQL with their values, by which the service `database` is queried: drizzle's `sql`. */
 export { sql } from 'drizzle-orm';
-/** Of drizzle: the tables and columns of PostgreSQL. */
+/** Tables and columns of PostgreSQL, as drizzle describes them. */
 export * as pg from 'drizzle-orm/pg-core';
 export { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../../core/json/json.ts';
 export { dropMarks, dropOthers } from '../canonical/dropped-parameters.ts';
