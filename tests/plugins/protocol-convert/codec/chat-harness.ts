@@ -13,11 +13,11 @@ import { FrameReader, parseFrame } from '../../../../plugins/common/kit/sse.ts';
 import { chatCodec } from '../../../../plugins/protocol-convert/protocols/chat/codec.ts';
 
 /** Opens what `sealed` made. */
-function open(text: string): OpaqueState | undefined {
+export function open(text: string): OpaqueState | undefined {
   const [prefix, maker, ...value] = text.split('.');
   return prefix === 'gw1' ? { maker: maker!, value: Buffer.from(value.join('.'), 'base64url').toString() } : undefined;
 }
-function sealed(value: string, maker = 'maker'): string {
+export function sealed(value: string, maker = 'maker'): string {
   return `gw1.${maker}.${Buffer.from(value).toString('base64url')}`;
 }
 
@@ -105,8 +105,51 @@ export function payloads(body: Uint8Array): JsonObject[] {
   return found;
 }
 
+/** A chunk for a client, as far as the tests look at it. */
+export interface ClientChunk {
+  readonly id: string;
+  readonly created: number;
+  readonly model: string;
+  readonly choices: readonly [ClientChoice, ...ClientChoice[]];
+  readonly usage?: ClientUsage | null;
+  readonly error?: { readonly message: string };
+}
+interface ClientUsage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+  readonly prompt_tokens_details: JsonObject;
+  readonly completion_tokens_details: JsonObject;
+}
+interface ClientChoice {
+  readonly index: number;
+  readonly finish_reason: string | null;
+  readonly logprobs: unknown;
+  readonly delta: {
+    readonly role?: string;
+    readonly content?: string;
+    readonly refusal?: string;
+    readonly reasoning_content?: string;
+    readonly reasoning_details?: readonly { readonly text: string; readonly signature: string }[];
+    readonly tool_calls?: readonly {
+      readonly index: number;
+      readonly id?: string;
+      readonly extra_content?: { readonly google: { readonly thought_signature: string } };
+    }[];
+    readonly function_call?: unknown;
+    readonly annotations?: readonly unknown[];
+    readonly images?: readonly unknown[];
+    readonly audio?: unknown;
+  };
+}
+
+/** What a client gets of these events, parsed again. */
+export function clientChunks(events: readonly Event[], context = replyContext()): ClientChunk[] {
+  return payloads(Buffer.from(encodeStream(events, context))) as unknown as ClientChunk[];
+}
+
 /** Any part, as far as the tests look at it. */
-interface LoosePart {
+export interface LoosePart {
   kind: string;
   id?: string;
   name?: string;
@@ -131,6 +174,14 @@ export function streamEvents(chunks: readonly unknown[]): Event[] {
   for (const chunk of chunks) decoder.payload(chunk as JsonObject, undefined);
   decoder.end();
   return sent;
+}
+/** A stream of one choice: its deltas, then a reason. */
+export function deltas(list: readonly unknown[], finish: string | null = 'stop'): Event[] {
+  const chunk = (delta: unknown, finish_reason: string | null) => ({
+    id: 'x',
+    choices: [{ index: 0, delta, finish_reason }],
+  });
+  return streamEvents([...list.map((delta) => chunk(delta, null)), chunk({}, finish)]);
 }
 export function replyEvents(json: unknown): Event[] {
   const sent: Event[] = [];
@@ -211,3 +262,16 @@ export function encodeStream(events: readonly Event[], context: ReplyContext): s
   const encoder = chatCodec.createEncoder(context);
   return events.map((event) => encoder.event(event)).join('') + encoder.finish();
 }
+
+/** The parts of the only choice. */
+export const parts = (events: readonly Event[]) => collect(events).choices[0]!.parts as unknown as LoosePart[];
+export const stopOf = (events: readonly Event[]) => collect(events).choices[0]!.stop;
+/** A delta of a call. */
+export const call = (index: number | undefined, id: string | undefined, name: string | undefined, args?: unknown) => ({
+  tool_calls: [{ index, id, function: { name, arguments: args } }],
+});
+/** Id, name and input of each call. */
+export const calls = (events: readonly Event[]) =>
+  parts(events)
+    .filter(({ kind }) => kind === 'tool-call')
+    .map(({ id, name, input }) => [id, name, input]);

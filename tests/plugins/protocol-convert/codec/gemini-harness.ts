@@ -17,7 +17,7 @@ import { JsonArrayReader } from '../../../../plugins/protocol-convert/protocols/
 export const maker = 'maker';
 
 /** Seals that can be read by the one that tests them. */
-function seal(value: string): string {
+export function seal(value: string): string {
   return `gw1.${Buffer.from(JSON.stringify({ maker, value })).toString('base64url')}`;
 }
 export const openSeal: OpenSeal = (text) =>
@@ -27,6 +27,11 @@ export function decode(json: unknown, open: OpenSeal = openSeal): { prompt: Prom
   const losses = new DroppedParameters(geminiCodec.spelling);
   const prompt = geminiCodec.decodeRequest(json as JsonObject, { dropped: losses, open });
   return { prompt, dropped: losses.dropped };
+}
+
+/** The turns of a request that has these contents. */
+export function turnsOf(...contents: unknown[]): readonly Turn[] {
+  return decode({ contents }).prompt.turns;
 }
 
 export interface EncodeOptions {
@@ -50,7 +55,7 @@ export function encode(prompt: Partial<Prompt>, options: EncodeOptions = {}) {
   return { ...encoded, body: encoded.body as Body, dropped: losses.dropped };
 }
 
-function user(text: string): Turn {
+export function user(text: string): Turn {
   return { role: 'user', parts: [{ kind: 'text', text }] };
 }
 

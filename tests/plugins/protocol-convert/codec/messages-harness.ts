@@ -13,11 +13,11 @@ import type { Usage } from '../../../../plugins/common/domain/usage.ts';
 import { FrameReader, parseFrame } from '../../../../plugins/common/kit/sse.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
 
-const maker = 'maker-of-the-target';
+export const maker = 'maker-of-the-target';
 
 /** Sealed texts of these tests: readable, and only these can be opened. */
 const seal = (value: string) => `gw1.${value}`;
-const open = (text: string): OpaqueState | undefined =>
+export const open = (text: string): OpaqueState | undefined =>
   text.startsWith('gw1.') ? { maker, value: text.slice(4) } : undefined;
 
 export const plainSeal = (value: string) => value;
@@ -206,4 +206,9 @@ function targetOf(dropFields: readonly string[]): Target {
     },
     traits: {},
   };
+}
+
+/** A prompt of one question, with more. */
+export function promptOf(more: Partial<Prompt> = {}): Prompt {
+  return { turns: [{ role: 'user', parts: [{ kind: 'text', text: 'Hello' }] }], tools: [], ...more };
 }
