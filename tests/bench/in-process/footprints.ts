@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { median } from '../measure.ts';
-import type { Counts, What } from './measure.ts';
+import type { Counts, Entered, What } from './measure.ts';
 import { type SubjectName, subjects } from './subjects.ts';
 
 /** No collection of the young generation within a window. */
@@ -25,6 +25,11 @@ async function timeOf(name: SubjectName, warmUp: number): Promise<number> {
 /** Bytes of an answered request that survive collections of the young generation. */
 export async function survivorsOf(name: SubjectName): Promise<number> {
   return median(await run<number>(name, unoptimized, 640, 5, 'survivors'));
+}
+
+/** The functions of `core` and `plugins` that each request enters. */
+export async function functionsOf(name: SubjectName): Promise<readonly Entered[]> {
+  return (await run<Entered[]>(name, unoptimized, 640, 1, 'functions'))[0]!;
 }
 
 /** What each window gave. */

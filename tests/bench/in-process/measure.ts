@@ -1,7 +1,10 @@
 /** Measures one subject in a process of its own: processor time of this thread, bytes on the heap, promises and survivors, for each answer. */
 import { subscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
+import { Session } from 'node:inspector/promises';
+import { join, relative } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { getHeapStatistics, promiseHooks } from 'node:v8';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import { createLog } from '../../../core/gateway/log.ts';
@@ -18,11 +21,22 @@ export interface Counts {
   readonly promises: number;
 }
 
-/** `time`: microseconds of processor for each answer; `survivors`: bytes that are still there after young collections. */
-export type What = 'counts' | 'time' | 'survivors';
+/** A function of the product that each request enters; calls for each answer. */
+export interface Entered {
+  readonly file: string;
+  readonly name: string;
+  readonly calls: number;
+}
+
+/**
+ * `time`: microseconds of processor for each answer; `survivors`: bytes that are still there after young collections; `functions`: what
+ * requests of one client after another enter, without the work that is repeated by the clock.
+ */
+export type What = 'counts' | 'time' | 'survivors' | 'functions';
 
 const { threadCpuUsage } = process as unknown as { threadCpuUsage(): { user: number; system: number } };
-const clients = 16;
+const [subjectName, warmUp, windows, what] = process.argv.slice(2) as [SubjectName, string, string, What];
+const clients = what === 'functions' ? 1 : 16;
 
 /** The work that a gateway repeats by the clock, collected so that it is done after a number of answers. */
 const repeated = new Map<unknown, () => unknown>();
@@ -152,13 +166,34 @@ function heapAfterYoung(): number {
   return getHeapStatistics().used_heap_size;
 }
 
+async function functions(all: Clients, count: number): Promise<Entered[]> {
+  const session = new Session();
+  session.connect();
+  await session.post('Profiler.enable');
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+  // A function that runs while the profiler starts counts from its next call on.
+  await rounds(all, 2);
+  await session.post('Profiler.takePreciseCoverage');
+  await rounds(all, count);
+  const { result } = await session.post('Profiler.takePreciseCoverage');
+  session.disconnect();
+  return result
+    .filter(({ url }) => url.startsWith('file:') && !url.includes('/node_modules/'))
+    .map(({ url, functions: found }) => ({ file: relative(root, fileURLToPath(url)), found }))
+    .filter(({ file }) => /^(?:core|plugins)\//.test(file))
+    .flatMap(({ file, found }) =>
+      found.map(({ functionName: name, ranges }) => ({ file, name, calls: ranges[0]!.count / count })),
+    )
+    .filter(({ calls }) => calls >= 0.5);
+}
+
+const root = join(import.meta.dirname, '../../..');
 const countedAnswers = 480;
 /** So many that the clock of the thread's processor time, which may tick every few milliseconds, is fine enough. */
 const timedAnswers = 2_400;
 
 async function main(): Promise<void> {
-  const [name, warmUp, windows, what] = process.argv.slice(2) as [SubjectName, string, string, What];
-  const subject: Subject = subjects[name];
+  const subject: Subject = subjects[subjectName];
   const { units } = subject;
   const { key, stop } = await start(subject);
   answerBy(subject.script);
@@ -168,10 +203,11 @@ async function main(): Promise<void> {
     await rounds(all, roundsOf(Math.min(timedAnswers, Number(warmUp))));
     await repeatWork();
   }
-  const found: (number | Counts)[] = [];
+  const found: (number | Counts | Entered[])[] = [];
   for (let window = 0; window < Number(windows); window++) {
     if (what === 'survivors') found.push(await survivors(all, 2 * roundsOf(countedAnswers)));
     else if (what === 'time') found.push(await time(all, roundsOf(timedAnswers), units));
+    else if (what === 'functions') found.push(await functions(all, 50));
     else found.push(await counts(all, roundsOf(countedAnswers), units));
   }
   await stop();
