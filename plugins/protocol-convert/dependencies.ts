@@ -3,23 +3,22 @@
 import type { Exchange } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
-import type { Codec, ReplyContext } from '../common/canonical/codec.ts';
-import { type DroppedParameters, notTranslatableCode } from '../common/canonical/dropped-parameters.ts';
-import type { Prompt } from '../common/canonical/prompt.ts';
+import type { ReplyContext } from '../common/canonical/codec.ts';
+import { notTranslatableCode } from '../common/canonical/dropped-parameters.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { dropped } from '../common/domain/calls.ts';
 import type { ErrorShape } from '../common/domain/error-shape.ts';
 import { model } from '../common/domain/models.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
-import type { Traits } from '../common/domain/traits.ts';
+import type { Target } from '../common/domain/upstreams.ts';
 import type { CallTransform } from '../common/wire/call-transforms.ts';
 import { isToolPriced } from '../common/wire/hosted-tools.ts';
 import type { IsPriced } from '../common/wire/named.ts';
+import type { Opened } from '../common/wire/protocols.ts';
 import type { ProtocolConvertConfig } from './config.ts';
 import type { SpokenProtocol } from './relay/variants.ts';
 import type { IdGuard } from './state/id-guard.ts';
 import type { ResponseRecorder } from './state/response-recorder.ts';
-import { defaultFetchOptions, fetchMedia } from './translate/fetch-media.ts';
 import type { Sealer } from './translate/seal.ts';
 import type { SignatureCache } from './translate/signature-cache.ts';
 
@@ -42,28 +41,19 @@ export interface Tools {
   shape(): ErrorShape | undefined;
 }
 
+/** One attempt of a call. */
+export interface Attempt {
+  readonly exchange: Exchange;
+  readonly opened: Opened;
+  readonly upstream: SpokenProtocol;
+  readonly target: Target;
+  readonly tools: Tools;
+}
+
 /** Renders the error of a running stream in the gateway's own shape; undefined: the protocol's shape alone. */
 export function shapeFor({ id }: Exchange, tools: Pick<Tools, 'shape'>): ReplyContext['shapeOf'] {
   const own = tools.shape();
   return own === undefined ? undefined : (error) => own.members(error, id);
-}
-
-/** Replaces media given by URL with their bytes, if the model takes such media. Throws invalid_request with the URL. */
-export function withBytes(
-  prompt: Prompt,
-  needed: Codec['needsBytes'],
-  { inputs }: Traits,
-  { media }: ProtocolConvertConfig,
-  signal: AbortSignal,
-  dropped: Pick<DroppedParameters, 'drop'>,
-): Promise<Prompt> {
-  if (!media.fetch) return Promise.resolve(prompt);
-  // A document may turn out to be plain text, which every model takes.
-  const kinds = inputs === undefined ? needed : needed.filter((kind) => kind === 'document' || inputs.includes(kind));
-  const { allow_private: allowPrivate, max_bytes: maxBytes, timeout: timeoutMs, per_request: maxFiles } = media;
-  const maxTotalBytes = Math.max(maxBytes, defaultFetchOptions.maxTotalBytes);
-  const options = { ...defaultFetchOptions, allowPrivate, maxBytes, maxTotalBytes, timeoutMs, maxFiles };
-  return fetchMedia(prompt, kinds, options, signal, ({ kind }) => dropped.drop(kind));
 }
 
 /** Throws when parameters were dropped and the configuration refuses that. */

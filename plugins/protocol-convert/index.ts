@@ -35,7 +35,7 @@ import {
   wireProtocols,
 } from '../common/wire/protocols.ts';
 import { configSchema, type ProtocolConvertConfig } from './config.ts';
-import type { Tools } from './dependencies.ts';
+import type { Attempt, Tools } from './dependencies.ts';
 import { KeptRequests } from './metering/kept-requests.ts';
 import { openProbes } from './probe/probe.ts';
 import { completions } from './protocols/completions.ts';
@@ -170,15 +170,14 @@ function converting(tools: Tools): NonNullable<PluginInstance['handle']> {
       exchange.set(opened, { protocol: request.protocol, call: request.call, json: noMembers, prepare: spent });
       return answer;
     };
-    if (mustCount(request, to)) return countCall(exchange, request, upstream, to, tools, next).then(give);
-    if (mustTranslate(request, upstream, to))
-      return translateCall(exchange, request, upstream, to, tools, next).then(give);
-    if (!request.call.billable || tools.transforms().ofPrompts.length === 0)
-      return relayCall(exchange, request, upstream, to, tools, next, give);
-    return changedPrompt(exchange, request, tools).then((prompt) =>
-      prompt === undefined
-        ? relayCall(exchange, request, upstream, to, tools, next, give)
-        : translateCall(exchange, { ...request, transformed: prompt }, upstream, to, tools, next).then(give),
+    const attempt: Attempt = { exchange, opened: request, upstream, target: to, tools };
+    if (mustCount(request, to)) return countCall(attempt, next).then(give);
+    if (mustTranslate(request, upstream, to)) return translateCall(attempt, next).then(give);
+    if (!request.call.billable || tools.transforms().ofPrompts.length === 0) return relayCall(attempt, next, give);
+    return changedPrompt(attempt).then((transformed) =>
+      transformed === undefined
+        ? relayCall(attempt, next, give)
+        : translateCall({ ...attempt, opened: { ...request, transformed } }, next).then(give),
     );
   };
 }

@@ -12,7 +12,15 @@ import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
 import { type OwnNames, refuseUnmetered, refuseUnpriced } from '../../common/wire/named.ts';
 import type { Opened, Prepared, Reshape } from '../../common/wire/protocols.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
-import { accountOf, checkDropped, pricedTools, recordConversion, shapeFor, type Tools } from '../dependencies.ts';
+import {
+  type Attempt,
+  accountOf,
+  checkDropped,
+  pricedTools,
+  recordConversion,
+  shapeFor,
+  type Tools,
+} from '../dependencies.ts';
 import { sealPrefix } from '../encoding/sealed-text.ts';
 import { type AnswerTransforms, answerTransforms } from '../transforms/chain.ts';
 import { RelayedAnswer } from '../transforms/relayed-answer.ts';
@@ -21,20 +29,12 @@ import { ResponseTranslation } from '../translate/response-mapping.ts';
 import { foreignRefusal } from '../translate/upstream-error.ts';
 import { askedModel, inConversation } from './answer-edits.ts';
 import { EditedAnswer } from './edited-answer.ts';
-import type { RelayHooks } from './hooks.ts';
-import { relayAnswer } from './relay.ts';
+import { type Asked, relayAnswer } from './relay.ts';
 import { changedMembers, type SpokenProtocol } from './variants.ts';
 
 /** Throws or rejects as `relayAnswer` does. `give`: called with the client's answer. */
-export function relayCall(
-  exchange: Exchange,
-  opened: Opened,
-  upstream: SpokenProtocol,
-  target: Target,
-  tools: Tools,
-  next: Next,
-  give: (answer: Answer) => Answer,
-): Promise<Answer> {
+export function relayCall(attempt: Attempt, next: Next, give: (answer: Answer) => Answer): Promise<Answer> {
+  const { exchange, opened, upstream, target, tools } = attempt;
   const { protocol, call } = opened;
   tools.ids.refuse(opened.vendorIds?.unknown ?? [], target);
   if (call.billable) {
@@ -50,7 +50,7 @@ export function relayCall(
   checkDropped(prepared.dropped, tools.config);
   exchange.set(upstreamRequest, buildUpstreamRequest(upstream, exchange.request, prepared, target, call.stream));
   const changing = call.billable ? transformsOf(exchange, tools) : undefined;
-  const transforms = changing === undefined ? undefined : changed(exchange, opened, target, tools, changing);
+  const transforms = changing === undefined ? undefined : changed(attempt, changing);
   const record = tools.responseRecorder.recordRelayed(exchange, opened, target);
   const { ended, items } = record;
   const hooks = {
@@ -58,16 +58,14 @@ export function relayCall(
       transforms === undefined ? ended : (meter: UsageMeter) => (transforms.isChanged ? undefined : ended?.(meter)),
     items,
     issued: tools.ids.recording(exchange, opened, target),
-    otherForm:
-      call.billable && opened.compaction === undefined
-        ? otherForm(exchange, opened, target, tools, changing)
-        : undefined,
+    otherForm: call.billable && opened.compaction === undefined ? otherForm(attempt, changing) : undefined,
   };
   const reshape = named(opened, transforms ?? opened.reshape, tools);
   const answered = reshape === undefined ? opened : { ...opened, reshape };
-  if (variant !== undefined) return relayVariant(exchange, answered, variant, prepared, tools, next, hooks).then(give);
+  const relaying: Asked = { exchange, opened: answered, prepared, tools, hooks };
+  if (variant !== undefined) return relayVariant(relaying, variant, next).then(give);
   return next().then((answer) => {
-    const relayed = relayAnswer(exchange, answered, prepared, answer, tools, hooks);
+    const relayed = relayAnswer(relaying, answer);
     return relayed instanceof Promise ? relayed.then(give) : give(relayed);
   });
 }
@@ -99,13 +97,8 @@ function transformsOf(exchange: Exchange, { transforms }: Tools): AnswerTransfor
   return ofAnswers.length === 0 ? undefined : answerTransforms(exchange, ofAnswers);
 }
 
-function changed(
-  exchange: Exchange,
-  opened: Opened,
-  target: Target,
-  tools: Tools,
-  transforms: AnswerTransforms,
-): RelayedAnswer {
+function changed(attempt: Attempt, transforms: AnswerTransforms): RelayedAnswer {
+  const { exchange, opened, tools } = attempt;
   const { protocol, reshape } = opened;
   return new RelayedAnswer({
     codec: protocol.codec,
@@ -113,18 +106,13 @@ function changed(
     dialect: reshape,
     streamEnd: protocol.streamEnd,
     changed: tools.responseRecorder.recordTranslated(exchange, opened),
-    context: contextOf(exchange, opened, target, tools),
+    context: contextOf(attempt),
   });
 }
 
 /** Converts a whole answer to a request for a stream, or a stream to a request for a whole answer: it cannot pass as it is. */
-function otherForm(
-  exchange: Exchange,
-  opened: Opened,
-  target: Target,
-  tools: Tools,
-  transforms: AnswerTransforms | undefined,
-): () => ResponseTranslation {
+function otherForm(attempt: Attempt, transforms: AnswerTransforms | undefined): () => ResponseTranslation {
+  const { exchange, opened, tools } = attempt;
   const { protocol, call, reshape } = opened;
   const { codec } = protocol;
   return () =>
@@ -133,7 +121,7 @@ function otherForm(
       upstream: codec,
       way: { names: new Map(), wrapped: new Set() },
       context: {
-        ...contextOf(exchange, opened, target, tools),
+        ...contextOf(attempt),
         continues: true,
         onResponse: tools.responseRecorder.recordTranslated(exchange, opened),
       },
@@ -147,7 +135,7 @@ function otherForm(
 }
 
 /** What an encoder of the client's own protocol needs. */
-function contextOf(exchange: Exchange, opened: Opened, target: Target, tools: Tools): Omit<ReplyContext, 'usage'> {
+function contextOf({ exchange, opened, target, tools }: Attempt): Omit<ReplyContext, 'usage'> {
   const { call, protocol } = opened;
   const { codec } = protocol;
   const [account, maker] = [accountOf(exchange), makerOf(target)];
@@ -164,17 +152,10 @@ function contextOf(exchange: Exchange, opened: Opened, target: Target, tools: To
 }
 
 /** Error bodies that have to be read in a form of their own are not handed on byte for byte. */
-async function relayVariant(
-  exchange: Exchange,
-  opened: Opened,
-  { answering }: Variant,
-  prepared: Prepared,
-  tools: Tools,
-  next: Next,
-  hooks: RelayHooks,
-): Promise<Answer> {
+async function relayVariant(asked: Asked, { answering }: Variant, next: Next): Promise<Answer> {
+  const opened = { ...asked.opened, protocol: answering };
   try {
-    return await relayAnswer(exchange, { ...opened, protocol: answering }, prepared, await next(), tools, hooks);
+    return await relayAnswer({ ...asked, opened }, await next());
   } catch (error) {
     const isForeign = answering.readError !== undefined && error instanceof UpstreamRefusal;
     throw isForeign ? foreignRefusal(error) : error;

@@ -4,7 +4,7 @@ import type { Exchange } from '../../../core/contract/contract.ts';
 import type { Answer, Headers } from '../../../core/contract/message.ts';
 import { isObject, tryParseBytes } from '../../../core/json/json.ts';
 import { droppedHeader } from '../../common/canonical/dropped-parameters.ts';
-import { type Call, spendGuard, type UsageReport, usageReport } from '../../common/domain/calls.ts';
+import { spendGuard, type UsageReport, usageReport } from '../../common/domain/calls.ts';
 import { model } from '../../common/domain/models.ts';
 import { cost } from '../../common/domain/money.ts';
 import { type PriceBook, priceFor, type Services } from '../../common/domain/prices.ts';
@@ -39,28 +39,27 @@ export interface Answered extends Pick<Opened, 'call' | 'reshape'> {
   readonly protocol: AnsweringProtocol;
 }
 
+/** A request of which the answer is relayed. */
+export interface Asked {
+  readonly exchange: Exchange;
+  readonly opened: Answered;
+  readonly prepared: Pick<Prepared, 'dropped' | 'withholdUsage'>;
+  readonly tools: AnswerTools;
+  readonly hooks: RelayHooks;
+}
+
 /**
  * The answer for the client, at once where its body is whole; its usage report is set on the exchange. Throws or rejects with an
  * UpstreamRefusal for a response that is no answer of the protocol, as long as nothing was sent to the client. Error bodies are
  * read up to the bound for forwarded bodies.
  */
-export function relayAnswer(
-  exchange: Exchange,
-  opened: Answered,
-  prepared: Pick<Prepared, 'dropped' | 'withholdUsage'>,
-  answer: Answer,
-  tools: AnswerTools,
-  hooks: RelayHooks = {},
-): Answer | Promise<Answer> {
-  if (answer.status >= 300 || isHtml(answer.headers)) return refuse(exchange, opened, answer, tools);
-  if (opened.call.stream) return relayStream(exchange, opened, prepared, answer, tools, hooks);
+export function relayAnswer(asked: Asked, answer: Answer): Answer | Promise<Answer> {
+  if (answer.status >= 300 || isHtml(answer.headers)) return refuse(asked, answer);
+  if (asked.opened.call.stream) return relayStream(asked, answer);
   const { body } = answer;
-  if (hooks.otherForm !== undefined && isEventStream(answer.headers))
-    return relayStream(exchange, opened, prepared, answer, tools, hooks);
-  if (isWhole(body)) return relayWhole(exchange, opened, prepared, answer, asBytes(body), tools, hooks);
-  return wholeBody(body, Number.POSITIVE_INFINITY).then((bytes) =>
-    relayWhole(exchange, opened, prepared, answer, bytes, tools, hooks),
-  );
+  if (asked.hooks.otherForm !== undefined && isEventStream(answer.headers)) return relayStream(asked, answer);
+  if (isWhole(body)) return relayWhole(asked, answer, asBytes(body));
+  return wholeBody(body, Number.POSITIVE_INFINITY).then((bytes) => relayWhole(asked, answer, bytes));
 }
 
 function withDropped({ dropped }: Pick<Prepared, 'dropped'>, relayed: Answer): Answer {
@@ -68,19 +67,15 @@ function withDropped({ dropped }: Pick<Prepared, 'dropped'>, relayed: Answer): A
   return relayed;
 }
 
-async function refuse(
-  exchange: Exchange,
-  opened: Answered,
-  { status, headers, body }: Answer,
-  tools: Pick<Tools, 'clock'>,
-): Promise<never> {
+async function refuse(asked: Asked, { status, headers, body }: Answer): Promise<never> {
+  const { exchange, opened, tools } = asked;
   if (status < 300) {
     if (!isWhole(body)) await body[Symbol.asyncIterator]().return?.();
     throw notAnAnswer('a page came instead of an answer', false);
   }
   const bytes = readable(await wholeBody(body, maxScrubbedBytes), headers, opened.protocol);
   const refusal = classify(status, headers, bytes, tools.clock.now(), keyOf(exchange));
-  if (refusal.hasUsage) setUsage(exchange, opened, bytes, headers, tools);
+  if (refusal.hasUsage) setUsage(asked, bytes, headers);
   throw refusal;
 }
 
@@ -91,38 +86,24 @@ function readable(body: Uint8Array, headers: Headers, { readError }: AnsweringPr
 }
 
 /** A refusal that reports usage was billed. */
-function setUsage(
-  exchange: Exchange,
-  { protocol, call }: Answered,
-  body: Uint8Array,
-  headers: Headers,
-  tools: Pick<Tools, 'clock'>,
-): void {
+function setUsage(asked: Asked, body: Uint8Array, headers: Headers): void {
   const json = tryParseBytes(body);
   if (!isObject(json)) return;
-  const usageMeter = protocol.createUsageMeter(call, usageMeterOptions(exchange, tools, call, {}, headers, false));
+  const { exchange, opened } = asked;
+  const { protocol, call } = opened;
+  const usageMeter = protocol.createUsageMeter(call, usageMeterOptions({ ...asked, hooks: {} }, headers));
   usageMeter.whole(json);
   exchange.set(usageReport, new LiveReport(usageMeter, call, exchange.find(model) ?? unknownSize));
 }
 
-function relayWhole(
-  exchange: Exchange,
-  opened: Answered,
-  prepared: Pick<Prepared, 'dropped'>,
-  answer: Answer,
-  body: Uint8Array,
-  tools: AnswerTools,
-  hooks: RelayHooks,
-): Answer | Promise<Answer> {
+function relayWhole(asked: Asked, answer: Answer, body: Uint8Array): Answer | Promise<Answer> {
+  const { exchange, opened, tools, hooks } = asked;
   const { protocol, call, reshape } = opened;
   const json = tryParseBytes(body);
   if (!isObject(json) && hooks.otherForm !== undefined && beginsStream(body, protocol))
-    return relayStream(exchange, opened, prepared, { ...answer, body }, tools, hooks, false);
+    return relayStream(asked, { ...answer, body }, false);
   if (!isObject(json)) throw notAnAnswer('the body is no JSON object', body[0] !== 0x3c);
-  const usageMeter = protocol.createUsageMeter(
-    call,
-    usageMeterOptions(exchange, tools, call, hooks, answer.headers, false),
-  );
+  const usageMeter = protocol.createUsageMeter(call, usageMeterOptions(asked, answer.headers));
   usageMeter.whole(json);
   const report = new LiveReport(usageMeter, call, exchange.find(model) ?? unknownSize);
   if (call.stream) requireAnswer(usageMeter);
@@ -138,7 +119,7 @@ function relayWhole(
   reshape?.begin?.(report);
   const give = (converted: Uint8Array) => {
     hooks.ended?.(usageMeter);
-    return withDropped(prepared, {
+    return withDropped(asked.prepared, {
       status: answer.status,
       headers: { 'content-type': reshape?.wholeType ?? answer.headers['content-type'] ?? 'application/json' },
       body: converted,
@@ -148,22 +129,14 @@ function relayWhole(
   return converted instanceof Promise ? converted.then(give) : give(converted);
 }
 
-async function relayStream(
-  exchange: Exchange,
-  opened: Answered,
-  prepared: Pick<Prepared, 'dropped' | 'withholdUsage'>,
-  answer: Answer,
-  tools: AnswerTools,
-  hooks: RelayHooks = {},
-  prefersDocument = !opened.call.stream,
-): Promise<Answer> {
+async function relayStream(asked: Asked, answer: Answer, prefersDocument = !asked.opened.call.stream): Promise<Answer> {
+  const { exchange, opened, prepared, tools, hooks } = asked;
   const { protocol, call } = opened;
   const other = call.stream ? undefined : hooks.otherForm?.();
   const form = other ?? opened.reshape;
   // An answer in another form has ids of its own.
   const ended = other === undefined ? hooks.ended : undefined;
-  const withholdUsage = prepared.withholdUsage ?? false;
-  const options = usageMeterOptions(exchange, tools, call, hooks, answer.headers, withholdUsage);
+  const options = usageMeterOptions(asked, answer.headers, prepared.withholdUsage);
   const usageMeter = protocol.createUsageMeter(call, options);
   const report = new LiveReport(usageMeter, call, exchange.find(model) ?? unknownSize);
   // Set before the body is pulled: a client may disconnect at any time, and a body that is never pulled runs no code.
@@ -187,8 +160,7 @@ async function relayStream(
     ended: () => ended?.(usageMeter),
   });
   const reshape = await stream.open();
-  if (stream.document !== undefined)
-    return relayDocument(exchange, opened, prepared, answer, stream.document, tools, hooks);
+  if (stream.document !== undefined) return relayDocument(asked, answer, stream.document);
   if (form?.gathered !== undefined) return gathered(stream, form.gathered, prepared, answer.status);
   const type = answer.headers['content-type'];
   return withDropped(prepared, {
@@ -211,19 +183,12 @@ function requireAnswer({ finish, text, error }: UsageMeter): void {
 }
 
 /** One document came, from a body that was read as a stream. */
-function relayDocument(
-  exchange: Exchange,
-  opened: Answered,
-  prepared: Pick<Prepared, 'dropped'>,
-  answer: Answer,
-  document: Uint8Array,
-  tools: AnswerTools,
-  hooks: RelayHooks,
-): Answer | Promise<Answer> {
-  if (!opened.call.stream) return relayWhole(exchange, opened, prepared, answer, document, tools, hooks);
+function relayDocument(asked: Asked, answer: Answer, document: Uint8Array): Answer | Promise<Answer> {
+  const { opened, hooks } = asked;
+  if (!opened.call.stream) return relayWhole(asked, answer, document);
   const { otherForm, issued } = hooks;
   if (otherForm === undefined) throw notAnAnswer('a document came instead of a stream', true);
-  return relayWhole(exchange, { ...opened, reshape: otherForm() }, prepared, answer, document, tools, { issued });
+  return relayWhole({ ...asked, opened: { ...opened, reshape: otherForm() }, hooks: { issued } }, answer, document);
 }
 
 /** A stream for a client that wants one body: read to its end, then encoded. */
@@ -238,14 +203,13 @@ async function gathered(
 }
 
 function usageMeterOptions(
-  exchange: Exchange,
-  { clock }: Pick<Tools, 'clock'>,
-  { services = {} }: Call,
-  { issued, items }: RelayHooks,
+  { exchange, opened, tools, hooks }: Asked,
   headers: Headers,
-  withholdUsage: boolean,
+  withholdUsage = false,
 ): UsageMeterOptions {
-  const costOf: CostOf = (usage) => ownCost(exchange, usage, { at: clock.now(), services });
+  const { services = {} } = opened.call;
+  const { issued, items } = hooks;
+  const costOf: CostOf = (usage) => ownCost(exchange, usage, { at: tools.clock.now(), services });
   const sold = exchange.find(model)?.prices;
   if (sold === undefined) return { headers, withholdUsage, issued, items, costOf };
   return { headers, withholdUsage, issued, items, costOf, isPriced: (name) => names(sold, name) };

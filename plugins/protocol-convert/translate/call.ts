@@ -9,7 +9,7 @@ import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
 import type { ClientCodec, EncodedRequest, ReplyCodec } from '../../common/canonical/codec.ts';
 import { DroppedParameters } from '../../common/canonical/dropped-parameters.ts';
-import type { Part, Prompt } from '../../common/canonical/prompt.ts';
+import type { MediaPart, Part, Prompt } from '../../common/canonical/prompt.ts';
 import { model } from '../../common/domain/models.ts';
 import type { Traits } from '../../common/domain/traits.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
@@ -19,13 +19,13 @@ import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
 import { type IsPriced, refuseUnpriced } from '../../common/wire/named.ts';
 import type { Opened, WireProtocol } from '../../common/wire/protocols.ts';
 import {
+  type Attempt,
   accountOf,
   checkDropped,
   pricedTools,
   recordConversion,
   shapeFor,
   type Tools,
-  withBytes,
 } from '../dependencies.ts';
 import { type Answered, relayAnswer } from '../relay/relay.ts';
 import { relays, type SpokenProtocol } from '../relay/variants.ts';
@@ -34,6 +34,7 @@ import { mustEmulate } from '../state/emulation.ts';
 import { answerTransforms } from '../transforms/chain.ts';
 import { clientCallId, withVendorIds } from './call-ids.ts';
 import { ConversationDigest } from './conversation-digest.ts';
+import { defaultFetchOptions, fetchMedia } from './fetch-media.ts';
 import { boundsOf, encodedBody, isLarge, pause } from './large-body.ts';
 import { ResponseTranslation } from './response-mapping.ts';
 import { foreignRefusal } from './upstream-error.ts';
@@ -62,16 +63,10 @@ function streamsUpstream(wanted: boolean, { traits }: Target): boolean {
 }
 
 /** The client's answer. Throws as `relayAnswer` does, and GatewayErrors for what this target cannot serve. */
-export async function translateCall(
-  exchange: Exchange,
-  opened: Opened,
-  upstream: WireProtocol,
-  target: Target,
-  tools: Tools,
-  next: Next,
-): Promise<Answer> {
+export async function translateCall(attempt: Attempt, next: Next): Promise<Answer> {
+  const { exchange, opened, upstream, target, tools } = attempt;
   const stream = streamsUpstream(opened.call.stream, target);
-  const request = await encodeRequest(exchange, opened, upstream, target, tools);
+  const request = await encodeRequest(attempt);
   const { encoded, dropped: droppedFields, large, precedent } = request;
   recordConversion(exchange, `translated from ${opened.protocol.name} to ${upstream.name}`, droppedFields, tools);
   checkDropped(droppedFields, tools.config);
@@ -80,8 +75,8 @@ export async function translateCall(
   // Client headers have no meaning in another protocol.
   const bare = { ...exchange.request, headers: {} };
   exchange.set(upstreamRequest, buildUpstreamRequest(upstream, bare, prepared, target, stream));
-  const translation = translationOf(exchange, opened, upstream, target, { ...encoded, precedent }, tools);
-  const asked: Answered = {
+  const translation = translationOf(attempt, { ...encoded, precedent });
+  const answered: Answered = {
     ...opened,
     protocol: upstream,
     call: { ...opened.call, protocol: upstream.name, stream },
@@ -89,7 +84,7 @@ export async function translateCall(
   };
   try {
     const hooks = { issued: tools.ids.recording(exchange, opened, target), otherForm: () => translation };
-    return await relayAnswer(exchange, asked, prepared, await next(), tools, hooks);
+    return await relayAnswer({ exchange, opened: answered, prepared, tools, hooks }, await next());
   } catch (error) {
     throw error instanceof UpstreamRefusal ? foreignRefusal(error) : error;
   }
@@ -115,12 +110,9 @@ function offeredTraits(
  * where the answer may have calls.
  */
 export async function encodeRequest(
-  exchange: Exchange,
-  opened: Opened,
-  upstream: WireProtocol,
-  target: Target,
-  tools: Tools,
+  attempt: Attempt,
 ): Promise<{ encoded: EncodedRequest; dropped: readonly string[]; large: boolean; precedent: string | undefined }> {
+  const { exchange, opened, upstream, target, tools } = attempt;
   const codec = decoding(opened);
   const account = accountOf(exchange);
   const large = isLarge(exchange, opened);
@@ -140,8 +132,7 @@ export async function encodeRequest(
   const mayCall = opened.compaction === undefined && opened.call.billable && asked.tools.length > 0;
   const precedent = mayCall ? digest.end() : undefined;
   if (whole.turns.some(({ parts }) => dropsReasoning(parts, target))) droppedParameters.drop('reasoningHistory');
-  const { needsBytes } = upstream.codec;
-  const prompt = await withBytes(whole, needsBytes, target.traits, tools.config, exchange.signal, droppedParameters);
+  const prompt = await withBytes(attempt, whole, droppedParameters);
   if (large) await pause(exchange);
   const isPriced = pricedTools(exchange, tools.clock);
   const encoded = upstream.codec.encodeRequest(prompt, {
@@ -158,6 +149,26 @@ export async function encodeRequest(
   if (opened.call.billable) refuseUnpriced(upstream.name, encoded.body, isPriced);
   // Media that were fetched may be large too.
   return { encoded, dropped: droppedParameters.dropped, large: large || prompt !== whole, precedent };
+}
+
+/** Media given by URL become bytes, if the model takes such media. Throws invalid_request with the URL. */
+function withBytes(
+  { exchange, upstream, target, tools }: Attempt,
+  prompt: Prompt,
+  dropped: Pick<DroppedParameters, 'drop'>,
+): Promise<Prompt> {
+  const { media } = tools.config;
+  if (!media.fetch) return Promise.resolve(prompt);
+  const { needsBytes } = upstream.codec;
+  const { inputs } = target.traits;
+  // A document may turn out to be plain text, which every model takes.
+  const kinds =
+    inputs === undefined ? needsBytes : needsBytes.filter((kind) => kind === 'document' || inputs.includes(kind));
+  const { allow_private: allowPrivate, max_bytes: maxBytes, timeout: timeoutMs, per_request: maxFiles } = media;
+  const maxTotalBytes = Math.max(maxBytes, defaultFetchOptions.maxTotalBytes);
+  const limits = { ...defaultFetchOptions, allowPrivate, maxBytes, maxTotalBytes, timeoutMs, maxFiles };
+  const onMissing = ({ kind }: MediaPart) => dropped.drop(kind);
+  return fetchMedia(prompt, kinds, { ...limits, onMissing }, exchange.signal);
 }
 
 function decodePrompt(exchange: Exchange, opened: Opened, tools: Tools, droppedParameters: DroppedParameters): Prompt {
@@ -185,7 +196,7 @@ async function transformed(read: Prompt, exchange: Exchange, { call }: Opened, t
 }
 
 /** What the transforms make of a request that would be relayed; undefined: they change nothing, and its bytes can stay. */
-export async function changedPrompt(exchange: Exchange, opened: Opened, tools: Tools): Promise<Prompt | undefined> {
+export async function changedPrompt({ exchange, opened, tools }: Attempt): Promise<Prompt | undefined> {
   const read = decodePrompt(exchange, opened, tools, new DroppedParameters(decoding(opened).spelling));
   if (isLarge(exchange, opened)) await pause(exchange);
   const prompt = await transformed(read, exchange, opened, tools);
@@ -209,12 +220,8 @@ export function decoding({ protocol, decodeWith }: Opened): ClientCodec {
 }
 
 function translationOf(
-  exchange: Exchange,
-  opened: Opened,
-  upstream: WireProtocol,
-  target: Target,
+  { exchange, opened, upstream, target, tools }: Attempt,
   { responseMapping, precedent }: EncodedRequest & { readonly precedent: string | undefined },
-  tools: Tools,
 ): ResponseTranslation {
   const account = accountOf(exchange);
   const maker = makerOf(target);

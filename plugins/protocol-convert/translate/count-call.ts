@@ -11,8 +11,8 @@ import { maxScrubbedBytes } from '../../common/kit/scrub.ts';
 import { classify, notAnAnswer } from '../../common/kit/upstream-errors.ts';
 import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
 import { wholeBody } from '../../common/wire/answer-body.ts';
-import type { Opened, WireProtocol } from '../../common/wire/protocols.ts';
-import { accountOf, type Tools } from '../dependencies.ts';
+import type { Opened } from '../../common/wire/protocols.ts';
+import { type Attempt, accountOf, type Tools } from '../dependencies.ts';
 import { estimateTokens } from '../metering/estimate-tokens.ts';
 import { nothingUsed } from '../relay/relay.ts';
 import { mustEstimate } from '../state/emulation.ts';
@@ -26,21 +26,15 @@ export function mustCount(opened: Opened, target: Target): boolean {
 }
 
 /** The upstream counts in its own protocol if it can, else the gateway estimates; never an inference, never billed. */
-export async function countCall(
-  exchange: Exchange,
-  asked: Opened,
-  upstream: WireProtocol,
-  target: Target,
-  tools: Tools,
-  next: Next,
-): Promise<Answer> {
+export async function countCall(attempt: Attempt, next: Next): Promise<Answer> {
+  const { exchange, opened: asked, upstream, target, tools } = attempt;
   exchange.set(usageReport, nothingUsed);
   const opened = unwrapped(asked);
   const { counting } = upstream.codec;
   const client = asked.protocol.name;
   if (counting === undefined || mustEstimate(opened, target))
     return countAnswer(client, await estimate(exchange, opened, tools), true);
-  const { encoded, large } = await encodeRequest(exchange, opened, upstream, target, tools);
+  const { encoded, large } = await encodeRequest({ ...attempt, opened });
   const { path, body } = counting.request(encoded);
   const prepared = { path, body: await encodedBody(exchange, body, large), dropped: [] };
   const bare = { ...exchange.request, headers: {} };

@@ -76,6 +76,11 @@ function answerToolAsText(name: string, sink: Sink): Sink {
   };
 }
 
+interface Stops {
+  readonly texts: readonly string[];
+  readonly longest: number;
+}
+
 /** State of one choice: text that may begin a stop text is held until that is decided; open calls may end. */
 interface Watch {
   held: string;
@@ -87,14 +92,14 @@ interface Watch {
  * Ends an answer's text before the first stop text, with reason `stop-sequence`. Later text of the upstream is
  * dropped, but the stream is read to its end for the usage. Only texts are searched, as vendors do.
  */
-function stoppingAt(stops: readonly string[], sink: Sink): Sink {
+function stoppingAt(texts: readonly string[], sink: Sink): Sink {
   const watches = new Map<number, Watch>();
-  const longest = Math.max(...stops.map((stop) => stop.length));
+  const stops: Stops = { texts, longest: Math.max(...texts.map(({ length }) => length)) };
   return (event) => {
     if (event.type === 'reply-start') return sink(event);
     const watch = watches.get(event.choice) ?? { held: '', hit: undefined, calls: new Set<number>() };
     watches.set(event.choice, watch);
-    if (event.type === 'text-delta' && watch.hit === undefined) watchText(watch, event, stops, longest, sink);
+    if (event.type === 'text-delta' && watch.hit === undefined) watchText(watch, event, stops, sink);
     else watchOther(watch, event, sink);
   };
 }
@@ -119,16 +124,10 @@ function releaseHeld(watch: Watch, { block, choice }: Extract<Event, { type: 'te
   watch.held = '';
 }
 
-function watchText(
-  watch: Watch,
-  event: Extract<Event, { type: 'text-delta' }>,
-  stops: readonly string[],
-  longest: number,
-  sink: Sink,
-): void {
+function watchText(watch: Watch, event: Extract<Event, { type: 'text-delta' }>, stops: Stops, sink: Sink): void {
   const text = watch.held + event.text;
-  const hit = firstHit(text, stops);
-  const end = hit?.at ?? text.length - partialLength(text, stops, longest);
+  const hit = firstHit(text, stops.texts);
+  const end = hit?.at ?? text.length - partialLength(text, stops);
   if (end > 0) sink({ ...event, text: text.slice(0, end) });
   watch.held = hit === undefined ? text.slice(end) : '';
   if (hit === undefined) return;
@@ -146,10 +145,10 @@ function firstHit(text: string, stops: readonly string[]): { at: number; stop: s
 }
 
 /** How many characters at the end may begin a stop text. */
-function partialLength(text: string, stops: readonly string[], longest: number): number {
+function partialLength(text: string, { texts, longest }: Stops): number {
   for (let length = Math.min(longest - 1, text.length); length > 0; length--) {
     const tail = text.slice(text.length - length);
-    if (stops.some((stop) => stop.length > length && stop.startsWith(tail))) return length;
+    if (texts.some((stop) => stop.length > length && stop.startsWith(tail))) return length;
   }
   return 0;
 }

@@ -15,6 +15,7 @@ export interface FetchOptions extends GuardOptions {
   readonly parallel: number;
   /** Time for all files of one prompt together. */
   readonly timeoutMs: number;
+  readonly onMissing?: (part: MediaPart) => void;
 }
 
 export const defaultFetchOptions: FetchOptions = {
@@ -35,7 +36,7 @@ interface Bytes {
 /**
  * The prompt with bytes instead of every URL of these kinds; the same prompt if there is none. Each URL is fetched
  * once. Only public addresses are fetched (`GuardedClient`), redirects follow the same rule, and no data of the client
- * is sent. In earlier turns and tool results a text takes the place of what cannot be fetched, and `onMissing` is called
+ * is sent. In earlier turns and tool results a text takes the place of what cannot be fetched, and `options.onMissing` is called
  * with it. Throws invalid_request with the URL and the reason; throws the abort reason of `signal`.
  */
 export async function fetchMedia(
@@ -43,7 +44,6 @@ export async function fetchMedia(
   kinds: readonly MediaPart['kind'][],
   options: FetchOptions,
   signal: AbortSignal,
-  onMissing: (part: MediaPart) => void = () => {},
 ): Promise<Prompt> {
   const wanted = wantedOf(prompt, kinds);
   if (wanted.length === 0) return prompt;
@@ -55,7 +55,7 @@ export async function fetchMedia(
   return mapMedia(prompt, kinds, (part, url) => {
     const bytes = fetched.get(url);
     if (bytes !== undefined) return { ...part, source: inPlaceOf(part.source, bytes) };
-    onMissing(part);
+    options.onMissing?.(part);
     return unshown(part);
   });
 }

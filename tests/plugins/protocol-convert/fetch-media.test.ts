@@ -397,8 +397,8 @@ test('what cannot be fetched becomes a text in earlier turns and tool results, a
         { role: 'user', parts: [result, ...last] },
       ];
       const missing: string[] = [];
-      const note = ({ kind, source }: MediaPart) => void missing.push(`${kind} ${JSON.stringify(source)}`);
-      const { turns } = await fetchMedia({ turns: turnsOf(text), tools: [] }, ['image'], open, never, note);
+      const onMissing = ({ kind, source }: MediaPart) => void missing.push(`${kind} ${JSON.stringify(source)}`);
+      const { turns } = await fetchMedia({ turns: turnsOf(text), tools: [] }, ['image'], { ...open, onMissing }, never);
       const unseen = { kind: 'text', text: '(image that cannot be shown)' };
       assert.deepEqual(turns[0]!.parts[0], unseen);
       assert.equal('source' in turns[0]!.parts[1]! && turns[0]!.parts[1].source.form, 'bytes');
