@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { billOfMaterials } from './sbom.mjs';
@@ -15,7 +15,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     builder: { type: 'string', default: 'urn:model-gateway:builder:unnamed' },
-    // Packs what an earlier `npm run prepack` has made.
+    // Packs what an earlier `npm run build` has made.
     'as-built': { type: 'boolean', default: false },
   },
 });
@@ -26,10 +26,8 @@ const digest = (algorithm, path) => createHash(algorithm).update(readFileSync(pa
 
 const startedOn = new Date().toISOString();
 mkdirSync(directory, { recursive: true });
-const words = ['pack', '--json', ...(values['as-built'] ? ['--ignore-scripts'] : []), '--pack-destination'];
-const packed = run('npm', ...words, fileURLToPath(new URL(`${directory}/`, `file://${process.cwd()}/`)));
-// Scripts print before it.
-const [{ filename }] = JSON.parse(packed.slice(packed.lastIndexOf('\n[') + 1));
+if (!values['as-built']) run('npm', 'run', 'build');
+const [{ filename }] = JSON.parse(run(process.execPath, 'docker/manifest.mjs', 'pack', resolve(directory)));
 const materials = billOfMaterials();
 const sbom = filename.replace(/\.tgz$/, '.cdx.json');
 const statement = filename.replace(/\.tgz$/, '.intoto.json');
@@ -41,7 +39,7 @@ write(statement, {
   predicate: {
     buildDefinition: {
       buildType: 'urn:model-gateway:build:npm-pack:v1',
-      externalParameters: { source: source(), command: ['npm', ...words.slice(0, -1)] },
+      externalParameters: { source: source(), command: ['npm', 'pack'] },
       internalParameters: { node: process.version, platform: `${process.platform}-${process.arch}`, clean: isClean() },
       resolvedDependencies: [
         { name: 'source', uri: source(), digest: { gitCommit: run('git', 'rev-parse', 'HEAD').trim() } },

@@ -67,6 +67,13 @@ test('the package has no TypeScript but declarations, no tests, and the web app'
     );
 });
 
+test('its package.json has nothing for development, and all that an installation reads', () => {
+  const packed = JSON.parse(readFileSync(join(home, 'node_modules', manifest.name, 'package.json'), 'utf8'));
+  for (const member of ['scripts', 'devDependencies', 'allowScripts']) assert.equal(packed[member], undefined, member);
+  for (const member of ['name', 'version', 'type', 'engines', 'bin', 'exports', 'dependencies', 'license'] as const)
+    assert.deepEqual(packed[member], manifest[member], member);
+});
+
 test('the examples run from it, and its declarations fit them', async () => {
   const files = copyExamples(home);
   await run(process.execPath, ['--test', '--test-reporter=dot', ...files], { cwd: home, env: environment('examples') });

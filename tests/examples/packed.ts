@@ -11,13 +11,14 @@ export const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as {
   name: string;
   dependencies: Record<string, string>;
   bin: Record<string, string>;
+  readonly [member: string]: unknown;
 };
 
 /** Packs the working tree, and installs it in `home` with its dependencies. */
 export async function installPacked(home: string): Promise<void> {
   if (!existsSync('plugins/console/web/dist')) await run('npm', ['run', 'build:console']);
   await run(process.execPath, ['--disable-warning=ExperimentalWarning', 'docker/pack.mjs']);
-  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', home]);
+  const { stdout } = await run(process.execPath, ['docker/manifest.mjs', 'pack', home]);
   const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
   const folder = join(home, 'node_modules', manifest.name);
   mkdirSync(join(home, 'node_modules/.bin'), { recursive: true });

@@ -129,7 +129,13 @@ export const scripts: Readonly<Record<string, readonly Line[]>> = {
   'Images and packages': [
     ['test:image', '5 minutes', 'builds the Dockerfile with buildah and runs the image; as root on Linux'],
     ['test:chart', '5 minutes', 'the chart and both compose files, by the official validators; needs Go and Python'],
-    ['prepack', 'half a minute', 'runs by itself in npm pack: JavaScript in dist/'],
+    ['build', 'half a minute', 'JavaScript in dist/, with the console’s pages and the new database'],
+    [
+      'prepack',
+      'half a minute',
+      'runs by itself in npm pack: builds, and strips package.json of what development needs',
+    ],
+    ['postpack', 'a moment', 'runs by itself after npm pack: puts package.json back'],
     ['prepare', 'half a minute', 'runs by itself in npm ci: pages and database'],
     ['sbom', 'a moment', 'what the program consists of, as CycloneDX'],
     ['provenance -- release', 'a minute', 'the package with how it was made, as SLSA'],
