@@ -62,7 +62,7 @@ test('http-proxy-3 has one importer', () => {
   );
 });
 
-test('a plugin imports the contract, the JSON and tools of the core, what plugins share, its own folder and packages', () => {
+test("a plugin imports the core's contract, JSON and tools, plugins/common, its own folder and packages", () => {
   const wrong = imports.filter(({ from, to, relative }) => {
     if (!from.startsWith('plugins/') || !relative || to === 'package.json') return false;
     // What authors' tests boot gateways with.
@@ -73,7 +73,7 @@ test('a plugin imports the contract, the JSON and tools of the core, what plugin
   assert.deepEqual(refused(wrong), []);
 });
 
-test('protocol-convert knows its protocols in its index alone', () => {
+test('only the index of protocol-convert imports its protocols', () => {
   const wrong = imports.filter(
     ({ from, to }) =>
       to.startsWith('plugins/protocol-convert/protocols/') &&
@@ -83,7 +83,7 @@ test('protocol-convert knows its protocols in its index alone', () => {
   assert.deepEqual(refused(wrong), []);
 });
 
-test('what is common is reached by two plugins, or is given to authors', () => {
+test('a file of plugins/common has two plugins as importers, or is given to authors', () => {
   const importers = Map.groupBy(imports, ({ to }) => to);
   const usersOf = (file: string, seen = new Set<string>()): Set<string> => {
     for (const { from } of importers.get(file) ?? []) {
@@ -174,7 +174,7 @@ const smallFiles = new Map([
   ['core/process/main.ts', 'what it gets ready to load may not be a part of it'],
 ]);
 
-test('a file of under 30 lines with one importer is part of it, but for an index and what is loaded later', () => {
+test('a file of under 30 lines with one importer is part of it, except an index and a file that is loaded later', () => {
   const loadedLater = new Set(
     files.flatMap((file) =>
       [...source(file).matchAll(/\bimport\(\s*['"](\.[^'"]+)['"]\s*\)/g)].map(([, to]) =>
@@ -219,7 +219,7 @@ function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, '')).replace(/(^|\s)\/\/.*$/gm, '');
 }
 
-test('tables that are asked by any name have no prototype', () => {
+test('tables that are read by any name have no prototype', () => {
   const plain = /^(?:export )?const (\w+): (?:Partial<)?(?:Readonly<)?Record<string, [^\n]*> = \{/gm;
   const wrong = files
     .filter((file) => !file.startsWith('plugins/console/web/'))
@@ -247,7 +247,7 @@ const found = new RegExp(
   'g',
 );
 
-test('names, comments, messages and documents have none of the old private words', () => {
+test('names, comments, messages and documents contain none of the old private words', () => {
   const texts = ['AGENTS.md', 'README.md', 'SECURITY.md', ...filesIn('core', 'plugins', 'tests', 'config', 'docker')];
   const wrong = texts
     .filter((file) => /\.(tsx?|mjs|md|yaml)$/.test(file) && !/^tests\/(fixtures\/|architecture)/.test(file))
@@ -256,7 +256,7 @@ test('names, comments, messages and documents have none of the old private words
   assert.deepEqual(wrong, []);
 });
 
-test('comments say what they stand before, not only of what it is', () => {
+test('no comment begins with a bare genitive', () => {
   const wrong = filesIn('core', 'plugins')
     .filter((file) => /\.tsx?$/.test(file))
     .flatMap((file) =>

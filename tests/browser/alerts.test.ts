@@ -9,7 +9,7 @@ before(async () => {
 });
 after(() => stage?.stop());
 
-test('marks of alerts stand where they ran on the charts of the monitor', { skip: cannotRun }, async () => {
+test("the monitor's charts mark alerts at the time when they ran", { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/monitor?span=1h');
   const chart = page.getByRole('img', { name: /requests/i }).last();
@@ -18,7 +18,7 @@ test('marks of alerts stand where they ran on the charts of the monitor', { skip
   assert.ok((await page.locator('.chart-mark').count()) >= 2);
 });
 
-test('the banner is there with the first page, which it does not move', { skip: cannotRun }, async () => {
+test('the banner is part of the first page and does not move it', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.addInitScript(`
     window.tops = [];
@@ -36,7 +36,7 @@ test('the banner is there with the first page, which it does not move', { skip: 
   }
 });
 
-test('the banner names what runs and is not acknowledged, until somebody has seen it', {
+test('the banner names running alerts until someone acknowledges them', {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page();

@@ -34,7 +34,7 @@ const choose = (text: string) =>
     .setInputFiles({ name: 'requests.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(text) });
 const button = (name: string) => page.getByRole('button', { name, exact: true });
 
-test('lines with mistakes are named, and nothing starts', { skip: cannotRun }, async () => {
+test('a batch file with mistakes has its lines named, and no batch starts', { skip: cannotRun }, async () => {
   await page.goto(`${stage.origin}/console/batches?new=1`);
   await button('Make a key for this session').click();
   await button('Make a key for this session').waitFor({ state: 'hidden' });
@@ -69,7 +69,7 @@ test('a file without mistakes becomes a batch, which ends with its results and i
   assert.ok(cost.startsWith(shown!.slice(1)), `${shown} of ${cost}`);
 });
 
-test('files are listed with their expiry, and deleted after a question', { skip: cannotRun }, async () => {
+test('files are listed with their expiry, and deleted after a confirmation', { skip: cannotRun }, async () => {
   await page.goto(`${stage.origin}/console/files`);
   const rows = page.getByRole('region', { name: 'Files', exact: true }).getByRole('row', { name: /requests\.jsonl/ });
   await rows.first().waitFor();
@@ -83,7 +83,7 @@ test('files are listed with their expiry, and deleted after a question', { skip:
   assert.equal(await rows.count(), 1);
 });
 
-test('the pages with rows can be read and used by everybody', { skip: cannotRun }, async () => {
+test('the pages of batches and files are accessible', { skip: cannotRun }, async () => {
   const findings: string[] = [];
   for (const path of ['/files', '/batches'])
     findings.push(...(await findingsOf(page, `${stage.origin}/console${path}`)));

@@ -10,7 +10,7 @@ before(async () => {
 after(() => stage?.close());
 const skip = cannotRun;
 
-test('somebody signs up and finds themselves at home', { skip }, async () => {
+test('signing up ends at the home page', { skip }, async () => {
   const page = await stage.stranger();
   await page.goto(`${stage.origin}/console/`);
   await page.waitForURL(/\/console\/sign-in/);
@@ -27,7 +27,9 @@ test('somebody signs up and finds themselves at home', { skip }, async () => {
   await page.context().close();
 });
 
-test('a wrong password is reported, and the address bar cannot redirect to another site', { skip }, async () => {
+test('a wrong password is reported, and a return address in the URL cannot lead to another site', {
+  skip,
+}, async () => {
   const page = await stage.stranger();
   await page.goto(`${stage.origin}/console/sign-in?next=//evil.example/`);
   await page.getByLabel('E-mail address').fill('ada@example.test');
@@ -127,7 +129,7 @@ test('a plan is bought from the balance', { skip }, async () => {
   await page.context().close();
 });
 
-test('a call opens, by keyboard, the sum that its cost is', {
+test('the cost of a call opens its calculation, by keyboard', {
   skip: skip || (process.env['CONSOLE_URL'] !== undefined && 'a new client has no calls'),
 }, async () => {
   const page = await stage.page();
@@ -145,7 +147,7 @@ test('a call opens, by keyboard, the sum that its cost is', {
   await page.context().close();
 });
 
-test('tasks show their state, and one that waits is cancelled', {
+test('tasks show their state, and a waiting task is cancelled', {
   skip: skip || (process.env['CONSOLE_URL'] !== undefined && 'a new client has no tasks'),
 }, async () => {
   const page = await stage.page();
@@ -179,7 +181,7 @@ test('the playground streams an answer, and reports a wrong key', {
   await page.context().close();
 });
 
-test('the keyboard alone reaches the content, and the language changes every text', { skip }, async () => {
+test('the keyboard alone reaches the content, and a change of language changes every text', { skip }, async () => {
   const page = await stage.page();
   await page.goto(`${stage.origin}/console/`);
   await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
@@ -194,7 +196,7 @@ test('the keyboard alone reaches the content, and the language changes every tex
   await page.context().close();
 });
 
-test('errors are reported in the language of the reader, and an unknown address keeps the frame', {
+test("errors are shown in the reader's language, and an unknown address keeps the frame of the page", {
   skip,
 }, async () => {
   const page = await stage.page({ locale: 'zh-CN' });
@@ -207,6 +209,6 @@ test('errors are reported in the language of the reader, and an unknown address 
   await page.context().close();
 });
 
-test('the browser had nothing to complain of: no error, nothing that the policy forbids', { skip }, () => {
+test('the browser reports no error and no violation of the policy', { skip }, () => {
   assert.deepEqual(stage.complaints, []);
 });

@@ -60,7 +60,7 @@ function send(path: string, init: Pick<RequestInit, 'method' | 'credentials'> & 
   }, asked);
 }
 
-test('the official client, allowed to run in a browser, gets whole and streamed answers', { skip }, async () => {
+test('the official client in a browser gets whole and streamed answers', { skip }, async () => {
   const said = await page.evaluate(
     async ({ origin, key, name }) => {
       const address = '/client.js';
@@ -95,7 +95,7 @@ test('the official client, allowed to run in a browser, gets whole and streamed 
   assert.match(said.refused.message, /none-such/);
 });
 
-test('a page reads refusals, their request ids and when to come again', { skip }, async () => {
+test('a page reads refusals with their request ids and retry-after', { skip }, async () => {
   const headers = { authorization: `Bearer ${demo.keys.tight}`, 'content-type': 'application/json' };
   const init = { method: 'POST', headers, body: JSON.stringify({ model, messages: [{ role: 'user', content: 'a' }] }) };
   await send('/v1/chat/completions', init);
@@ -114,7 +114,7 @@ test('a page reads refusals, their request ids and when to come again', { skip }
   assert.equal(keyless.status, 401);
 });
 
-test('a page of another origin reads nothing of the console, with or without a session', { skip }, async () => {
+test('a page of another origin cannot read the console, with or without a session', { skip }, async () => {
   for (const path of ['/console/', '/console/api/me', '/console/api/auth/get-session']) {
     assert.deepEqual(await send(path), { failed: 'TypeError' });
     assert.deepEqual(await send(path, { credentials: 'include' }), { failed: 'TypeError' });

@@ -123,7 +123,7 @@ const looks = [
   { name: 'at 380 pixels', viewport: { width: 380, height: 780 }, colorScheme: 'light' },
 ] as const;
 
-test('a model answers with an attack: it is read as text, loads nothing, and fits the window', {
+test('an answer that contains an attack is shown as text, loads nothing, and fits the window', {
   skip: cannotRun,
 }, async () => {
   const page = await open('client');
@@ -167,7 +167,9 @@ test('a model answers with an attack: it is read as text, loads nothing, and fit
   assert.deepEqual(wide, []);
 });
 
-test('names and texts that attack are shown as text, and the pages fit the window', { skip: cannotRun }, async () => {
+test('names and texts that contain an attack are shown as text, and the pages fit the window', {
+  skip: cannotRun,
+}, async () => {
   const findings: unknown[] = [];
   const { world } = stage.testbed;
   const request = world.requests.findLast(

@@ -17,7 +17,7 @@ const skip = cannotRun;
 
 const balance = async () => Number((await page.locator('.balance-chip').innerText()).replace(/[^\d.]/g, ''));
 
-test('a code fills the balance, and the header follows', { skip }, async () => {
+test('a redeemed code raises the balance, also in the header', { skip }, async () => {
   await page.goto(`${stage.origin}/console/wallet`);
   await page.getByRole('textbox', { name: 'Code' }).fill(await stage.makeCode('5'));
   await page.getByRole('button', { name: 'Redeem' }).click();
@@ -52,7 +52,7 @@ test('the balance falls by what calls cost, without a reload', { skip }, async (
   assert.ok((await balance()) < 5, 'the header shows less than before');
 });
 
-test('an image that is asked for by the API stands in the gallery', { skip }, async () => {
+test('an image that was ordered by the API is in the gallery', { skip }, async () => {
   const answer = await fetch(`${stage.origin}/v1/images/generations`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },

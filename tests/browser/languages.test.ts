@@ -16,7 +16,7 @@ before(async () => {
 after(() => stage?.close());
 
 for (const language of languages)
-  test(`the pages in ${language} can be read by everybody, and are no wider than the window`, {
+  test(`the pages in ${language} are accessible and no wider than the window`, {
     skip: cannotRun,
   }, async () => {
     const page = await stage.page({ ...firstLook, locale: language });
@@ -28,7 +28,7 @@ for (const language of languages)
     await page.context().close();
   });
 
-test('the operator’s pages in each language are no wider than the window', { skip: cannotRun }, async () => {
+test("the operator's pages in each language are no wider than the window", { skip: cannotRun }, async () => {
   const findings: string[] = [];
   for (const language of languages) {
     const page = await stage.page({ ...firstLook, locale: language });

@@ -116,7 +116,7 @@ async function picture(page: Page, name: string): Promise<void> {
 const shown = (text: string) =>
   parseUsd(text.replaceAll(',', '').replace('$', '').replace('−', '-').replace('+', '').trim());
 
-test('the wallet reads like a bank statement, with what is set aside beside the balance', {
+test('the wallet lists movements like a bank statement, with reserved money beside the balance', {
   skip: cannotRun,
 }, async () => {
   const page = await pageOf(who);
@@ -147,7 +147,7 @@ test('the wallet reads like a bank statement, with what is set aside beside the 
   await page.close();
 });
 
-test('images and videos are listed with the price that is charged and its unit', { skip: cannotRun }, async () => {
+test('images and videos are listed with the charged price and its unit', { skip: cannotRun }, async () => {
   const page = await pageOf(who);
   await page.goto('/console/models?kind=image');
   const priceOf = (id: string) => page.getByRole('row').filter({ hasText: id });
@@ -170,7 +170,7 @@ test('images and videos are listed with the price that is charged and its unit',
   await page.close();
 });
 
-test('the money of today is in the rows, by the days of the viewer, and agrees with the sums', {
+test("the money of today is in the rows, by the viewer's days, and agrees with the sums", {
   skip: cannotRun,
 }, async () => {
   const page = await pageOf(operator);
@@ -193,7 +193,7 @@ test('the money of today is in the rows, by the days of the viewer, and agrees w
   await page.close();
 });
 
-test('pages of the client name the zone, and results say when they go', { skip: cannotRun }, async () => {
+test("the client's pages name the time zone, and results show when they expire", { skip: cannotRun }, async () => {
   const page = await pageOf(who);
   await page.goto('/console/');
   await page.getByText(`Times in ${zone}`).first().waitFor();

@@ -11,7 +11,9 @@ before(async () => {
 });
 after(() => stage?.stop());
 
-test('bodies are shown by a click, as text and not as a page, and can be deleted', { skip: cannotRun }, async () => {
+test('recorded bodies are shown on a click, as text and not as a page, and can be deleted', {
+  skip: cannotRun,
+}, async () => {
   const { id } = stage.testbed.world.requests.at(-1)!;
   const page = await stage.page();
   await page.goto(`/console/admin/requests/${id}`);
@@ -30,7 +32,7 @@ test('bodies are shown by a click, as text and not as a page, and can be deleted
   assert.deepEqual(stage.complaints, []);
 });
 
-test('an auditor sees the timeline and no way to its bodies', { skip: cannotRun }, async () => {
+test('an auditor sees the timeline, and no link to its recorded bodies', { skip: cannotRun }, async () => {
   const { id } = stage.testbed.world.requests.at(-2)!;
   const page = await stage.page('auditor');
   await page.goto(`/console/admin/requests/${id}`);
@@ -41,7 +43,7 @@ test('an auditor sees the timeline and no way to its bodies', { skip: cannotRun 
   assert.equal(await page.getByRole('button', { name: 'Record bodies' }).count(), 0);
 });
 
-test('a recording is begun for what the filters name, is seen by all operators, and is stopped', {
+test('a recording that matches the filters is begun, seen by all operators, and stopped', {
   skip: cannotRun,
 }, async () => {
   const recordedBodiesService = stage.testbed.find(recordedBodies)!;

@@ -29,7 +29,7 @@ const choose = async (page: Page, filter: string, option: string) => {
   await page.getByRole('option', { name: option, exact: true }).click();
 };
 
-test('files of all accounts are paged, and narrowed to a purpose and to the account of a person', {
+test("files of all accounts are paged, and filtered by purpose and by a person's account", {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page();
@@ -51,7 +51,7 @@ test('files of all accounts are paged, and narrowed to a purpose and to the acco
   await page.getByText('No file fits these filters').waitFor();
 });
 
-test('a file is deleted with a reason, and what pointed to it says that it is gone', { skip: cannotRun }, async () => {
+test('a file is deleted with a reason, and links to it show that it is gone', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/files');
   const row = page.getByRole('row', { name: /nightly-1\.jsonl/ });
@@ -74,7 +74,7 @@ test('a file is deleted with a reason, and what pointed to it says that it is go
   await page.getByText('There is no such file any more.').waitFor();
 });
 
-test('batches are narrowed by state and endpoint, and one tells where it stands at the vendor', {
+test('batches are filtered by state and endpoint, and a batch shows its progress at the vendor', {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page();
@@ -104,7 +104,9 @@ test('batches are narrowed by state and endpoint, and one tells where it stands 
   await page.getByRole('dialog', { name: 'File', exact: true }).getByText('questions.jsonl', { exact: true }).waitFor();
 });
 
-test('a batch is cancelled with a reason; an auditor has no button for it', { skip: cannotRun }, async () => {
+test('an operator cancels a batch with a reason, and an auditor has no button for it', {
+  skip: cannotRun,
+}, async () => {
   const page = await stage.page();
   const watching = await stage.page('auditor');
   await watching.goto('/console/admin/batches?open=batch_running');
@@ -124,7 +126,7 @@ test('a batch is cancelled with a reason; an auditor has no button for it', { sk
   assert.deepEqual(await auditRows(page, 'batch_running'), [['batch.cancel', 'too costly', 'done']]);
 });
 
-test('the browser had nothing to complain about', { skip: cannotRun }, () => {
+test('the browser reports no error', { skip: cannotRun }, () => {
   // The address of a file that is gone was opened on purpose.
   assert.deepEqual(
     stage.complaints.filter((text) => !/status of 404/.test(text)),

@@ -56,7 +56,7 @@ async function saveForm(reason: string, seen: string): Promise<void> {
   await page.getByText('No faults').waitFor({ state: 'detached' });
 }
 
-test('a form writes into the file, which keeps its comments, and it is applied at once', {
+test('a form changes the file, keeps its comments, and is applied at once', {
   skip: cannotRun,
 }, async () => {
   const files = testbed.gateway.find(configFiles)!;
@@ -81,7 +81,7 @@ test('a form writes into the file, which keeps its comments, and it is applied a
   await page.getByText('$24.50').waitFor();
 });
 
-test('a wrong value is said at its field, a secret is not taken, and a file with a fault cannot be saved', {
+test('a wrong value is reported at its field, a secret is not accepted, and a file with a fault cannot be saved', {
   skip: cannotRun,
 }, async () => {
   await openForm('plans', 'pro');
@@ -120,7 +120,7 @@ async function changedLines(run: () => Promise<void>): Promise<{ readonly gone: 
   return { gone, come: rest.map((line) => line.slice(line.indexOf(' ') + 1)) };
 }
 
-test('a new model is written as one entry, says that it is not sold without a price, and is sold once it is saved', {
+test('a new model is written as one entry, is marked as not sold without a price, and is sold once it is saved', {
   skip: cannotRun,
 }, async () => {
   await page.goto('/console/admin/config?form=prices');
@@ -174,7 +174,7 @@ test('a new model is written as one entry, says that it is not sold without a pr
   await page.getByText('acme/new-one:1').first().waitFor();
 });
 
-test('a tier is added, changes the example charge exactly, and is taken out again with no trace', {
+test('an added tier changes the example charge exactly, and leaves no trace when it is removed', {
   skip: cannotRun,
 }, async () => {
   await openForm('prices', 'gpt-5.4-mini');
@@ -208,7 +208,9 @@ test('a tier is added, changes the example charge exactly, and is taken out agai
   await page.getByText('Review and save').waitFor({ state: 'detached' });
 });
 
-test('an auditor reads prices, tiers and the example, and is offered no change', { skip: cannotRun }, async () => {
+test('an auditor reads prices, tiers and the example, and has no controls to change them', {
+  skip: cannotRun,
+}, async () => {
   await page.route('**/console/api/me', async (route) => {
     const answer = await route.fetch();
     await route.fulfill({ response: answer, json: { ...((await answer.json()) as object), role: 'auditor' } });
@@ -226,7 +228,7 @@ test('an auditor reads prices, tiers and the example, and is offered no change',
   await page.unroute('**/console/api/me');
 });
 
-test('every form can be read and used by everybody', { skip: cannotRun }, async () => {
+test('every form is accessible', { skip: cannotRun }, async () => {
   const findings: string[] = [];
   await openForm('plans');
   for (const form of ['vendors', 'prices', 'plans', 'ratios', 'signUp'])

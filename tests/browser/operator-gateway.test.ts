@@ -50,7 +50,7 @@ test('codes are made, shown once, saved as a file, listed without the codes, and
   await page.getByText('3 codes were revoked.').waitFor();
 });
 
-test('what a request would cost is worked out with its formula', { skip: cannotRun }, async () => {
+test('the cost of a request is calculated with its formula', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/prices');
   await page.getByText('1 model has no price and is not sold').waitFor();
@@ -78,14 +78,14 @@ test('a model opens its prices beside its costs', { skip: cannotRun }, async () 
     .waitFor();
 });
 
-test('prices and costs are there on a small screen too', { skip: cannotRun }, async () => {
+test('prices and costs are shown on a small screen too', { skip: cannotRun }, async () => {
   const page = await stage.page('operator', { viewport: { width: 380, height: 780 } });
   await page.goto('/console/admin/prices?open=claude-sonnet-5');
   const drawer = page.getByRole('dialog', { name: /Claude Sonnet/ });
   await drawer.getByText('$15.00').filter({ visible: true }).first().waitFor();
 });
 
-test('somebody is invited by a link that is handed over, changes role, is blocked, and gets a reset link', {
+test('a person is invited by a link, changes role, is blocked, and gets a reset link', {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page();
@@ -130,7 +130,7 @@ test('a token is shown once and revoked', { skip: cannotRun }, async () => {
   await row.waitFor({ state: 'detached' });
 });
 
-test('the configuration is suggested, marked, compared, saved and reloaded', { skip: cannotRun }, async () => {
+test('the configuration is completed, marked, compared, saved and reloaded', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/config?file=text');
   const editor = page.getByRole('textbox', { name: /Gateway file/ });
@@ -160,7 +160,7 @@ test('the configuration is suggested, marked, compared, saved and reloaded', { s
   await page.getByText('Reloaded.', { exact: true }).waitFor();
 });
 
-test('a file that somebody else has changed meanwhile is not written over', { skip: cannotRun }, async () => {
+test('a file that someone else has changed meanwhile is not overwritten', { skip: cannotRun }, async () => {
   const configFilesService = stage.testbed.find(configFiles)!;
   const page = await stage.page();
   await page.goto('/console/admin/config?file=text');
@@ -181,7 +181,7 @@ test('a file that somebody else has changed meanwhile is not written over', { sk
   assert.match((await configFilesService.view()).files[0]!.text, /theirs/);
 });
 
-test('the warnings of the running configuration are listed, lead to their lines, and their absence is said', {
+test('the warnings of the running configuration are listed and lead to their lines; without any, the page says so', {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page();
@@ -203,7 +203,7 @@ test('the warnings of the running configuration are listed, lead to their lines,
   await page.unroute('**/console/api/admin/config');
 });
 
-test('the keyboard gets out of the editor', { skip: cannotRun }, async () => {
+test('the keyboard focus can leave the editor', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/config?file=text');
   await page.getByRole('textbox', { name: /Gateway file/ }).click();
@@ -225,7 +225,7 @@ test('the audit log has every change', { skip: cannotRun }, async () => {
   await page.getByRole('row', { name: /config\.save.*look closer/ }).waitFor();
 });
 
-test('an auditor sees the pages without what changes things', { skip: cannotRun }, async () => {
+test('an auditor sees the pages without their controls', { skip: cannotRun }, async () => {
   await stage.testbed.people.setBlocked('person-auditor', false);
   await stage.testbed.people.setRole('person-auditor', 'auditor');
   const page = await stage.page('auditor');

@@ -20,7 +20,7 @@ async function openAccount(page: Page, name: string): Promise<void> {
   await page.getByRole('heading', { level: 1, name }).waitFor();
 }
 
-test('an operator finds an account, credits it, and the ledger has the row', { skip: cannotRun }, async () => {
+test('an operator finds and credits an account, and the ledger has the row', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await openAccount(page, 'ada-labs');
   await page.getByRole('button', { name: 'Credit' }).click();
@@ -37,7 +37,7 @@ test('an operator finds an account, credits it, and the ledger has the row', { s
   assert.equal(written.accountId, account('ada-labs').id);
 });
 
-test('nothing is credited without a reason, nor an amount that is none', { skip: cannotRun }, async () => {
+test('a credit without a reason or with an invalid amount is refused', { skip: cannotRun }, async () => {
   const page = await stage.page();
   const rows = stage.testbed.world.ledger.length;
   await openAccount(page, 'ada-labs');
@@ -52,7 +52,7 @@ test('nothing is credited without a reason, nor an amount that is none', { skip:
   assert.equal(stage.testbed.world.ledger.length, rows);
 });
 
-test('a debit that the balance does not cover is refused in words, and pressing again takes the money once', {
+test('a debit beyond the balance is refused with a sentence, and a confirmed one takes the money once', {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page();
@@ -74,7 +74,7 @@ test('a debit that the balance does not cover is refused in words, and pressing 
   );
 });
 
-test('a request is refunded from its page, and no more than it has cost', { skip: cannotRun }, async () => {
+test('a request is refunded from its page, up to its cost', { skip: cannotRun }, async () => {
   const { world } = stage.testbed;
   const charge = world.charges.find(({ cost, refunded }) => cost > parseUsd('0.02') && refunded === 0n)!;
   const page = await stage.page();
@@ -124,7 +124,7 @@ test('plan, multiplier and admission of an account are changed, each with a reas
       .waitFor();
 });
 
-test('the ledger are reconciled and the ledger is a file', { skip: cannotRun }, async () => {
+test('the ledger is reconciled, and exported as a file', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/money');
   await page.getByRole('button', { name: 'Reconcile' }).click();
@@ -135,7 +135,7 @@ test('the ledger are reconciled and the ledger is a file', { skip: cannotRun }, 
   assert.equal((await saved).suggestedFilename(), 'ledger.csv');
 });
 
-test('a number on a card opens the rows behind it, and the filter stands in the address', {
+test('a number on a card opens its rows, with the filter in the address', {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page();
@@ -152,7 +152,7 @@ test('a number on a card opens the rows behind it, and the filter stands in the 
     .waitFor({ state: 'detached' });
 });
 
-test('the browser had nothing to complain about', { skip: cannotRun }, () => {
+test('the browser reports no error', { skip: cannotRun }, () => {
   const refused = /status of 4\d\d/;
   assert.deepEqual(
     stage.complaints.filter((line) => !refused.test(line)),

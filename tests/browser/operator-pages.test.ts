@@ -44,7 +44,7 @@ after(() => stage?.stop());
 
 // In parts, each far below the time limit of a test.
 for (const part of [0, 1, 2])
-  test(`every page can be read and used by everybody, and is no wider than the window (${part + 1} of 3)`, {
+  test(`every page is accessible and no wider than the window (${part + 1} of 3)`, {
     skip: cannotRun,
   }, async () => {
     const page = await stage.page('operator', firstLook);
@@ -54,7 +54,7 @@ for (const part of [0, 1, 2])
     assert.deepEqual(findings, []);
   });
 
-test('pages are shown in Chinese too, with no text missing', { skip: cannotRun }, async () => {
+test('pages in Chinese have no missing text', { skip: cannotRun }, async () => {
   const page = await stage.page('operator', { locale: 'zh-CN' });
   for (const path of [
     'monitor',
@@ -73,6 +73,6 @@ test('pages are shown in Chinese too, with no text missing', { skip: cannotRun }
   }
 });
 
-test('the browser had nothing to complain about', { skip: cannotRun }, () => {
+test('the browser reports no error', { skip: cannotRun }, () => {
   assert.deepEqual(stage.complaints, []);
 });

@@ -59,7 +59,7 @@ test('the operator signs in and credits an account, and its ledger has the row',
   await page.getByRole('row', { name: /an invoice.*\+\$20\.00/ }).waitFor();
 });
 
-test('the monitor follows a call while one looks, and opens it', { skip: cannotRun }, async () => {
+test('the monitor shows a new call at once, and opens it', { skip: cannotRun }, async () => {
   await page.goto('/console/admin/monitor');
   await page.getByText('Live', { exact: true }).waitFor();
   for (let count = 0; count < 3; count++) assert.equal((await call()).status, 200);
@@ -77,14 +77,16 @@ test('the monitor follows a call while one looks, and opens it', { skip: cannotR
   assert.match((await timeline.getByTestId('formula').textContent())!, /input/);
 });
 
-test('the request is given back, all of it and once', { skip: cannotRun }, async () => {
+test('a request is refunded in full, once', { skip: cannotRun }, async () => {
   const timeline = page.getByRole('dialog', { name: 'Request' });
   await timeline.getByRole('button', { name: 'Refund' }).click();
   await confirm('Refund', 'it was slow');
   await timeline.getByText('All of it was given back.').waitFor();
 });
 
-test('a vendor is taken out of use, its model fails, and comes back with it', { skip: cannotRun }, async () => {
+test('the model of a disabled vendor fails, and is served again when the vendor is enabled', {
+  skip: cannotRun,
+}, async () => {
   const reply = (await ada.send('/models')).json.rows.length;
   assert.ok(reply > 10);
   await page.goto('/console/admin/prices?text=gpt-5.4-mini&open=gpt-5.4-mini');
@@ -102,7 +104,7 @@ test('a vendor is taken out of use, its model fails, and comes back with it', { 
   assert.equal((await call()).status, 200);
 });
 
-test('codes are made, one is redeemed, and its use is counted', { skip: cannotRun }, async () => {
+test('of several codes one is redeemed, and its use is counted', { skip: cannotRun }, async () => {
   await page.goto('/console/admin/codes?make=balance');
   const form = page.getByRole('dialog', { name: 'Make codes' });
   await form.getByLabel('Amount in USD').fill('5');
@@ -117,7 +119,7 @@ test('codes are made, one is redeemed, and its use is counted', { skip: cannotRu
   await page.getByRole('row', { name: /fair.*1 of 1.*Used up/ }).waitFor();
 });
 
-test('the file is edited, compared and taken up while the gateway serves', { skip: cannotRun }, async () => {
+test('the file is edited, compared and applied while the gateway serves', { skip: cannotRun }, async () => {
   await page.goto('/console/admin/plans');
   await page.getByRole('link', { name: 'Edit in the configuration' }).click();
   await page
@@ -173,6 +175,6 @@ test('the ledger reconciles, this node is listed, and the audit log has every ch
     await page.getByRole('row', { name: row }).first().waitFor();
 });
 
-test('the browser had nothing to complain about', { skip: cannotRun }, () => {
+test('the browser reports no error', { skip: cannotRun }, () => {
   assert.deepEqual(complaints, []);
 });

@@ -13,7 +13,9 @@ after(() => stage?.stop());
 
 const firstCells = (page: Page) => page.locator('.data-table tbody td:first-child').allInnerTexts();
 
-test('a column sorts the rows up and down, by name and by amount, and says so', { skip: cannotRun }, async () => {
+test('a column sorts the rows up and down, by name and by amount, and shows the order', {
+  skip: cannotRun,
+}, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/accounts');
   await page.getByRole('row', { name: /ada-labs/ }).waitFor();
@@ -39,7 +41,7 @@ test('a column sorts the rows up and down, by name and by amount, and says so', 
   );
 });
 
-test('a list of several pages is sorted by the server, over all of them, and the address says how', {
+test('a list of several pages is sorted by the server over all pages, with the order in the address', {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page();
@@ -80,7 +82,7 @@ test('a list of several pages is sorted by the server, over all of them, and the
   );
 });
 
-test('a column that is taken away stays away in this browser', { skip: cannotRun }, async () => {
+test('a hidden column stays hidden in this browser', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/accounts');
   const multiplier = page.getByRole('columnheader', { name: 'Multiplier' });
@@ -96,7 +98,7 @@ test('a column that is taken away stays away in this browser', { skip: cannotRun
   await multiplier.waitFor();
 });
 
-test('of a thousand rows only those that can be seen are in the page', { skip: cannotRun }, async () => {
+test('only the visible rows of a thousand are in the page', { skip: cannotRun }, async () => {
   const page = await stage.page();
   const row = (index: number) => ({
     id: `model-${String(index).padStart(4, '0')}`,

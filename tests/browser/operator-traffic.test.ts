@@ -64,7 +64,7 @@ test('the monitor groups by upstream, and exports a file', { skip: cannotRun }, 
   assert.equal((await saved).suggestedFilename(), 'by-provider.csv');
 });
 
-test('filters of requests stand in the address, come back with it, and a row opens its page by keyboard', {
+test('filters of requests are kept in the address, and a row opens its page by keyboard', {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page();
@@ -87,7 +87,7 @@ test('filters of requests stand in the address, come back with it, and a row ope
   assert.doesNotMatch(page.url(), /open=/);
 });
 
-test('a page of requests names its rows and the number of all', { skip: cannotRun }, async () => {
+test('a page of requests shows its row numbers and the number of all', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/requests?span=30d');
   const range = page.getByRole('navigation', { name: 'Rows' }).getByText(/ of /);
@@ -101,7 +101,7 @@ test('a page of requests names its rows and the number of all', { skip: cannotRu
   assert.ok(total > 25 && Math.abs(total - requests) <= requests / 10, `${total} of ${requests}`);
 });
 
-test('requests are narrowed to the account of a person, by a part of their mail address', {
+test('requests are filtered by the account of a person, found by a part of the mail address', {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page();
@@ -126,7 +126,7 @@ test('a request opens by its id, and an unknown id is reported', { skip: cannotR
   await page.getByText('There is no such request').waitFor();
 });
 
-test('an upstream is taken out of use and put back, and its rests end, each with a reason', {
+test('an upstream is disabled and enabled, and its cooldowns are cleared, each with a reason', {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page();
@@ -153,7 +153,7 @@ test('an upstream is taken out of use and put back, and its rests end, each with
   assert.equal(upstream('openai').disabled, false);
 });
 
-test('models of an upstream tell their circuits, failures and times, and waking closes the circuits', {
+test('models of an upstream show circuits, failures and times, and clearing closes the circuits', {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page();
@@ -181,7 +181,7 @@ test('models of an upstream tell their circuits, failures and times, and waking 
   await page.getByText('has had no request for its models yet', { exact: false }).waitFor();
 });
 
-test('one key of an upstream is taken out of use', { skip: cannotRun }, async () => {
+test('one key of an upstream is disabled', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/upstreams?provider=google');
   await page.getByRole('button', { name: 'Disable: google#1' }).click();
@@ -204,7 +204,7 @@ test('a task that has not begun is cancelled', { skip: cannotRun }, async () => 
   await page.getByText('No task fits these filters').waitFor();
 });
 
-test('every page of the operator is reached from the sidebar', { skip: cannotRun }, async () => {
+test('the sidebar links every page of the operator', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/monitor');
   const links = page.getByRole('navigation').getByRole('link');

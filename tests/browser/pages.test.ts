@@ -35,7 +35,7 @@ before(async () => {
 });
 after(() => stage?.close());
 
-test('every page can be read and used by everybody', { skip: cannotRun }, async () => {
+test('every page is accessible', { skip: cannotRun }, async () => {
   const findings: string[] = [];
   for (const [paths, page] of [
     [inside, await stage.page(firstLook)],

@@ -120,7 +120,7 @@ async function take(page: Page, name: string): Promise<void> {
   assert.ok(kept.length <= 150_000, `${path} has ${kept.length} bytes`);
 }
 
-test('the monitor shows every call, what it was charged and what it cost', { skip: cannotRun }, async () => {
+test('the monitor shows every call with its charge and its own cost', { skip: cannotRun }, async () => {
   const page = await openSignedIn(operator);
   await page.goto('/console/admin/monitor?span=15m');
   await page.getByRole('button', { name: new RegExp(`^Requests ${sent.ok + sent.refused}\\b`) }).waitFor();
@@ -141,7 +141,7 @@ test('the monitor shows every call, what it was charged and what it cost', { ski
   await page.close();
 });
 
-test('a client’s home shows the balance that is left', { skip: cannotRun }, async () => {
+test("a client's home shows the remaining balance", { skip: cannotRun }, async () => {
   const page = await openSignedIn(client);
   const { balance } = (await ada.send('/home')).json.pool;
   assert.equal(balance, formatUsd(20_000_000_000n - sent.charged));

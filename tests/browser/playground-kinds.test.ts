@@ -57,7 +57,7 @@ test('the picker groups models by kind, and without money an order leads to the 
   assert.match((await alert.getByRole('link', { name: 'Buy credit' }).getAttribute('href'))!, /\/wallet$/);
 });
 
-test('images cost what their price said, are shown, and can be saved', { skip: cannotRun }, async () => {
+test('ordered images cost their listed price, are shown, and can be saved', { skip: cannotRun }, async () => {
   await addMoney();
   assert.equal(await page.getByRole('textbox', { name: 'Prompt' }).inputValue(), 'A lighthouse of paper');
   await choose('Size', '1536 × 1024');
@@ -93,7 +93,7 @@ test('the code follows the form, in three languages, with the key where it is wa
   await page.getByRole('switch', { name: 'Fill in my key' }).press('Space');
 });
 
-test('a reference image goes with an order', { skip: cannotRun }, async () => {
+test('a reference image is sent with an order', { skip: cannotRun }, async () => {
   await page.locator('input[type=file]').setInputFiles('plugins/console/pictures/home.png');
   await page.getByRole('button', { name: 'Remove this image' }).waitFor();
   assert.match((await code())!, /client\.images\.edit\([\s\S]*createReadStream\("image\.png"\)/);
@@ -132,7 +132,7 @@ test('a video needs its first frame, shows its progress and plays', { skip: cann
   assert.equal(await charged(), '$0.282');
 });
 
-test('a text is spoken, and what is spoken is transcribed with its segments', { skip: cannotRun }, async () => {
+test('a text is spoken, and the speech is transcribed with its segments', { skip: cannotRun }, async () => {
   await choose('Model', 'tts-1');
   const text = 'The lighthouse keeper counts the ships. '.repeat(3).trim();
   await page.getByRole('textbox', { name: 'Text' }).fill(text);
@@ -178,7 +178,7 @@ test('texts are compared by their vectors', { skip: cannotRun }, async () => {
   assert.ok(cells[1]! > cells[2]! + 0.3, 'the nearer the more words they share');
 });
 
-test('documents are ranked, and a text is judged', { skip: cannotRun }, async () => {
+test('documents are ranked, and a text is moderated', { skip: cannotRun }, async () => {
   await choose('Model', 'jina-reranker-v2-base-multilingual');
   await page.getByRole('textbox', { name: 'Query' }).fill('a cat on a mat');
   await page.getByRole('textbox', { name: 'Document 1' }).fill('it rains in the harbour');
@@ -195,7 +195,7 @@ test('documents are ranked, and a text is judged', { skip: cannotRun }, async ()
   assert.equal(await rows.filter({ hasText: /^violence0\.970$/ }).count(), 1);
 });
 
-test('where a vendor states flags alone, no score is shown', { skip: cannotRun }, async () => {
+test('a moderation with flags alone shows no score', { skip: cannotRun }, async () => {
   await page.route('**/v1/moderations', async (route) => {
     const answer = await route.fetch();
     const body = (await answer.json()) as { results: { category_scores?: object }[] };
@@ -212,7 +212,7 @@ test('where a vendor states flags alone, no score is shown', { skip: cannotRun }
   await page.unroute('**/v1/moderations');
 });
 
-test('a refusal is reported in the language of the reader', { skip: cannotRun }, async () => {
+test("a refusal is shown in the reader's language", { skip: cannotRun }, async () => {
   await page.getByRole('button', { name: 'Language' }).click();
   await page.getByRole('menuitem', { name: 'Deutsch' }).click();
   await page.getByRole('textbox', { name: 'Schlüssel' }).fill('sk-wrong');
@@ -229,12 +229,12 @@ for (const model of [
   'rerank-3',
   'omni-moderation-latest',
 ])
-  test(`the form of ${model} can be read by everybody`, { skip: cannotRun }, async () => {
+  test(`the form of ${model} is accessible`, { skip: cannotRun }, async () => {
     const findings = await findingsOf(page, `${stage.origin}/console/playground?model=${model}`);
     assert.equal([...findings, ...stage.complaints].join('\n'), '');
   });
 
-test('the details of a model name its voices and formats', { skip: cannotRun }, async () => {
+test('the details of a model list its voices and formats', { skip: cannotRun }, async () => {
   const english = await stage.page(firstLook);
   await english.goto(`${stage.origin}/console/models?open=tts-1`);
   const drawer = english.getByRole('dialog');

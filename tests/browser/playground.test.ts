@@ -30,14 +30,14 @@ async function send(question: string): Promise<void> {
   await page.keyboard.press('Control+Enter');
 }
 
-test('without money the answer says where it is added', { skip: cannotRun }, async () => {
+test('without money the error names where it is added', { skip: cannotRun }, async () => {
   await send('Hello');
   const alert = page.getByRole('alert');
   await alert.getByRole('link', { name: 'Buy credit' }).waitFor();
   assert.match((await alert.getByRole('link').getAttribute('href'))!, /\/wallet$/);
 });
 
-test('each protocol is really spoken, and the curl command follows', { skip: cannotRun }, async () => {
+test('each protocol is spoken with the gateway, and the curl command follows', { skip: cannotRun }, async () => {
   const code = await stage.makeCode('5');
   await page.request.post(`${stage.origin}/console/api/wallet/redeem`, {
     headers: { origin: stage.origin, 'x-console': '1', 'idempotency-key': 'playground' },
@@ -61,7 +61,7 @@ test('each protocol is really spoken, and the curl command follows', { skip: can
   }
 });
 
-test('an image goes with the question, and two models answer beside each other', { skip: cannotRun }, async () => {
+test('an image is sent with the question, and two models answer beside each other', { skip: cannotRun }, async () => {
   await choose('Beside it', 'claude-sonnet-5');
   await page.locator('input[type=file]').setInputFiles('plugins/console/pictures/home.png');
   await page.getByRole('button', { name: 'Remove this image' }).waitFor();
@@ -73,7 +73,7 @@ test('an image goes with the question, and two models answer beside each other',
   assert.equal(await page.locator('.said[data-role=assistant]').count(), 2);
 });
 
-test('instructions are kept in this browser', { skip: cannotRun }, async () => {
+test('instructions are kept in the browser', { skip: cannotRun }, async () => {
   await page.getByRole('textbox', { name: 'Instructions (optional)' }).fill('Answer in one word.');
   await page.getByRole('button', { name: 'Keep' }).click();
   await open('');
@@ -84,7 +84,7 @@ test('instructions are kept in this browser', { skip: cannotRun }, async () => {
   );
 });
 
-test('two models beside each other can be read by everybody', { skip: cannotRun }, async () => {
+test('the page with two models beside each other is accessible', { skip: cannotRun }, async () => {
   const findings = await findingsOf(
     page,
     `${stage.origin}/console/playground?beside=claude-sonnet-5&protocol=messages`,

@@ -29,7 +29,7 @@ after(async () => {
   await testbed?.stop();
 });
 
-test('a page of a plugin is in the navigation, and reads and writes by the API', { skip: cannotRun }, async () => {
+test("a plugin's page is in the navigation, and reads and writes by the API", { skip: cannotRun }, async () => {
   await page.getByRole('link', { name: 'Notes' }).click();
   await page.getByText('No notes yet.').waitFor();
   await page.getByLabel('Model').fill('m');
@@ -42,7 +42,7 @@ test('a page of a plugin is in the navigation, and reads and writes by the API',
   assert.equal(await page.title(), 'Notes · example');
 });
 
-test('it is drawn again in another language', { skip: cannotRun }, async () => {
+test("a plugin's page is rendered again in another language", { skip: cannotRun }, async () => {
   await page.evaluate(() => localStorage.setItem('console-language', 'zh'));
   await page.reload();
   await page.getByRole('columnheader', { name: '备注' }).waitFor();
@@ -55,7 +55,7 @@ for (const [name, fault] of [
   ['throws', 'no shelf is free'],
   ['no-module', /Unexpected identifier/],
 ] as const)
-  test(`a broken page (${name}) shows a plain error, and the console goes on`, { skip: cannotRun }, async () => {
+  test(`a broken page (${name}) shows a plain error, and the console stays usable`, { skip: cannotRun }, async () => {
     await page.goto(`/console/admin/${name}`);
     const alert = page.getByRole('alert').filter({ hasText: `The page of the plugin "${name}" does not work` });
     await alert.getByText(fault).waitFor();
@@ -66,7 +66,7 @@ for (const [name, fault] of [
     await page.getByRole('cell', { name: operator.name }).first().waitFor();
   });
 
-test('an address that no page has is said so, and the browser complained of nothing', { skip: cannotRun }, async () => {
+test('an unknown address is reported, and the browser reports no error', { skip: cannotRun }, async () => {
   await page.goto('/console/admin/nothing-here');
   await page.getByText('There is nothing here').waitFor();
   assert.deepEqual(complaints, []);

@@ -11,7 +11,7 @@ before(async () => {
 after(() => stage?.close());
 const skip = cannotRun;
 
-test('the second factor is turned on with a code, and its backup codes are shown once', { skip }, async () => {
+test('the second factor is enabled with a code, and its backup codes are shown once', { skip }, async () => {
   const page = await stage.page();
   await page.goto(`${stage.origin}/console/profile`);
   await page.getByRole('button', { name: 'Turn on' }).click();
@@ -49,7 +49,7 @@ test('the second factor is turned on with a code, and its backup codes are shown
   await page.context().close();
 });
 
-test('a new name stands in the header at once, and sessions are listed', { skip }, async () => {
+test('a new name is in the header at once, and sessions are listed', { skip }, async () => {
   const page = await stage.page();
   await page.goto(`${stage.origin}/console/profile`);
   const name = `Ada ${Date.now()}`;

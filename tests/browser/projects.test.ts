@@ -11,7 +11,7 @@ after(() => stage?.stop());
 
 const day = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
 
-test('a new key is put into a project, and usage is filtered by one', {
+test('a new key is put into a project, and usage is filtered by it', {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page('client');
@@ -43,7 +43,7 @@ test('a new key is put into a project, and usage is filtered by one', {
   assert.ok(Math.abs(shown - requests) <= 1, `${shown} of ${requests}`);
 });
 
-test('an operator sees traffic by project, opens the requests of one, and those of none', {
+test('an operator sees traffic by project, and opens the requests of a project and those without one', {
   skip: cannotRun,
 }, async () => {
   const page = await stage.page();
@@ -63,6 +63,6 @@ test('an operator sees traffic by project, opens the requests of one, and those 
   assert.equal(await page.getByRole('combobox', { name: 'Project', exact: true }).inputValue(), 'web shop');
 });
 
-test('the browser had nothing to complain about', { skip: cannotRun }, () => {
+test('the browser reports no error', { skip: cannotRun }, () => {
   assert.deepEqual(stage.complaints, []);
 });

@@ -85,7 +85,7 @@ async function delayFirstList(): Promise<void> {
   });
 }
 
-test('a passkey is registered, and signs its owner in without a word', { skip }, async () => {
+test('a registered passkey signs its owner in without a password', { skip }, async () => {
   const devices = await page.context().newCDPSession(page);
   await devices.send('WebAuthn.enable');
   const { authenticatorId } = await devices.send('WebAuthn.addVirtualAuthenticator', {
@@ -122,7 +122,7 @@ test('a passkey is registered, and signs its owner in without a word', { skip },
   await page.getByText('This passkey is not known here any more.').waitFor();
 });
 
-test('a provider vouches for somebody, who comes back signed in to the page that they wanted', { skip }, async () => {
+test('a person signed in by an identity provider returns to the page that they wanted', { skip }, async () => {
   provider.claims = { sub: '7', email: 'pat@example.test', email_verified: true, name: 'Pat' };
   await page.goto('/console/wallet');
   await page.getByRole('button', { name: 'Continue with Acme' }).click();
@@ -132,7 +132,7 @@ test('a provider vouches for somebody, who comes back signed in to the page that
   assert.equal(new URL(page.url()).origin, origin);
 });
 
-test('a top-up is paid on the page of the payment service, and the balance rises while one looks', {
+test('a top-up is paid on the page of the payment service, and the open page shows the risen balance', {
   skip,
 }, async () => {
   const chip = page.locator('.balance-chip');
@@ -174,7 +174,7 @@ test('an operator tests a model of an upstream and sees how it answered', { skip
   assert.match(await outcome.innerText(), /Status\s+200[\s\S]+ ms[\s\S]+messages/);
   assert.deepEqual(complaints, []);
 });
-test('a session that has ended is begun again in front of the page, which keeps what was typed', { skip }, async () => {
+test('an ended session is renewed in front of the page, which keeps the typed text', { skip }, async () => {
   await page.goto('/console/wallet');
   await page.getByRole('textbox', { name: 'Code' }).fill('A code that was typed');
   await page.context().clearCookies();

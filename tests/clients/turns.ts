@@ -37,7 +37,7 @@ for (const protocol of protocols.filter((name) => name === (process.env['ONLY_PR
     after(() => scene.close());
 
     for (const client of clients)
-      test(`${client.name} reads a file with its own tool and tells what it says`, async (context) => {
+      test(`${client.name} reads a file with its own tool and reports its content`, async (context) => {
         const { finished, secret, rows, handed, upgrades } = await scene.turn(client);
         const { requests } = scene.vendor;
         const reply = `${finished.stdout}\n${finished.stderr}\n${requests.map(({ path, outcome }) => `${path}: ${outcome}`).join('\n')}`;
@@ -60,7 +60,7 @@ for (const protocol of protocols.filter((name) => name === (process.env['ONLY_PR
           for (const { body } of requests) assert.equal(body.toolConfig.functionCallingConfig.mode, 'VALIDATED');
       });
 
-    test('what clients ask beside their turns is answered', async () => {
+    test('requests that clients make beside their turns are answered', async () => {
       const { key } = await scene.customer();
       const { origin } = scene.ground;
       const headers = { authorization: `Bearer ${key}`, 'anthropic-version': '2023-06-01' };
@@ -74,7 +74,7 @@ for (const protocol of protocols.filter((name) => name === (process.env['ONLY_PR
       assert.equal((await fetch(`${origin}/api/hello`, { method: 'HEAD' })).status, 200);
     });
 
-    test('the money of all that is in order', () => scene.ground.testbed.audit());
+    test('the ledger passes its audit at the end', () => scene.ground.testbed.audit());
   });
 }
 

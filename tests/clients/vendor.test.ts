@@ -65,7 +65,7 @@ for (const protocol of protocols)
         }
       });
 
-    test('refuses what the real one would', async () => {
+    test('a request that the vendor would refuse is refused', async () => {
       const { path, body } = questions[protocol](false);
       const wrong = { messages: [], input: [], contents: [] };
       const answer = await post(path, { ...body, ...wrong });
@@ -84,7 +84,7 @@ function assertCall({ tools, stop, usage }: Understood): void {
   assert.deepEqual({ input, output, cached: cacheRead, reasoning }, reported);
 }
 
-test('a signature that the vendor has not made is refused', async () => {
+test('a signature that the vendor did not make is refused', async () => {
   const vendor = await startAgentVendor('messages', () => '/note.txt');
   const { path, body } = questions.messages(false);
   for (const [given, status] of [

@@ -22,7 +22,7 @@ const box = (name: string, ...content: Buffer[]) => {
   return Buffer.concat([number(4, body.length + 8), ascii(name), body]);
 };
 
-test('WAV: by its byte rate; a length that a stream could not know is that of the file', async () => {
+test('WAV: the duration follows from the byte rate; a length that a streaming writer could not know is taken from the file', async () => {
   const wav = wavTone(3.5);
   near(await audioSeconds(wav), 3.5);
   wav.writeUInt32LE(0xffffffff, 40);
@@ -36,7 +36,7 @@ test('WAV: by its byte rate; a length that a stream could not know is that of th
   near(await audioSeconds(extra), 3.5);
 });
 
-test('MP3: by its frames, whatever tag is before them and however it is cut', async () => {
+test('MP3: the duration is counted by frames, with any tag before them and in any chunks', async () => {
   const tag = Buffer.concat([ascii('ID3'), Buffer.from([4, 0, 0, 0, 0, 1, 0]), Buffer.alloc(128, 0xff)]);
   const mp3 = Buffer.concat([tag, mp3Silence(10)]);
   near(await audioSeconds(mp3), 10);
@@ -50,14 +50,14 @@ test('MP3: by its frames, whatever tag is before them and however it is cut', as
   );
 });
 
-test('AAC: 1,024 samples a frame', async () => {
+test('AAC: a frame counts 1,024 samples', async () => {
   const frame = Buffer.alloc(100);
   // MPEG-4, 44.1 kHz, 100 bytes.
   frame.set([0xff, 0xf1, 0x50, 0x80, 100 >> 3, ((100 & 7) << 5) | 0x1f, 0xfc]);
   near(await audioSeconds(Buffer.concat(Array.from({ length: 431 }, () => frame))), (431 * 1_024) / 44_100);
 });
 
-test('FLAC, Ogg, MP4 and WebM: by their headers', async () => {
+test('FLAC, Ogg, MP4 and WebM: the duration is read from the headers', async () => {
   const info = Buffer.concat([Buffer.alloc(10), number(3, 44_100 << 4), number(5, 441_000)]);
   near(await audioSeconds(Buffer.concat([ascii('fLaC'), Buffer.from([0, 0, 0, 34]), info, Buffer.alloc(16)])), 10);
   const page = (granule: number, body: Buffer) => {
@@ -91,7 +91,7 @@ test('FLAC, Ogg, MP4 and WebM: by their headers', async () => {
   );
 });
 
-test('bytes that are no audio have no duration, and no header makes it throw or last for weeks', async () => {
+test('bytes that are no audio have no duration, and no header throws or gives weeks', async () => {
   assert.equal(await audioSeconds(Buffer.from('hello')), undefined);
   assert.equal(await audioSeconds(Buffer.alloc(0)), undefined);
   const starts = ['RIFF', 'fLaC', 'OggS', '\0\0\0\x10ftyp', '\x1aE\xdf\xa3', 'ID3', '\xff\xfb\x50\xc4', ''].map(ascii);

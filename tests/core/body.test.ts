@@ -56,7 +56,7 @@ async function refusal(reading: undefined | Promise<void>): Promise<GatewayError
 }
 
 for (const name of names) {
-  test(`${name}: a body arrives decoded, and counts as what it decodes to until it is released`, async () => {
+  test(`${name}: a body arrives decoded, and counts with its decoded size until it is released`, async () => {
     const reader = new BodyReader(limits);
     const text = JSON.stringify({ text: Array.from({ length: 30_000 }, (_, index) => index * 7_919) });
     const exchange = exchangeOf(packers[name](text), name, 'one');
@@ -67,7 +67,7 @@ for (const name of names) {
     assert.equal(reader.heldBytes, 0);
   });
 
-  test(`${name}: a body that unpacks to more than a hundred times its size stops at that bound`, async () => {
+  test(`${name}: a body that decompresses to more than a hundred times its size is stopped at that bound`, async () => {
     const reader = new BodyReader(limits);
     const packed = packers[name](Buffer.alloc(12 * mebi));
     const exchange = exchangeOf(packed, name, 'one');
@@ -79,14 +79,14 @@ for (const name of names) {
     assert.equal(reader.heldBytes, 0);
   });
 
-  test(`${name}: below a megabyte any ratio is a body like others`, async () => {
+  test(`${name}: below a megabyte any compression ratio is accepted`, async () => {
     const reader = new BodyReader(limits);
     const exchange = exchangeOf(packers[name](Buffer.alloc(900_000, 0x20)), name);
     await reader.read(exchange);
     assert.equal(exchange.request.body.length, 900_000);
   });
 
-  test(`${name}: what is damaged or cut short is a bad request`, async () => {
+  test(`${name}: a damaged or truncated body is a bad request`, async () => {
     const reader = new BodyReader(limits);
     const packed = packers[name](Buffer.from('hello '.repeat(1_000)));
     for (const broken of [packed.subarray(0, packed.length - 5), Buffer.from('no such thing at all')]) {
@@ -100,7 +100,7 @@ for (const name of names) {
   });
 }
 
-test('a body that is unpacked takes from the budget as it grows, and stops where the budget ends', async () => {
+test('a body takes from the budget as it is decompressed, and is stopped where the budget ends', async () => {
   const reader = new BodyReader({ ...limits, maxBytesInFlight: 2 * mebi });
   const random = Buffer.from(Array.from({ length: 8_000 }, (_, index) => (index * 2_654_435_761) >>> 24));
   const packed = gzipSync(Buffer.concat(Array.from({ length: 1_000 }, () => random)));
@@ -112,7 +112,7 @@ test('a body that is unpacked takes from the budget as it grows, and stops where
   assert.equal(reader.heldBytes, 0);
 });
 
-test('250 compressed bodies at once: few are unpacked at a time, and the budget holds', async () => {
+test('of 250 concurrent compressed bodies few are decompressed at a time, and the budget holds', async () => {
   const reader = new BodyReader(limits);
   const packed = gzipSync(Buffer.alloc(2_900_000, 0x61));
   assert.ok(packed.length * 100 < 2_900_000, 'its ratio is above the bound');
@@ -146,7 +146,7 @@ test('250 compressed bodies at once: few are unpacked at a time, and the budget 
   assert.equal(reader.heldBytes, 0);
 });
 
-test('one account cannot use the budget up: beyond its share it is refused, and others are served', async () => {
+test('an account beyond its share of the budget is refused, and others are served', async () => {
   const reader = new BodyReader({ ...limits, maxBytesInFlight: 4 * mebi, maxBytesPerAccount: mebi });
   const body = Buffer.alloc(700_000, 0x61);
   for (const encoding of [undefined, ...names]) {
@@ -166,7 +166,7 @@ test('one account cannot use the budget up: beyond its share it is refused, and 
   }
 });
 
-test('a small body of several packets is there whole', async () => {
+test('a small body in several packets is complete', async () => {
   const exchange = exchangeOf(['one, ', 'two, ', 'three'].map((text) => Buffer.from(text)));
   Object.assign(exchange.incoming, { complete: true, headers: { 'content-length': '15' } });
   await turn();
@@ -175,7 +175,7 @@ test('a small body of several packets is there whole', async () => {
   assert.equal(exchange.request.bodyBytes, 15);
 });
 
-test('a small body that came with its head is there at once, and counts like others', async () => {
+test('a small body in the packet of its head is complete at once, and counts as any other', async () => {
   const reader = new BodyReader({ ...limits, maxBytesPerAccount: 8 });
   const arrived = async (body: string, account: string) => {
     const exchange = exchangeOf(Buffer.from(body), undefined, account);
@@ -206,7 +206,7 @@ test('a small body that came with its head is there at once, and counts like oth
   assert.equal(reader.heldBytes, 0);
 });
 
-test('names that plain objects have are unknown encodings', async () => {
+test('names of members of plain objects are unknown encodings', async () => {
   const reader = new BodyReader(limits);
   for (const name of ['constructor', 'toString', '__proto__', 'x-constructor', 'hasOwnProperty', 'valueOf'])
     assert.throws(
@@ -216,7 +216,7 @@ test('names that plain objects have are unknown encodings', async () => {
     );
 });
 
-test('waiting work gets its turn owner by owner, and an owner may not wait without bound', async () => {
+test('waiting work takes turns by owner, and the queue of an owner is bounded', async () => {
   const turns = new FairTurns({ running: 1, waiting: 3 });
   assert.equal(await turns.acquire('busy'), true);
   const order: string[] = [];
@@ -233,7 +233,7 @@ test('waiting work gets its turn owner by owner, and an owner may not wait witho
   assert.equal(turns.running, 0);
 });
 
-test('bodies fill the bounds of all and of an account to the last byte, and one byte more is refused', () => {
+test('bodies may fill the bounds of all and of an account to the last byte; one byte more is refused', () => {
   const budget = new BodyBudget({ maxBytesInFlight: 100, maxBytesPerAccount: 60 });
   const holderOf = (owner: string) => ({ heldBytes: 0, share: budget.shareOf(owner) });
   const [one, other] = [holderOf('one'), holderOf('other')];

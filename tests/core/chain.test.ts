@@ -30,7 +30,7 @@ function run(endpoint: Partial<Endpoint>, plugins: InstalledPlugin[], forward: (
   return chain(fakeExchange({ endpoint: whole }) as unknown as LiveExchange);
 }
 
-test('an opening that looks something up is waited for before the first plugin that reads what it states', async () => {
+test('an asynchronous opening ends before the first plugin that reads its values', async () => {
   const seen: string[] = [];
   const open: Endpoint['open'] = async (exchange) => {
     await new Promise((resolve) => void setImmediate(resolve));
@@ -40,7 +40,7 @@ test('an opening that looks something up is waited for before the first plugin t
   assert.deepEqual(seen, ['looked up']);
 });
 
-test('an opening that fails late keeps everybody below from running', async () => {
+test('an opening that fails late keeps all inner plugins from running', async () => {
   const seen: string[] = [];
   const open: Endpoint['open'] = async () => {
     await Promise.resolve();
@@ -53,7 +53,7 @@ test('an opening that fails late keeps everybody below from running', async () =
   assert.deepEqual(seen, []);
 });
 
-test('only a plugin that retries calls next twice, and what throws below rejects', async () => {
+test('only a plugin that retries calls next twice, and an error below it rejects', async () => {
   const installed = (retries?: true): InstalledPlugin => ({
     plugin: { name: 'twice', config: z.strictObject({}), retries, setup: () => ({}) } as unknown as Plugin,
     instance: { applies: () => true, handle: (_exchange, next) => next().catch(() => next()) },
@@ -77,7 +77,7 @@ test('only a plugin that retries calls next twice, and what throws below rejects
   );
 });
 
-test('an endpoint that answers by itself forwards only when it asks for it', async () => {
+test('an endpoint that answers by itself forwards only by calling forward', async () => {
   let forwarded = 0;
   const forward = async () => {
     forwarded++;

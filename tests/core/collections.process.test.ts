@@ -30,7 +30,7 @@ async function fullCollections(code: string): Promise<number> {
   return count;
 }
 
-test('bytes outside the heap begin few full collections', async () => {
+test('bytes outside the heap cause few full collections', async () => {
   const tuned = `(await import('${loading}')).collectLessOften();`;
   const [before, after] = await Promise.all([fullCollections(receive), fullCollections(tuned + receive)]);
   assert(after < before * 0.7, `${after} instead of ${before}`);

@@ -53,7 +53,7 @@ test('accounts, keys, credits, ledger and audit work without a running gateway',
   assert.equal((await gateway<{ ok: boolean }>('audit')).ok, true);
 });
 
-test('a command that cannot be carried out is one sentence and exit 1, without a stack', async () => {
+test('a failed command prints one sentence without a stack, and exits 1', async () => {
   await assert.rejects(
     run(process.execPath, words('keys', 'create', '--account', 'missing'), { env: environment }),
     (error: { code: number; stderr: string }) => {
@@ -65,7 +65,7 @@ test('a command that cannot be carried out is one sentence and exit 1, without a
   );
 });
 
-test('the first start prints a key that works, commands work beside it, SIGTERM ends it in order', async (context) => {
+test('the first start prints a working key, commands work beside it, and SIGTERM ends it in order', async (context) => {
   const fresh = temporaryDirectory('command-line-');
   const env = { ...environment, DATA_DIR: fresh };
   const child = spawn(process.execPath, words('serve', 'config/demo.yaml'), {
@@ -153,7 +153,7 @@ test('two gateways with one schema are refused before either is called', async (
   );
 });
 
-test('--config names the gateway in both spellings', async () => {
+test('--config names the gateway file in both spellings', async () => {
   const file = join(directory, 'other.yaml');
   writeFileSync(file, `include: ${process.cwd()}/config/demo.yaml\ngateway: other\nschema: other\n`);
   await gateway('accounts', 'create', 'bob', `--config=${file}`);
@@ -184,7 +184,7 @@ async function endOf(
   return line;
 }
 
-test('a start that fails ends with one line of the log, which names the setting', async (context) => {
+test('a failed start ends with one log line that names the setting', async (context) => {
   const taken = createServer();
   context.after(() => taken.close());
   await once(taken.listen(0, '127.0.0.1'), 'listening');
@@ -213,7 +213,7 @@ test('a start that fails ends with one line of the log, which names the setting'
   ]);
 });
 
-test('each way in which a server cannot listen is a sentence that names the setting; other errors are themselves', () => {
+test('each failure to listen is a sentence that names the setting; other errors are unchanged', () => {
   const failed = (code: string, host: string | undefined) =>
     (listenFailure(Object.assign(new Error('raw'), { code }), 'telemetry.listen', { host, port: 80 }) as Error).message;
   assert.equal(failed('EADDRINUSE', undefined), 'Port 80 is in use: set telemetry.listen to another one.');
@@ -226,7 +226,7 @@ test('each way in which a server cannot listen is a sentence that names the sett
   assert.equal(failed('EMFILE', undefined), 'raw');
 });
 
-test('where a directory cannot be made, a sentence says why; what is there stays', () => {
+test('a directory that cannot be made is reported with the reason, and existing files stay', () => {
   const file = join(directory, 'a-file');
   writeFileSync(file, '');
   const loop = join(directory, 'loop');

@@ -34,7 +34,7 @@ const refusal = (kind: string, code?: string) => (error: GatewayError) => {
   return true;
 };
 
-test('the view has every file as it is written, without the values of variables, and the schema', async () => {
+test('the view has every file as written, without the values of variables, and the schema', async () => {
   const { configFiles, name } = await open(yaml.split('providers:\n')[0]);
   await mkdir(join(gateway.directory, 'more'));
   const base = join(gateway.directory, 'more/base.yaml');
@@ -78,7 +78,7 @@ test('a check returns the changes, and every problem with its line, and changes 
   assert.deepEqual(await readdir(gateway.directory), ['gateway.yaml']);
 });
 
-test('what is saved is written whole, taken up, and leaves the text before it beside it', async () => {
+test('a saved file is written whole and applied, with the earlier text kept beside it', async () => {
   const { configFiles, name } = await open();
   await chmod(name, 0o640);
   const text = yaml.replace(':9" }', ':10" }');
@@ -92,7 +92,7 @@ test('what is saved is written whole, taken up, and leaves the text before it be
   assert(Math.abs(loadedAt - Date.now()) < 10_000);
 });
 
-test('a text with a problem, an older text and another file are refused and nothing is written', async () => {
+test('a text with a problem, an outdated text and another file are refused, and nothing is written', async () => {
   const { configFiles, name } = await open();
   const good = yaml.replace(':9" }', ':10" }');
   await assert.rejects(
@@ -109,7 +109,7 @@ test('a text with a problem, an older text and another file are refused and noth
   assert.deepEqual(await readdir(gateway.directory), ['gateway.yaml']);
 });
 
-test('a draft runs no code from outside, and reads nothing from outside', async () => {
+test('checking a draft runs no code and reads nothing outside of the configuration', async () => {
   const { configFiles, name } = await open();
   const stranger = join(gateway.directory, 'stranger.ts');
   await writeFile(stranger, 'globalThis.strangerRan = true; export default {};');
@@ -129,7 +129,7 @@ test('a draft runs no code from outside, and reads nothing from outside', async 
   }
 });
 
-test('of two concurrent saves one gets a conflict', async () => {
+test('one of two concurrent saves gets a conflict', async () => {
   const { configFiles, name } = await open();
   const saves = await Promise.allSettled(
     ['10', '11'].map((port) => configFiles.save(name, yaml.replace(':9" }', `:${port}" }`), yaml)),
@@ -137,7 +137,7 @@ test('of two concurrent saves one gets a conflict', async () => {
   assert.deepEqual(saves.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
 });
 
-test('what cannot be written is not taken up either', async () => {
+test('a file that cannot be written is not applied either', async () => {
   const { configFiles, name } = await open();
   for (const place of [`${name}.bak.new`, `${name}.new`]) {
     await mkdir(place);
@@ -152,7 +152,7 @@ test('what cannot be written is not taken up either', async () => {
   assert.deepEqual(gateway.gateway.file.sections['passthrough'], { upstream: 'http://127.0.0.1:9' });
 });
 
-test('a file that is a link stays one: what it leads to is replaced', async () => {
+test('saving through a symbolic link replaces its target, and keeps the link', async () => {
   const { configFiles, name } = await open();
   const { rename } = await import('node:fs/promises');
   await rename(name, join(gateway.directory, 'real.yaml'));
@@ -162,7 +162,7 @@ test('a file that is a link stays one: what it leads to is replaced', async () =
   assert.deepEqual((await readdir(gateway.directory)).sort(), ['gateway.yaml', 'real.yaml', 'real.yaml.bak']);
 });
 
-test('a reload by hand takes up what lies there', async () => {
+test('a manual reload applies the files on the disk', async () => {
   const { configFiles, name } = await open();
   await writeFile(name, yaml.replace(':9" }', ':10" }'));
   assert.notEqual((await configFiles.view()).files[0]!.text, yaml, 'what would be edited is what is there');

@@ -14,7 +14,7 @@ function write(files: Record<string, string>): string {
   return directory;
 }
 
-test('an included file lies under the including one: mappings merge, scalars and lists are replaced', () => {
+test('mappings of an included file are merged; its scalars and lists are replaced', () => {
   const directory = write({
     'shared.yaml': 'a: { x: 1, y: [1, 2] }\nb: under\n',
     'main.yaml': 'include: shared.yaml\na: { y: [3] }\nc: own\n',
@@ -22,7 +22,7 @@ test('an included file lies under the including one: mappings merge, scalars and
   assert.deepEqual(loadYaml(join(directory, 'main.yaml'), {}).values, { a: { x: 1, y: [3] }, b: 'under', c: 'own' });
 });
 
-test("a file that several include is read alike by each: what one makes of its values is not the next one's", () => {
+test('a file that is included several times is read the same each time: changes to its values stay apart', () => {
   const directory = write({
     'shared.yaml': 'x: &x { list: [1, { y: 2 }] }\nz: *x\n',
     'one.yaml': 'include: shared.yaml\n',
@@ -40,7 +40,7 @@ test("a file that several include is read alike by each: what one makes of its v
   assert.match(two.where(['z']), /shared\.yaml:2$/);
 });
 
-test('variables are filled in, defaults stand in for unset and empty ones, text stays text', () => {
+test('variables are filled in, defaults replace unset and empty ones, and text stays text', () => {
   const directory = write({
     'main.yaml': 'a: ${A}\nb: ${B:-fallback}\nc: "x${A}y${EMPTY:-}"\nd: ${NUMBER}\ne: ${FLAG}\n',
   });
@@ -54,7 +54,7 @@ test('variables are filled in, defaults stand in for unset and empty ones, text 
   assert.deepEqual(values, { a: 'one', b: 'fallback', c: 'xoney', d: '8080', e: true });
 });
 
-test('the value of a variable stays in its place, whatever it is made of', () => {
+test('the value of a variable cannot change the structure of the file', () => {
   const directory = write({ 'main.yaml': 'a: ${A}\nb: { c: "${A}", d: ["${A}"] }\nplugins: [one]\n' });
   for (const crafted of [
     'x\nplugins: [passthrough]\n',
@@ -83,7 +83,7 @@ for (const [what, text] of [
   ['a merged section', 'base: &b { __proto__: { public: [chat] } }\nauth: { <<: *b }\n'],
   ['an escaped key', 'auth: { "\\x5f_proto__": { public: [chat] } }\n'],
 ] as const) {
-  test(`${what} with the key "__proto__" is refused, and nothing of it is taken up`, () => {
+  test(`${what} with the key "__proto__" is refused, and nothing of it is applied`, () => {
     const directory = write({ 'under.yaml': text, 'main.yaml': 'include: under.yaml\nauth: { carriers: [] }\n' });
     for (const file of ['under.yaml', 'main.yaml']) {
       const { values, problems } = loadYaml(join(directory, file), {});
@@ -95,14 +95,14 @@ for (const [what, text] of [
   });
 }
 
-test('an anchor that is overridden keeps the other members of what it stands for', () => {
+test('an overridden anchor keeps the other members of its mapping', () => {
   const directory = write({ 'main.yaml': 'base: &b { x: 1, y: 2 }\nother: { <<: *b, y: 3 }\nsame: *b\n' });
   const { values } = loadYaml(join(directory, 'main.yaml'), {});
   assert.deepEqual(values['other'], { x: 1, y: 3 });
   assert.deepEqual(values['same'], { x: 1, y: 2 });
 });
 
-test('a file that includes itself is a problem, not a hang', () => {
+test('a file that includes itself is reported, and does not hang', () => {
   const directory = write({ 'a.yaml': 'include: b.yaml\n', 'b.yaml': 'include: a.yaml\n' });
   assert.match(loadYaml(join(directory, 'a.yaml'), {}).problems[0]!.message, /included by itself/);
 });
@@ -138,7 +138,7 @@ test('an unknown setting of a plugin and an unknown section are refused by name'
   });
 });
 
-test('a value with several forms is refused by the problem of the form that was meant', async () => {
+test('a value with several forms is refused with the problem of the intended form', async () => {
   const prices = [
     '{ input: 1e-9, output: 1 }',
     '{ input: 1, output: 1, service: { fast: 0 } }',
@@ -174,7 +174,7 @@ test('a plugin that cannot be found is reported with the line that lists it', as
   );
 });
 
-test('a wrong order is one sentence that names the fix, from a real file', async () => {
+test('a wrong order of plugins in a real file is one sentence that names the fix', async () => {
   const directory = write({ 'main.yaml': 'gateway: main\nplugins: [auth, storage]\n' });
   await assert.rejects(
     boot(join(directory, 'main.yaml'), { mode: 'check' }),
@@ -182,7 +182,7 @@ test('a wrong order is one sentence that names the fix, from a real file', async
   );
 });
 
-test('DATA_DIR in the environment comes before the file', () => {
+test('DATA_DIR of the environment overrides the file', () => {
   const directory = write({ 'main.yaml': 'gateway: main\nplugins: [passthrough]\ndata: ./elsewhere\n' });
   assert.equal(readGatewayFile(join(directory, 'main.yaml'), { DATA_DIR: '/somewhere' }).directory, '/somewhere');
 });

@@ -21,7 +21,7 @@ after(async () => {
   await vendor.stop();
 });
 
-test('beyond the connections to one key the answer is 503 with retry-after, and places come back however streams end', async () => {
+test('beyond the bound of connections to one key the answer is 503 with retry-after, and ended streams free their connections', async () => {
   for (const script of [{ body: 'silent', hang: true }, { after: new Promise<void>(() => {}) }]) {
     vendor.play(script);
     const leaving = new AbortController();
@@ -52,7 +52,7 @@ test('beyond the connections to one key the answer is 503 with retry-after, and 
   assert.equal((await fetch(`${gateway.origin}/a`)).status, 200, 'ended requests have no place');
 });
 
-test('a limit of descriptors below what the settings promise is said in one sentence', () => {
+test("a limit of descriptors below the settings' needs is reported in one sentence", () => {
   assert.equal(defaultUpstreamSockets(undefined), 4_096);
   assert.equal(defaultUpstreamSockets(20_500), 10_000);
   const promised = { sockets: 10_000, upstreamConnections: 10_000 };
@@ -72,7 +72,7 @@ providers:
   unused: { keys: [], speaks: { chat: "http://127.0.0.1:4/v1" } }
 `;
 
-test('each address with one key counts, a start warns of the sum, and so does check', async (context) => {
+test('connections are counted for each address and key; start and check warn of the sum', async (context) => {
   const started = await startGateway(promising);
   context.after(() => started.stop());
   try {

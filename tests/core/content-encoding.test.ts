@@ -33,7 +33,7 @@ for (const name of names) {
     await assert.rejects(decodeWhole(packed, name, 256 * mebi), { code: 'ERR_BUFFER_TOO_LARGE' });
   });
 
-  test(`${name}: a long stream of frames comes through, and a reader that leaves ends its source`, async () => {
+  test(`${name}: a long stream of frames arrives whole, and a disconnected reader ends its source`, async () => {
     const text = Array.from({ length: 40_000 }, (_, index) => `data: {"index":${index * 7_919}}\n\n`).join('');
     const packed = packers[name](text);
     const parts: Uint8Array[] = [];
@@ -58,7 +58,7 @@ for (const name of names) {
   });
 }
 
-test('encodings are known by their own names alone', () => {
+test('only the exact names of encodings are recognised', () => {
   assert.equal(encodingOf(undefined), 'identity');
   assert.equal(encodingOf(' X-GZip '), 'gzip');
   for (const name of ['constructor', '__proto__', 'toString', 'gzip, br', 'rot13'])

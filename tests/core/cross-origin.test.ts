@@ -64,7 +64,7 @@ const requesting = {
 };
 const cors = ({ headers }: Seen) => Object.keys(headers).filter((name) => /^access-control|^vary$/.test(name));
 
-test('a preflight is answered by the gateway itself, for every address and header that is asked for', async () => {
+test('the gateway itself answers a preflight, for every address and requested header', async () => {
   const before = upstreamCalls;
   for (const path of ['/v1/x', '/nothing/here', '/healthz']) {
     const answer = await call(open, 'OPTIONS', requesting, '', path);
@@ -80,7 +80,7 @@ test('a preflight is answered by the gateway itself, for every address and heade
   assert.equal(upstreamCalls, before);
 });
 
-test('answers, streams, refusals and checks of health are readable by a page, with all of their headers', async () => {
+test('pages can read answers, streams, refusals and health checks with all of their headers', async () => {
   const answers = [
     await call(open, 'POST', { origin: page }, '{}'),
     await call(open, 'POST', { origin: page }, 'x'.repeat(2_000)),
@@ -99,12 +99,12 @@ test('answers, streams, refusals and checks of health are readable by a page, wi
   assert.equal(answers[0]!.body, 'data: 1\n\ndata: 2\n\n');
 });
 
-test('a call without an origin has the same answer as before, without one header more', async () => {
+test('a call without an origin gets no header more', async () => {
   assert.deepEqual(cors(await call(open, 'POST', {}, '{}')), []);
   assert.deepEqual(cors(await call(listed, 'POST', {}, '{}')), []);
 });
 
-test('OPTIONS that is no preflight goes on as any other request', async () => {
+test("OPTIONS without a preflight's headers is handled as any other request", async () => {
   const { origin: _, ...without } = requesting;
   const plain = await call(open, 'OPTIONS', without);
   const named = await call(open, 'OPTIONS', { origin: page });
@@ -112,7 +112,7 @@ test('OPTIONS that is no preflight goes on as any other request', async () => {
   assert.notEqual(plain.status, 204);
 });
 
-test('of a list of origins each is allowed by name, others are refused before anything is done', async () => {
+test('listed origins are allowed by name, and others are refused before any work', async () => {
   for (const origin of [page, 'app://obsidian.md', 'null']) {
     const answer = await call(listed, 'OPTIONS', { ...requesting, origin });
     assert.equal(answer.status, 204);
@@ -128,19 +128,19 @@ test('of a list of origins each is allowed by name, others are refused before an
   }
 });
 
-test('switched off, no answer to a page has a header of it, and a preflight is no exception', async () => {
+test('when switched off, no answer has a header of it, also that of a preflight', async () => {
   const answer = await call(closed, 'OPTIONS', requesting);
   assert.notEqual(answer.status, 204);
   assert.deepEqual(cors(answer), []);
   assert.deepEqual(cors(await call(closed, 'POST', { origin: page }, '{}')), []);
 });
 
-test('names of headers that a browser could not send are not sent back', async () => {
+test('invalid header names in a preflight are not returned', async () => {
   const answer = await call(open, 'OPTIONS', { ...requesting, 'access-control-request-headers': 'a;b="c"' });
   assert.equal(answer.headers['access-control-allow-headers'], undefined);
 });
 
-test('the setting takes origins alone, and says what is wrong with others', () => {
+test('the setting accepts only origins, and names the mistake in others', () => {
   const file = join(temporaryDirectory(), 'gateway.yaml');
   const read = (value: string) => {
     writeFileSync(file, `gateway: test\nplugins: [passthrough]\nserver: { cors: { origins: ${value} } }\n`);

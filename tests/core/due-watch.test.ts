@@ -31,7 +31,7 @@ function newWatch() {
   return { watch, state, look, pass };
 }
 
-test('an empty table is asked every five seconds, and a row that is due is worked on at each look', async () => {
+test('an empty table is read every five seconds, and a due row is processed at each look', async () => {
   const { state, pass } = newWatch();
   await pass(20_000);
   assert.deepEqual([state.asked, state.worked], [4, 0]);
@@ -40,7 +40,7 @@ test('an empty table is asked every five seconds, and a row that is due is worke
   assert.deepEqual([state.asked, state.worked], [8, 4]);
 });
 
-test('the next row is looked for when it falls due', async () => {
+test('the next look is when the next row is due', async () => {
   const { state, pass } = newWatch();
   state.nextMs = 1_000;
   await pass(1_000);
@@ -50,7 +50,7 @@ test('the next row is looked for when it falls due', async () => {
   assert.deepEqual([state.asked, state.worked], [2, 1]);
 });
 
-test('what this process makes due is found at the next look, also when it came while the table was being asked', async () => {
+test('a row that this process makes due is found at the next look, also during a query', async () => {
   const { watch, state, look } = newWatch();
   await look();
   assert.equal(look(), undefined);

@@ -28,7 +28,7 @@ function exchange(outlives: boolean): LiveExchange {
   return live;
 }
 
-test('all stops when the client leaves', () => {
+test('everything stops when the client disconnects', () => {
   const live = exchange(false);
   live.attemptSent = true;
   live.disconnect(0);
@@ -36,7 +36,7 @@ test('all stops when the client leaves', () => {
   assert.ok(live.signal.aborted);
 });
 
-test('what was sent for an exchange that outlives its client goes on, until its deadline', () => {
+test('a sent request of an exchange that outlives its client continues until its deadline', () => {
   const live = exchange(true);
   live.attemptSent = true;
   live.disconnect(0);
@@ -46,13 +46,13 @@ test('what was sent for an exchange that outlives its client goes on, until its 
   assert.equal(live.aborted?.kind, 'upstream_timeout');
 });
 
-test('what was not sent yet is not sent any more', () => {
+test('a request that was not sent yet is not sent after the client has disconnected', () => {
   const live = exchange(true);
   live.disconnect(0);
   assert.equal(live.aborted?.kind, 'client_left');
 });
 
-test('what goes on without its client ends with its time and its bytes', () => {
+test('work that continues without its client ends at its limits of time and bytes', () => {
   for (const [now, bytes] of [
     [1_001, 0],
     [500, 101],
@@ -70,7 +70,7 @@ const mark = defineContextKey<string>('mark');
 const outrun = () => new GatewayError('client_left', 'Another one was first.');
 const drained = { drain: { longestMs: 100, maxBytes: 100 } } as UpstreamRequest;
 
-test('branches begin with the facts of their exchange, keep their own, and one becomes the exchange', () => {
+test('branches begin with the context values of their exchange, keep their own, and one becomes the exchange', () => {
   const live = exchange(false);
   live.set(mark, 'before');
   const [one, other] = [live.fork(), live.fork()];
@@ -86,7 +86,7 @@ test('branches begin with the facts of their exchange, keep their own, and one b
   assert.equal(live.get(mark), 'later');
 });
 
-test('beforeSend hooks get the branch that sends', async () => {
+test('beforeSend hooks receive the sending branch', async () => {
   const live = exchange(false);
   const seen: (string | undefined)[] = [];
   live.beforeSend((sending) => void seen.push(sending.find(mark)));
@@ -97,7 +97,7 @@ test('beforeSend hooks get the branch that sends', async () => {
   assert.deepEqual(seen, ['other', 'one', undefined]);
 });
 
-test('one branch is stopped alone; the exchange stops both', () => {
+test('stopping a branch stops it alone; stopping the exchange stops both', () => {
   const live = exchange(false);
   const [one, other] = [live.fork(), live.fork()];
   one.stop(outrun());
@@ -107,7 +107,7 @@ test('one branch is stopped alone; the exchange stops both', () => {
   assert.equal(live.fork().aborted?.kind, 'upstream_timeout', 'one that comes too late');
 });
 
-test('what a loser is read on for goes on without the client, but not beyond the deadline', () => {
+test('a losing branch that is still read continues without the client until the deadline', () => {
   for (const [reason, isStopped] of [
     [outrun(), false],
     [deadlinePassed(), true],
@@ -131,7 +131,7 @@ function racing(first: UpstreamRequest, second: UpstreamRequest) {
   return { live, one, other };
 }
 
-test('of several branches the first one has the bounds after a disconnect', () => {
+test('after a disconnect the bounds are those of the first of several branches', () => {
   for (const [first, second, goesOn] of [
     [drained, {} as UpstreamRequest, true],
     [{} as UpstreamRequest, drained, false],
@@ -143,7 +143,7 @@ test('of several branches the first one has the bounds after a disconnect', () =
   }
 });
 
-test('the bounds of a stopped branch do not count', () => {
+test('the bounds of a stopped branch are ignored', () => {
   for (const [first, second, goesOn] of [
     [drained, {} as UpstreamRequest, false],
     [{} as UpstreamRequest, drained, true],
@@ -155,7 +155,7 @@ test('the bounds of a stopped branch do not count', () => {
   }
 });
 
-test("the failure of a joined branch is the exchange's, and so is what is deferred on any", async () => {
+test('the failure and the deferred work of a joined branch become those of the exchange', async () => {
   const live = exchange(false);
   const [one, other] = [live.fork(), live.fork()];
   const done: string[] = [];

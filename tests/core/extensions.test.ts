@@ -24,7 +24,7 @@ function plugin(name: string, more: Partial<Plugin> = {}): Plugin {
   return { name, config: z.strictObject({}), setup: () => ({}), ...more } as Plugin;
 }
 
-test('an owner above or below those that add is a list that fits', () => {
+test('the owner of an extension point may stand above or below the plugins that extend it', () => {
   const [owner, adder] = [plugin('owner', { extensionPoints: [greetings] }), plugin('adder', { extends: [greetings] })];
   assert.deepEqual(
     checkServices([owner, adder], () => []),
@@ -36,7 +36,7 @@ test('an owner above or below those that add is a list that fits', () => {
   );
 });
 
-test('a point without an owner: the sentence names all that add to it, and what to add', () => {
+test('a point without an owner is one sentence that names all that extend it, and the plugin to add', () => {
   const list = [plugin('one', { extends: [greetings] }), plugin('two', { extends: [greetings] })];
   assert.deepEqual(
     checkServices(list.slice(0, 1), () => []),
@@ -60,7 +60,7 @@ test('two owners of one point are a problem', () => {
   );
 });
 
-test('two extensions of one name, by two plugins or by one, are one sentence each', () => {
+test('two extensions with one name, of one or two plugins, are one sentence', () => {
   const extensions = new Extensions();
   const [one, two] = [plugin('one', { extends: [greetings] }), plugin('two', { extends: [greetings] })];
   for (const adder of [one, two, two]) extensions.add(adder, greetings, { name: 'hello' });
@@ -74,7 +74,7 @@ test('two extensions of one name, by two plugins or by one, are one sentence eac
   assert.deepEqual(own.complete(), ['"one" adds "hello" to the extension point "greetings" twice: it may do so once.']);
 });
 
-test('an extension that is not declared is a sentence, and is not there', () => {
+test('an undeclared extension is reported, and is not added', () => {
   const extensions = new Extensions();
   extensions.add(plugin('one'), greetings, { name: 'hello' });
   assert.deepEqual(extensions.complete(), [
@@ -83,7 +83,7 @@ test('an extension that is not declared is a sentence, and is not there', () => 
   assert.deepEqual(extensions.of(plugin('owner', { extensionPoints: [greetings] }), greetings), []);
 });
 
-test('only the owner reads extensions, and only when they are complete; later ones are refused', () => {
+test('only the owner reads extensions, and only once complete; later ones are refused', () => {
   const extensions = new Extensions();
   const owner = plugin('owner', { extensionPoints: [greetings] });
   assert.throws(() => extensions.of(plugin('other'), greetings), /"other" reads .* which it does not own/);
@@ -151,7 +151,7 @@ export default definePlugin({
 after(() => rm(directory, { recursive: true, force: true }));
 
 for (const order of ['./hello.ts, ./owner.ts, ./bye.ts', './owner.ts, ./bye.ts, ./hello.ts'])
-  test(`what is added makes endpoints of the owner: ${order}`, async () => {
+  test(`extensions become endpoints of the owner: ${order}`, async () => {
     const gateway = await startGateway(`gateway: test\nlisten: 127.0.0.1:0\nplugins: [${order}]\n`, { directory });
     try {
       const answers = ['hello', 'bye'].map(async (path) => (await fetch(`${gateway.origin}/${path}`)).text());
@@ -161,7 +161,7 @@ for (const order of ['./hello.ts, ./owner.ts, ./bye.ts', './owner.ts, ./bye.ts, 
     }
   });
 
-test('check prints the sentence of a plugin that misses its owner, with file and line', async () => {
+test('check reports a missing owner with file and line', async () => {
   const file = join(directory, 'missing.yaml');
   await writeFile(file, 'gateway: test\nlisten: 8080\nplugins:\n  - ./hello.ts\n');
   await assert.rejects(boot(file, { mode: 'check', log: createLog('silent') }), (error) => {

@@ -94,7 +94,7 @@ beforeEach(async () => {
 
 const send = (body = 'hello!') => fetch(`${gateway.origin}/send`, { method: 'POST', body });
 
-test('a new connection is there before the hooks, and its bytes come after them', async () => {
+test('on a new connection the hooks run after it is open and before the first byte', async () => {
   let open!: () => void;
   world.gate = () => new Promise<void>((resolve) => (open = resolve));
   const answer = send();
@@ -109,7 +109,7 @@ test('a new connection is there before the hooks, and its bytes come after them'
   assert.match(received, /\r\n\r\nhello!$/);
 });
 
-test('an open connection is used again, with the hooks before its bytes, and no other one is made', async () => {
+test('on a reused connection the hooks run before the first byte, and no other connection is made', async () => {
   await (await send()).text();
   await pause(20);
   world.steps = [];
@@ -122,7 +122,7 @@ test('an open connection is used again, with the hooks before its bytes, and no 
   assert.equal(sockets.size, 1);
 });
 
-test('where no connection comes about the hooks do not run', async () => {
+test('hooks do not run where no connection is made', async () => {
   for (const url of ['http://127.0.0.1:1/a', 'http://name.invalid/a']) {
     world.steps = [];
     world.url = url;
@@ -131,7 +131,7 @@ test('where no connection comes about the hooks do not run', async () => {
   }
 });
 
-test('a hook that refuses is the answer, nothing is sent, and the place is free again', async () => {
+test('the refusal of a hook is the answer, nothing is sent, and the connection is free again', async () => {
   const refusal = () => Promise.reject(Object.assign(new Error('no'), { name: 'refusal' }));
   for (const isNew of [true, false]) {
     if (!isNew) await (await send()).text();
@@ -145,7 +145,7 @@ test('a hook that refuses is the answer, nothing is sent, and the place is free 
   }
 });
 
-test('a client that leaves while the hook waits has sent nothing', async () => {
+test('when a client disconnects during a hook, nothing is sent', async () => {
   const leaving = new AbortController();
   let open!: () => void;
   world.gate = () => new Promise<void>((resolve) => (open = resolve));
@@ -161,7 +161,7 @@ test('a client that leaves while the hook waits has sent nothing', async () => {
   assert.equal((await send()).status, 200);
 });
 
-test('a client that leaves while a second attempt waits ends the call, whatever the first one sent', async () => {
+test('when a client disconnects during the hook of a second attempt, the call ends, whatever the first one sent', async () => {
   const leaving = new AbortController();
   world.twice = true;
   world.gate = () =>
@@ -175,14 +175,14 @@ test('a client that leaves while a second attempt waits ends the call, whatever 
   assert.equal(world.steps.filter((step) => step === 'bytes').length, 1);
 });
 
-test('an empty body and a long one come whole over a new connection', async () => {
+test('an empty body and a long one arrive whole over a new connection', async () => {
   const long = `${'x'.repeat(3_000_000)}!`;
   assert.equal((await send(long)).status, 200);
   assert.ok(received.endsWith(long));
   assert.match(received, /content-length: 3000001\r\n/);
 });
 
-test('a body in parts is one body with its length, over a new connection and an open one', async () => {
+test('a body in parts arrives as one body with its length, over a new and an open connection', async () => {
   world.parts = ['one, ', 'two, ', 'x'.repeat(1_000_000), '!'].map((text) => Buffer.from(text));
   for (const isNew of [true, false]) {
     received = '';

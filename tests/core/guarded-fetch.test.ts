@@ -105,14 +105,14 @@ async function withClient(work: (client: GuardedClient, url: string) => Promise<
 const patience = () => AbortSignal.timeout(5_000);
 const isRefusal = (error: Error) => error instanceof Unfetchable && /not a public address/.test(error.message);
 
-test('a name that leads outside when it is checked and inside ever after is fetched from where it was checked', () =>
+test('a name that is public when checked and private afterwards is fetched at the checked address', () =>
   withClient(async (client, url) => {
     answers = [[publicAddress], [privateAddress]];
     assert.equal((await client.get(url, patience())).bytes.toString(), 'for all');
     assert.deepEqual([asked, seenOutside, seenInside], [1, 1, 0]);
   }));
 
-test('the next fetch asks again and is refused, without a connection', () =>
+test('the next fetch resolves the name again and is refused without a connection', () =>
   withClient(async (client, url) => {
     answers = [[publicAddress], [privateAddress]];
     await client.get(url, patience());
@@ -120,7 +120,7 @@ test('the next fetch asks again and is refused, without a connection', () =>
     assert.deepEqual([seenOutside, seenInside], [1, 0]);
   }));
 
-test('one address inside among those of a name refuses it, wherever it stands', () =>
+test('a name with one private address among others is refused, at any position', () =>
   withClient(async (client, url) => {
     for (const list of [
       [publicAddress, privateAddress],
@@ -133,7 +133,7 @@ test('one address inside among those of a name refuses it, wherever it stands', 
     assert.deepEqual([seenOutside, seenInside], [0, 0]);
   }));
 
-test('of many fetches at once while the answers alternate none reaches the inside', () =>
+test('concurrent fetches of a name with alternating answers never reach a private address', () =>
   withClient(async (client, url) => {
     answers = Array.from({ length: 200 }, (_, index) => [index % 2 === 0 ? publicAddress : privateAddress]);
     const ends = await Promise.allSettled(Array.from({ length: 60 }, () => client.get(url, patience())));
@@ -143,7 +143,7 @@ test('of many fetches at once while the answers alternate none reaches the insid
     assert.equal(seenInside, 0);
   }));
 
-test('a redirect to the same name is resolved again and refused when it leads inside', () =>
+test('a redirect to the same name is resolved again, and refused when the name is private now', () =>
   withClient(async (client, url) => {
     answers = [[publicAddress], [privateAddress]];
     answerOutside = (_request, response) => {
@@ -153,7 +153,7 @@ test('a redirect to the same name is resolved again and refused when it leads in
     assert.deepEqual([seenOutside, seenInside], [1, 0]);
   }));
 
-test('a text that is sent goes where it was checked, too', () =>
+test('a request with a body goes to the checked address too', () =>
   withClient(async (client, url) => {
     answers = [[publicAddress], [privateAddress]];
     assert.equal(await client.post(url, 'hello', {}, patience()), 200);
@@ -176,7 +176,7 @@ for (const address of [
   'http://[fd00:ec2::254]/',
   'http://localhost/',
 ]) {
-  test(`however it is spelled, the inside is refused: ${address}`, async () => {
+  test(`a private address is refused in any spelling: ${address}`, async () => {
     const client = new GuardedClient({ allowPrivate: false, maxBytes: 1_000 });
     try {
       await assert.rejects(client.get(address, patience()), isRefusal);
@@ -187,7 +187,7 @@ for (const address of [
 }
 
 for (const address of ['http://127.0.0.1:80\\@example.com/', 'http://example.com@127.0.0.1/', 'file:///etc/passwd']) {
-  test(`what two parsers could read in two ways is refused: ${address}`, async () => {
+  test(`an address that two parsers could read differently is refused: ${address}`, async () => {
     const client = new GuardedClient({ allowPrivate: false, maxBytes: 1_000 });
     try {
       await assert.rejects(client.get(address, patience()), Unfetchable);

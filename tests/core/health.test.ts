@@ -54,20 +54,20 @@ const say = async (words: object) => {
   assert.equal(answer.status, 204, await answer.text());
 };
 
-test('a part that cannot serve for a while fails readiness, and liveness goes on', async () => {
+test('a plugin that cannot serve for a while fails readiness, and not liveness', async () => {
   await say({ ready: false });
   assert.deepEqual(await report('/readyz'), { status: 503, said: { status: 'not ready', waiting: ['moody'] } });
   assert.deepEqual(await report('/healthz'), { status: 200, said: { status: 'alive' } });
 });
 
-test('a part that serves again only after a restart fails liveness, by name', async () => {
+test('a plugin that needs a restart to serve fails liveness, by name', async () => {
   await say({ alive: false });
   assert.deepEqual(await report('/healthz'), { status: 503, said: { status: 'must be restarted', ended: ['moody'] } });
   await say({});
   assert.equal((await report('/healthz')).status, 200);
 });
 
-test('readiness shows the stores, and one that is away does not fail it', async () => {
+test('readiness lists the stores, and does not fail when one is away', async () => {
   await say({ stores: { shelf: 'ok', drawer: 'away' } });
   const stores = { shelf: 'ok', drawer: 'away' };
   assert.deepEqual(await report('/readyz'), { status: 200, said: { status: 'ready', stores } });
@@ -75,7 +75,7 @@ test('readiness shows the stores, and one that is away does not fail it', async 
   assert.deepEqual(await report('/readyz'), { status: 503, said: { status: 'not ready', waiting: ['moody'], stores } });
 });
 
-test('readiness shows what is refused for now and how that ends, and goes on', async () => {
+test('readiness lists current refusals with their end, and does not fail by them', async () => {
   const refuses = { money_in: 'until an operator has looked' };
   await say({ refuses });
   assert.deepEqual(await report('/readyz'), { status: 200, said: { status: 'ready', refuses } });

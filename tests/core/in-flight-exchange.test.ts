@@ -51,7 +51,7 @@ async function send() {
 
 const away = () => new Error('Failed query: select 1', { cause: markPassing(new Error('the database is away')) });
 
-test('a bug is a 500 and logged each time', async () => {
+test('a bug is a 500, and is logged each time', async () => {
   fail = () => new Error('a bug of ours');
   const { status, retryAfter, text } = await send();
   await send();
@@ -66,7 +66,7 @@ test('a bug is a 500 and logged each time', async () => {
   }
 });
 
-test('a passing trouble is a 503 with retry-after and logged once', async () => {
+test('a passing failure is a 503 with retry-after, and is logged once', async () => {
   fail = away;
   for (const { status, retryAfter, shouldRetry, text } of [await send(), await send()]) {
     assert.deepEqual([status, retryAfter, shouldRetry], [503, '2', null]);
@@ -75,7 +75,7 @@ test('a passing trouble is a 503 with retry-after and logged once', async () => 
   assert.equal(lines.splice(0).filter((line) => line.includes('the database is away')).length, 1);
 });
 
-test('after a request was sent to an upstream, the error does not ask for a repetition', async () => {
+test('after a request was sent to an upstream, the error does not advise a repetition', async () => {
   fail = (exchange) => {
     exchange.hasSent = true;
     return away();

@@ -8,7 +8,7 @@ import { inMs, tableOf } from '../../plugins/common/kit/sql.ts';
 import { openDatabase } from '../helpers/database.ts';
 import { fakeHost } from '../helpers/fakes.ts';
 
-test('a due row is taken by one worker, the longest due first, until its lease ends or it is given back', async (t) => {
+test('a due row is taken by one worker, the longest due first, until its lease ends or it is returned', async (t) => {
   const database = await openDatabase();
   t.after(() => database.close());
   const { orm } = database;
@@ -52,7 +52,7 @@ function newWorkers(places: number) {
   return { workers, rows, open, state };
 }
 
-test('a turn takes as many rows as there are free places, and asks for none while all are taken', async () => {
+test('a turn takes as many rows as there are free places, and queries none while all are taken', async () => {
   const { workers, rows, open, state } = newWorkers(2);
   rows.push('a', 'b', 'c');
   await workers.turn();
@@ -66,7 +66,7 @@ test('a turn takes as many rows as there are free places, and asks for none whil
   assert.deepEqual([workers.active, rows], [2, []]);
 });
 
-test('a turn during another one is taken up behind it, and none begins after a drain', async () => {
+test('a turn requested during another follows it, and none begins after a drain', async () => {
   const { workers, rows, open, state } = newWorkers(1);
   await Promise.all([workers.turn(), workers.turn()]);
   assert.deepEqual(state, { taken: 1, freed: 1 });

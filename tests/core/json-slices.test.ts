@@ -14,7 +14,7 @@ const options: SliceOptions = { maxValues: 100_000, maxDepth: 128, pause: none }
 /** So small that short texts are taken apart everywhere. */
 const tiny = { scan: 7, run: 9, parse: 5, piece: 3 };
 
-test('any object in tiny slices reads as JSON.parse reads it, and its members stand where scanObject finds them', async () => {
+test('an object in tiny slices parses as with JSON.parse, with its members where scanObject finds them', async () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.string({ unit: 'grapheme' }),
@@ -50,7 +50,7 @@ test('any object in tiny slices reads as JSON.parse reads it, and its members st
   );
 });
 
-test('any bytes are taken or refused as JSON.parse takes or refuses them', async () => {
+test('any bytes are accepted or refused as by JSON.parse', async () => {
   const token = fc.constantFrom(
     '{',
     '}',
@@ -95,7 +95,7 @@ function attempt(parse: () => unknown): { value: unknown } | undefined {
   }
 }
 
-test('a member that stands twice counts by its last value, and "__proto__" is a member like others', async () => {
+test('of a repeated member the last value counts, and "__proto__" is an ordinary member', async () => {
   const bytes = Buffer.from('{"a":{"x":[1,2,3,4,5,6]},"__proto__":{"y":"long enough to be alone"},"a":2}');
   const { json, scan } = await parseInSlices(bytes, { ...options, sizes: tiny });
   assert.deepEqual(json, JSON.parse(bytes.toString()));
@@ -129,7 +129,7 @@ for (const [name, text] of Object.entries(hostile)) {
   });
 }
 
-test('nesting ends the scan where it is too deep', async () => {
+test('too deep nesting ends the scan at its place', async () => {
   const bytes = Buffer.from(`{"a":${'['.repeat(5 * mebi)}${']'.repeat(5 * mebi)}}`);
   let pauses = 0;
   const pause = async () => {
@@ -150,7 +150,7 @@ const heavy: Record<string, string> = {
 };
 
 for (const [name, text] of Object.entries(heavy)) {
-  test(`${name}: read as in one go, with a turn for others after each bounded slice`, async () => {
+  test(`${name}: reading in slices gives the result of one go, and yields after each bounded slice`, async () => {
     const bytes = Buffer.from(text);
     let longest = 0;
     let total = 0;

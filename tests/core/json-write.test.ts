@@ -25,7 +25,7 @@ const json = fc.letrec((tie) => ({
   ),
 }));
 
-test('the same text as JSON.stringify, and the same bytes, whatever the sizes', async () => {
+test('the text equals that of JSON.stringify, and so do the bytes, at any sizes', async () => {
   const sizes = fc.record({ slice: fc.integer({ min: 60, max: 300 }), piece: fc.integer({ min: 1, max: 30 }) });
   await fc.assert(
     fc.asyncProperty(fc.array(json.value), sizes, async (list, given) => {
@@ -38,7 +38,7 @@ test('the same text as JSON.stringify, and the same bytes, whatever the sizes', 
   );
 });
 
-test('no slice holds more than is allowed, of long strings, of many values and of long names', async () => {
+test('no slice exceeds its bound, with long strings, many values and long names', async () => {
   const sizes = { slice: 4_000, piece: 1_000 };
   const values = [
     { image: 'A'.repeat(100_000) },

@@ -25,7 +25,7 @@ async function keptBy(environment: Readonly<Record<string, string>>): Promise<st
   return passedOn ?? undefined;
 }
 
-test("what was compiled is kept in the user's own directory, for child processes too", async () => {
+test("compiled code is kept in the user's own directory, for child processes too", async () => {
   const home = temporaryDirectory();
   const own = join(home, '.cache', 'model-gateway');
   assert.equal(await keptBy({ HOME: home }), own);
@@ -35,7 +35,7 @@ test("what was compiled is kept in the user's own directory, for child processes
   assert.equal(await keptBy({ HOME: home, NODE_COMPILE_CACHE: other }), other);
 });
 
-test('nothing is kept where others could write, or where writing fails', async () => {
+test('nothing is kept in a directory that others can write, or where writing fails', async () => {
   const home = temporaryDirectory();
   const own = join(home, '.cache', 'model-gateway');
   mkdirSync(own, { recursive: true });
@@ -51,7 +51,7 @@ test('nothing is kept where others could write, or where writing fails', async (
   assert.equal(await keptBy({ HOME: home, NODE_DISABLE_COMPILE_CACHE: '1' }), undefined);
 });
 
-test('a folder is looked at once, and each keeps its own kind of modules', async () => {
+test('a folder is read once, and each keeps its own module kind', async () => {
   const directory = temporaryDirectory();
   const put = (name: string, text: string) => writeFileSync(join(directory, name), text);
   mkdirSync(join(directory, 'old'));
@@ -90,7 +90,7 @@ test('a folder is looked at once, and each keeps its own kind of modules', async
   assert.match(lost, /nowhere\.js/);
 });
 
-test('a package is looked for once, and a folder with packages of its own has those', async () => {
+test('a package is searched once, and a folder with its own packages uses those', async () => {
   const directory = temporaryDirectory();
   const put = (name: string, text: string) => {
     mkdirSync(dirname(join(directory, name)), { recursive: true });

@@ -19,14 +19,14 @@ const secrets = [
   'xai-Abcdefghijklmnopqrstuvwxyz0123456789',
 ];
 
-test('keys, bearer tokens and passwords in addresses are masked wherever they stand', () => {
+test('keys, bearer tokens and passwords in addresses are masked in any position', () => {
   for (const secret of secrets)
     assert.doesNotMatch(maskSecrets(`{"error":"refused key ${secret}, sorry"}`), new RegExp(secret.slice(8)));
   assert.equal(maskSecrets('Authorization: Bearer abcdefgh12345'), 'Authorization: Bearer ***');
   assert.equal(maskSecrets('postgres://user:hunter2@host/db'), 'postgres://user:***@host/db');
 });
 
-test('a key is masked whatever stands around it, also where its text is hardly longer than it', () => {
+test('a key is masked in any surrounding, also in a text hardly longer than it', () => {
   const key = /\b(?:sk|pk|rk|gsk|sess)-[A-Za-z0-9_-]{8,}|(?<=\b[a-z]{2,4}-)[A-Za-z0-9]{24,}/g;
   const pieces = [
     'sk',
@@ -56,7 +56,7 @@ test('a key is masked whatever stands around it, also where its text is hardly l
   );
 });
 
-test('request ids, models and upstream ids stay readable', () => {
+test('request ids, models and upstream ids are not masked', () => {
   for (const text of [
     '01a1fb42-cb79-7c30-bba7-ee81e0e34cd4',
     'grok-imagine-image-lite',
@@ -67,7 +67,7 @@ test('request ids, models and upstream ids stay readable', () => {
   }
 });
 
-test('lines of every level are masked; a record is written as it is given', () => {
+test('lines of every level are masked; a record is written unchanged', () => {
   const lines: string[] = [];
   const log = createLog('debug', (line) => void lines.push(line));
   for (const level of ['debug', 'info', 'warn', 'error'] as const)
@@ -78,7 +78,7 @@ test('lines of every level are masked; a record is written as it is given', () =
   assert.deepEqual(JSON.parse(lines[4]!), { level: 'info', msg: 'request', model: 'm' });
 });
 
-test('of a failed statement the log has what the database said and where it was asked, no statement, no values', async () => {
+test("a failed statement is logged with the database's message and the place of the call, without statement and values", async () => {
   const cause = Object.assign(new Error('no such table'), { code: '42P01', query: 'insert into t values ($1)' });
   const error = await failing(cause);
   const { message, code, stack, ...more } = describeError(error) as Record<string, unknown>;
@@ -94,7 +94,7 @@ async function failing(cause: Error): Promise<Error> {
   return new DrizzleQueryError('insert into t\nvalues ($1)', ['the\npepper\n    at home'], cause);
 }
 
-test('a failure that passes is logged at once and then once a minute, by its sentence and work, without a stack', () => {
+test('a passing failure is logged at once and then once a minute, by its sentence and work, without a stack', () => {
   const { lines, log, at } = clockedLog();
   const away = new DrizzleQueryError('select 1', [], markPassing(Object.assign(new Error('gone'), { code: 'EPIPE' })));
   for (let now = 0; now < 120_000; now += 250) {
@@ -129,7 +129,7 @@ function clockedLog() {
   return { lines, log, clock, at };
 }
 
-test('an outage of a store is one line at its begin, one a minute and one at its end, whatever fails meanwhile', () => {
+test('an outage of a store is one line at its beginning, one a minute and one at its end, for all its failures', () => {
   const { lines, log, clock, at } = clockedLog();
   const outage = new Outage({
     clock,
@@ -163,7 +163,7 @@ test('an outage of a store is one line at its begin, one a minute and one at its
   );
 });
 
-test('a store that fails now and then while its watch succeeds is a line a minute at most; one that is watched to fail again is one at once', () => {
+test('occasional failures of a store whose watch succeeds are at most one line a minute; a new failure of the watch is logged at once', () => {
   const { lines, log, clock, at } = clockedLog();
   const outage = new Outage({ clock, log, began: 'away', over: 'back', fields: {} });
   for (let now = 0; now < 60_000; now += 250) {
@@ -183,7 +183,7 @@ test('a store that fails now and then while its watch succeeds is a line a minut
   );
 });
 
-test('an outage that something else has met first has its line as soon as its watch fails, also within a minute of the last', () => {
+test('an outage found first by other work is logged as soon as its watch fails, also within a minute of the last line', () => {
   const { lines, log, clock, at } = clockedLog();
   const outage = new Outage({ clock, log, began: 'away', over: 'back', fields: {} });
   for (const now of [0, 10_000]) {
@@ -199,7 +199,7 @@ test('an outage that something else has met first has its line as soon as its wa
   );
 });
 
-test('a round with nothing to do is no success of regular work: it ends no outage', async () => {
+test('an empty round of regular work is no success and ends no outage', async () => {
   const empty = {
     'no promise': () => undefined,
     'a promise of idle': async () => 'idle' as const,
@@ -227,7 +227,7 @@ test('a round with nothing to do is no success of regular work: it ends no outag
   }
 });
 
-test('regular work that fails at once and then does not has succeeded, and a running round is not overtaken', async () => {
+test('regular work that fails once and then does not has succeeded, and rounds do not overlap', async () => {
   const { lines, log, clock } = clockedLog();
   let fails = true;
   const sweep = regularWork({ clock, log }, 'sweep', () => {
@@ -250,7 +250,7 @@ test('regular work that fails at once and then does not has succeeded, and a run
   assert.equal(rounds, 1);
 });
 
-test('a reader that falls behind gets whole lines and the number of dropped ones; memory stays bounded', async () => {
+test('a slow reader gets whole lines and the number of dropped ones, in bounded memory', async () => {
   const script = `
     import { createLog } from './core/gateway/log.ts';
     const log = createLog('info');
@@ -282,7 +282,7 @@ test('a reader that falls behind gets whole lines and the number of dropped ones
   assert.equal(lines.at(-1)!.msg, 'late');
 });
 
-test('the level may change while lines are written, for records too', () => {
+test('a changed level applies while lines are written, to records too', () => {
   const lines: string[] = [];
   const log = createLog('warn', (line) => void lines.push(line));
   const both = () => {
@@ -297,7 +297,7 @@ test('the level may change while lines are written, for records too', () => {
   assert.equal(both(), 0);
 });
 
-test('what packages and Node print is a line of the log each, and masked', async (context) => {
+test('output of packages and Node is written as masked log lines', async (context) => {
   const lines: string[] = [];
   const own = { ...console };
   const listeners = process.listeners('warning');

@@ -75,7 +75,7 @@ const ratios = fc.record({
   denominator: fc.constantFrom(1n, 10n, 100n, 1_000_000n),
 });
 
-test('golden vectors', () => {
+test('the golden vectors give their costs', () => {
   const price = {
     input: parseUsd('2.50'),
     cache_read: parseUsd('0.25'),
@@ -102,7 +102,7 @@ test('golden vectors', () => {
   }
 });
 
-test('cost agrees with a naive sum in fractions', () => {
+test('cost equals a naive sum of fractions', () => {
   fc.assert(
     fc.property(usages, prices, ratios, (usage, price, ratio) => {
       assert.equal(cost(usage, price, ratio), oracle(usage, price, ratio));
@@ -111,7 +111,7 @@ test('cost agrees with a naive sum in fractions', () => {
   );
 });
 
-test('cost is additive but for the rounding of each row, and exactly so for whole prices', () => {
+test('cost is additive except for the rounding of each row, and exactly so for whole prices', () => {
   const add = (left: Usage, right: Usage): Usage =>
     Object.fromEntries(usageClasses.map((name) => [name, (left[name] ?? 0) + (right[name] ?? 0)]));
   fc.assert(
@@ -148,7 +148,7 @@ test('cost rounds half up, once', () => {
   );
 });
 
-test('means and shares are rounded half up, for the nearest whole number', () => {
+test('means and shares are rounded half up to the nearest whole number', () => {
   fc.assert(
     fc.property(fc.bigInt(0n, 10n ** 15n), fc.integer({ min: 1, max: 1_000 }), (sum, count) => {
       // Twice the error lies above -count and is at most count.
@@ -164,7 +164,7 @@ test('means and shares are rounded half up, for the nearest whole number', () =>
   assert.equal(billionthsOf(money(2_000_000_001n), money(1n)), 0n);
 });
 
-test('cost never falls when a count, a price or the ratio grows, and is never below zero', () => {
+test('cost never falls when a count, a price or the ratio grows, and is never negative', () => {
   fc.assert(
     fc.property(usages, prices, ratios, fc.constantFrom(...usageClasses), counts, (usage, price, ratio, name, more) => {
       const base = cost(usage, price, ratio);
@@ -198,7 +198,7 @@ test('the bound covers every split of the tokens into classes', () => {
   );
 });
 
-test('the bound of an answer of text covers text and the pictures of a tool, by the piece or by their tokens', () => {
+test("the bound for a text answer covers text and a tool's pictures, priced by piece or by tokens", () => {
   fc.assert(
     fc.property(
       fc.tuple(counts, counts, counts),
@@ -221,7 +221,7 @@ test('the bound of an answer of text covers text and the pictures of a tool, by 
   );
 });
 
-test('counts that are not counts never reach arithmetic', () => {
+test('invalid counts never reach arithmetic', () => {
   for (const bad of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
     assert.throws(() => cost({ input: bad }, { input: 1n }), RangeError);
     assert.throws(() => cost({ image: bad }, { image: 1n }), RangeError);
@@ -234,7 +234,7 @@ test('counts that are not counts never reach arithmetic', () => {
   assert.deepEqual([readCount(0), readCount('12'), readCount(maxCount)], [0, 12, maxCount]);
 });
 
-test('amounts of USD survive text exactly', () => {
+test('amounts of USD are unchanged after formatting and parsing', () => {
   fc.assert(
     fc.property(fc.bigInt(-(10n ** 24n) + 1n, 10n ** 24n - 1n), (nano) => {
       assert.equal(parseUsd(formatUsd(nano)), nano);
@@ -267,7 +267,7 @@ test('ratios are exact and positive, and a price times a ratio is rounded once',
   );
 });
 
-test('a class that a price does not name costs what its stand-in does, pieces cost nothing', () => {
+test('a class without a price costs as its stand-in, and pieces without a price cost nothing', () => {
   const price = { input: 3n, cache_write_5m: 5n, output: 7n };
   const expected = [3n, 3n, 5n, 5n, 3n, 3n, 3n, 3n, 7n, 7n, 7n, 7n, 0n, 0n];
   const tokens = usageClasses.filter((name) => !pieceClasses.some((piece) => piece === name));
@@ -307,7 +307,7 @@ test('decimal literals, as JSON writes numbers, are exact fractions', () => {
   );
 });
 
-test('ratios multiply and compare exactly, and a product that is not whole is none', () => {
+test('ratios multiply and compare exactly, and a product that is not whole is undefined', () => {
   fc.assert(
     fc.property(ratios, ratios, fc.bigInt(0n, 10n ** 12n), (left, right, amount) => {
       const product = timesRatio(left, right);

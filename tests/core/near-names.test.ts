@@ -5,7 +5,7 @@ import { didYouMean, nearName } from '../../core/tools/near-names.ts';
 
 const known = ['chat', 'messages', 'responses', 'openai-images', 'rate-limit', 'warn', 'rpm', 'constructor'];
 
-test('a name is near with few wrong, missing, doubled or swapped letters, or another case', () => {
+test('a name with few wrong, missing, doubled or swapped letters, or in another case, is near', () => {
   const pairs = Object.entries({
     chats: 'chat',
     hcat: 'chat',
@@ -19,13 +19,13 @@ test('a name is near with few wrong, missing, doubled or swapped letters, or ano
   for (const [written, meant] of pairs) assert.equal(nearName(written, known), meant, written);
 });
 
-test('other names are not, nor is the name itself', () => {
+test('a dissimilar name, and the name itself, are not near', () => {
   for (const written of ['openai', 'toString', '', 'x', 'embeddings', 'chat', 'm'.repeat(10_000)])
     assert.equal(nearName(written, known), undefined, written);
   assert.equal(didYouMean('openai', known), '');
   assert.equal(didYouMean('chats', known), '; did you mean "chat"?');
 });
 
-test('of several the nearest is taken', () => {
+test('the nearest of several names is suggested', () => {
   assert.equal(nearName('gpt-5.5-mni', ['gpt-5.5', 'gpt-5.5-mini', 'gpt-5.4-mini']), 'gpt-5.5-mini');
 });

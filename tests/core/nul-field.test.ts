@@ -15,7 +15,7 @@ test('the first text with U+0000 is named by its path, in the body or the query'
   assert.equal(fieldOf('', 'limit=1&after=a%00'), 'after');
 });
 
-test('an error stays as it is where no field is found, or it is about something else', () => {
+test('an error is unchanged where no field is found or it has another cause', () => {
   for (const body of ['', '{"a":"b"}', '{"a\\u0000":1}', '{"a":"\\\\u0000"}', '{"a":"\\u0000"'])
     assert.equal(fieldOf(body), undefined);
   const other = new GatewayError('invalid_request', 'Wrong.', { code: 'wrong' });

@@ -338,7 +338,7 @@ testMistakes([
   ],
 ]);
 
-test('several processes on one PostgreSQL without a bucket are refused, one and those with one directory are not', async () => {
+test('several processes on one PostgreSQL without a bucket are refused; one process, or several with one directory, are not', async () => {
   const fleet = soundFile
     .replace('database: embedded', 'database: postgres://user@127.0.0.1:1/none')
     .replace('route, ', 'route, files, ')
@@ -358,7 +358,7 @@ test('several processes on one PostgreSQL without a bucket are refused, one and 
   ]);
 });
 
-test('an archive of old calls without a place that every process reads is refused, and so is one of recent calls', async () => {
+test('an archive that not every process can read is refused, and so is one of recent calls', async () => {
   const archive = 'billing: { archive: { after: 90d } }\nfiles: { origin: https://gateway.example }\n';
   const alone = soundFile.concat(archive.split('files:')[0]!);
   assert.match(

@@ -33,7 +33,7 @@ test('a throw in setup names the plugin, its file and the cause', async () => {
   assert.equal(await problemOf(name), `the plugin "throwing" (/throwing/index.ts) failed in its setup: ${cause}`);
 });
 
-test('a broken import, a missing plugin and a missing schema too', async () => {
+test('a broken import, a missing plugin and a missing schema are reported with the plugin too', async () => {
   const importing = plugin('importing', `${config}, setup: () => ({})`, "import 'no-such-package';");
   assert.match(
     await problemOf(importing),
@@ -44,7 +44,7 @@ test('a broken import, a missing plugin and a missing schema too', async () => {
   assert.match(await problemOf(plugin('schemaless', 'setup: () => ({})')), /schemaless\/index\.ts\) has no schema/);
 });
 
-test('an undeclared read that the source shows is found by the check', async () => {
+test('check finds an undeclared read that the source shows', async () => {
   const name = plugin(
     'reading',
     `${config}, requires: [call], setup: () => ({
@@ -60,7 +60,7 @@ test('an undeclared read that the source shows is found by the check', async () 
   );
 });
 
-test('a service that is got without being declared is found by the check, one that may be absent is not', async () => {
+test('check finds an undeclared service, except one read as optional', async () => {
   const name = plugin(
     'getting',
     `${config}, setup: (host) => ({
@@ -77,7 +77,7 @@ test('a service that is got without being declared is found by the check, one th
   );
 });
 
-test('one that it does not show throws in a test', async () => {
+test('an undeclared read that the source does not show throws in a test', async () => {
   const name = plugin(
     'hidden',
     `${config}, setup: (host) => ({
@@ -95,7 +95,7 @@ test('one that it does not show throws in a test', async () => {
   assert.match(JSON.stringify(error), /"hidden\\" reads the context value \\"caller\\"/);
 });
 
-test('what is declared is read, also by what the gateway calls later', async () => {
+test('declared values are readable, also in functions that the gateway calls later', async () => {
   const name = plugin(
     'declaring',
     `${config}, optional: [caller], setup: (host) => ({

@@ -28,7 +28,7 @@ test('a ratio is the exact product of its factors in any order; an absent factor
   );
 });
 
-test('the multiplier plugin states the factor of a plan; without it the plan does', () => {
+test('the multiplier plugin sets the factor of a plan; without it the plan does', () => {
   const offered = { terms: (name: string) => terms(name, name === 'saver' ? parseRatio('1.6') : undefined) };
   const stated = { of: (plan: string) => parseRatio(plan === 'saver' ? '3' : '2') };
   const of = (multipliers: typeof stated | undefined, plans: typeof offered | undefined, name: string) => {
@@ -42,7 +42,7 @@ test('the multiplier plugin states the factor of a plan; without it the plan doe
   assert.deepEqual([of(undefined, offered, 'free'), of(undefined, undefined, 'x')], [undefined, undefined]);
 });
 
-test('no plan that allows the model comes to less than the lowest ratio, and one comes to it', () => {
+test('the lowest ratio is reached by a plan that allows the model, and no plan is below it', () => {
   const plan = fc.tuple(factor, fc.option(fc.subarray(['m', 'alias', 'other']), { nil: undefined }));
   fc.assert(
     fc.property(fc.array(plan, { maxLength: 6 }), factor, (offers, multiplier) => {

@@ -48,7 +48,7 @@ const version = new PriceVersion({
   },
 });
 
-test('golden vectors: tiers, services, hours and media', () => {
+test('golden vectors of tiers, services, hours and media give their costs', () => {
   const flex = { services: { tier: 'flex' } };
   const priority = { services: { tier: 'priority' } };
   const media = (...words: string[]) => ({ media: words });
@@ -82,7 +82,7 @@ test('golden vectors: tiers, services, hours and media', () => {
   }
 });
 
-test('the version in force is the one that began last, and there may be none', () => {
+test('the version that began last is in force, and there may be none', () => {
   const price = usd({ input: '1', output: '1' });
   const list = new PriceVersion({ name: 'list', from: 100, base: price });
   const promotion = new PriceVersion({ name: 'promotion', from: 200, until: 300, base: price });
@@ -97,7 +97,7 @@ test('the version in force is the one that began last, and there may be none', (
   assert.equal(priceFor(flatBook(price, 'x'), -1, {})?.price, price);
 });
 
-test('a price that would not be exact, or has absurdly many tiers, is refused', () => {
+test('an inexact price, or one with absurdly many tiers, is refused', () => {
   const base = { input: 1n, output: 2n };
   const tier = (name: string, times: string): PriceTier => ({ name, service: name, times: parseRatio(times) });
   assert.throws(() => new PriceVersion({ name: 'v', base, tiers: [tier('flex', '0.5')] }), /input.*not exact/);
@@ -208,7 +208,7 @@ const records = fc.record({ base: prices, tiers });
 const asked = fc.subarray([...serviceNames]);
 const servicesOf = (names: readonly string[]) => Object.fromEntries(names.map((name, index) => [`kind${index}`, name]));
 
-test('what a usage is charged agrees with unreduced fractions', () => {
+test('a charge equals one with unreduced fractions', () => {
   fc.assert(
     fc.property(records, usages, asked, ratios, (written, usage, names, ratio) => {
       const { price } = new PriceVersion({ name: 'v', ...written }).priced(0, usage, { services: servicesOf(names) });
@@ -218,7 +218,7 @@ test('what a usage is charged agrees with unreduced fractions', () => {
   );
 });
 
-test('the bound covers every usage within it, whichever of the asked services are granted', () => {
+test('the bound covers every usage within it, whichever of the requested services are granted', () => {
   const within = fc.record({ usage: usages, slack: fc.nat(300_000), output: fc.nat(1_000) });
   fc.assert(
     fc.property(
@@ -259,7 +259,7 @@ test('the bound covers every usage within it, whichever of the asked services ar
   );
 });
 
-test('media that are not known yet are held at the dearest, known ones at their own', () => {
+test('unknown media are held at the dearest price, known ones at their own', () => {
   const words = ['low', 'high', '1k', '4k'];
   const entry = fc.record({ words: fc.subarray(words, { minLength: 1 }), amount: fc.bigInt(0n, 1_000n) });
   const table = fc.record({
@@ -281,7 +281,7 @@ test('media that are not known yet are held at the dearest, known ones at their 
   );
 });
 
-test('a combination of tiers is always the same object, and every price that is charged is listed', () => {
+test('a combination of tiers is always the same object, and every charged price is listed', () => {
   fc.assert(
     fc.property(records, usages, asked, (written, usage, names) => {
       const version = new PriceVersion({ name: 'v', ...written });
@@ -303,7 +303,7 @@ test('prices of every size of an image and every resolution of a video are liste
     }
 });
 
-test('a charge never falls when more is used within a tier, and its classes add up to it', () => {
+test('a charge never falls when more is used within a tier, and is the sum of its classes', () => {
   fc.assert(
     fc.property(
       records,
@@ -328,7 +328,7 @@ test('a charge never falls when more is used within a tier, and its classes add 
   );
 });
 
-test('where longer prompts cost more, a longer prompt never costs less', () => {
+test('where longer prompts have a higher price, a longer prompt never costs less', () => {
   const dearer = fc.tuple(prices, prices, fc.nat(500_000), fc.nat(500_000)).map(([base, extra, first, second]) => {
     const raised = Object.fromEntries(usageClasses.map((name) => [name, (base[name] ?? 0n) + (extra[name] ?? 0n)]));
     const full = Object.fromEntries(usageClasses.map((name) => [name, base[name] ?? 0n]));

@@ -12,7 +12,7 @@ await until(() => count('a worker serves') === 2);
 /** Of the worker that began to serve as the last one. */
 const lastPid = () => Number([...written().matchAll(/"pid":(\d+),"msg":"a worker serves"/g)].at(-1)![1]);
 
-test('all listen at one address, and a reload reaches each', async () => {
+test('all workers listen at one address, and a reload reaches each', async () => {
   const ports = new Set(Array.from(written().matchAll(/"port":(\d+),"msg":"listening"/g), ([, port]) => port));
   assert.equal(ports.size, 1);
   write('plain', 1);
@@ -26,19 +26,19 @@ test('all listen at one address, and a reload reaches each', async () => {
   ]);
 });
 
-test('a worker that is killed has a successor', async () => {
+test('a killed worker is replaced', async () => {
   process.kill(lastPid(), 'SIGKILL');
   await until(() => count('a worker serves') === 3);
   assert.equal(await send('plain'), '1');
 });
 
-test('a worker that ends on SIGTERM has one too', async () => {
+test('a worker that ends on SIGTERM is replaced', async () => {
   process.kill(lastPid(), 'SIGTERM');
   await until(() => count('a worker serves') === 4);
   assert.equal(await send('plain'), '1');
 });
 
-test('signals while workers are replaced replace them once more', async () => {
+test('a signal during a replacement of workers replaces them once more', async () => {
   for (let signal = 0; signal < 3; signal++) {
     child.kill('SIGUSR2');
     await pause(50);
@@ -48,7 +48,7 @@ test('signals while workers are replaced replace them once more', async () => {
   assert.equal(await send('plain'), '1');
 });
 
-test('SIGTERM ends all of them', async () => {
+test('SIGTERM ends all workers', async () => {
   child.kill('SIGTERM');
   assert.equal((await once(child, 'exit'))[0], 0);
   assert.throws(() => process.kill(lastPid(), 0));

@@ -10,7 +10,7 @@ import { ownDirectory, workerIndexesOf } from '../../core/contract/process-group
 import { boot } from '../../core/gateway/boot.ts';
 import { createLog } from '../../core/gateway/log.ts';
 
-test('the first has the directory of one that serves alone, the others have one each below it', () => {
+test('the first process has the directory of a single one, and the others have directories below it', () => {
   assert.equal(ownDirectory('/data', 1), '/data');
   assert.equal(ownDirectory('/data', 2), '/data/worker-2');
   assert.deepEqual(
@@ -19,7 +19,7 @@ test('the first has the directory of one that serves alone, the others have one 
   );
 });
 
-test('each has its metrics at a port of its own', async (t) => {
+test('each process has its metrics at its own port', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'crew-'));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
   const port = await twoFreePorts();

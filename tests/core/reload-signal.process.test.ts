@@ -10,7 +10,7 @@ write('second', 0);
 const child = serve(fileOf('first'), fileOf('second'));
 await until(() => portOf('first') !== undefined && portOf('second') !== undefined);
 
-test('SIGHUP takes up what is good, refuses what is broken, and neither ends the process', async () => {
+test('SIGHUP applies a good file and refuses a broken one, and neither ends the process', async () => {
   write('first', 1);
   writeFileSync(fileOf('second'), 'gateway: second\nplugins: [passthrough]\npassthrough: { up: 1 }\n');
   child.kill('SIGHUP');
@@ -29,7 +29,7 @@ test('SIGUSR2 does not end a process without workers', async () => {
   assert.equal(await send('second'), '1');
 });
 
-test('SIGTERM still ends it in order', async () => {
+test('SIGTERM ends a process in order after reload signals', async () => {
   child.kill('SIGTERM');
   const [code] = await once(child, 'exit');
   assert.equal(code, 0);

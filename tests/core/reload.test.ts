@@ -95,7 +95,7 @@ test('a file that cannot run is refused with its line, and the running configura
   }
 });
 
-test('what needs a restart is named and left as it is; the rest is taken up all the same', async (context) => {
+test('changes that need a restart are named and not applied; the rest is applied', async (context) => {
   const gateway = await startGateway(yaml('one'));
   context.after(() => gateway.stop());
   try {
@@ -149,7 +149,7 @@ test('limits of the server apply to new requests', async (context) => {
   }
 });
 
-test('with reload: watch a file is taken up when it is written, renamed into place, or was included', async (context) => {
+test('with reload: watch a file is applied when it is written, replaced by a rename, or included', async (context) => {
   const gateway = await startGateway(`${yaml('one')}reload: watch\n`);
   context.after(() => gateway.stop());
   const answers = async (expected: string) => {
@@ -187,7 +187,7 @@ for (const [what, halfOf] of [
   ['is empty', () => ''],
   ['is the beginning of what it was', (_text: string, before: string) => before.slice(0, before.indexOf('log:'))],
 ] as const) {
-  test(`with reload: watch a file that ${what} while it is written is taken up when the rest is there`, async (context) => {
+  test(`with reload: watch a file that ${what} during writing is applied once it is complete`, async (context) => {
     const first = `${yaml('one')}reload: watch\nlog: debug\n`;
     const gateway = await startGateway(first);
     context.after(() => gateway.stop());
@@ -209,7 +209,7 @@ for (const [what, halfOf] of [
   });
 }
 
-test('a reload by hand of half a file holds as a whole or not at all', async (context) => {
+test('a manual reload of a half-written file applies all of it or nothing', async (context) => {
   const gateway = await startGateway(yaml('one'));
   context.after(() => gateway.stop());
   try {
@@ -227,7 +227,7 @@ test('a reload by hand of half a file holds as a whole or not at all', async (co
   }
 });
 
-test('two gateways of one process reload by themselves', async () => {
+test('two gateways in one process reload separately', async () => {
   const [first, second] = [await startGateway(yaml('one')), await startGateway(yaml('one'))];
   try {
     await write(first, yaml('two'));

@@ -21,12 +21,12 @@ function shares(places: readonly string[], score?: Parameters<typeof nearest>[2]
   return places.map((place) => chosen.filter((name) => name === place).length / sessions.length);
 }
 
-test('places that are named alike get even shares', () => {
+test('places with similar names get even shares', () => {
   for (const share of shares(['key#1', 'key#2', 'key#3', 'key#4']))
     assert.ok(Math.abs(share - 0.25) < 0.03, `${share}`);
 });
 
-test('weights share the sessions out, and without weight there is none', () => {
+test('sessions are distributed by weight, and none go to a place without weight', () => {
   const weights: Record<string, number> = { a: 6, b: 3, c: 1, d: 0 };
   const got = shares(Object.keys(weights), (session, place, name) => weightedAffinity(session, place, weights[name]!));
   for (const [index, wanted] of [0.6, 0.3, 0.1, 0].entries())
@@ -34,7 +34,7 @@ test('weights share the sessions out, and without weight there is none', () => {
   assert.equal(got[3], 0);
 });
 
-test('when a place goes its sessions alone move', () => {
+test('when a place is removed, only its sessions move', () => {
   const places = ['a', 'b', 'c', 'd'];
   const rest = places.filter((place) => place !== 'b');
   const moved = sessions.filter((session) => nearest(session, places) !== nearest(session, rest));
@@ -43,7 +43,7 @@ test('when a place goes its sessions alone move', () => {
   for (const share of to) assert.ok(Math.abs(share - 1 / 3) < 0.06, `they go evenly to the others: ${to}`);
 });
 
-test('scores lie between 0 and 1, and are the same wherever they are made', () => {
+test('scores lie between 0 and 1, and are the same in every process', () => {
   fc.assert(
     fc.property(fc.nat(2 ** 32 - 1), fc.nat(2 ** 32 - 1), (session, place) => {
       const score = affinity(session, place);

@@ -38,7 +38,7 @@ async function open({ origin }: TestGateway): Promise<{ socket: Socket; text: ()
 
 const send = (socket: Socket, path: string) => void socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
 
-test('idle connections stay, are served once more, and end with that answer; new ones are refused', async () => {
+test('a retiring gateway serves idle connections once more and ends them with that answer; new connections are refused', async () => {
   const gateway = await start();
   const [used, unused, prober] = await Promise.all([open(gateway), open(gateway), open(gateway)]);
   send(used.socket, '/a');
@@ -68,7 +68,7 @@ test('idle connections stay, are served once more, and end with that answer; new
   assert(retired);
 });
 
-test('what runs goes on to its end, and only then the gateway has retired', async () => {
+test('a retiring gateway waits for running exchanges', async () => {
   const gateway = await start();
   const { socket, text } = await open(gateway);
   send(socket, '/slow');
@@ -90,7 +90,7 @@ test('a retiring gateway stops at once on request', async () => {
   assert(performance.now() - reportedAt < 20_000);
 });
 
-test('a client that still sends an unread body gets its answer without a reset', async () => {
+test('a client whose body is still unread gets its answer without a reset', async () => {
   const gateway = await start();
   const { socket, text } = await open(gateway);
   const retiring = gateway.gateway.retire();

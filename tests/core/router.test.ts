@@ -16,7 +16,7 @@ const router = createRouter(
   ['/v1', '/v1beta', '/v1alpha'],
 );
 
-test('of two path prefixes the second one counts', () => {
+test('the second of two path prefixes works', () => {
   for (const [written, meant] of [
     ['/v1/v1/messages', '/v1/messages'],
     ['/v1/v1beta/models/m:generateContent', '/v1beta/models/m:generateContent'],
@@ -36,7 +36,7 @@ test('of two path prefixes the second one counts', () => {
   }
 });
 
-test('of the endpoints at one path, one that takes a request by its parameters comes before the usual one', () => {
+test('among endpoints at one path, one that accepts a request by its parameters precedes the usual one', () => {
   const special: Endpoint = { ...endpoint('POST', '/v1/models/*'), takes: ({ '*': name }) => name === 'paint' };
   const usual = endpoint('POST', '/v1/models/*');
   const both = createRouter([usual, special].map((given) => ({ endpoint: given, run })));
@@ -46,13 +46,13 @@ test('of the endpoints at one path, one that takes a request by its parameters c
   assert.throws(() => matchRoute(alone, 'POST', '/v1/models/talk'), { status: 404 });
 });
 
-test('a router without path prefixes drops and suggests none', () => {
+test('a router without path prefixes removes and suggests none', () => {
   const plain = createRouter([{ endpoint: endpoint('POST', '/v1/messages'), run }]);
   assert.equal(plain.normalize('/v1/v1/messages'), '/v1/v1/messages');
   assert.equal(plain.suggest('POST', '/messages'), undefined);
 });
 
-test('a path without its prefix is refused with the address that has an endpoint', () => {
+test('a path without its prefix is refused with the address of the endpoint', () => {
   for (const [method, path, suggested] of [
     ['POST', '/messages', '/v1/messages'],
     ['GET', '/messages', '/v1/messages'],
@@ -66,7 +66,7 @@ test('a path without its prefix is refused with the address that has an endpoint
   }
 });
 
-test('a path is found as it is written, with other slashes, and beside a parameter that would take it', () => {
+test('a path matches as written, with additional slashes, and before a parameter that would match it', () => {
   const both = createRouter(
     [endpoint('GET', '/a/:name'), endpoint('GET', '/a/known'), endpoint('POST', '/a/known')].map((given) => ({
       endpoint: given,
@@ -85,14 +85,14 @@ test('a path is found as it is written, with other slashes, and beside a paramet
   assert.deepEqual(both.find('PUT', '/a/known'), ['GET', 'HEAD', 'POST']);
 });
 
-test('HEAD is answered, and listed, wherever GET is', () => {
+test('HEAD is answered and listed wherever GET is', () => {
   const found = router.find('HEAD', '/v1/models');
   assert.ok(found !== undefined && 'route' in found && found.route.endpoint.path === '/v1/models');
   assert.deepEqual(router.find('POST', '/v1/models'), ['GET', 'HEAD']);
   assert.deepEqual(router.find('HEAD', '/v1/messages'), ['POST']);
 });
 
-test('the nearest endpoint is the one at the path, else the one above it, else none', () => {
+test('the nearest endpoint is the one at the path, else the one above it, else undefined', () => {
   const nearest = (path: string) => router.nearest(path)?.path;
   assert.equal(nearest('/v1/messages'), '/v1/messages');
   assert.equal(nearest('/v1/messages/batches/b1'), '/v1/messages');

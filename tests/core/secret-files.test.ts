@@ -27,7 +27,7 @@ function read(value: string, environment: Record<string, string> = {}) {
   return { value: acme?.keys[0], problems: problems.map(({ message }) => message), hide };
 }
 
-test('a file stands for what it holds, without the line break at its end, by a whole or a relative path and inside a text', () => {
+test("a file reference is replaced by the file's content without the final line break, by whole or relative path and inside a text", () => {
   put('key', '\ufeffhush-hush-hush\r\n');
   assert.equal(read(`\${file:${at('key')}}`).value, 'hush-hush-hush');
   assert.equal(read('${file:./key}').value, 'hush-hush-hush');
@@ -37,7 +37,7 @@ test('a file stands for what it holds, without the line break at its end, by a w
   assert.equal(read('${file:key}').hide('it is hush-hush-hush'), 'it is ***');
 });
 
-test('a variable is read from the file that NAME_FILE names, and both of them are one too many', () => {
+test('a variable is read from the file named by NAME_FILE, and setting both is refused', () => {
   put('key', 'hush-hush-hush\n');
   assert.equal(read('${KEY}', { KEY_FILE: at('key') }).value, 'hush-hush-hush');
   assert.equal(read('${KEY:-other}', { KEY_FILE: at('key'), KEY: '' }).value, 'hush-hush-hush');
@@ -50,7 +50,7 @@ test('a variable is read from the file that NAME_FILE names, and both of them ar
   ]);
 });
 
-test('a file that is missing or empty needs a default; whatever else is no secret is refused by the name of the setting', () => {
+test("a missing or empty file needs a default; any other unusable secret is refused with the setting's name", () => {
   put('empty', '\n\n');
   put('large', 'x'.repeat(64 * 2 ** 10 + 1));
   put('binary', Buffer.from([0xff, 0xfe, 0x41, 0x42]));
@@ -75,7 +75,7 @@ test('a file that is missing or empty needs a default; whatever else is no secre
   assert.equal(read('a ${file:} b').problems.length, 1);
 });
 
-test('a draft of the console names secrets only where there are some already', () => {
+test('a draft in the console may name secrets only where some are in use already', () => {
   put('key', 'hush-hush-hush\n');
   const file = put('gateway.yaml', 'gateway: x\nplugins: [passthrough]\n');
   const drafted = (path: string) =>
@@ -99,7 +99,7 @@ test('a draft of the console names secrets only where there are some already', (
   );
 });
 
-test('what is watched of a path is the file and each link on the way to it', () => {
+test('the watch of a path covers the file and each link to it', () => {
   mkdirSync(at('real/..1'), { recursive: true });
   writeFileSync(at('real/..1/key'), 'x');
   symlinkSync('..1', at('real/..data'));
@@ -180,7 +180,7 @@ async function keyOf(model: string): Promise<string> {
 }
 const becomes = (model: string, key: string) => until(key, async () => (await keyOf(model)) === key);
 
-test('a key that is written in place, or replaced, is used from the next call on, and a running call ends with its own', async () => {
+test('a key that is rewritten or replaced is used from the next call on, and a running call ends with its own', async () => {
   assert.equal(await keyOf('plain'), 'key-of-file-1');
   const running = send('held');
   await until('the held call', () => held.length === 1);
@@ -192,7 +192,7 @@ test('a key that is written in place, or replaced, is used from the next call on
   assert.equal((await running).status, 200);
 });
 
-test('the swap of a mount as Kubernetes makes it is taken up, and the files wait for their signal all the same', async () => {
+test('a mount swapped as by Kubernetes is applied, and the configuration files still wait for their signal', async () => {
   assert.equal(await keyOf('mounted'), 'key-of-mount-1');
   const file = join(gateway.directory, 'gateway.yaml');
   const { readFileSync } = await import('node:fs');
@@ -206,7 +206,7 @@ test('the swap of a mount as Kubernetes makes it is taken up, and the files wait
   assert.match(await keyOf('plain'), /file/, 'the changed YAML is not taken up by itself');
 });
 
-test('a secret that cannot be used leaves the running one, is named once, and is never shown', async () => {
+test('an unusable secret is named once and never shown, and the running one stays', async () => {
   const refused = () => gateway.lines.filter((line) => line.includes('the changed files are refused'));
   put('plain', 'not a key, hush-hush\n');
   await until('the refusal', () => refused().length > 0);
@@ -221,7 +221,7 @@ test('a secret that cannot be used leaves the running one, is named once, and is
   assert.doesNotMatch(gateway.lines.join('\n'), /hush|key-of-(?:file|mount)/);
 });
 
-test('a path where a secret should stand is refused with the way to have it read', async () => {
+test('a path as the value of a secret is refused with the syntax that reads it', async () => {
   const refused = async (more: string) => {
     const failed = await startGateway(`gateway: test\nlisten: 127.0.0.1:0\n${more}`).then(
       (started) => started.stop().then(() => undefined),

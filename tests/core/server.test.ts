@@ -48,7 +48,7 @@ async function raw(text: string, origin = gateway.origin): Promise<string> {
 
 const firstLine = (answer: string) => answer.slice(0, answer.indexOf('\r\n'));
 
-test('a body above the limit is refused with 413, declared or not', async () => {
+test('a body above the limit is refused with 413, whether its length is declared or not', async () => {
   const big = 'x'.repeat(70_000);
   assert.equal((await fetch(`${gateway.origin}/a`, { method: 'POST', body: big })).status, 413);
   const chunked = new ReadableStream({
@@ -63,7 +63,7 @@ test('a body above the limit is refused with 413, declared or not', async () => 
   );
 });
 
-test('bodies that together exceed the budget are refused with 503 and the budget is given back', async (context) => {
+test('bodies that together exceed the budget are refused with 503, and the budget is released', async (context) => {
   const small = await startGateway(passthrough(', bodies_in_flight: 90KB'));
   context.after(() => small.stop());
   behaviour = (incoming, outgoing) => {
@@ -77,7 +77,7 @@ test('bodies that together exceed the budget are refused with 503 and the budget
   await small.stop();
 });
 
-test('compressed request bodies arrive decoded, bombs and unknown encodings are refused', async () => {
+test('compressed request bodies arrive decoded; bombs and unknown encodings are refused', async () => {
   const { gzipSync } = await import('node:zlib');
   behaviour = (incoming, outgoing) => void incoming.pipe(outgoing);
   const post = (body: Buffer, encoding: string) =>
@@ -102,13 +102,13 @@ test('two Host headers, absolute targets and too many headers are refused', asyn
   assert.match(firstLine(await raw(`GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${many}\r\n`)), / 431 /);
 });
 
-test('HTTP versions but 1.0 and 1.1 are refused: for them the rules of Host and of lengths were not made', async () => {
+test('HTTP versions except 1.0 and 1.1 are refused, since the rules of Host and lengths do not apply to them', async () => {
   for (const line of ['GET /a', 'GET /a HTTP/0.9', 'GET /a HTTP/2.0', 'POST /a HTTP/2.0'])
     for (const headers of ['', 'Connection: close\r\n', 'Host: a\r\nHost: b\r\nConnection: close\r\n'])
       assert.match(firstLine(await raw(`${line}\r\n${headers}\r\n`)), / 400 /, line);
 });
 
-test('what is no HTTP gets a 400, a head that is too large a 431', async () => {
+test('bytes that are no HTTP get a 400, and a too large head gets a 431', async () => {
   assert.match(firstLine(await raw('HELO\r\n\r\n')), / 400 /);
   assert.match(firstLine(await raw(`GET / HTTP/1.1\r\nHost: a\r\nx: ${'y'.repeat(80_000)}\r\n\r\n`)), / 431 /);
   assert.match(
@@ -136,7 +136,7 @@ test('an upgrade is refused with 426 at once', async () => {
   assert.match(firstLine(answer), / 426 /);
 });
 
-test('what Node would refuse without a word is refused with one', async () => {
+test('a request that Node would refuse without a body is refused with one', async () => {
   const cases: readonly [request: string, status: number, kind: string, word: string][] = [
     ['GET /a HTTP/1.1\r\nConnection: close', 400, 'invalid_request', 'no Host'],
     ['POST /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: more', 400, 'invalid_request', 'Expect'],
@@ -166,7 +166,7 @@ test('HEAD /, GET /, health and readiness answer 200 without a key', async () =>
   }
 });
 
-test('a client that leaves is seen upstream, before the head and in mid-stream', async () => {
+test("a client's disconnection reaches the upstream, before the head and in mid-stream", async () => {
   for (const head of [false, true]) {
     behaviour = (_incoming, outgoing) => {
       if (!head) return;
@@ -186,7 +186,7 @@ test('a client that leaves is seen upstream, before the head and in mid-stream',
   }
 });
 
-test('a dead upstream is a 502 that says nothing about it; a cut answer breaks the connection', async () => {
+test('a dead upstream is a 502 without details of it; a cut answer breaks the connection', async () => {
   behaviour = (incoming) => void incoming.socket.destroy();
   const answer = await fetch(`${gateway.origin}/a`);
   const text = await answer.text();
@@ -201,7 +201,7 @@ test('a dead upstream is a 502 that says nothing about it; a cut answer breaks t
   await assert.rejects(fetch(`${gateway.origin}/a`).then((cut) => cut.text()));
 });
 
-test('streams are framed in chunks on a connection that lives on, and not at all for older clients', async () => {
+test('streams are chunked on a connection that stays open, and not chunked for older clients', async () => {
   behaviour = async (_incoming, outgoing) => {
     outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
     // Parts of one packet are framed as one chunk, so the second one waits until the first has been passed on.
@@ -222,7 +222,7 @@ test('streams are framed in chunks on a connection that lives on, and not at all
   assert.equal(bodiless.slice(bodiless.indexOf('\r\n\r\n') + 4), '');
 });
 
-test('a slow reader slows the upstream down instead of filling memory', async () => {
+test('a slow reader slows the upstream instead of filling memory', async () => {
   let written = 0;
   behaviour = (_incoming, outgoing) => {
     outgoing.writeHead(200, { 'content-type': 'application/octet-stream' });
@@ -244,7 +244,7 @@ test('a slow reader slows the upstream down instead of filling memory', async ()
   socket.destroy();
 });
 
-test('drain: readiness fails, the running stream goes on to its end, nothing is dropped', async (context) => {
+test('drain: readiness fails, and the running stream ends whole', async (context) => {
   const stopping = await startGateway(passthrough());
   context.after(() => stopping.stop());
   behaviour = (_incoming, outgoing) => {
@@ -267,7 +267,7 @@ test('drain: readiness fails, the running stream goes on to its end, nothing is 
   await assert.rejects(fetch(`${stopping.origin}/healthz`));
 });
 
-test('drain: a connection that is kept behind the last answer is served once more; it ends when nothing has come for a while', async (context) => {
+test('drain: a kept connection is served once more, and ends when it has been idle for a while', async (context) => {
   const stopping = await startGateway(passthrough('', '300ms'));
   context.after(() => stopping.stop());
   let first: ServerResponse | undefined;
@@ -301,7 +301,7 @@ test('drain: a connection that is kept behind the last answer is served once mor
   assert.match(text, /connection: keep-alive.*last.*HTTP\/1\.1 200 .*connection: close.*second/is);
 });
 
-test('drain: what runs past the deadline is ended', async (context) => {
+test('drain: exchanges past the deadline are ended', async (context) => {
   const stopping = await startGateway(passthrough());
   context.after(() => stopping.stop());
   behaviour = (_incoming, outgoing) => {
@@ -314,7 +314,7 @@ test('drain: what runs past the deadline is ended', async (context) => {
   await ended;
 });
 
-test('an exchange that passes its deadline is answered with 504, and its upstream is left', async (context) => {
+test('an exchange past its deadline gets 504, and its upstream is aborted', async (context) => {
   const short = await startGateway(passthrough(', timeout: 300ms'));
   context.after(() => short.stop());
   behaviour = () => {};
@@ -327,7 +327,7 @@ test('an exchange that passes its deadline is answered with 504, and its upstrea
   await short.stop();
 });
 
-test('a client that takes nothing of a stream for too long is dropped', async (context) => {
+test('a client that reads nothing of a stream for too long is disconnected', async (context) => {
   const strict = await startGateway(passthrough(', stall_timeout: 300ms'));
   context.after(() => strict.stop());
   behaviour = (_incoming, outgoing) => {

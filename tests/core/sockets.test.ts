@@ -82,7 +82,7 @@ async function settled(count: number, { gateway: running } = gateway): Promise<v
   assert.equal(running.inFlight, count);
 }
 
-test('the exact path finds its plugin, which speaks with the client; the socket counts as in flight', async () => {
+test('the exact path opens a socket to its plugin, and the socket counts as in flight', async () => {
   const client = new WebSocket(address('/live?topic=a'));
   assert.equal(await spoken(client, 'hello'), '/live?topic=a hello');
   assert.equal(gateway.gateway.inFlight, 1);
@@ -90,7 +90,7 @@ test('the exact path finds its plugin, which speaks with the client; the socket 
   await settled(0);
 });
 
-test('every other path is refused with 426, and lets go of a client that does not hang up', async () => {
+test('another path is refused with 426, and a client that does not hang up is disconnected', async () => {
   for (const path of ['/', '/live/', '/Live', '/live/more', '/v1/responses']) assert.equal(await refused(path), 426);
   const socket = connect({ port: Number(new URL(gateway.origin).port), host: '127.0.0.1', allowHalfOpen: true });
   socket.on('error', () => {});
@@ -102,7 +102,7 @@ test('every other path is refused with 426, and lets go of a client that does no
   await gone.finally(() => clearInterval(writing));
 });
 
-test('a head that a request would be refused for is refused', async () => {
+test('a head that would be refused in a request is refused in an upgrade', async () => {
   const { socket, answer } = await stubborn(gateway, 'Host: a\r\nHost: b\r\n');
   assert.match(answer, /^HTTP\/1\.1 400 /);
   socket.destroy();
@@ -130,7 +130,7 @@ test('no more sockets than configured are open at once', async () => {
   await settled(0);
 });
 
-test('a socket that its plugin has ended is let go of, whether its client hangs up or not', async () => {
+test('a socket that its plugin has ended is released, whether its client hangs up or not', async () => {
   const { socket } = await stubborn(gateway, undefined, '/ended');
   assert.equal(gateway.gateway.inFlight, 1);
   for (let tries = 0; gateway.gateway.inFlight > 0 && tries < 600; tries++) await pause(100);

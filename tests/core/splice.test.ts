@@ -76,7 +76,7 @@ test('the scan finds the members that JSON.parse finds', () => {
   );
 });
 
-test('replacing a value changes its bytes and no other', () => {
+test('replacing a value changes no other byte', () => {
   fc.assert(
     fc.property(jsonText, fc.string({ unit: 'binary' }), (text, model) => {
       const value = JSON.stringify(model);
@@ -99,7 +99,7 @@ function withoutValues(text: string, name: string): string {
   ).toString();
 }
 
-test('removing and inserting leave every other member byte for byte, in order', () => {
+test('removing and inserting members keeps all others byte for byte, in order', () => {
   fc.assert(
     fc.property(jsonText, fc.subarray(['model', 'stream', 'n', '']), (text, removed) => {
       const insert = { stream_options: '{"include_usage":true}' };
@@ -113,12 +113,12 @@ test('removing and inserting leave every other member byte for byte, in order', 
   );
 });
 
-test('no change gives the very same bytes', () => {
+test('without changes the bytes are the same', () => {
   const bytes = Buffer.from('{"a":1}');
   assert.equal(applyEdits(bytes, editsFor(scanObject(bytes), { remove: new Set(['b']), replace: { c: '1' } })), bytes);
 });
 
-test('an option is put into a nested object without a touch on the rest', () => {
+test('inserting an option into a nested object keeps all other bytes', () => {
   const text = '{ "model" : "a",\n "stream_options" : { "x" : 1e400 } , "n":01e0 }'.replace('01e0', '1');
   const bytes = Buffer.from(text);
   const options = findMember(scanObject(bytes), 'stream_options')!;
@@ -130,7 +130,7 @@ test('an option is put into a nested object without a touch on the rest', () => 
   );
 });
 
-test('a key is found under its escapes, and each of its twins is replaced', () => {
+test('a key is found when escaped, and each duplicate of it is replaced', () => {
   assert.equal(
     change('{"mod\\u0065l":"a","model":"b"}', { replace: { model: '"c"' } }),
     '{"mod\\u0065l":"c","model":"c"}',
@@ -145,7 +145,7 @@ test('nesting is counted and bounded without recursion', () => {
   assert.equal(scanObject(Buffer.from(`{"a":"${'['.repeat(500)}"}`)).members.length, 1);
 });
 
-test('what is no object is a syntax error, wherever it ends', () => {
+test('text that is no object is a syntax error, wherever it ends', () => {
   const whole = '{"a" : "x\\"y" , "b" : [1, {"c": null}] }';
   for (let length = 0; length < whole.length; length++)
     assert.throws(() => scanObject(Buffer.from(whole.slice(0, length))), SyntaxError, whole.slice(0, length));
@@ -153,7 +153,7 @@ test('what is no object is a syntax error, wherever it ends', () => {
     assert.throws(() => scanObject(Buffer.from(text)), SyntaxError, text);
 });
 
-test('long strings with many escapes end where they end', () => {
+test('long strings with many escapes are scanned to their end', () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('\\', '"', 'a', '/'), minLength: 40, maxLength: 200 }), (text) => {
       const bytes = Buffer.from(`{"k":${JSON.stringify(text)},"model":"m"}`);

@@ -63,7 +63,7 @@ const anyStream = fc
   .tuple(fc.boolean(), fc.array(fc.tuple(line, lineEnd), { maxLength: 24 }), fc.boolean())
   .map(([bom, lines, last]) => `${bom ? '\uFEFF' : ''}${lines.flat().join('')}${last ? 'data: end' : ''}`);
 
-test('any chunking of any stream gives the same frames, and together they are the stream', () => {
+test('any chunks of any stream give the same frames, which together are the stream', () => {
   fc.assert(
     fc.property(anyStream, fc.array(fc.nat(), { maxLength: 20 }), (text, offsets) => {
       const bytes = Buffer.from(text);
@@ -76,7 +76,7 @@ test('any chunking of any stream gives the same frames, and together they are th
   );
 });
 
-test('one byte at a time gives the events that the rules of the format give', () => {
+test("single bytes give the events that the format's rules give", () => {
   fc.assert(
     fc.property(anyStream, (text) => {
       const bytes = Buffer.from(text);
@@ -86,7 +86,7 @@ test('one byte at a time gives the events that the rules of the format give', ()
   );
 });
 
-test('a frame that lies within one chunk is a view of it, and its offset is where the next one begins', () => {
+test("a frame within one chunk is a view of it, and its offset is the next one's beginning", () => {
   const chunk = Buffer.from('data: 1\n\nevent: x\r\ndata: 2\r\n\r\ndata: 3');
   const seen: [string, number, boolean][] = [];
   const reader = new FrameReader((raw, end) => seen.push([raw.toString(), end, raw.buffer === chunk.buffer]));
@@ -100,20 +100,20 @@ test('a frame that lies within one chunk is a view of it, and its offset is wher
   assert.equal(reader.pendingBytes, 0);
 });
 
-test('a stream of bare carriage returns hands out each frame at once', () => {
+test('a stream of bare carriage returns gives each frame at once', () => {
   const frames: string[] = [];
   const reader = new FrameReader((raw) => frames.push(raw.toString()));
   reader.feed(Buffer.from('data: 1\r\r'));
   assert.deepEqual(frames, ['data: 1\r\r']);
 });
 
-test('only one space behind the colon is taken away, and none is needed', () => {
+test('only one space after the colon is removed, and none is required', () => {
   assert.equal(parseFrame(Buffer.from('data:{"a":1}\n\n'))?.data, '{"a":1}');
   assert.equal(parseFrame(Buffer.from('data: {"a":1}\n\n'))?.data, '{"a":1}');
   assert.equal(parseFrame(Buffer.from('data:  x\n\n'))?.data, ' x');
 });
 
-test('several data lines are joined by line feeds; comments and lone fields say nothing', () => {
+test('several data lines are joined by line feeds; comments and lone fields give no event', () => {
   assert.deepEqual(parseFrame(Buffer.from(': note\nevent: tick\ndata: a\ndata\ndata: b\n\n')), {
     event: 'tick',
     data: 'a\n\nb',
@@ -123,13 +123,13 @@ test('several data lines are joined by line feeds; comments and lone fields say 
   assert.equal(parseFrame(Buffer.from('event: ping\n\n')), undefined);
 });
 
-test('a frame beyond the limit breaks the stream instead of filling the memory', () => {
+test('a frame beyond the limit breaks the stream instead of filling memory', () => {
   const reader = new FrameReader(() => {}, 1000);
   reader.feed(Buffer.from(`data: ${'x'.repeat(900)}`));
   assert.throws(() => reader.feed(Buffer.from('x'.repeat(100))), UpstreamError);
 });
 
-test('a written frame reads back as what was written', () => {
+test('an encoded frame decodes to its content', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.option(fc.constantFrom('a', 'response.failed')), (data, event) => {
       const normal = data.replace(/\r\n|\r/g, '\n');

@@ -18,7 +18,7 @@ registerHooks({
 });
 process.on('exit', () => writeSync(1, 'loaded: ' + JSON.stringify([...names]) + '\\n'));`;
 
-test('a start loads no package that only something else than what is configured needs', {
+test('a start loads only the packages that its configuration needs', {
   timeout: 60_000,
 }, async () => {
   const directory = temporaryDirectory();

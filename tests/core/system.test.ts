@@ -6,7 +6,7 @@ import { fc } from '../helpers/properties.ts';
 
 const pattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-test('an id has the form, carries its time and sorts by it', () => {
+test('an id has its form, carries its time and sorts by it', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 2 ** 48 - 2 }), (time) => {
       let now = time;
@@ -21,7 +21,7 @@ test('an id has the form, carries its time and sorts by it', () => {
   );
 });
 
-test('a hundred thousand ids of one millisecond differ', () => {
+test('a hundred thousand ids of one millisecond are different', () => {
   const next = uuidMaker({ now: () => 1_800_000_000_000, monotonic: () => 0 }, systemRandom);
   assert.equal(new Set(Array.from({ length: 100_000 }, next)).size, 100_000);
 });

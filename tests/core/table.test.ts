@@ -7,7 +7,7 @@ import { limitHeaders } from '../../plugins/rate-limit/headers.ts';
 
 const names = ['constructor', 'toString', '__proto__', 'hasOwnProperty', 'valueOf', '__defineGetter__'];
 
-test('a table has its own members alone', () => {
+test('a table has only its own members', () => {
   const known = table({ one: 1, two: 2 }) as Record<string, number>;
   assert.equal(known['one'], 1);
   assert.deepEqual(Object.keys(known), ['one', 'two']);
@@ -17,7 +17,7 @@ test('a table has its own members alone', () => {
   }
 });
 
-test('media types, file names and protocols that are called like members of objects are unknown', () => {
+test('media types, file names and protocols named like members of objects are unknown', () => {
   for (const name of names) {
     assert.equal(plainMediaType(name), undefined, name);
     assert.equal(mediaTypeOfName(`picture.${name}`), undefined, name);

@@ -26,7 +26,7 @@ async function connectThrough(answer: string): Promise<{ error: Error | null; so
   return { error, socket, asked };
 }
 
-test('bytes of the upstream that come with the answer to CONNECT are read first', async () => {
+test('upstream bytes in the packet of the answer to CONNECT are read first', async () => {
   const { socket, asked } = await connectThrough('HTTP/1.1 200 Connected\r\n\r\nHTTP/1.1 204 Soon\r\n\r\n');
   assert.match(asked, /^CONNECT vendor\.example:80 HTTP\/1\.1\r\n/);
   assert.match(asked, /proxy-authorization: Basic dXMgZXI6cGFzcw==/i);
@@ -35,7 +35,7 @@ test('bytes of the upstream that come with the answer to CONNECT are read first'
   assert.equal(read, 'HTTP/1.1 204 Soon\r\n\r\n');
 });
 
-test('a proxy that refuses is named by its status, not by its address or credentials', async () => {
+test("a proxy's refusal is reported by its status, without its address and credentials", async () => {
   const { error } = await connectThrough('HTTP/1.1 407 Who\r\ncontent-length: 0\r\n\r\n');
   assert.equal(error?.message, 'the proxy refused the connection with the status 407');
 });

@@ -11,7 +11,7 @@ import { useEmbedded } from '../../plugins/storage/embedded/keeper.ts';
 import { lockDirectory } from '../../plugins/storage/embedded/lock.ts';
 import { fakeHost } from '../helpers/fakes.ts';
 
-test('each way in which a path cannot be written is a sentence; other errors are none', () => {
+test('each failure to write a path is a sentence; other errors are undefined', () => {
   const error = (code: string, path?: string) => Object.assign(new Error('raw'), { code, ...(path ? { path } : {}) });
   for (const [code, reason, remedy = 'Make it writable'] of [
     ['EROFS', 'its file system is read-only'],
@@ -34,7 +34,7 @@ test('each way in which a path cannot be written is a sentence; other errors are
   assert.equal(unwritableSentence(undefined), undefined);
 });
 
-test('an error that ends the command line is one sentence where an operator can mend it, and has its stack where it is a bug', async (context) => {
+test('an error that ends the command line is one sentence where an operator can fix it, and has its stack where it is a bug', async (context) => {
   const directory = mkdtempSync(join(tmpdir(), 'fatal-'));
   context.after(() => rmSync(directory, { recursive: true, force: true }));
   const lock = await lockDirectory(directory, 0);
@@ -73,7 +73,7 @@ function gatewayFile(root: string): string {
 }
 
 if (existsSync('/dev/full'))
-  test('a start, and a command, on a full disk end with that sentence and exit code 1', async (context) => {
+  test('a start and a command on a full disk end with that sentence and exit code 1', async (context) => {
     const root = mkdtempSync(join(tmpdir(), 'full-'));
     context.after(() => rmSync(root, { recursive: true, force: true }));
     const file = gatewayFile(root);

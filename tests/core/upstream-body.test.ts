@@ -24,7 +24,7 @@ function bodyOf() {
 
 const text = (step: IteratorResult<Uint8Array>) => Buffer.from(step.value).toString();
 
-test('what comes in one turn is one step, whether it was waited for or not', async () => {
+test('chunks of one turn are one step, whether it was awaited or not', async () => {
   const { body } = bodyOf();
   const waiting = body.next();
   for (const part of ['a', 'b', 'c']) body.push(Buffer.from(part));
@@ -40,7 +40,7 @@ test('what comes in one turn is one step, whether it was waited for or not', asy
   assert.equal((await body.next()).done, true);
 });
 
-test('a lone chunk is given as it came', async () => {
+test('a single chunk is returned unchanged', async () => {
   const { body } = bodyOf();
   const chunk = Buffer.from('a');
   body.push(chunk);
@@ -62,7 +62,7 @@ test('no step is much larger than 64 KB, and a slow reader pauses the upstream',
   assert.deepEqual(calls, ['pause', 'resume']);
 });
 
-test('what came before a failure is given before it', async () => {
+test('chunks before a failure are returned before it', async () => {
   const { body } = bodyOf();
   body.push(Buffer.from('a'));
   body.break(new UpstreamError('body', 'cut'));

@@ -61,7 +61,7 @@ after(async () => {
 });
 
 for (const kind of ['text', 'bytes', 'stream', 'error'])
-  test(`of an answer with ${kind} each of two watchers sees status, type and every byte`, async () => {
+  test(`each of two watchers of an answer with ${kind} gets status, type and every byte`, async () => {
     const answer = await fetch(`${gateway.origin}/answer/${kind}`);
     const body = Buffer.from(await answer.arrayBuffer()).toString('latin1');
     assert.ok(body.length > 0);

@@ -34,7 +34,7 @@ const chat: Endpoint = {
   setsOnOpen: [call, upstreamRequest],
 };
 
-test('a list that fits has nothing to say', () => {
+test('a list in a valid order has no faults', () => {
   const list = [
     plugin('storage', { services: { provides: [database] } }),
     plugin('auth', { services: { requires: [database] } }),
@@ -44,7 +44,7 @@ test('a list that fits has nothing to say', () => {
   assert.deepEqual(checkContext([chat], plugins, noOverride), []);
 });
 
-test('a service that stands below its user is a sentence that says what to move', () => {
+test('a service below its user is reported with the move that fixes it', () => {
   const list = [
     plugin('auth', { services: { requires: [database] } }),
     plugin('storage', { services: { provides: [database] } }),
@@ -54,14 +54,14 @@ test('a service that stands below its user is a sentence that says what to move'
   ]);
 });
 
-test('a required service without a provider: the sentence names what to add', () => {
+test('a required service without a provider is reported with the plugin to add', () => {
   assert.deepEqual(
     checkServices([plugin('auth', { services: { requires: [database] } })], () => ['storage']),
     ['"auth" needs the service "database", which no plugin of the list provides: add "storage" above "auth".'],
   );
 });
 
-test('a plugin that is listed twice and two providers of one service are problems', () => {
+test('a plugin that is listed twice, and two providers of one service, are faults', () => {
   const list = [
     plugin('one', { services: { provides: [database] } }),
     plugin('two', { services: { provides: [database] } }),
@@ -73,7 +73,7 @@ test('a plugin that is listed twice and two providers of one service are problem
   ]);
 });
 
-test('a fact that is read before it is stated is a sentence that names the endpoint and the move', () => {
+test('a context value that is read before it is set is reported with the endpoint and the move', () => {
   const plugins = [installed('rate-limit', { requires: [caller] }), installed('auth', { sets: [caller] })];
   assert.deepEqual(checkContext([chat], plugins, noOverride), [
     'On POST /v1/chat/completions "rate-limit" requires the context value "caller", but "auth", which sets it, stands below: move "auth" above "rate-limit".',
@@ -91,7 +91,7 @@ test('a required context value that no plugin sets is a problem', () => {
   );
 });
 
-test('an endpoint that forwards needs a plugin that sets where to', () => {
+test('an endpoint that forwards needs a plugin that sets the upstream', () => {
   const bare: Endpoint = { method: 'POST', path: '/x', operation: 'x' };
   assert.deepEqual(
     checkContext([bare], [], () => ['passthrough']),
@@ -99,7 +99,7 @@ test('an endpoint that forwards needs a plugin that sets where to', () => {
   );
 });
 
-test('a plugin that does not apply to an endpoint is not counted in its chain', () => {
+test('a plugin that does not apply to an endpoint is left out of its chain', () => {
   const plugins = [
     installed('auth', { sets: [caller] }, { applies: () => false }),
     installed('rate-limit', { requires: [caller] }),
@@ -123,7 +123,7 @@ test('two endpoints at one address are a problem', () => {
   ]);
 });
 
-test('two plugins that take WebSockets at one path are a problem; a page may share it', () => {
+test('two plugins with WebSockets at one path are a fault; a page may share the path', () => {
   const live = { path: chat.path, accept: () => {} };
   assert.deepEqual(
     checkContext([], [installed('one', {}, { endpoints: [chat], addresses: { sockets: [live] } })], noOverride),
@@ -138,7 +138,7 @@ test('two plugins that take WebSockets at one path are a problem; a page may sha
   ]);
 });
 
-test('an opening that uses a value that is set after it: the sentence names what to move', () => {
+test('an opening that uses a value set after it is reported with the plugin to move', () => {
   const kept: Endpoint = { ...chat, optional: [caller] };
   const auth = installed('auth', { sets: [caller] });
   const limit = installed('rate-limit', { requires: [call] });
@@ -152,7 +152,7 @@ test('an opening that uses a value that is set after it: the sentence names what
   ]);
 });
 
-test('a service that is declared and not provided with these settings: its user is refused by name', () => {
+test("a declared service that these settings do not provide is refused with its user's name", () => {
   const counters = defineService<object>('counters');
   const storage = plugin('storage', { services: { provides: [database, counters] } });
   const user = plugin('sharing', { services: { requires: [database, counters] } });
@@ -164,7 +164,7 @@ test('a service that is declared and not provided with these settings: its user 
   ]);
 });
 
-test('an optional service that is looked up in a setup above its plugin: the sentence says what to move', () => {
+test('an optional service found in a setup above its provider is reported with the move', () => {
   const storage = plugin('storage', { services: { provides: [database] } });
   const user = plugin('sharing', { services: { optional: [database] } });
   const services = new Services();
@@ -178,7 +178,7 @@ test('an optional service that is looked up in a setup above its plugin: the sen
   ]);
 });
 
-test('an optional service that no plugin of the list provides is no mistake', () => {
+test('an optional service without a provider in the list is no fault', () => {
   const user = plugin('sharing', { services: { optional: [database] } });
   const services = new Services();
   services.begin(user, []);

@@ -60,7 +60,7 @@ after(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-test('an answer that a plugin keeps and gives again has the ids of each request, and is never written into', async () => {
+test('a cached answer gets the ids of each request, and is never modified', async () => {
   const idsOf = ({ headers }: Response) => [headers.get('request-id'), headers.get('x-request-id')];
   const seen = new Set<string | null>();
   for (let round = 0; round < 3; round++) {
@@ -75,7 +75,7 @@ test('an answer that a plugin keeps and gives again has the ids of each request,
   assert.deepEqual(await left.json(), { status: 200, headers: { 'x-own': 'stays' }, body: '{}' });
 });
 
-test('a body as long as was said goes out under its length, and the connection lives on', async () => {
+test('a body of the declared length is sent with that length, and the connection stays open', async () => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   for (let round = 0; round < 3; round++) {
     const { length, reported, framing } = await send('/say/25/send/25', agent);
@@ -85,7 +85,7 @@ test('a body as long as was said goes out under its length, and the connection l
   agent.destroy();
 });
 
-test('a whole body goes out byte for byte, whatever its length', async () => {
+test('a whole body is sent byte for byte, at any length', async () => {
   for (const bytes of [0, 1, 256, 12 * 1024, 12 * 1024 + 1, 100_000]) {
     const answer = await fetch(`${gateway.origin}/whole/${bytes}`);
     assert.equal(answer.headers.get('content-length'), String(bytes));
@@ -98,7 +98,7 @@ test('a whole body goes out byte for byte, whatever its length', async () => {
   }
 });
 
-test('parts of any size are one chunk each, for one reader after another and for one that waits', async () => {
+test('parts of any size are one chunk each, for consecutive readers and for one that waits', async () => {
   const sizes = [1, 8_192, 8_193, 20_000, 0, 3, 300_000, 8_193];
   const wanted = Buffer.concat(sizes.map((size, index) => Buffer.alloc(size, 97 + index)));
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -123,7 +123,7 @@ test('HEAD has the length of the body that is not sent', async () => {
   assert.deepEqual([length, reported], [0, '25']);
 });
 
-test('a body that is shorter or longer than was said breaks the connection', async () => {
+test('a body shorter or longer than declared breaks the connection', async () => {
   for (const path of ['/say/25/send/24', '/say/25/send/26', '/say/25/send/0', '/say/5/send/26'])
     await assert.rejects(send(path), /aborted|hang up|ECONNRESET|Parse Error/, path);
 });

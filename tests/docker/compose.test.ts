@@ -40,7 +40,7 @@ const testOfFront = hasNginx ? testOfFleet : () => {};
 const testOfPod = helm === undefined ? () => {} : testOfFleet;
 const testOfChart = helm === undefined ? () => {} : test;
 
-test('what must be set stops compose, what may be left out has a default', () => {
+test('a missing required variable stops compose, and optional ones have defaults', () => {
   const { DATABASE_URL = '', S3_BUCKET = '', S3_SECRET_ACCESS_KEY = '' } = gatewayService.environment;
   assert.throws(() => interpolate(DATABASE_URL, {}), /POSTGRES_PASSWORD/);
   assert.throws(() => interpolate(S3_SECRET_ACCESS_KEY, {}), /S3_SECRET_ACCESS_KEY/);

@@ -89,7 +89,7 @@ function readQuery(query: string): { metrics: { name: string; labels: string[] }
 
 const insideBraces = (text: string, at: number) => text.lastIndexOf('{', at) > text.lastIndexOf('}', at);
 
-test('queries are read', () => {
+test('the queries of the dashboard parse', () => {
   assert.deepEqual(
     readQuery(
       'histogram_quantile(0.5, sum by (le, a_b) (rate(some_bucket{model=~"$m", status!="5.."}[$__rate_interval]))) / 1e9',
@@ -103,7 +103,7 @@ const { groups } = parse(readFileSync('docker/helm/files/alerts.yaml', 'utf8')) 
 };
 const rules = groups.flatMap((group) => group.rules);
 
-test('each rule leads to its symptom in the runbook', () => {
+test('each alert rule links to its symptom in the runbook', () => {
   const headings = Array.from(readFileSync('docker/RUNBOOK.md', 'utf8').matchAll(/^## (.*)$/gm), ([, text]) =>
     text!.toLowerCase().replaceAll(' ', '-'),
   );
@@ -118,7 +118,7 @@ const request = [
   ...rules.map((rule) => ({ title: `rule ${rule.alert}`, targets: [rule] })),
 ];
 for (const { title, targets } of request)
-  test(`${title}: the gateway tells what it asks for`, () => {
+  test(`${title}: the gateway reports each metric and label in the query`, () => {
     assert.ok(targets.length > 0);
     for (const { expr } of targets) {
       const { metrics, grouped } = readQuery(expr);
@@ -140,7 +140,7 @@ for (const { title, targets } of request)
     }
   });
 
-test('counters that give no answers are reported by the metrics and by the readiness, which they do not fail', async () => {
+test('counters that do not answer are reported by metrics and readiness, and do not fail readiness', async () => {
   assert.match(page, /^gateway_counters_healthy(\{.*\})? 0$/m);
   const answer = await fetch(`${testbed.origin}/readyz`);
   assert.equal(answer.status, 200);
@@ -150,14 +150,14 @@ test('counters that give no answers are reported by the metrics and by the readi
   });
 });
 
-test('the choice of models asks for a metric and a label that are there', () => {
+test('the selection of models queries an existing metric and label', () => {
   for (const { query } of dashboard.templating.list) {
     const [, metric, label] = /^label_values\((\w+), (\w+)\)$/.exec(typeof query === 'string' ? '' : query.query) ?? [];
     if (metric !== undefined) assert.ok(reported.get(metric)?.has(label!), `${metric} ${label}`);
   }
 });
 
-test('an operator finds load, errors, first bytes, money and resting keys', () => {
+test('the dashboard shows load, errors, first bytes, money and keys in cooldown', () => {
   const asked = new Set(
     dashboard.panels
       .flatMap(({ targets }) => targets.flatMap(({ expr }) => readQuery(expr).metrics))
@@ -176,7 +176,7 @@ test('an operator finds load, errors, first bytes, money and resting keys', () =
     assert.ok(asked.has(name), name);
 });
 
-test('what is charged is counted to the nano-USD, by model and upstream and never by account', async () => {
+test('charges are counted to the nano-USD, by model and upstream and never by account', async () => {
   const { charges } = await testbed.records((await spender())!, 3);
   const cost = charges.reduce((sum, row) => sum + row.cost, 0n);
   const samplesOf = (name: string) =>
@@ -206,12 +206,12 @@ async function spender(): Promise<{ accountId: string; key: string } | undefined
   return row === undefined ? undefined : { accountId: row.account_id, key: '' };
 }
 
-test('the chart scales by a metric that is there', () => {
+test('the chart scales by an existing metric', () => {
   const [, name] = /metric: \{ name: (\w+) \}/.exec(readFileSync('docker/helm/templates/availability.yaml', 'utf8'))!;
   assert.ok(reported.has(name!));
 });
 
-test('statements that fail are one line for each regular work, and one when it has succeeded: never an empty round', async () => {
+test('failing statements are one line for each kind of regular work, and one at its success, never for an empty round', async () => {
   const { lines } = testbed.gateway;
   const from = lines.length;
   const report = () =>

@@ -53,7 +53,7 @@ test('the Dockerfile copies files that exist, runs as an ordinary account, and s
   assert.deepEqual(last('VOLUME').words, [environmentOf(last('ENV'))['DATA_DIR']]);
 });
 
-test('what the Dockerfile copies is let through to it', () => {
+test('the files that the Dockerfile copies are not ignored', () => {
   const allowed = read('docker/Dockerfile.dockerignore')
     .match(/^!.*$/gm)!
     .map((line) => line.slice(1));
@@ -83,7 +83,7 @@ for (const file of globSync('docker/compose*.yaml')) {
     volumes?: Record<string, unknown>;
   };
 
-  test(`${file}: files, volumes and services that are named are there`, () => {
+  test(`${file}: named files, volumes and services exist`, () => {
     for (const [name, { build, volumes: mounts = [], depends_on = [] }] of Object.entries(services)) {
       if (build !== undefined) assert.ok(existsSync(join('docker', build.context, build.dockerfile)), name);
       for (const needed of Array.isArray(depends_on) ? depends_on : Object.keys(depends_on))
@@ -96,7 +96,7 @@ for (const file of globSync('docker/compose*.yaml')) {
     }
   });
 
-  test(`${file}: the gateway gets variables that it reads, a file that exists, and no rights`, () => {
+  test(`${file}: the gateway gets variables that it reads, an existing file, and no privileges`, () => {
     const gateways = Object.entries(services).filter(([name]) => name.startsWith('gateway'));
     const [[, { command, environment = {}, read_only, cap_drop, stop_grace_period }]] = gateways as [[string, Service]];
     // Each keeps its journal on a volume of its own, under a name.
@@ -111,7 +111,7 @@ for (const file of globSync('docker/compose*.yaml')) {
   });
 }
 
-test('nginx asks the port that the gateway listens on, lets streams through, and repeats nothing that was sent', () => {
+test("nginx proxies to the gateway's port, passes streams, and repeats no sent request", () => {
   const text = read('docker/nginx.conf');
   assert.equal(text.split('{').length, text.split('}').length);
   const [, host, port] = /server (\w+):(\d+) resolve/.exec(text)!;
@@ -145,7 +145,7 @@ test('each value that the chart uses has a default, and each default is used', (
     );
 });
 
-test('the schema of the values has each value that has a default, and no other', () => {
+test("the values' schema has each value with a default, and no other", () => {
   interface Schema {
     readonly properties?: Record<string, Schema>;
     readonly additionalProperties?: unknown;
@@ -162,7 +162,7 @@ test('the schema of the values has each value that has a default, and no other',
   compare(schema, parse(read('docker/helm/values.yaml')) as Record<string, unknown>, 'values');
 });
 
-test('what the chart sets is read, and its file is one of the image', () => {
+test('the chart sets variables that the gateway reads, and names a file of the image', () => {
   for (const [, name] of chart.matchAll(/\{ name: ([A-Z_]+), value:/g)) assert.ok(variables.has(name!), name!);
   const { config, terminationGracePeriodSeconds } = parse(read('docker/helm/values.yaml')) as Record<string, string>;
   const { include } = parse(config!) as { include: string };
@@ -170,7 +170,7 @@ test('what the chart sets is read, and its file is one of the image', () => {
   assert.ok(Number(terminationGracePeriodSeconds) > 600);
 });
 
-test('as many processes may share the ledger as a rollout of all replicas has at once', () => {
+test('the ledger allows as many processes as a rollout of all replicas runs at once', () => {
   const { replicas, autoscaling } = parse(read('docker/helm/values.yaml')) as {
     replicas: number;
     autoscaling: { maxReplicas: number };
@@ -183,7 +183,7 @@ test('as many processes may share the ledger as a rollout of all replicas has at
   assert.ok(chart.includes(`{ name: BILLING_NODES, value: {{ ${twice} | quote }} }`));
 });
 
-test('probes and health check ask what is answered', async () => {
+test('probes and health checks request existing addresses', async () => {
   const probed = Array.from(chart.matchAll(/httpGet: \{ path: (\S+), port/g), ([, path]) => path!);
   const checked = Array.from(read('docker/health.mjs').matchAll(/\$\{port\}(\/\w+)/g), ([, path]) => path!);
   assert.deepEqual([probed.length, checked.length], [3, 1]);
@@ -192,7 +192,7 @@ test('probes and health check ask what is answered', async () => {
 
 // ---------------------------------------------------------------------------------------------------------------- words
 
-test('README names each file that is here, and no other', () => {
+test('README names each file of the folder, and no other', () => {
   const text = read('docker/README.md');
   const table = text.slice(0, text.indexOf('```'));
   const named = Array.from(table.matchAll(/`([\w./-]+)`(?=[^|]*\|[^|]*\|$)/gm), ([, name]) => name!);
@@ -201,7 +201,7 @@ test('README names each file that is here, and no other', () => {
     assert.ok(path === 'README.md' || named.some((name) => name.split('/')[0] === path), `${path} is not explained`);
 });
 
-test('each version has notes for upgrades, from 0.1.0 on', () => {
+test('each version since 0.1.0 has upgrade notes', () => {
   const { version } = JSON.parse(read('package.json')) as { version: string };
   const released = Array.from(read('CHANGELOG.md').matchAll(/^## \[?(\d+\.\d+\.\d+)/gm), ([, each]) => each!);
   const text = read('docker/README.md');

@@ -64,7 +64,7 @@ for (const name of ['spdx', 'jsf-0.82'])
   );
 const isValid = ajv.compile(json<object>('tests/fixtures/cyclonedx/bom-1.6.schema.json'));
 
-test('the bill of materials is CycloneDX 1.6, and the schema refuses what is none', () => {
+test('the bill of materials is CycloneDX 1.6, and the schema refuses an invalid one', () => {
   isValid(bill);
   assert.deepEqual(isValid.errors, null);
   const [first, ...others] = bill.components;
@@ -76,7 +76,7 @@ test('the bill of materials is CycloneDX 1.6, and the schema refuses what is non
     assert.equal(isValid({ ...bill, components: [{ ...first, ...change }, ...others] }), false, JSON.stringify(change));
 });
 
-test('it has each package that is shipped, with the digest of the lockfile, and none of development alone', () => {
+test("the bill has each shipped package with the lockfile's digest, and none of development alone", () => {
   const purls = new Set(bill.components.map(({ purl }) => purl));
   assert.equal(purls.size, bill.components.length);
   for (const [path, { version, dev, integrity }] of Object.entries(packages)) {
@@ -94,7 +94,7 @@ test('it has each package that is shipped, with the digest of the lockfile, and 
     assert.ok(names.includes(`pkg:npm/${name}`), name);
 });
 
-test('the dependencies of each component are listed, by names that are there', () => {
+test('the dependencies of each component are listed by existing names', () => {
   const refs = new Set(bill.dependencies.map(({ ref }) => ref));
   assert.equal(refs.size, bill.components.length + 1);
   for (const { dependsOn } of bill.dependencies) for (const ref of dependsOn) assert.ok(refs.has(ref), ref);
@@ -111,7 +111,7 @@ test('the same lockfile gives the same bill', async () => {
   assert.deepEqual(JSON.parse((await run(process.execPath, ['docker/sbom.mjs'])).stdout), bill);
 });
 
-test('the provenance is an in-toto statement with SLSA’s predicate about the files beside it', async () => {
+test("the provenance is an in-toto statement with SLSA's predicate about the files beside it", async () => {
   const statement = json<Statement>(names[2]!);
   assert.deepEqual(
     [statement._type, statement.predicateType],

@@ -70,7 +70,7 @@ for (const [what, { script, absorbed }] of Object.entries(failures)) {
   });
 }
 
-test('a stream that fails before its first event goes elsewhere in all protocols', async () => {
+test('a stream that fails before its first event goes to another target, in all protocols', async () => {
   for (const name of dialectNames) {
     const { customer, reply } = await send('pair', name, true, { status: 500 });
     assert.match(reply.text, dialects[name].terminal);
@@ -78,7 +78,7 @@ test('a stream that fails before its first event goes elsewhere in all protocols
   }
 });
 
-test('broken after output while another target answered: what was seen of it is absorbed', async () => {
+test('the output of an attempt that broke after another target answered is written off', async () => {
   const chunk = (delta: object, more: object = {}) =>
     `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: null }], ...more })}\n\n`;
   const body = chunk({ role: 'assistant', content: 'Once upon a time' }) + chunk({ content: ' there was' }, { usage });
@@ -91,7 +91,7 @@ test('broken after output while another target answered: what was seen of it is 
   assert.ok(first!.absorbed >= 13_000n);
 });
 
-test('when every attempt may have run the client pays nothing and may try again', async () => {
+test('when every attempt may have run, the client pays nothing and may try again', async () => {
   const { customer, reply, replayed } = await send('both', 'chat', false, { status: 500 }, { dieAtOnce: true });
   assert.deepEqual([reply.status, reply.headers.get('x-should-retry'), replayed], [502, 'true', 2]);
   assert.deepEqual((await testbed.records(customer)).ends, ['free unknown']);
@@ -102,7 +102,7 @@ test('when every attempt may have run the client pays nothing and may try again'
   );
 });
 
-test('one attempt may have run, the other was refused: waiting helps, and nothing was charged', async () => {
+test('one attempt may have run and the other was refused: the answer advises to wait, and nothing is charged', async () => {
   const { customer, reply } = await send('both', 'chat', false, { status: 500 }, { status: 429 });
   assert.deepEqual([reply.status, reply.headers.get('x-should-retry')], [429, 'true']);
   assert.notEqual(reply.headers.get('retry-after'), null);
@@ -116,12 +116,12 @@ test('one attempt may have run, the other was refused: waiting helps, and nothin
   );
 });
 
-test("what is the client's own fault is not tried elsewhere", async () => {
+test("a client's own fault is not tried at another target", async () => {
   const { reply, replayed } = await send('pair', 'chat', false, { status: 400, body: '{"error":{"message":"no"}}' });
   assert.deepEqual([reply.status, replayed], [400, 1]);
 });
 
-test('without another vendor a refusal with usage is charged by that usage', async () => {
+test('a refusal with usage, without another vendor, is charged by that usage', async () => {
   testbed.replay.play({ status: 400, body: JSON.stringify({ error: { message: 'no' }, usage }) });
   const customer = await testbed.customer();
   const reply = await testbed.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });

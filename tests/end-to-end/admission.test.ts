@@ -85,7 +85,7 @@ for (const dialect of dialectNames) {
   });
 }
 
-test('counting tokens is free, and its body is read', async () => {
+test('counting tokens is free, and its body is read without money', async () => {
   const poor = await testbed.customer({ nanoUsd: 0n });
   const counting: [DialectName, string][] = [
     ['messages', '/v1/messages/count_tokens'],
@@ -99,7 +99,7 @@ test('counting tokens is free, and its body is read', async () => {
   }
 });
 
-test('a small body is read before anything is asked: what is wrong with it is said first', async () => {
+test('a small body is read before the balance is checked, so that its faults are reported first', async () => {
   const poor = await testbed.customer({ nanoUsd: 0n });
   const answer = await testbed.call(poor, 'chat', hello, {
     body: '{"model":"unknown","messages":[{"role":"user","content":"x"}]}',
@@ -108,7 +108,7 @@ test('a small body is read before anything is asked: what is wrong with it is sa
   assert.equal((await testbed.call(poor, 'chat', hello)).status, 402);
 });
 
-test('a large and a packed body of an account with money are answered and charged as ever', async () => {
+test('large and compressed bodies of an account with money are answered and charged as usual', async () => {
   const customer = await testbed.customer({ plan: 'single' });
   const body = JSON.stringify({
     model: 'sandbox',
@@ -125,7 +125,7 @@ test('a large and a packed body of an account with money are answered and charge
   assert.equal((await testbed.records(customer, 2)).ends.length, 2);
 });
 
-test('a repetition with an Idempotency-Key is answered again, also when the money is gone', async () => {
+test('a repetition with an Idempotency-Key is answered again, also without money', async () => {
   const customer = await testbed.customer();
   const body = JSON.stringify({
     model: 'sandbox',

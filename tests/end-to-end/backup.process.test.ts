@@ -29,7 +29,7 @@ async function chargesOf(gateway: CommandGateway, customers: readonly Customer[]
 }
 
 if (databaseUrl === undefined)
-  test('a data directory that was copied while all of it stood still, or while nothing ran, has every answer given so far', async (context) => {
+  test('a data directory that was copied while all processes stood still, or none ran, has every answer so far', async (context) => {
     const testbed = await establish({}, 2);
     context.after(() => testbed.close());
     const away = await mkdtemp(join(tmpdir(), 'backup-'));
@@ -77,7 +77,7 @@ if (databaseUrl === undefined)
   });
 
 if (hasPostgres)
-  test('a dump that is put back under journals that go on: every later charge is there once, and later credits are made again by their references', async (context) => {
+  test('a dump that is restored under continuing journals: every later charge is there once, and later credits are made again by their references', async (context) => {
     const [vendor, postgres] = await Promise.all([startVendor({ key: 'key' }), startPostgres()]);
     const fleet = await gather(sections(vendor.origin), 2, { database: postgres.url });
     const away = await mkdtemp(join(tmpdir(), 'backup-'));

@@ -101,7 +101,7 @@ for (const dialect of dialectNames) {
   });
 }
 
-test('strange names of models are unknown, and are quoted within bounds', async () => {
+test('strange model names are unknown, and are quoted within bounds', async () => {
   const names = ['x'.repeat(1_000_000), 'a\u0000b', '\ud800', '😀'.repeat(150), '../../etc/passwd', '<script>', ' '];
   for (const model of names) {
     for (const dialect of ['chat', 'responses', 'messages'] as const) {
@@ -126,7 +126,7 @@ test('a body above 32 MB is a 413 in all protocols', async () => {
   }
 });
 
-test('20,000 tools, messages or parts delay no other request and are not held for a poor account; 100,000 are refused', async () => {
+test('20,000 tools, messages or parts delay no other request, and are not held for a poor account; 100,000 are refused', async () => {
   const poor = await testbed.customer({ nanoUsd: 1_000n });
   const tools = (count: number) =>
     Array.from({ length: count }, (_, at) => ({ type: 'function', function: { name: `f${at}` } }));
@@ -144,7 +144,7 @@ test('20,000 tools, messages or parts delay no other request and are not held fo
   }
 });
 
-test('hostile JSON in each protocol is refused where the scan meets its bound, packed or not', async () => {
+test('hostile JSON in each protocol is refused where the scan reaches its bound, compressed or not', async () => {
   const hostile = [
     `{"model":"sandbox",${Array.from({ length: 1_000_000 }, (_, index) => `"k${index}":1`).join(',')}}`,
     `{"model":"sandbox","messages":[${'[],'.repeat(5 * 2 ** 20)}[]]}`,
@@ -169,7 +169,7 @@ test('hostile JSON in each protocol is refused where the scan meets its bound, p
   assert.match(await answer.text(), /100000 members/);
 });
 
-test('after all that nothing was held or charged, every request has its row, and the vendor heard of none', async () => {
+test('after all bad requests nothing was held or charged, every request has its row, and the vendor received none', async () => {
   const records = await testbed.records(customer, 0);
   assert.deepEqual(
     records.ledger.map(({ kind }) => kind),
@@ -185,7 +185,7 @@ test('after all that nothing was held or charged, every request has its row, and
   await testbed.audit();
 });
 
-test("a vendor's words that no database takes as text stop neither the ledger nor the request log", async () => {
+test('vendor texts that the database cannot store stop neither the ledger nor the request log', async () => {
   const strange = 'a\u0000b\ud800'.repeat(500);
   const choice = { index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: strange };
   const usage = { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 };
@@ -204,13 +204,13 @@ test("a vendor's words that no database takes as text stop neither the ledger no
   });
 });
 
-test('a good request still works', async () => {
+test('a good request still works after all bad ones', async () => {
   for (const dialect of dialectNames) {
     assert.equal((await send(dialect, good(dialect, {}))).status, 200);
   }
 });
 
-test('a method or a path that is not there is refused in the words of the protocol next to it', async () => {
+test('an unknown method or path is refused in the form of the nearest protocol', async () => {
   const send = async (method: string, path: string, headers: Record<string, string> = {}) => {
     const reply = await fetch(testbed.origin + path, { method, headers });
     return {
@@ -264,7 +264,7 @@ test('HEAD on the model list answers as GET does, without the list', async () =>
   assert.equal(await head!.text(), '');
 });
 
-test('U+0000 in an id is a 404, in a query or a body that reaches the database a 400, and never a 500', async () => {
+test('U+0000 in an id is a 404, in a query or stored body a 400, and never a 500', async () => {
   const headers = { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' };
   const send = async (method: string, path: string, body?: object) => {
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };

@@ -105,7 +105,7 @@ async function rowOf(id: string): Promise<unknown[]> {
   return [row!.outcome, row!.status, row!.error_kind];
 }
 
-test('a client that leaves in the middle is still a client that left', async () => {
+test('a client that disconnects in the middle is recorded as disconnected', async () => {
   const customer = await testbed.customer();
   const leaving = new AbortController();
   const prompt = '[[sandbox: tokens=2000 chunk_delay=10ms]]';

@@ -56,7 +56,7 @@ async function call(method: string, path: string, body?: object): Promise<Respon
   return fetch(gateway.origin + path, { method, headers, body: sent });
 }
 
-test('a line of a batch has the changed answer', async () => {
+test('a batch line has the changed answer', async () => {
   vendor.play(chatAnswer(said));
   const line = {
     custom_id: 'one',

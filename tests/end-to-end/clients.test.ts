@@ -42,7 +42,7 @@ function listen(socket: Socket): { text: string } {
 
 const ids = (text: string) => text.match(/HTTP\/1\.1 200 OK/g)?.length ?? 0;
 
-test('a client that leaves while its key is looked up leaves nothing in flight', async () => {
+test('a client that disconnects during the look-up of its key leaves nothing in flight', async () => {
   for (const cut of [0, 10]) {
     const customers = await Promise.all(Array.from({ length: 10 }, () => testbed.customer()));
     for (const customer of customers) {
@@ -54,7 +54,7 @@ test('a client that leaves while its key is looked up leaves nothing in flight',
   }
 });
 
-test('a client that leaves or stalls in the middle of its body holds nothing and keeps no slot', async () => {
+test('a client that disconnects or stalls in the middle of its body holds no money and no slot', async () => {
   const customer = await testbed.customer({ plan: 'single' });
   const whole = written(customer, { model: 'sandbox', prompt: 'Hello' });
   for (let round = 0; round < 5; round++) {
@@ -74,7 +74,7 @@ test('a client that leaves or stalls in the middle of its body holds nothing and
   assert.equal((await testbed.records(customer, 1)).ends.length, 1);
 });
 
-test('requests that come at once on one connection are answered in their order, each with its own charge', async () => {
+test('concurrent requests on one connection are answered in their order, each with its own charge', async () => {
   const customer = await testbed.customer();
   const socket = dial();
   const heard = listen(socket);
@@ -90,7 +90,7 @@ test('requests that come at once on one connection are answered in their order, 
   assert.deepEqual(new Set((await testbed.records(customer, 3)).ends), new Set(['charged answered']));
 });
 
-test('a client that asks leave to send its body gets it', async () => {
+test('a client that sends Expect: 100-continue may send its body', async () => {
   const customer = await testbed.customer();
   const socket = dial();
   const heard = listen(socket);
@@ -105,7 +105,7 @@ test('a client that asks leave to send its body gets it', async () => {
 });
 
 for (const name of dialectNames) {
-  test(`a client that leaves is seen by the vendor within 100 ms, pays what came, and its slot is free (${name})`, async () => {
+  test(`the vendor sees a disconnection within 100 ms, the client pays for the received part, and its slot is free (${name})`, async () => {
     for (const when of ['before the head', 'in mid-stream'] as const) {
       const customer = await testbed.customer({ plan: 'single' });
       const { open } = testbed.sandbox.bill();
@@ -140,7 +140,7 @@ for (const name of dialectNames) {
 }
 
 // A client that ends its side is seldom waiting: nearly always its process is gone, and the next write would tell.
-test('a client that ends its side of the connection has left', async () => {
+test('a client that closes its side of the connection is disconnected', async () => {
   const customer = await testbed.customer();
   const open = testbed.sandbox.bill().open;
   const socket = connect({ port: Number(new URL(testbed.origin).port), host: '127.0.0.1', allowHalfOpen: true });
@@ -153,7 +153,7 @@ test('a client that ends its side of the connection has left', async () => {
   socket.destroy();
 });
 
-test('a client that takes nothing is given up, and what was made for it is settled', async () => {
+test('a client that reads nothing is disconnected, and the generated part is settled', async () => {
   const customer = await testbed.customer({ plan: 'single', nanoUsd: 10n ** 12n });
   const open = testbed.sandbox.bill().open;
   const socket = dial();
@@ -171,7 +171,7 @@ test('a client that takes nothing is given up, and what was made for it is settl
 // Each waits for the deadline.
 describe('a vendor that is silent until the deadline', { concurrency: true }, () => {
   for (const dialect of dialectNames) {
-    test(`in mid-stream: it is bridged by what clients skip, then the stream ends truly (${dialect})`, async () => {
+    test(`in mid-stream: frames that clients skip fill the time, then the stream ends with its protocol's end (${dialect})`, async () => {
       const customer = await testbed.customer();
       const prompt = '[[sandbox: chunks=8 stall=3]]';
       const answer = await testbed.call(customer, dialect, { model: 'sandbox', prompt, stream: true });
@@ -186,7 +186,7 @@ describe('a vendor that is silent until the deadline', { concurrency: true }, ()
       assert.ok(records.charges[0]!.classes.output! > 0);
     });
 
-    test(`before its head: a 504, which costs nothing (${dialect})`, async () => {
+    test(`before its head: a 504 without a charge (${dialect})`, async () => {
       const customer = await testbed.customer();
       const answer = await testbed.call(customer, dialect, { model: 'sandbox', prompt: '[[sandbox: delay=9s]]' });
       assert.equal(answer.status, 504, answer.text);
@@ -197,7 +197,7 @@ describe('a vendor that is silent until the deadline', { concurrency: true }, ()
   }
 });
 
-test('streams of generate-content without events end truly too', async () => {
+test("streams of generate-content without events end with their protocol's end too", async () => {
   const customer = await testbed.customer();
   const send = async (path: string, order: string, more: object = {}) => {
     const body = { contents: [{ role: 'user', parts: [{ text: `[[sandbox: ${order}]]` }] }], ...more };

@@ -38,7 +38,7 @@ const turns = fc.array(
   },
 );
 
-test('whatever the wall clock does between calls and during them, each call is answered and charged once', async () => {
+test('each call is answered and charged once, however the wall clock moves between and during calls', async () => {
   await fc.assert(
     fc.asyncProperty(turns, fc.constantFrom('open', 'grown'), async (list, plan) => {
       const customer: Customer = await testbed.customer({ plan, ...(plan === 'grown' ? { nanoUsd: 0n } : {}) });
@@ -75,7 +75,7 @@ for (const [plan, seconds] of [
   ['minutes', 60],
   ['days', 86_400],
 ] as const)
-  test(`a limit of ${plan} that is used up lasts no longer than its window, however the wall clock jumps`, async () => {
+  test(`a used-up limit of ${plan} lasts no longer than its window, however the wall clock jumps`, async () => {
     for (const by of [-40 * day, -day, -hour, -61_000, 61_000, hour, 40 * day]) {
       const customer = await testbed.customer({ plan });
       const send = async () => {
@@ -92,7 +92,7 @@ for (const [plan, seconds] of [
     await testbed.audit();
   });
 
-test('sums of calls are those of the calls, wherever the clock stood when these were made and when sums were folded', async () => {
+test('sums of calls equal the calls, wherever the clock stood at the calls and at the folding', async () => {
   const store = testbed.gateway.gateway.find(database)!;
   const customer = await testbed.customer();
   const had = await testbed.balance(customer);

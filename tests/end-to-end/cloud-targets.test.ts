@@ -161,7 +161,7 @@ const targetAt = (model: string, cloud: string) =>
   models[model]!.targets.find((target): target is Later => typeof target === 'object' && target.provider === cloud);
 
 for (const [cloud, keys] of Object.entries(clouds)) {
-  test(`${cloud} takes over from the vendor that is overloaded, for each of its models, and the bill is exact`, async () => {
+  test(`${cloud} serves each model of the overloaded vendor, and the bill is exact`, async () => {
     const gateway = await boot(keys());
     try {
       const testbed = faces(gateway);
@@ -218,7 +218,7 @@ for (const [cloud, keys] of Object.entries(clouds)) {
   });
 }
 
-test('without the key of a cloud none is used or named, and the refusal is the answer', async () => {
+test("a cloud without a key is neither used nor named, and the vendor's refusal is the answer", async () => {
   const gateway = await boot({});
   try {
     const testbed = faces(gateway);

@@ -29,13 +29,13 @@ async function turn(customer: Customer, dialect: DialectName): Promise<number[]>
 }
 
 for (const dialect of dialectNames)
-  test(`a client of ${dialect} works through a long turn without a 429, and at once through the next`, async () => {
+  test(`a client of ${dialect} works through a long turn without a 429, and begins the next at once`, async () => {
     const customer = await testbed.customer({ plan });
     for (let turns = 0; turns < 2; turns += 1)
       assert.deepEqual(await turn(customer, dialect), Array<number>(steps + 2).fill(200));
   });
 
-test('what ends the work is the money that the plan grants: 402, and no 429', async () => {
+test("work ends when the plan's money is used up, with 402 and not 429", async () => {
   const customer = await testbed.customer({ plan, nanoUsd: 0n });
   const statuses: number[] = [];
   for (let turns = 0; turns < 4 && !statuses.includes(402); turns += 1)

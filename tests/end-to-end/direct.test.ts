@@ -56,7 +56,7 @@ async function textOf({ body }: DirectAnswer): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-test('in every protocol, whole and streamed: one charge as over HTTP, and settled when it has ended', async () => {
+test('a direct call in every protocol, whole and streamed, is charged once as over HTTP, and settled at its end', async () => {
   for (const name of dialectNames)
     for (const stream of [false, true]) {
       const customer = await testbed.customer();
@@ -76,7 +76,7 @@ test('in every protocol, whole and streamed: one charge as over HTTP, and settle
   await testbed.audit();
 });
 
-test('a caller that is known already needs no credential; a key that was revoked is none', async () => {
+test('a direct call with a known caller needs no credential, and a revoked key is refused', async () => {
   const customer = await testbed.customer();
   const callers = testbed.gateway.gateway.find(keyring)!;
   const head = {
@@ -107,7 +107,7 @@ test('a caller that is known already needs no credential; a key that was revoked
   );
 });
 
-test('refusals are answers in the protocol; an address without an endpoint rejects', async () => {
+test('direct calls: refusals are answers in the protocol; an address without an endpoint rejects', async () => {
   const customer = await testbed.customer({ nanoUsd: 0n });
   const broke = await perform(requestOf(customer, 'messages', question));
   assert.equal(broke.status, 402);
@@ -116,7 +116,7 @@ test('refusals are answers in the protocol; an address without an endpoint rejec
   await assert.rejects(perform(requestOf(customer, 'chat', question, { path: '/nowhere' })), { status: 404 });
 });
 
-test('who aborts has left: before the head, in the middle, and by reading no further', async () => {
+test('direct calls: aborting is a disconnection, before the head, in the middle and by reading no further', async () => {
   const slow = { ...question, stream: true, prompt: 'Hello [[sandbox: tokens=2000 chunk_delay=10ms]]' };
   const leaving = [
     async (customer: Customer) => {
@@ -156,7 +156,7 @@ test('who aborts has left: before the head, in the middle, and by reading no fur
   await testbed.audit();
 });
 
-test('an answer that is not read makes the vendor wait, and a large request comes whole', async () => {
+test('direct calls: an unread answer makes the vendor wait, and a large request arrives whole', async () => {
   const customer = await testbed.customer();
   const long = {
     ...question,

@@ -29,7 +29,7 @@ function start(): Promise<TestGateway> {
   return startGateway(`include: config/demo-alt.yaml\nschema: ${schema}\n${database}${server}`, { directory });
 }
 
-test('a client that waits for an image when the gateway stops receives the task, which is done and paid', async () => {
+test('a client that waits for an image when the gateway stops gets the task, which is finished and paid', async () => {
   const first = await start();
   const customer = await faces(first).customer({ plan: 'payg' });
   const headers = { authorization: `Bearer ${customer.key}` };

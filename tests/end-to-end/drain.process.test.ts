@@ -57,7 +57,7 @@ const isRefused = () =>
     () => true,
   );
 
-test('SIGTERM: twenty streams end whole, no new request is taken, and the process ends with 0', async () => {
+test('SIGTERM: twenty streams end whole, no new request is accepted, and the process exits with 0', async () => {
   const child = await testbed.start();
   const { answers } = await beginStreams(
     testbed.customers[customers.whole]!,
@@ -86,7 +86,7 @@ test('past the deadline of the drain every stream gets an error of its protocol'
   assert.equal(await exit, 0);
 });
 
-test('a second signal ends the process at once, and its streams break', async () => {
+test('a second signal ends the process at once, and breaks its streams', async () => {
   const child = await testbed.start();
   const { answers } = await beginStreams(
     testbed.customers[customers.broken]!,
@@ -107,7 +107,7 @@ test('a second signal ends the process at once, and its streams break', async ()
   assertEnding(await answers, false);
 });
 
-test('the next start settles what broke, and the ledger passes its audit', async () => {
+test('the next start settles the broken streams, and the ledger passes its audit', async () => {
   const child = await testbed.start();
   const answer = await readReply(await send(testbed.customers[customers.broken]!, 0, 'Hello'));
   assertEnding([answer], true);

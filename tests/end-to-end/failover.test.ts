@@ -106,7 +106,7 @@ for (const [what, { script, rests, attempt }] of Object.entries(seconds)) {
   });
 }
 
-test('a vendor that cannot be reached is passed over, and nothing of it is booked as sent', async () => {
+test('an unreachable vendor is skipped, and nothing is booked as sent to it', async () => {
   for (const dialect of dialectNames) {
     const { reply, customer } = await send('away', dialect, {});
     assert.equal(reply.status, 200);
@@ -119,7 +119,7 @@ test('a vendor that cannot be reached is passed over, and nothing of it is booke
   }
 });
 
-test('an error in the first frame of a stream goes to the second vendor', async () => {
+test("an error in a stream's first frame goes to the second vendor", async () => {
   const frame = 'data: {"error":{"message":"Overloaded","type":"overloaded_error","code":null}}\n\n';
   const script = { headers: { 'content-type': 'text/event-stream' }, body: frame };
   const { reply, customer } = await send(`pair${nextCase()}`, 'chat', script, true);
@@ -157,7 +157,7 @@ const refusedWithin: Record<DialectName, string> = {
     chunk({ error: { code: 429, status: 'RESOURCE_EXHAUSTED', message: 'Go away' } }),
 };
 
-test('a refusal in a stream before any word goes to the second vendor and rests the key, and no client pays for it', async () => {
+test('a refusal at the beginning of a stream goes to the second vendor and puts the key into cooldown, and no client pays for it', async () => {
   for (const dialect of dialectNames) {
     const number = nextCase();
     const headers = { 'content-type': 'text/event-stream' };
@@ -221,7 +221,7 @@ test('a call with effects is not tried again: nothing is charged, and a repetiti
   }
 });
 
-test('of two keys at one vendor the other is used when one is refused, then and afterwards', async () => {
+test("when one of a vendor's two keys is refused, the other is used, then and afterwards", async () => {
   const answer = JSON.stringify({
     id: 'c1',
     choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
@@ -242,7 +242,7 @@ test('of two keys at one vendor the other is used when one is refused, then and 
   );
 });
 
-test('when all keys are in cooldown the client receives the wait, and no vendor is called', async () => {
+test('when all keys are in cooldown the client gets the wait, and no vendor is called', async () => {
   const model = `alone${nextCase()}`;
   await send(model, 'chat', refusal(429, { 'retry-after': '30' }));
   for (const dialect of dialectNames) {
@@ -255,7 +255,7 @@ test('when all keys are in cooldown the client receives the wait, and no vendor 
   }
 });
 
-test("a vendor's 401 and 403 are the gateway's trouble: 502 without a word of the vendor's", async () => {
+test("a vendor's 401 or 403 is a 502 without a word of the vendor's", async () => {
   for (const status of [401, 402, 403]) {
     for (const dialect of dialectNames) {
       const { reply } = await send(`alone${nextCase()}`, dialect, refusal(status));
@@ -276,7 +276,7 @@ test('a redirect is never followed', async () => {
   assert.equal(elsewhere.connections(), 0);
 });
 
-test('a page with status 200 is a 502, and costs nothing', async () => {
+test('an HTML page with status 200 is a 502 without a charge', async () => {
   for (const dialect of dialectNames) {
     for (const stream of [false, true]) {
       const customer = await testbed.customer();
@@ -288,7 +288,7 @@ test('a page with status 200 is a 502, and costs nothing', async () => {
   }
 });
 
-test('an error in the first frame of a 200 is a real error in all protocols', async () => {
+test('an error in the first frame of a 200 has an error status in all protocols', async () => {
   for (const dialect of dialectNames) {
     for (const [sent, status] of [
       [400, 400],
@@ -323,7 +323,7 @@ const waits: Record<string, { script: () => Script; least: number; most: number 
 };
 
 for (const [what, { script, least, most }] of Object.entries(waits)) {
-  test(`a waiting time ${what} reaches the client as whole seconds within bounds`, async () => {
+  test(`a wait ${what} reaches the client as whole seconds within bounds`, async () => {
     const { reply } = await send(`alone${nextCase()}`, what === 'in the body' ? 'gemini' : 'chat', script());
     assert.equal(reply.status, 429);
     const wait = Number(reply.headers.get('retry-after'));

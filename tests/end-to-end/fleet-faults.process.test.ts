@@ -13,7 +13,7 @@ if (canBreak) {
     });
     after(() => stage.close());
 
-    test('a database that crashes and comes back costs no account with money an answer', async () => {
+    test('a database that crashes and returns costs no account with money an answer', async () => {
       await stage.during(async (load) => {
         await stage.postgres.crash();
         await load.more(60);
@@ -22,7 +22,7 @@ if (canBreak) {
       await stage.bothReady();
     });
 
-    test('a read-only database: calls go on, money-in fails cleanly, and the ledger catches up', async () => {
+    test('with a read-only database calls continue, incoming money fails without effect, and the ledger catches up', async () => {
       const setting = (value: string) => {
         stage.postgres.sql(`alter system set default_transaction_read_only = ${value}`);
         stage.postgres.sql('select pg_reload_conf()');
@@ -36,7 +36,7 @@ if (canBreak) {
       await stage.bothReady();
     });
 
-    test('a database that takes 200 ms for each answer delays no account with money', async () => {
+    test('a database with 200 ms for each answer delays no account with money', async () => {
       let slowest = 0;
       await stage.during(async (load) => {
         stage.network.delayMs = 200;
@@ -49,7 +49,7 @@ if (canBreak) {
       assert.ok(slowest < 200, `nine in ten were answered within ${slowest} ms`);
     });
 
-    test('a database that takes 2 s for each answer delays no known account with money; an unknown key waits for a bounded time', async () => {
+    test('a database with 2 s for each answer delays no known account with money, and an unknown key for a bounded time', async () => {
       const [stranger] = await stage.customers();
       let slowest = 0;
       await stage.during(

@@ -7,14 +7,14 @@ import { backlog, canBreak, Stage } from './fleet-stage.ts';
 import { until } from './testbed.ts';
 
 if (canBreak) {
-  describe('two processes whose PostgreSQL answers no more', () => {
+  describe('two processes whose PostgreSQL does not answer', () => {
     let stage: Stage;
     before(async () => {
       stage = await Stage.open();
     });
     after(() => stage.close());
 
-    test('commits whose answers are lost are done once', async () => {
+    test('commits with lost answers are applied once', async () => {
       await stage.during(async (load) => {
         stage.network.loseCommits(10);
         await until('ten commits have lost their answers', () => stage.network.lost >= 10, 15_000);
@@ -22,7 +22,7 @@ if (canBreak) {
       });
     });
 
-    test('a connection that dies in silence at a commit: the ledger goes on by another before leases end', async () => {
+    test('a connection that dies silently at a commit: the ledger continues on another before leases end', async () => {
       await stage.during(
         async (load) => {
           const lost = stage.network.lost;
@@ -37,7 +37,7 @@ if (canBreak) {
       );
     });
 
-    test('a database that hangs: who has money is served until the backlog is full, then 503; all recovers alone', async () => {
+    test('a hanging database: accounts with money are served until the backlog is full, then get 503; the service recovers by itself', async () => {
       const customers = await stage.customers();
       const load = stage.begin(customers, { workers: 12, pauseMs: 0 });
       await load.more(300);
@@ -64,7 +64,7 @@ if (canBreak) {
       await stage.bothReady();
     });
 
-    test('another server takes over at the same address: calls of accounts with money go on', async () => {
+    test('another server takes over at the same address: calls of accounts with money continue', async () => {
       const next = await stage.postgres.follower(true);
       await stage.during(async (load) => {
         await stage.postgres.crash();
@@ -75,7 +75,7 @@ if (canBreak) {
       await stage.bothReady();
     });
 
-    test('one takes over without the last commits: nothing is written to it before the journals are read again, and nothing is lost', async () => {
+    test('a server takes over without the last commits: nothing is written to it before the journals are read again, and nothing is lost', async () => {
       const next = await stage.postgres.follower(false);
       const customers = await stage.customers();
       const [customer] = customers;

@@ -104,13 +104,13 @@ async function heldBytes(open: () => Promise<unknown>, atMost: number): Promise<
 }
 
 for (const [protocol, { path, body }] of Object.entries(requests))
-  test(`silent streams of large requests hold next to nothing of them: ${protocol}`, async () => {
+  test(`silent streams keep almost nothing of their large requests: ${protocol}`, async () => {
     const bytes = Buffer.from(JSON.stringify(body));
     const each = await heldBytes(() => open(path, bytes), keptBytes);
     assert.ok(each < keptBytes, `${Math.round(each / 1000)} kB for each of ${streams} streams`);
   });
 
-test('a turn over WebSocket holds its conversation once, which the next turn may continue', async () => {
+test('a turn over WebSocket holds its conversation in memory once, and the next turn may continue it', async () => {
   const clients: Awaited<ReturnType<typeof talk>>[] = [];
   const begin = async () => {
     const client = await talk(testbed.origin, customer.key);

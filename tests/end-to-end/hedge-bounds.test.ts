@@ -19,7 +19,7 @@ after(() => pair.stop());
 
 const says = ({ text }: Reply, words: string) => assert.match(text, new RegExp(words));
 
-test('what leaves more behind than an answer is asked once, and so is what a model turns off', async () => {
+test('a call with lasting effects, and a model that turns hedging off, have one attempt', async () => {
   pair.first.play(whole('first', one, slow(300)));
   const asked = async (model: string, more: object) => (await send(pair, model, false, more)).asked;
   assert.deepEqual(await asked('pair', { store: true }), [1, 0]);
@@ -28,7 +28,7 @@ test('what leaves more behind than an answer is asked once, and so is what a mod
   assert.deepEqual(await asked('pair', { store: false }), [1, 1]);
 });
 
-test('a hedge never waits for a place, and takes none from requests that wait', async () => {
+test('a hedge never waits for a slot, and takes none from waiting requests', async () => {
   // Long enough for all three to be under way together, on a slow machine too.
   pair.second.play(whole('second', two, slow(3_000)));
   pair.first.play(whole('first', one, slow(1_500)));
@@ -39,7 +39,7 @@ test('a hedge never waits for a place, and takes none from requests that wait', 
   assert.equal(rows.flat().filter(({ provider }) => provider === 'narrow').length, 1);
 });
 
-test('the timeline tells of both, and the request counts once', async () => {
+test('the timeline has both attempts, and the request counts once', async () => {
   pair.first.play(whole('first', one, slow(silence)));
   pair.second.play(whole('second', two));
   const { reply, customer } = await send(pair, 'pair');
@@ -59,7 +59,7 @@ test('the timeline tells of both, and the request counts once', async () => {
   assert.ok(lines.some(([id, number, result]) => id === 'route.attempt' && number === 1 && result === 'lost'));
 });
 
-test('no more requests than the share have one, and the timeline says why', async () => {
+test('no more than the set share of requests is hedged, and the timeline gives the reason', async () => {
   const half = await startPair(40, 0.5);
   try {
     half.first.play(whole('first', one, slow(120)));
@@ -84,7 +84,7 @@ test('no more requests than the share have one, and the timeline says why', asyn
   }
 });
 
-test('a loser is slow, not at fault: nothing stays under way, no circuit counts it, its time is known', async () => {
+test('a losing attempt is slow and not failed: it leaves nothing in flight, no circuit counts it, and its time is known', async () => {
   const health = pair.testbed.gateway.gateway.find(upstreamHealth)!;
   health.reset('first');
   pair.first.play(whole('first', one, slow(silence)));

@@ -149,7 +149,7 @@ async function follow(course: Course): Promise<void> {
   if (isExact && own.every(({ result }) => result === 'answered')) assert.equal(charged + absorbed, billed, what);
 }
 
-test('random courses of two attempts charge once, within the hold, and cover what the vendors bill', async () => {
+test("random courses of two attempts are charged once, within the hold, and cover the vendors' bills", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(aCourse, { minLength: 12, maxLength: 12 }), async (courses) => {
       await Promise.all(courses.map(follow));

@@ -33,7 +33,7 @@ for (const stream of [false, true]) {
   const form = stream ? streamed : whole;
   const name = stream ? 'streamed' : 'whole';
 
-  test(`${name}: the first is slow and the second fast: the second's answer, byte for byte, charged once`, async () => {
+  test(`${name}: the first is slow and the second fast: the second's answer is returned byte for byte, and charged once`, async () => {
     const script = form('second', two);
     pair.first.play(form('first', one, slow(silence)));
     pair.second.play(script);
@@ -55,7 +55,7 @@ for (const stream of [false, true]) {
     await pair.first.requests.at(-1)!.closed;
   });
 
-  test(`${name}: the first answers after the hedge has begun: the first's answer, and the second is absorbed`, async () => {
+  test(`${name}: the first answers after the hedge began: its answer is returned, and the second is written off`, async () => {
     pair.first.play(form('first', one, { after: nextAsked(pair.second) }));
     pair.second.play(form('second', two, slow(silence)));
     const { customer, reply, asked } = await send(pair, 'pair', stream);
@@ -79,7 +79,7 @@ for (const stream of [false, true]) {
     assert.equal((await checkCharge(pair, customer, 'first', costOf(one))).length, 1);
   });
 
-  test(`${name}: where providers are read on, what the loser cost is known exactly`, async () => {
+  test(`${name}: with providers that are read to the end, the loser's cost is known exactly`, async () => {
     pair.first.play(form('first', one, { after: nextAnswered(pair.second) }));
     pair.second.play(form('second', two));
     const { customer, reply } = await send(pair, 'drained', stream);
@@ -92,7 +92,7 @@ for (const stream of [false, true]) {
   });
 
   for (const status of [500, 503, 429]) {
-    test(`${name}: the first fails with ${status} while the second runs: the second's answer`, async () => {
+    test(`${name}: the first fails with ${status} while the second runs: the second's answer is returned`, async () => {
       const failed = nextAnswered(pair.first);
       pair.first.play({ status, after: nextAsked(pair.second), body: '{"error":{"message":"no"}}' });
       pair.second.play(form('second', two, { after: failed }));
@@ -105,7 +105,7 @@ for (const stream of [false, true]) {
     });
   }
 
-  test(`${name}: the second fails while the first runs: the first's answer`, async () => {
+  test(`${name}: the second fails while the first runs: the first's answer is returned`, async () => {
     pair.first.play(form('first', one, { after: nextAnswered(pair.second) }));
     pair.second.play({ status: 400, body: '{"error":{"message":"not here"}}' });
     const { customer, reply } = await send(pair, 'pair', stream);
@@ -115,7 +115,7 @@ for (const stream of [false, true]) {
   });
 }
 
-test('the second may speak another protocol: its answer is translated, and nothing of the first shows', async () => {
+test('a hedge in another protocol: its answer is translated, and shows nothing of the first', async () => {
   pair.first.play(whole('first', one, slow(silence)));
   const usage = { input_tokens: two.input, output_tokens: two.output };
   const content = [{ type: 'text', text: 'translated' }];
@@ -131,7 +131,7 @@ test('the second may speak another protocol: its answer is translated, and nothi
   );
 });
 
-test('a whole answer whose head has come is waited for', async () => {
+test('a whole answer whose head has arrived is awaited', async () => {
   pair.first.play(whole('first', one, { cuts: [20], pauseMs: 1_300 }));
   const { customer, reply, asked } = await send(pair, 'calm');
   says(reply, 'first');
@@ -139,7 +139,7 @@ test('a whole answer whose head has come is waited for', async () => {
   await checkCharge(pair, customer, 'first', costOf(one));
 });
 
-test("the client's own fault ends both at once", async () => {
+test("a client's own fault ends both attempts at once", async () => {
   pair.first.play({ status: 400, after: nextAsked(pair.second), body: '{"error":{"message":"no"}}' });
   pair.second.play(whole('second', two, slow(silence)));
   const { customer, reply } = await send(pair, 'pair');
@@ -149,7 +149,7 @@ test("the client's own fault ends both at once", async () => {
   await pair.second.requests.at(-1)!.closed;
 });
 
-test('both fail: nothing is charged, both are absorbed, and the client may repeat it', async () => {
+test('both attempts fail: nothing is charged, both are written off, and the client may repeat the call', async () => {
   pair.first.play({ status: 500, after: nextAsked(pair.second) });
   pair.second.play({ dieAtOnce: true });
   const { customer, reply } = await send(pair, 'pair');
@@ -163,7 +163,7 @@ test('both fail: nothing is charged, both are absorbed, and the client may repea
   assert.equal(await pair.testbed.balance(customer), before);
 });
 
-test('both are refused: the next target is tried as without a hedge', async () => {
+test('both attempts are refused: the next target is tried as without a hedge', async () => {
   pair.first.play({ status: 503, after: nextAsked(pair.second) });
   pair.second.play({ status: 503, headDelayMs: 50 });
   const { customer, reply, asked } = await send(pair, 'three');
@@ -180,7 +180,7 @@ test('both are refused: the next target is tried as without a hedge', async () =
   );
 });
 
-test('the same target is asked by another key, never twice by one', async () => {
+test('a hedge at the same target uses another key, never the same one', async () => {
   pair.first.play(whole('late', one, slow(silence)), whole('soon', two));
   const { customer, reply } = await send(pair, 'keys');
   says(reply, 'soon');
@@ -193,7 +193,7 @@ test('the same target is asked by another key, never twice by one', async () => 
 });
 
 for (const stream of [false, true]) {
-  test(`a client that leaves a ${stream ? 'streamed' : 'whole'} race ends both and pays for its prompt by the first`, async () => {
+  test(`a disconnection during a ${stream ? 'streamed' : 'whole'} race ends both attempts, and the client pays the prompt of the first`, async () => {
     pair.first.play(whole('first', one, slow(silence)));
     pair.second.play(whole('second', two, slow(silence)));
     const customer = await pair.testbed.customer();
@@ -220,7 +220,7 @@ for (const stream of [false, true]) {
   });
 }
 
-test('a client that leaves a race of providers that are read on is charged for the one that answers first', async () => {
+test('a disconnection during a race at providers that are read to the end is charged for the first that answers', async () => {
   const left = Promise.withResolvers<void>();
   pair.first.play(whole('first', one, { after: nextAnswered(pair.second) }));
   pair.second.play(whole('second', two, { after: left.promise }));
@@ -240,7 +240,7 @@ test('a client that leaves a race of providers that are read on is charged for t
   assert.deepEqual([lost!.bearer, lost!.absorbed], ['operator', costOf(one)]);
 });
 
-test('a client that leaves the winner in mid-stream does not end the reading of the loser', async () => {
+test('a disconnection from the winner in mid-stream does not stop the reading of the loser', async () => {
   const words = streamed('second', two);
   const left = Promise.withResolvers<void>();
   pair.first.play(streamed('first', one, { after: left.promise }));
@@ -262,7 +262,7 @@ test('a client that leaves the winner in mid-stream does not end the reading of 
   assert.deepEqual([lost!.result, lost!.absorbed, lost!.estimated], ['answered', costOf(one), false]);
 });
 
-test('a stream that breaks after it has won is settled by what was seen; the loser is no way out', async () => {
+test('a winning stream that breaks is settled by the received part; the loser does not replace it', async () => {
   const broken = streamed('second', two);
   pair.first.play(streamed('first', one, slow(silence)));
   pair.second.play({ ...broken, dieAfter: broken.cuts![0]! });

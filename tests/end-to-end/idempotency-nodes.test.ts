@@ -45,7 +45,7 @@ async function send(origin: string, { key }: Customer, prompt: string, idempoten
   return readReply(answer);
 }
 
-test(`100 parallel twins on ${nodeCount} gateways: one upstream request, one charge, one answer`, async () => {
+test(`100 parallel repetitions on ${nodeCount} gateways: one upstream request, one charge, one answer`, async () => {
   const { customer, records } = faces(gateways[0]!);
   const who = await customer();
   const key = randomUUID();
@@ -70,7 +70,7 @@ test(`100 parallel twins on ${nodeCount} gateways: one upstream request, one cha
   assert.deepEqual((await records(who)).ends, ['charged answered']);
 });
 
-test('an official client whose time ran out tries again by itself, gets the whole answer and pays once', async () => {
+test('an official client repeats after its timeout, gets the whole answer and pays once', async () => {
   const { customer, records, origin } = faces(gateways[0]!);
   const who = await customer();
   const { requests } = sandbox.bill();

@@ -64,7 +64,7 @@ const wholeAnswer = JSON.stringify({
 for (const name of dialectNames) {
   for (const stream of [false, true]) {
     for (const model of ['sandbox', 'translated']) {
-      test(`the same key and body: the same answer, byte for byte, and one charge (${name}, ${stream ? 'stream' : 'whole'}, ${model})`, async () => {
+      test(`the same key and body get the same answer, byte for byte, and one charge (${name}, ${stream ? 'stream' : 'whole'}, ${model})`, async () => {
         const customer = await testbed.customer();
         const before = await testbed.balance(customer);
         const question = { model, prompt: '[[sandbox: tokens=50 chunks=10]]', stream };
@@ -90,7 +90,7 @@ for (const name of dialectNames) {
     }
   }
 
-  test(`another body under the same key is a 409 in the words of the protocol, which is not tried again (${name})`, async () => {
+  test(`another body under the same key is a 409 in the form of the protocol, which is not tried again (${name})`, async () => {
     const customer = await testbed.customer();
     const key = randomUUID();
     assert.equal((await send(customer, name, { model: 'sandbox', prompt: 'One' }, key)).status, 200);
@@ -133,7 +133,7 @@ for (const name of dialectNames) {
   });
 }
 
-test('100 parallel twins: one upstream request, one charge, and in the end one answer for all', async () => {
+test('100 parallel repetitions: one upstream request, one charge, and in the end one answer for all', async () => {
   for (const stream of [false, true]) {
     const customer = await testbed.customer();
     const question = { model: 'sandbox', prompt: '[[sandbox: tokens=30 delay=150ms]]', stream };
@@ -191,7 +191,7 @@ for (const [what, { model, script, status }] of Object.entries(unsent)) {
   });
 }
 
-test('no money leaves the key free too', async () => {
+test('a 402 leaves the key free too', async () => {
   const customer = await testbed.customer({ nanoUsd: 0n });
   const key = randomUUID();
   const question = { model: 'sandbox', prompt: 'Hello' };
@@ -200,7 +200,7 @@ test('no money leaves the key free too', async () => {
   assert.equal((await sendAgain(customer, 'chat', question, key)).status, 200);
 });
 
-test('what may have run in vain is not run again under its key: the same 502, and the vendor is not asked', async () => {
+test('a call that may have run without an answer is not run again under its key: it gets the same 502, and the vendor no request', async () => {
   for (const script of [{ status: 500 }, { dieAtOnce: true }, { body: wholeAnswer, dieAfter: 20 }]) {
     const customer = await testbed.customer();
     const key = randomUUID();
@@ -220,7 +220,7 @@ test('what may have run in vain is not run again under its key: the same 502, an
   }
 });
 
-test('a stream that broke is repeated as it was sent', async () => {
+test('a broken stream is repeated as it was sent', async () => {
   for (const name of dialectNames) {
     const customer = await testbed.customer();
     const key = randomUUID();
@@ -233,7 +233,7 @@ test('a stream that broke is repeated as it was sent', async () => {
   }
 });
 
-test('an answer too large to be kept is not run again', async () => {
+test('a call whose answer is too large to be kept is not run again', async () => {
   const customer = await testbed.customer({ nanoUsd: 10n ** 12n });
   for (const stream of [false, true]) {
     const key = randomUUID();
@@ -246,7 +246,7 @@ test('an answer too large to be kept is not run again', async () => {
   assert.deepEqual((await testbed.records(customer, 2)).ends, ['charged answered', 'charged answered']);
 });
 
-test('a key that is none is a 400; calls that are not charged need none', async () => {
+test('an invalid key is a 400, and calls without a charge need no key', async () => {
   const customer = await testbed.customer();
   const question = { model: 'sandbox', prompt: 'Hello' };
   for (const key of ['', ' ', 'k'.repeat(256)]) {

@@ -19,7 +19,7 @@ const allowed: readonly (readonly [RegExp, number])[] = [
   [/^select account_id from \S+\."?leases"?/, databaseUrl === undefined ? 0 : 1],
 ];
 
-test('the main gateway sends a handful of statements in ten idle seconds', async () => {
+test('the main gateway sends at most a few statements in ten idle seconds', async () => {
   const testbed = await startTestbed();
   try {
     // What a start leaves to do, and the proof that notifications arrive.

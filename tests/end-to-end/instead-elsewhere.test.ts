@@ -71,7 +71,7 @@ for (const model of ['stands', 'it-stands', 'chats'])
     }
   });
 
-test('a turn behind one that another model has served goes on with the whole conversation', async () => {
+test('a turn after one that another model has served continues with the whole conversation', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key);
   first.play(failures[0]!);
@@ -104,7 +104,7 @@ test('a call by an alias is served by the model that its settings name by an ali
   assert.equal((await testbed.call(bound, 'chat', { model: 'it-stands', prompt })).status, 400);
 });
 
-test('lines of a batch are each served by the other model, at its price for batches', async () => {
+test('each batch line is served by the other model, at its batch price', async () => {
   const customer = await testbed.customer();
   const had = await testbed.balance(customer);
   const post = async (path: string, body: FormData | object) => {

@@ -147,7 +147,7 @@ const tooLong: Record<string, Script> = {
 };
 
 for (const [what, script] of Object.entries(tooLong))
-  test(`a prompt that is too long by ${what}: the next target is asked, and another model where the settings name one`, async () => {
+  test(`a prompt that is too long by ${what}: the next target is tried, and another model where the settings name one`, async () => {
     for (const stream of script.headers === sse ? [true] : [false, true]) {
       const other = await send('pair', 'chat', script, { stream });
       assert.deepEqual([other.status, other.model], [200, null], other.text);
@@ -173,7 +173,7 @@ test('each client protocol, relayed and translated, whole and streamed, is serve
       }
 });
 
-test('the opening of a stream is held back for a refusal of the prompt’s length within', async () => {
+test("the opening of a stream is held back, so that a refusal of the prompt's length in it can be answered elsewhere", async () => {
   const created = { id: 'r1', object: 'response', status: 'in_progress', output: [] };
   const failed = { ...created, status: 'failed', error: { code: 'context_length_exceeded', message: 'Too long.' } };
   const events = [
@@ -185,7 +185,7 @@ test('the opening of a stream is held back for a refusal of the prompt’s lengt
   assert.deepEqual([served.status, served.model, served.row.absorbed], [200, large, 0n], served.text);
 });
 
-test('targets and models that are known to be too small are passed over', async () => {
+test('targets and models known to be too small are skipped', async () => {
   const script = tooLong['Anthropic’s prompt']!;
   const sized = await send('sized', 'messages', script);
   assert.deepEqual([sized.status, sized.attempts], [400, ['1 first refused null']]);
@@ -195,7 +195,7 @@ test('targets and models that are known to be too small are passed over', async 
   assert.equal(asked.model, large);
 });
 
-test('another model serves when no target can: refused, broken off, or overloaded', async () => {
+test('another model serves when all targets refuse, break off or are overloaded', async () => {
   for (const status of [503, 500]) {
     const served = await send('both', 'chat', refusal(status, message('no')));
     assert.deepEqual([served.status, served.model, served.row.model], [200, large, large], served.text);
@@ -262,7 +262,7 @@ const kept: Record<string, { dialect: DialectName; script: Script; usage?: true 
 };
 
 for (const [what, { dialect, script, usage }] of Object.entries(kept))
-  test(`content that is refused by ${what} goes to another model where the settings say so alone`, async () => {
+  test(`content that is refused by ${what} goes to another model only where the settings say so`, async () => {
     const served = await send('stands', dialect, script);
     assert.deepEqual([served.status, served.model, served.row.model], [200, large, large], served.text);
     assert.deepEqual(served.paid, served.row.cost);
@@ -273,7 +273,7 @@ for (const [what, { dialect, script, usage }] of Object.entries(kept))
     assert.equal(alone.attempts.length, 1);
   });
 
-test('a stream that content rules end before its first word goes to another model', async () => {
+test('a stream that content rules end before its first text goes to another model', async () => {
   const body = [
     '{"id":"c1","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}',
     '{"id":"c1","choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}',
@@ -288,7 +288,7 @@ test('a stream that content rules end before its first word goes to another mode
   assert.equal((await send('stands', 'chat', { headers: sse, body: rendered }, { stream: true })).model, null);
 });
 
-test('a key or a balance that does not reach to the other model never gets it', async () => {
+test('a key or balance that does not cover the other model never gets it', async () => {
   const script = tooLong['OpenAI’s code']!;
   const forbidden = await send('stands', 'chat', script, { models: ['stands'] });
   assert.deepEqual([forbidden.status, forbidden.model, forbidden.paid], [400, null, 0n]);
@@ -304,7 +304,7 @@ test('a key or a balance that does not reach to the other model never gets it', 
   assert.ok(own < usdInNano);
 });
 
-test('embeddings go on with another model of their kind', async () => {
+test('embeddings fall back to another embedding model', async () => {
   const customer = await testbed.customer();
   first.play(tooLong['vLLM’s length']!, {
     headers: json,
@@ -320,7 +320,7 @@ test('embeddings go on with another model of their kind', async () => {
   assert.deepEqual([charges[0]!.model, charges[0]!.cost], ['vector-large', 15_000n]);
 });
 
-test('the row and the timeline name the model that was asked for and the one that served', async () => {
+test('the row and the timeline name the requested model and the one that served', async () => {
   await send('stands', 'chat', tooLong['OpenAI’s code']!);
   const rows = await testbed.rows<{ asked_model: string; model: string; story: unknown }>('calls');
   const row = rows.findLast(({ model }) => model === large)!;

@@ -32,7 +32,7 @@ const streamOf = (id: string) => {
 };
 const json = { headers: { 'content-type': 'application/json' } };
 
-test('a streamed answer that was relayed can be continued right after its end, by its account alone', async () => {
+test('a relayed streamed answer can be continued right after its end, only by its account', async () => {
   const client = clientOf(anna);
   testbed.replay.play(
     { headers: { 'content-type': 'text/event-stream' }, body: streamOf('resp_1') },
@@ -50,7 +50,7 @@ test('a streamed answer that was relayed can be continued right after its end, b
   assert.equal((await testbed.records(anna, 2)).charges.at(-1)!.classes.input, 500);
 });
 
-test('a relayed answer is read and deleted at its vendor, free of charge', async () => {
+test('a relayed answer is read and deleted at its vendor, without a charge', async () => {
   const client = clientOf(anna);
   testbed.replay.play({ ...json, body: report('resp_3') });
   await client.responses.create({ model: 'replay', input: 'one' });
@@ -94,7 +94,7 @@ test('a response is not cancelled, whether its vendor or the gateway stores it',
   }
 });
 
-test('stored chat completions are refused in the words of the protocol', async () => {
+test('stored chat completions are refused in the form of the protocol', async () => {
   const { completions } = clientOf(anna).chat;
   const refused = { status: 404, type: 'invalid_request_error', code: 'unsupported' };
   await assert.rejects(Promise.resolve(completions.list()), refused);
@@ -104,12 +104,12 @@ test('stored chat completions are refused in the words of the protocol', async (
   await assert.rejects(Promise.resolve(completions.messages.list('chatcmpl-1')), refused);
 });
 
-test('reading needs a key, as every other call does', async () => {
+test('reading a stored answer needs a key', async () => {
   const answer = await fetch(`${testbed.origin}/v1/responses/resp_x`);
   assert.equal(answer.status, 401);
 });
 
-test('counting a prompt of responses is free and answered by the vendor', async () => {
+test('counting the tokens of a responses prompt is free and answered by the vendor', async () => {
   const client = clientOf(anna);
   const before = await testbed.balance(anna);
   const { input_tokens: tokens, object } = await client.responses.inputTokens.count({
@@ -121,7 +121,7 @@ test('counting a prompt of responses is free and answered by the vendor', async 
   assert.equal(await testbed.balance(anna), before);
 });
 
-test('the account and its answers stay apart in the database', async () => {
+test('the database keeps stored answers by account', async () => {
   const client = clientOf(anna);
   const { id } = await client.responses.create({ model: 'sandbox', input: 'kept' });
   const row = await until('the answer is written', async () => {

@@ -42,7 +42,7 @@ async function rowOf({ id }: Reply): Promise<RequestView> {
   return row!;
 }
 
-test("another address is refused in each protocol's words, until the key may be used from there", async () => {
+test("another address is refused in each protocol's form until the key may be used from there", async () => {
   const customer = await customerWith({ addresses: ['192.0.2.0/24', '2001:db8::/32'] });
   for (const name of dialectNames) {
     const reply = await testbed.call(customer, name, question);
@@ -59,7 +59,7 @@ test("another address is refused in each protocol's words, until the key may be 
   assert.equal((await testbed.call(customer, 'chat', question)).status, 401);
 });
 
-test("a key's own rate is refused with 429 while the account's other keys go on", async () => {
+test("a key's own rate is refused with 429 while other keys of the account are served", async () => {
   const customer = await customerWith({ limits: { rpm: 2 } });
   const other = await admin().createKey(customer.accountId, { name: 'other' });
   for (const name of ['chat', 'messages'] as const)
@@ -70,7 +70,7 @@ test("a key's own rate is refused with 429 while the account's other keys go on"
   assert.equal((await testbed.call({ ...customer, key: other.key }, 'chat', question)).status, 200);
 });
 
-test("a key's spend cap is a 402 in each protocol, and the account's other keys go on", async () => {
+test("a key's spend cap is a 402 in each protocol, and other keys of the account are served", async () => {
   const customer = await customerWith({ cap: { amount: parseUsd('0.000001'), every: 'week' } });
   const other = await admin().createKey(customer.accountId, { name: 'other' });
   for (const name of dialectNames) {
@@ -85,7 +85,7 @@ test("a key's spend cap is a 402 in each protocol, and the account's other keys 
   await testbed.audit();
 });
 
-test('a translated call shows its timeline: limits, plan, price, way, attempts and charge, providers to operators alone', async () => {
+test('a translated call shows its timeline: limits, plan, price, path, attempts and charge, with providers only for operators', async () => {
   const customer = await customerWith({ limits: { rpm: 60 } });
   const reply = await testbed.call(customer, 'messages', { ...question, model: 'foreign', more: { top_k: 5 } });
   assert.equal(reply.status, 200);
@@ -111,7 +111,7 @@ test('a translated call shows its timeline: limits, plan, price, way, attempts a
   assert.ok(row.story.every(({ atMs }, index) => index === 0 || atMs >= row.story[index - 1]!.atMs));
 });
 
-test('a failed call tells which attempts were made and that nothing was charged', async () => {
+test('a failed call shows its attempts, and that nothing was charged', async () => {
   const customer = await customerWith({});
   testbed.replay.play({ status: 429, headers: { 'retry-after': '1' }, body: '{"error":{"message":"slow down"}}' });
   const reply = await testbed.call(customer, 'chat', { ...question, model: 'replay' });

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { establish } from './process.ts';
 import { modelAt, until } from './testbed.ts';
 
-test('killed while it connects, a gateway charges the call nothing; killed when it has sent, the prompt', async (context) => {
+test('a call whose gateway is killed while connecting is charged nothing; killed after sending, the prompt', async (context) => {
   const sockets: Socket[] = [];
   let bytes = 0;
   // Accepts, and never says a word: a TLS handshake waits for ever, a plain request has left.

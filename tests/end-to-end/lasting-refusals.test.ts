@@ -66,7 +66,7 @@ for (const name of ['main', 'second'])
         assert.equal(reply.headers.get('x-should-retry'), 'false');
       });
 
-test('an address that is not there and a wrong method say it too', async () => {
+test('an unknown address and a wrong method need not be tried again either', async () => {
   for (const testbed of testbeds.values())
     for (const [method, path, status] of [
       ['POST', '/v1/chat/nothing', 404],
@@ -78,7 +78,7 @@ test('an address that is not there and a wrong method say it too', async () => {
     }
 });
 
-test('a limit that passes does not say it', async () => {
+test('a refusal by a passing limit may be tried again', async () => {
   for (const testbed of testbeds.values())
     for (const dialect of dialectNames) {
       const customer = await testbed.customer({ plan: 'once' });

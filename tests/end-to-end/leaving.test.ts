@@ -82,14 +82,14 @@ for (const name of dialectNames) {
     });
   }
 
-  test(`a whole answer whose client left before its head is charged as the vendor counted (${name})`, async () => {
+  test(`a whole answer whose client disconnected before its head is charged as the vendor counted (${name})`, async () => {
     const { records, entry } = await leave(name, 'patient', '[[sandbox: tokens=30 delay=300ms]]', false);
     assert.deepEqual([entry.outcome, records.ends], ['complete', ['charged client_left']]);
     assert.deepEqual([records.charges[0]!.estimated, records.charges[0]!.classes.output], [false, 30]);
   });
 }
 
-test('a stream whose client left before the head is read on too', async () => {
+test('a stream whose client disconnected before the head is read to its end too', async () => {
   const { records } = await leave('chat', 'patient', '[[sandbox: tokens=40 delay=300ms]]', true);
   assert.deepEqual(
     [records.ends, records.charges[0]!.estimated, records.charges[0]!.classes.output],
@@ -97,7 +97,7 @@ test('a stream whose client left before the head is read on too', async () => {
   );
 });
 
-test('reading on ends with its time, and what was seen is charged', async () => {
+test('reading without a client ends at its time limit, and the received part is charged', async () => {
   for (const stream of [true, false]) {
     const prompt = stream ? '[[sandbox: tokens=3000 chunk_delay=20ms]]' : '[[sandbox: delay=9s]]';
     const { records, tookMs, entry } = await leave('chat', 'hurried', prompt, stream);
@@ -110,18 +110,18 @@ test('reading on ends with its time, and what was seen is charged', async () => 
   }
 });
 
-test('reading on ends with its bytes', async () => {
+test('reading without a client ends at its byte limit', async () => {
   const { records, tookMs, entry } = await leave('chat', 'thrifty', '[[sandbox: tokens=3000 chunk_delay=5ms]]', true);
   assert.ok(tookMs < 10_000, `${tookMs} ms`);
   assert.deepEqual([entry.outcome, records.charges[0]!.estimated], ['cut', true]);
 });
 
-test('an answer that breaks after its client left is settled as a cut one', async () => {
+test('an answer that breaks after its client disconnected is settled as a cut one', async () => {
   const { records } = await leave('chat', 'patient', '[[sandbox: chunks=30 chunk_delay=10ms cut_after=20]]', true);
   assert.deepEqual([records.ends, records.charges[0]!.estimated], [['charged cut'], true]);
 });
 
-test('an answer that never began costs a client that has left nothing, and no other vendor is called', async () => {
+test('an answer that never began costs a disconnected client nothing, and no other vendor is called', async () => {
   for (const [status, end] of [
     [500, 'free unknown'],
     [503, 'free refused'],

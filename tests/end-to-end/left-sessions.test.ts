@@ -76,7 +76,7 @@ async function leave(client: Talk): Promise<void> {
   await pause(100);
 }
 
-test('realtime: it is cancelled, and pays the usage that the vendor reports', async () => {
+test('realtime: an answer whose client disconnects is cancelled, and pays the usage that the vendor reports', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key, '/v1/realtime?model=slow');
   client.send({ type: 'response.create' });
@@ -95,7 +95,7 @@ test('realtime: it is cancelled, and pays the usage that the vendor reports', as
   await testbed.audit();
 });
 
-test('realtime: one that the vendor refuses is not waited for, and costs nothing', async () => {
+test('realtime: an answer that the vendor refuses is not awaited after a disconnection, and costs nothing', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key, '/v1/realtime?model=slow');
   client.send({ type: 'response.create' });
@@ -113,7 +113,7 @@ for (const [name, asked] of [
   ['a turn', { clientContent: { turns: [{ role: 'user', parts: [{ text: 'Hello' }] }], turnComplete: true } }],
   ['a result of a tool', { tool_response: { function_responses: [{ id: '1', name: 'f', response: {} }] } }],
 ] as const)
-  test(`live: ${name} is waited for, and pays the usage that the vendor reports`, async () => {
+  test(`live: after a disconnection ${name} is awaited, and pays the usage that the vendor reports`, async () => {
     const customer = await testbed.customer();
     const client = await talk(testbed.origin, customer.key, `${livePath}?key=${customer.key}`);
     client.send({ setup: { model: 'models/slow' } });
@@ -132,7 +132,7 @@ for (const [name, asked] of [
     await until('the vendor is left', () => vendor.isClosed);
   });
 
-test('live: content that asks for no turn is not waited for', async () => {
+test('live: content that requests no turn is not awaited after a disconnection', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key, `${livePath}?key=${customer.key}`);
   client.send({ setup: { model: 'models/slow' } });

@@ -86,13 +86,13 @@ for (const dialect of dialectNames) {
     }
   });
 
-  test(`requests a day are one more limit (${dialect})`, async () => {
+  test(`requests a day are limited too (${dialect})`, async () => {
     const customer = await testbed.customer({ plan: 'days' });
     for (let call = 0; call < 2; call++) await testbed.call(customer, dialect, hello);
     assert.ok(assertLimited(dialect, await testbed.call(customer, dialect, hello)) > 3_600);
   });
 
-  test(`tokens a minute: a running answer reserves, a finished one counts what it used (${dialect})`, async () => {
+  test(`tokens a minute: a running answer reserves, a finished one counts its used tokens (${dialect})`, async () => {
     const customer = await testbed.customer({ plan: 'tokens' });
     const open = testbed.sandbox.bill().open;
     const running = testbed.call(customer, dialect, { ...hello, prompt: '[[sandbox: delay=400ms tokens=20]]' });
@@ -110,7 +110,7 @@ for (const dialect of dialectNames) {
     assertLimited(dialect, await testbed.call(customer, dialect, hello), type);
   });
 
-  test(`one call at a time: the second is refused until the first has ended or left (${dialect})`, async () => {
+  test(`one call at a time: the second is refused until the first has ended or disconnected (${dialect})`, async () => {
     const customer = await testbed.customer({ plan: 'single' });
     const ends = [
       { stream: false, leaves: false, prompt: '[[sandbox: delay=200ms]]' },
@@ -140,7 +140,7 @@ test('all keys and protocols of an account share its limits', async () => {
   assertLimited('gemini', await testbed.call(customer, 'gemini', hello));
 });
 
-test('the model list is neither limited nor asks for a key', async () => {
+test('the model list needs no key and is not limited', async () => {
   const customer = await testbed.customer({ plan: 'requests' });
   for (let call = 0; call < 3; call++) await testbed.call(customer, 'chat', hello);
   const credentials: Record<string, string>[] = [

@@ -58,7 +58,7 @@ const turn = (text: string) => ({
 });
 const ends = ({ messages }: Live) => messages.filter(({ serverContent }) => serverContent?.turnComplete === true);
 
-test('the model is named in the setup; each turn is a charge by its modalities', async () => {
+test('live: the setup names the model, and each turn is charged by its modalities', async () => {
   const customer = await testbed.customer();
   const client = await open(path, { 'x-goog-api-key': customer.key });
   client.send(setup('models/live', { generationConfig: { responseModalities: ['AUDIO'] } }));
@@ -102,7 +102,7 @@ test('the model is named in the setup; each turn is a charge by its modalities',
   await testbed.audit();
 });
 
-test('a key in the query; refusals after the upgrade are closes with a reason', async () => {
+test('live: a key in the query is accepted; refusals after the upgrade close with a reason', async () => {
   const customer = await testbed.customer();
   const good = await open(`${path}?key=${customer.key}`);
   good.send(setup());
@@ -128,7 +128,7 @@ test('a key in the query; refusals after the upgrade are closes with a reason', 
   assert.deepEqual([none.status, none.json.error.status], [401, 'UNAUTHENTICATED']);
 });
 
-test('a turn that is left is charged by what was seen, and a vendor that dies closes with 1011', async () => {
+test('live: a turn left by its client is charged by the received part, and a dying vendor closes with 1011', async () => {
   const customer = await testbed.customer();
   const left = await open(path, { 'x-goog-api-key': customer.key });
   left.send(setup());
@@ -179,7 +179,7 @@ test('a client secret opens sessions of its model with its settings, for the acc
   assert.match(older.json.client_secret.value, /^ek_/);
 });
 
-test('client secrets: what is refused by name, their expiry, and the revocation of their key', async () => {
+test('client secrets: unsupported settings are refused by name, and a secret ends by expiry and with its key', async () => {
   const customer = await testbed.customer();
   const refused: [object, number, string | null][] = [
     [{}, 400, 'session.model'],
@@ -223,7 +223,7 @@ async function tokenOf(key: string, body: object, version = 'v1alpha') {
 
 const inMs = (milliseconds: number) => new Date(Date.now() + milliseconds).toISOString();
 
-test('a token opens as many sessions as it may, continues them, and is paid by the account of its key', async () => {
+test('a token opens and continues its number of sessions, paid by the account of its key', async () => {
   const customer = await testbed.customer();
   const { json } = await tokenOf(customer.key, { uses: 2, bidi_generate_content_setup: { model: 'models/live' } });
   assert.deepEqual(Object.keys(json).sort(), ['expireTime', 'name', 'newSessionExpireTime', 'uses']);
@@ -252,7 +252,7 @@ test('a token opens as many sessions as it may, continues them, and is paid by t
   await testbed.audit();
 });
 
-test('a token expires: first for new sessions, then for messages', async () => {
+test('an expired token refuses new sessions first, then messages', async () => {
   const customer = await testbed.customer();
   const times = { uses: 0, newSessionExpireTime: inMs(2_000), expireTime: inMs(4_000) };
   const { name } = (await tokenOf(customer.key, times)).json;
@@ -269,7 +269,7 @@ test('a token expires: first for new sessions, then for messages', async () => {
   assert.equal((await refusal(testbed.origin, `${constrainedPath}?access_token=${name}`, {})).status, 401);
 });
 
-test('tokens: what is refused by name, and the revocation of their key', async () => {
+test('tokens: unsupported settings are refused by name, and a token ends with its key', async () => {
   const customer = await testbed.customer();
   const refused: [object, number, RegExp][] = [
     [{ uses: -1 }, 400, /"uses"/],

@@ -107,7 +107,7 @@ const limit: Record<DialectName, object> = {
 for (const side of ['input', 'output'] as const)
   for (const dialect of dialectNames)
     for (const stream of [false, true])
-      test(`${dialect}, ${stream ? 'streamed' : 'whole'}, impossible ${side} tokens: the estimate is charged, what was reported is kept`, async () => {
+      test(`${dialect}, ${stream ? 'streamed' : 'whole'}, impossible ${side} tokens: the estimate is charged, and the reported usage is kept`, async () => {
         // Enough for the call, not for what is reported.
         const customer = await testbed.customer({ nanoUsd: 10_000_000n });
         const question = { model: side, prompt: 'five words are enough here', stream, more: limit[dialect] };

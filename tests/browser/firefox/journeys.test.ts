@@ -56,7 +56,7 @@ function call(model: string): Promise<Response> {
 }
 
 for (const scheme of ['light', 'dark'] as const) {
-  test(`a client and an operator find their way in ${scheme}`, { skip }, async (t) => {
+  test(`a client and an operator complete their journeys in ${scheme}`, { skip }, async (t) => {
     const browser = await launchFirefox(scheme);
     t.after(() => browser.close());
     await t.test('a client', () => walk(browser, scheme, client, clientPages));

@@ -54,7 +54,7 @@ async function rowsOf(model: string): Promise<RequestRow[]> {
   return (await testbed.rows<RequestRow>('requests')).filter((row) => row.model === model);
 }
 
-test('the models of the gateway are those that Open WebUI offers', async () => {
+test('Open WebUI offers the models of the gateway', async () => {
   const { data } = (await (await program.call('/api/models')).json()) as { data: { id: string }[] };
   const names = data.map(({ id }) => id);
   for (const name of protocols) assert.ok(names.includes(`from-${name}`), names.join());
@@ -81,7 +81,7 @@ for (const name of protocols)
     );
   });
 
-test('a picture ordered with a key that waits is kept by Open WebUI, and billed once', async () => {
+test('a picture that is ordered with a waiting key is kept by Open WebUI, and billed once', async () => {
   const before = await testbed.balance(customer);
   const answer = await program.call('/api/v1/images/generations', { prompt: 'a cat', n: 1, size: '1024x1024' });
   const text = await answer.text();
@@ -93,4 +93,4 @@ test('a picture ordered with a key that waits is kept by Open WebUI, and billed 
   assert.equal((await rowsOf(imageModel)).length, 1);
 });
 
-test('the money of all that is in order', () => testbed.audit());
+test('the ledger passes its audit at the end', () => testbed.audit());
