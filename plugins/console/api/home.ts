@@ -9,7 +9,7 @@ import { projectsOf } from './charges.ts';
 import { bucketsOf, requestFilter, requestJson, requestRow } from './request-rows.ts';
 import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
-import { answers, instant, iso, isoOrNull, usd, usdText } from './schemas.ts';
+import { answers, instant, iso, usd, usdText, writerOf } from './schemas.ts';
 import { spendBetween, spendOf } from './spend.ts';
 import { spanOfDays, usualZone, zoneQuery } from './time-zone.ts';
 
@@ -51,32 +51,8 @@ export async function balanceOf(services: ConsoleServices, accountId: string): P
   return usdText(money(balance + held));
 }
 
-export function poolJson(view: PoolView): z.infer<typeof poolAnswer> {
-  const { term } = view;
-  return {
-    balance: usdText(money(view.balance + view.held)),
-    spendable: usdText(view.spendable),
-    held: usdText(view.held),
-    blocked: usdText(view.blocked),
-    grants: view.grants.map(({ id, kind, reason, amount, remaining, createdAt, expiresAt }) => ({
-      id,
-      kind,
-      reason,
-      amount: usdText(amount),
-      remaining: usdText(remaining),
-      createdAt: iso(createdAt),
-      expiresAt: isoOrNull(expiresAt),
-    })),
-    windows: view.windows.map(({ name, limit, spent, startsAt, endsAt }) => ({
-      name,
-      limit: usdText(limit),
-      spent: usdText(spent),
-      startsAt: iso(startsAt),
-      endsAt: iso(endsAt),
-    })),
-    term: term === undefined ? null : { plan: term.plan, startsAt: iso(term.startsAt), endsAt: isoOrNull(term.endsAt) },
-  };
-}
+const writePool = writerOf(poolAnswer);
+export const poolJson = (view: PoolView) => writePool({ ...view, balance: money(view.balance + view.held) });
 
 const period = z.object({ requests: z.number(), cost: usd.nullable() });
 const home = z

@@ -13,15 +13,13 @@ import {
   id,
   instant,
   instantInput,
-  iso,
-  isoOrNull,
   pageOf,
   pageQuery,
   takes,
   usd,
   usdInput,
   usdOrNull,
-  usdText,
+  writerOf,
 } from './schemas.ts';
 
 const most = z.number().int().min(1).max(1_000_000_000);
@@ -64,24 +62,8 @@ const terms = z
   })
   .openapi('KeyTerms');
 
-export function keyJson(view: KeyView): z.infer<typeof keyRow> {
-  const { id, name, project, prefix, models, addresses, limits, cap, images = 'task' } = view;
-  return {
-    id,
-    name,
-    project: project ?? null,
-    prefix,
-    models: models === undefined ? null : [...models],
-    addresses: addresses === undefined ? null : [...addresses],
-    limits: limits === undefined ? null : { ...limits },
-    cap: cap === undefined ? null : { amount: usdText(cap.amount), every: cap.every },
-    images,
-    expiresAt: isoOrNull(view.expiresAt),
-    createdAt: iso(view.createdAt),
-    lastUsedAt: isoOrNull(view.lastUsedAt),
-    revokedAt: isoOrNull(view.revokedAt),
-  };
-}
+const writeKey = writerOf(keyRow);
+export const keyJson = (view: KeyView) => writeKey({ ...view, images: view.images ?? 'task' });
 
 const ownKeyJson = ({ row, spent }: { readonly row: KeyView; readonly spent: string | undefined }) => ({
   ...keyJson(row),

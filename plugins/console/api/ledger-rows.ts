@@ -1,12 +1,11 @@
 /** Rows of the ledger, of one account or of all. */
 
 import { z } from '@hono/zod-openapi';
-import type { LedgerRow } from '../../common/domain/admin/ledger.ts';
 import type { PageRequest } from '../../common/domain/admin/pages.ts';
 import { ledgerQueries } from '../services.ts';
 import { csvAnswer } from './csv.ts';
 import { type ConsoleServices, need } from './routing/router.ts';
-import { instant, instantInput, iso, listed, usd, usdText } from './schemas.ts';
+import { instant, instantInput, listed, usd, writerOf } from './schemas.ts';
 
 export const ledgerRow = z
   .object({
@@ -66,17 +65,4 @@ export function csvOfLedger(
   );
 }
 
-export function ledgerRowJson(row: LedgerRow): z.infer<typeof ledgerRow> {
-  const { seq, accountId, kind, requestId, reference, reason, change, balanceAfter, at } = row;
-  return {
-    seq,
-    at: iso(at),
-    accountId,
-    kind,
-    requestId: requestId ?? null,
-    reference: reference ?? null,
-    reason: reason ?? null,
-    change: usdText(change),
-    balanceAfter: usdText(balanceAfter),
-  };
-}
+export const ledgerRowJson = writerOf(ledgerRow);

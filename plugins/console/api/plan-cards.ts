@@ -3,7 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import { formatRatio } from '../../common/domain/money.ts';
 import type { PlanOffer, PlanTerms } from '../../common/domain/plans.ts';
-import { usd, usdOrNull, usdText } from './schemas.ts';
+import { usd, writerOf } from './schemas.ts';
 
 export const planCard = z
   .object({
@@ -31,28 +31,18 @@ export const planCard = z
 
 const dayMs = 86_400_000;
 
+const write = writerOf(planCard);
+
 export function planJson(plan: PlanOffer | PlanTerms): z.infer<typeof planCard> {
-  const { name, limits, models, multiplier, grant, windows } = plan;
+  const { multiplier, windows = {} } = plan;
   const offer = 'price' in plan ? plan : undefined;
-  return {
-    name,
-    price: usdOrNull(offer?.price),
+  return write({
+    ...plan,
+    price: offer?.price,
     lastsDays: offer?.durationMs === undefined ? null : offer.durationMs / dayMs,
     renew: offer?.renew ?? false,
-    limits: {
-      rpm: limits.rpm ?? null,
-      rpd: limits.rpd ?? null,
-      tpm: limits.tpm ?? null,
-      concurrency: limits.concurrency ?? null,
-    },
-    models: models === undefined ? null : [...models],
-    multiplier: multiplier === undefined ? null : formatRatio(multiplier),
-    grant: grant === undefined ? null : { amount: usdText(grant.amount), every: grant.every },
-    windows: {
-      '5h': usdOrNull(windows?.['5h']),
-      day: usdOrNull(windows?.day),
-      week: usdOrNull(windows?.week),
-      month: usdOrNull(windows?.month),
-    },
-  };
+    multiplier: multiplier && formatRatio(multiplier),
+    models: plan.models && [...plan.models],
+    windows,
+  });
 }

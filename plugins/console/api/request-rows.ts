@@ -1,19 +1,18 @@
 /** Requests and their charges, as clients and as operators see them. */
 
 import { z } from '@hono/zod-openapi';
-import type { AttemptView, ChargeView } from '../../common/domain/admin/ledger.ts';
+import type { AttemptView } from '../../common/domain/admin/ledger.ts';
 import type { Span } from '../../common/domain/admin/pages.ts';
 import {
   type RequestFilter,
   type RequestSort,
-  type RequestSums,
   requestSorts,
   type VendorWords,
 } from '../../common/domain/admin/requests.ts';
 import type { ChargedRequest } from './charges.ts';
 import { keysOfProject, projectQuery } from './projects.ts';
 import { type ConsoleServices, nothingHere } from './routing/router.ts';
-import { countInput, id, instant, instantInput, iso, pageOf, usage, usd, usdOrNull, usdText } from './schemas.ts';
+import { countInput, id, instant, instantInput, pageOf, usage, usd, writerOf } from './schemas.ts';
 import { boundsOf, bucketMinutesOf, usualZone, zoneQuery } from './time-zone.ts';
 
 const results = ['ok', 'client_error', 'upstream_error', 'left'] as const;
@@ -59,45 +58,23 @@ export const operatorRequestRow = z
   })
   .openapi('OperatorRequest');
 
-export function requestJson({ row, project, charge }: ChargedRequest): z.infer<typeof requestRow> {
-  return {
-    id: row.id,
-    receivedAt: iso(row.receivedAt),
-    operation: row.operation,
-    protocol: row.protocol ?? null,
-    keyId: row.keyId ?? null,
-    project: project ?? null,
-    model: row.model ?? null,
-    streamed: row.streamed,
-    status: row.status,
-    outcome: row.outcome,
-    errorKind: row.errorKind ?? null,
-    errorCode: row.errorCode ?? null,
-    attempts: row.attempts,
-    firstByteMs: row.firstByteMs ?? null,
-    totalMs: row.totalMs,
-    bytesIn: row.bytesIn,
-    bytesOut: row.bytesOut,
-    usage: row.usage ?? charge?.usage ?? null,
-    usageEstimated: row.usageEstimated ?? charge?.estimated ?? null,
-    finish: row.finish ?? null,
-    servedBy: charge?.servedBy ?? null,
-    cost: usdOrNull(charge?.cost),
-    refunded: usdOrNull(charge?.refunded),
-  };
-}
+const writeRequest = writerOf(requestRow);
+const writeOperatorRequest = writerOf(operatorRequestRow);
 
-export function operatorRequestJson(request: ChargedRequest): z.infer<typeof operatorRequestRow> {
-  const { row, charge } = request;
-  return {
-    ...requestJson(request),
-    accountId: row.accountId ?? null,
-    provider: row.provider ?? charge?.provider ?? null,
-    upstreamModel: row.upstreamModel ?? null,
-    upstreamId: row.upstreamId ?? null,
-    ownCost: usdOrNull(charge?.ownCost),
-  };
-}
+/** Its row, with what the charge knows of it. */
+const chargedRow = ({ row, project, charge }: ChargedRequest) => ({
+  ...row,
+  project,
+  provider: row.provider ?? charge?.provider,
+  usage: row.usage ?? charge?.usage,
+  usageEstimated: row.usageEstimated ?? charge?.estimated,
+  servedBy: charge?.servedBy,
+  cost: charge?.cost,
+  refunded: charge?.refunded,
+  ownCost: charge?.ownCost,
+});
+export const requestJson = (request: ChargedRequest) => writeRequest(chargedRow(request));
+export const operatorRequestJson = (request: ChargedRequest) => writeOperatorRequest(chargedRow(request));
 
 /** A row of a CSV file, where the request's id has the name that it has in other files. */
 export const csvRow = <Row extends { readonly id: string }>({ id: requestId, ...row }: Row) => ({ requestId, ...row });
@@ -153,49 +130,17 @@ export const operatorRequestStory = z
   })
   .openapi('OperatorRequestStory');
 
-export function chargeJson(view: ChargeView): z.infer<typeof charge> {
-  return {
-    at: iso(view.at),
-    cost: usdText(view.cost),
-    refunded: usdText(view.refunded),
-    held: usdText(view.held),
-    usage: view.usage,
-    estimated: view.estimated,
-    ratio: view.ratio,
-    priceVersion: view.priceVersion,
-    tier: view.tier ?? null,
-    formula: view.formula,
-  };
-}
+export const chargeJson = writerOf(charge);
 
-export function attemptJson(view: AttemptView): z.infer<typeof attempt> {
-  return {
-    number: view.number,
-    startedAt: iso(view.startedAt),
-    result: view.result,
-    status: view.status ?? null,
-    durationMs: view.durationMs ?? null,
-  };
-}
+export const attemptJson = writerOf(attempt);
+const writeAttempt = writerOf(operatorAttempt);
 
 export function operatorAttemptJson(
   view: AttemptView,
   words: readonly VendorWords[] = [],
 ): z.infer<typeof operatorAttempt> {
-  const { provider, model, credential, protocol } = view;
   const said = words.find(({ attempt: number }) => number === view.number);
-  return {
-    ...attemptJson(view),
-    provider,
-    model,
-    credential,
-    protocol,
-    error: view.error ?? null,
-    vendorMessage: said?.message ?? null,
-    vendorRequestId: said?.requestId ?? null,
-    absorbed: usdText(view.absorbed),
-    borneBy: view.borneBy ?? null,
-  };
+  return writeAttempt({ ...view, vendorMessage: said?.message, vendorRequestId: said?.requestId });
 }
 
 const percentiles = z.object({ p50: z.number().nullable(), p95: z.number().nullable(), p99: z.number().nullable() });
@@ -214,14 +159,7 @@ export const moneySums = {
   tokens: z.number().nullable(),
 };
 
-export function sumsJson({ requests, results, firstByte, total }: RequestSums): z.infer<typeof requestSums> {
-  const toJson = ({ p50, p95, p99 }: RequestSums['total']) => ({
-    p50: p50 ?? null,
-    p95: p95 ?? null,
-    p99: p99 ?? null,
-  });
-  return { requests, results: { ...results }, firstByte: toJson(firstByte), total: toJson(total) };
-}
+export const sumsJson = writerOf(requestSums);
 
 /** Filters of a list of requests. */
 export const requestsQuery = z.object({

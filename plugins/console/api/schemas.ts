@@ -4,11 +4,16 @@ import { z } from '@hono/zod-openapi';
 import type { Page, PageRequest } from '../../common/domain/admin/pages.ts';
 import { formatUsd, type Money, money, parseUsd } from '../../common/domain/money.ts';
 
-/** Absent things are null in answers. */
-export const usd = z.string().openapi('Usd', { description: 'USD as exact decimal text.', example: '12.345678901' });
+declare const view: unique symbol;
+/** Text that services have as another value. */
+type Text<View> = z.ZodString & { readonly [view]: View };
+
+export const usd = z
+  .string()
+  .openapi('Usd', { description: 'USD as exact decimal text.', example: '12.345678901' }) as Text<Money>;
 export const instant = z
   .string()
-  .openapi('Instant', { description: 'ISO 8601, UTC.', example: '2026-11-21T08:30:00.000Z' });
+  .openapi('Instant', { description: 'ISO 8601, UTC.', example: '2026-11-21T08:30:00.000Z' }) as Text<number>;
 export const usage = z
   .record(z.string(), z.number())
   .openapi('Usage', { description: 'Tokens and pieces by class.', example: { input: 1200, output: 300 } });
@@ -20,6 +25,45 @@ export const isoOrNull = (at: number | undefined): string | null => (at === unde
 export const usdText = (amount: Money): string => formatUsd(amount);
 export const usdOrNull = (amount: Money | undefined): string | null =>
   amount === undefined ? null : formatUsd(amount);
+
+/** What services return for a schema of answers: amounts, times in milliseconds, and nothing where the answer has null. */
+type ViewOf<Schema> = Schema extends { readonly [view]: infer View }
+  ? View
+  : Schema extends z.ZodNullable<infer Inner>
+    ? ViewOf<Inner> | null | undefined
+    : Schema extends z.ZodOptional<infer Inner>
+      ? ViewOf<Inner> | undefined
+      : Schema extends z.ZodArray<infer Item>
+        ? readonly ViewOf<Item>[]
+        : Schema extends z.ZodObject<infer Shape>
+          ? { readonly [Name in keyof Shape as Shape[Name] extends Absent ? never : Name]: ViewOf<Shape[Name]> } & {
+              readonly [Name in keyof Shape as Shape[Name] extends Absent ? Name : never]?: ViewOf<Shape[Name]>;
+            }
+          : z.output<Schema>;
+type Absent = z.ZodNullable | z.ZodOptional;
+
+/** Returns what writes a view as its answer: the members of the schema, in its order. */
+export const writerOf =
+  <Schema extends z.ZodType>(schema: Schema) =>
+  (view: ViewOf<Schema>): z.output<Schema> =>
+    written(schema, view) as z.output<Schema>;
+
+function written(schema: unknown, view: unknown): unknown {
+  if (schema instanceof z.ZodNullable)
+    return view === undefined || view === null ? null : written(schema.unwrap(), view);
+  if (schema instanceof z.ZodOptional) return view === undefined ? undefined : written(schema.unwrap(), view);
+  if (schema instanceof z.ZodArray) return (view as unknown[]).map((item) => written(schema.element, item));
+  if (schema instanceof z.ZodObject) {
+    const members = Object.entries(schema.shape as z.ZodRawShape);
+    return Object.fromEntries(
+      members.map(([name, one]) => [name, written(one, (view as Record<string, unknown>)[name])]),
+    );
+  }
+  // A described schema shares its definition with the one it was made of.
+  const { def } = schema as z.ZodType;
+  if (def === usd.def) return usdText(view as Money);
+  return def === instant.def ? iso(view as number) : view;
+}
 
 /** An amount above zero in a request. */
 export const usdInput = z

@@ -12,13 +12,12 @@ import {
   done,
   id,
   instant,
-  iso,
-  isoOrNull,
   listed,
   pageOf,
   pageQuery,
   usd,
   usdOrNull,
+  writerOf,
 } from './schemas.ts';
 
 const states = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired'] as const;
@@ -47,26 +46,8 @@ const taskFields = {
 const taskRow = z.object(taskFields).openapi('Task');
 export const operatorTaskRow = z.object({ ...taskFields, accountId: z.string() }).openapi('OperatorTask');
 
-function taskJson(view: TaskView): z.infer<typeof taskRow> {
-  const { id, requestId, kind, model, state, progress, prompt, cancellable } = view;
-  return {
-    id,
-    requestId,
-    kind,
-    model,
-    state,
-    progress,
-    prompt,
-    cancellable,
-    createdAt: iso(view.createdAt),
-    completedAt: isoOrNull(view.completedAt),
-    error: view.error === undefined ? null : { ...view.error },
-    results: view.results.map(({ url, mediaType, expiresAt }) => {
-      return { url: url ?? null, mediaType, expiresAt: isoOrNull(expiresAt) };
-    }),
-  };
-}
-export const operatorTaskJson = (view: TaskView) => ({ ...taskJson(view), accountId: view.accountId });
+const taskJson = writerOf(taskRow);
+export const operatorTaskJson = writerOf(operatorTaskRow);
 
 export const tasksQuery = pageQuery.extend({
   kind: z.enum(kinds).optional(),

@@ -1,7 +1,7 @@
 /** A client's money: the pool, the ledger, codes, plans for sale, payments from outside. */
 
 import { z } from '@hono/zod-openapi';
-import { type PaymentView, payments } from '../../common/domain/admin/ledger.ts';
+import { payments } from '../../common/domain/admin/ledger.ts';
 import { pool, shop, shopAdmin } from '../services.ts';
 import { balanceOf, poolAnswer, poolJson } from './home.ts';
 import { csvOfLedger, ledgerPage, ledgerQuery, ledgerRow, ledgerRowJson } from './ledger-rows.ts';
@@ -12,7 +12,6 @@ import {
   answers,
   answersCsv,
   instant,
-  iso,
   isoOrNull,
   listed,
   pageOf,
@@ -23,6 +22,7 @@ import {
   usdInput,
   usdOrNull,
   usdText,
+  writerOf,
 } from './schemas.ts';
 
 /** Names the event, so that a repetition changes nothing. */
@@ -152,7 +152,4 @@ export function paymentRoutes(services: ConsoleServices) {
     });
 }
 
-function paymentJson({ id, amount, state, createdAt, paidAt, refunded }: PaymentView): z.infer<typeof payment> {
-  const times = { createdAt: iso(createdAt), paidAt: isoOrNull(paidAt) };
-  return { id, amount: usdText(amount), state, ...times, refunded: usdOrNull(refunded) };
-}
+const paymentJson = writerOf(payment);

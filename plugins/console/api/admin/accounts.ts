@@ -21,7 +21,7 @@ import {
 } from '../request-rows.ts';
 import { type ConsoleServices, need, nothingHere } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
-import { answers, id, instant, iso, isoOrNull, pageOf, pageQuery, usd, usdOrNull } from '../schemas.ts';
+import { answers, id, instant, pageOf, pageQuery, usd, usdOrNull, writerOf } from '../schemas.ts';
 import { hostOf, operatorTaskJson, operatorTaskRow, taskFilter, tasksQuery } from '../tasks.ts';
 import { spanOfDays } from '../time-zone.ts';
 
@@ -37,18 +37,7 @@ const account = z
   })
   .openapi('Account');
 
-function accountJson(view: AccountView): z.infer<typeof account> {
-  const { id, name, plan, multiplier, disabled } = view;
-  return {
-    id,
-    name,
-    plan,
-    planEndsAt: isoOrNull(view.planEndsAt),
-    multiplier: multiplier ?? null,
-    disabled,
-    createdAt: iso(view.createdAt),
-  };
-}
+const accountJson = writerOf(account);
 
 const owner = z.object({ id: z.string(), name: z.string(), email: z.string() });
 

@@ -1,6 +1,6 @@
 /** Alerts for operators: those that run, those that have ended, sinks, and acknowledging. */
 import { z } from '@hono/zod-openapi';
-import { type AlertView, alertAdmin } from '../../../common/domain/admin/alerts.ts';
+import { alertAdmin } from '../../../common/domain/admin/alerts.ts';
 import { actorOf, type ConsoleServices, need, nothingHere } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import {
@@ -9,12 +9,12 @@ import {
   id,
   instant,
   instantInput,
-  iso,
   isoOrNull,
   pageOf,
   pageQuery,
   reasonInput,
   takes,
+  writerOf,
 } from '../schemas.ts';
 
 const fields = z.record(z.string(), z.union([z.string(), z.number()]));
@@ -87,25 +87,4 @@ export function alertRoutes(services: ConsoleServices) {
     }));
 }
 
-function alertJson(view: AlertView): z.infer<typeof alert> {
-  const {
-    id,
-    rule,
-    kind,
-    title,
-    subject,
-    unit,
-    value,
-    threshold,
-    fields: facts,
-    beganAt,
-    endedAt,
-    acknowledged,
-  } = view;
-  return {
-    ...{ id, rule, kind, title, subject, unit, value, threshold, fields: { ...facts } },
-    beganAt: iso(beganAt),
-    endedAt: isoOrNull(endedAt),
-    acknowledged: acknowledged === undefined ? null : { ...acknowledged, at: iso(acknowledged.at) },
-  };
-}
+const alertJson = writerOf(alert);

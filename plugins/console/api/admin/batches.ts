@@ -5,19 +5,7 @@ import { batchAdmin } from '../../services.ts';
 import { batchJson, batchRow } from '../files/batches.ts';
 import { type ConsoleServices, need, nothingHere } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
-import {
-  answers,
-  done,
-  id,
-  instant,
-  iso,
-  isoOrNull,
-  pageOf,
-  pageQuery,
-  reasonInput,
-  takes,
-  usdOrNull,
-} from '../schemas.ts';
+import { answers, done, id, instant, pageOf, pageQuery, reasonInput, takes, writerOf } from '../schemas.ts';
 
 const { id: batchId, keyId, endpoint, state, outcome, total, cost } = batchRow.shape;
 const { createdAt, endedAt, cancelAt, expiresAt } = batchRow.shape;
@@ -88,35 +76,11 @@ export function operatorBatchRoutes(services: ConsoleServices) {
     });
 }
 
-function operatorBatchJson(view: OwnedBatch): z.infer<typeof operatorBatchRow> {
-  const { id, accountId, keyId, endpoint, state, total, counts } = view;
-  return {
-    ...{ id, accountId, keyId, endpoint, state, total },
-    outcome: view.outcome ?? null,
-    succeeded: counts?.succeeded ?? null,
-    errored: counts?.errored ?? null,
-    cancelled: counts?.cancelled ?? null,
-    expired: counts?.expired ?? null,
-    cost: usdOrNull(view.cost),
-    provider: view.provider ?? null,
-    createdAt: iso(view.createdAt),
-    endedAt: isoOrNull(view.endedAt),
-    cancelAt: isoOrNull(view.cancelAt),
-    expiresAt: iso(view.expiresAt),
-  };
-}
+const writeBatch = writerOf(operatorBatchRow);
+const operatorBatchJson = ({ counts, ...view }: OwnedBatch) => writeBatch({ ...view, ...counts });
 
 function batchStoryJson({ accountId, batch, vendor }: BatchStory): z.infer<typeof batchStory> {
-  return { ...batchJson(batch), accountId, vendor: vendor === undefined ? null : vendorJson(vendor) };
+  return { ...batchJson(batch), accountId, vendor: vendorJson(vendor) };
 }
 
-function vendorJson(view: NonNullable<BatchStory['vendor']>): z.infer<typeof vendorBatch> {
-  const { provider, model, asked, protocol, state, lines, cancelSent } = view;
-  return {
-    ...{ provider, model, asked, protocol, state, lines, cancelSent },
-    credential: view.credential ?? null,
-    vendorId: view.vendorId ?? null,
-    orderedAt: isoOrNull(view.orderedAt),
-    result: view.result ?? null,
-  };
-}
+const vendorJson = writerOf(vendorBatch.nullable());

@@ -1,11 +1,10 @@
 /** Recorded bodies of requests and answers, for operators only; each look leaves an audit row. Starting and ending recordings. */
 
 import { z } from '@hono/zod-openapi';
-import type { RecordedBody, Recording, RequestBodies } from '../../../common/domain/admin/recorded-bodies.ts';
 import { accountAdmin, recordedBodies } from '../../services.ts';
 import { actorOf, type ConsoleServices, need, nothingHere } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
-import { answers, done, id, instant, iso, reasonInput, takes } from '../schemas.ts';
+import { answers, done, id, instant, reasonInput, takes, writerOf } from '../schemas.ts';
 
 const body = z
   .object({
@@ -16,6 +15,8 @@ const body = z
   })
   .nullable()
   .openapi('KeptBody');
+const kept = z.object({ receivedAt: instant, expiresAt: instant, request: body, answer: body }).nullable();
+const keptJson = writerOf(kept);
 const recording = z
   .object({
     id: z.string(),
@@ -35,10 +36,7 @@ const one = route(
   'The recorded bodies of a request and its answer; reading them is audited',
   answers(
     z.object({
-      kept: z
-        .object({ receivedAt: instant, expiresAt: instant, request: body, answer: body })
-        .nullable()
-        .describe('null: no bodies were kept, or they have expired.'),
+      kept: kept.describe('null: no bodies were kept, or they have expired.'),
     }),
   ),
   { params: z.object({ id }) },
@@ -139,24 +137,4 @@ function forget(
   return { action: 'bodies.forget', subject, reason, run };
 }
 
-function keptJson(bodies: RequestBodies | undefined) {
-  if (bodies === undefined) return null;
-  const { receivedAt, expiresAt, request, answer } = bodies;
-  const times = { receivedAt: iso(receivedAt), expiresAt: iso(expiresAt) };
-  return { ...times, request: bodyJson(request), answer: bodyJson(answer) };
-}
-
-function bodyJson(kept: RecordedBody | undefined) {
-  return kept === undefined ? null : { ...kept, mediaType: kept.mediaType ?? null };
-}
-
-function recordingJson({ accountId, keyId, model, startedAt, until, ...rest }: Recording) {
-  return {
-    ...rest,
-    accountId: accountId ?? null,
-    keyId: keyId ?? null,
-    model: model ?? null,
-    startedAt: iso(startedAt),
-    until: iso(until),
-  };
-}
+const recordingJson = writerOf(recording);

@@ -15,7 +15,6 @@ import {
   instant,
   instantInput,
   iso,
-  isoOrNull,
   listed,
   pageOf,
   pageQuery,
@@ -24,6 +23,7 @@ import {
   usd,
   usdInput,
   usdText,
+  writerOf,
 } from '../schemas.ts';
 
 const gift = z.discriminatedUnion('kind', [
@@ -161,28 +161,15 @@ export function codeRoutes(services: ConsoleServices) {
     }));
 }
 
-function codeJson(view: CodeView): z.infer<typeof code> {
-  const { id, prefix, batch, gift, maxUses, uses, oncePerAccount } = view;
-  return {
-    id,
-    prefix,
-    batch,
-    gift:
-      gift.kind === 'balance'
-        ? {
-            kind: 'balance',
-            amount: usdText(gift.amount),
-            lastsDays: gift.lastsMs === undefined ? null : gift.lastsMs / dayMs,
-          }
-        : { ...gift },
-    maxUses,
-    uses,
-    oncePerAccount,
-    expiresAt: isoOrNull(view.expiresAt),
-    revokedAt: isoOrNull(view.revokedAt),
-    createdAt: iso(view.createdAt),
-  };
-}
+const writeCode = writerOf(code);
+const codeJson = ({ gift, ...view }: CodeView) =>
+  writeCode({ ...view, gift: gift.kind === 'balance' ? balanceJson(gift) : { ...gift } });
+
+const balanceJson = ({ amount, lastsMs }: Extract<CodeGift, { kind: 'balance' }>) => ({
+  kind: 'balance' as const,
+  amount: usdText(amount),
+  lastsDays: lastsMs === undefined ? null : lastsMs / dayMs,
+});
 
 function toGift(pageRequest: z.output<typeof giftInput>): CodeGift {
   if (pageRequest.kind !== 'balance') return pageRequest;

@@ -1,11 +1,10 @@
 /** Uploaded files of all accounts. Their bytes are not shown: they are clients' content. */
 import { z } from '@hono/zod-openapi';
-import type { OwnedFile } from '../../../common/domain/admin/files.ts';
 import { fileAdmin } from '../../services.ts';
-import { fileJson, fileRow } from '../files/files.ts';
+import { fileRow } from '../files/files.ts';
 import { type ConsoleServices, need, nothingHere } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
-import { answers, done, id, pageOf, pageQuery, reasonInput, takes } from '../schemas.ts';
+import { answers, done, id, pageOf, pageQuery, reasonInput, takes, writerOf } from '../schemas.ts';
 
 const operatorFileRow = fileRow.extend({ accountId: z.string(), mediaType: z.string() }).openapi('OperatorFile');
 const params = z.object({ id });
@@ -54,6 +53,4 @@ export function operatorFileRoutes(services: ConsoleServices) {
     });
 }
 
-function operatorFileJson(file: OwnedFile): z.infer<typeof operatorFileRow> {
-  return { ...fileJson(file), accountId: file.accountId, mediaType: file.mediaType };
-}
+const operatorFileJson = writerOf(operatorFileRow);

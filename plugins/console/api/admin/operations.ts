@@ -3,7 +3,6 @@
 import { z } from '@hono/zod-openapi';
 import { money } from '../../../common/domain/money.ts';
 import { roles } from '../../actor.ts';
-import type { AuditRow, TokenView } from '../../people.ts';
 import { ledgerQueries } from '../../services.ts';
 import { csvAnswer } from '../csv.ts';
 import { csvOfLedger, ledgerPage, ledgerQuery, ledgerRow, ledgerRowJson } from '../ledger-rows.ts';
@@ -16,15 +15,13 @@ import {
   id,
   instant,
   instantInput,
-  iso,
-  isoOrNull,
   listed,
   pageOf,
   pageQuery,
   spanQuery,
   takes,
   usd,
-  usdText,
+  writerOf,
 } from '../schemas.ts';
 import { spanOfDays, zoneQuery } from '../time-zone.ts';
 
@@ -62,6 +59,8 @@ const node = z
   })
   .openapi('Node');
 
+const [totalsJson, reconciliationJson, nodeJson] = [writerOf(totals), writerOf(reconciliation), writerOf(node)];
+
 const getMoney = route('get', '/admin/money', 'Money as a whole, by default of the last 30 days', answers(totals), {
   query: spanQuery.extend(zoneQuery.shape),
 });
@@ -82,51 +81,24 @@ export function moneyRoutes(services: ConsoleServices) {
   return new Routes(services)
     .read(getMoney, async ({ query }) => {
       const span = spanOfDays(query, services.clock.now(), 30);
-      const {
-        revenue,
-        ownCost,
-        ownCostUnknown = 0,
-        absorbed,
-        ...others
-      } = await need(services, ledgerQueries).totals(span);
-      return {
-        from: iso(span.from),
-        until: iso(span.until),
-        revenue: usdText(revenue),
-        ownCost: ownCostUnknown === 0 ? usdText(ownCost) : null,
-        ownCostUnknown,
-        margin: ownCostUnknown === 0 ? usdText(money(revenue - ownCost - absorbed)) : null,
-        absorbed: usdText(absorbed),
-        credited: usdText(others.credited),
-        sold: usdText(others.sold),
-        refunded: usdText(others.refunded),
-        lapsed: usdText(others.lapsed),
-      };
+      const { ownCostUnknown = 0, ...sums } = await need(services, ledgerQueries).totals(span);
+      const { revenue, ownCost, absorbed } = sums;
+      const known = ownCostUnknown === 0 ? { ownCost, margin: money(revenue - ownCost - absorbed) } : { ownCost: null };
+      return totalsJson({ ...span, ...sums, ownCostUnknown, ...known });
     })
     .action(reconcile, () => ({
       action: 'money.reconcile',
       subject: 'ledger',
       run: async () => {
-        const { checkedAt, ok, findings, rows } = await need(services, ledgerQueries).reconcile();
-        return { checkedAt: iso(checkedAt), ok, findings: [...findings], rows };
+        return reconciliationJson(await need(services, ledgerQueries).reconcile());
       },
     }))
     .list(ledger, ledgerRowJson, ({ query }, page) => ledgerPage(services, query.accountId, query, page))
     .file(ledgerCsv, ({ query }) => csvOfLedger(services, query.accountId, query))
     .read(nodes, async () => {
       const now = services.clock.now();
-      const rows = (await need(services, ledgerQueries).nodes()).map((view) => ({
-        name: view.name,
-        self: view.self,
-        version: view.version ?? null,
-        startedAt: isoOrNull(view.startedAt),
-        seenAt: iso(view.seenAt),
-        silentMs: Math.max(0, now - view.seenAt),
-        journalPending: view.journalPending ?? null,
-        leases: view.leases,
-        leased: usdText(view.leased),
-      }));
-      return { rows };
+      const views = await need(services, ledgerQueries).nodes();
+      return { rows: views.map((view) => nodeJson({ ...view, silentMs: Math.max(0, now - view.seenAt) })) };
     });
 }
 
@@ -213,27 +185,6 @@ export function tokenRoutes(services: ConsoleServices) {
     }));
 }
 
-function auditJson(row: AuditRow): z.infer<typeof auditRow> {
-  const { id, at, actor, role, action, subject, reason, address, result } = row;
-  return { id, at: iso(at), actor, role, action, subject, reason: reason ?? null, address, result };
-}
+const auditJson = writerOf(auditRow);
 
-function tokenJson({
-  id,
-  name,
-  prefix,
-  createdBy,
-  createdAt,
-  expiresAt,
-  lastUsedAt,
-}: TokenView): z.infer<typeof token> {
-  return {
-    id,
-    name,
-    prefix,
-    createdBy,
-    createdAt: iso(createdAt),
-    expiresAt: isoOrNull(expiresAt),
-    lastUsedAt: isoOrNull(lastUsedAt),
-  };
-}
+const tokenJson = writerOf(token);

@@ -6,7 +6,7 @@ import { roles } from '../../actor.ts';
 import type { Handover, PersonView } from '../../people.ts';
 import { actorOf, type ConsoleServices, nothingHere, type RequestContext } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
-import { answers, id, instant, iso, isoOrNull, pageOf, pageQuery, reasonInput, takes } from '../schemas.ts';
+import { answers, id, instant, pageOf, pageQuery, reasonInput, takes, writerOf } from '../schemas.ts';
 
 const role = z.enum(roles);
 const person = z
@@ -24,21 +24,7 @@ const person = z
   })
   .openapi('Person');
 
-function personJson(view: PersonView): z.infer<typeof person> {
-  const { id, email, name, role, blocked, emailVerified, twoFactor, accountId } = view;
-  return {
-    id,
-    email,
-    name,
-    role,
-    blocked,
-    emailVerified,
-    twoFactor,
-    accountId: accountId ?? null,
-    createdAt: iso(view.createdAt),
-    seenAt: isoOrNull(view.seenAt),
-  };
-}
+const personJson = writerOf(person);
 
 const handover = z
   .object({

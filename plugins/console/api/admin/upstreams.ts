@@ -2,12 +2,11 @@
 
 import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../../core/contract/errors.ts';
-import type { ProbeResult, TargetView, UpstreamView } from '../../../common/domain/admin/upstreams.ts';
 import { ledgerQueries, requestQueries, upstreamAdmin, upstreamProbes } from '../../services.ts';
 import { requestSums, sumsJson } from '../request-rows.ts';
 import { type ConsoleServices, need, nothingHere } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
-import { answers, done, hourMs, reasonInput, takes, usage, usd } from '../schemas.ts';
+import { answers, done, hourMs, reasonInput, takes, usage, usd, writerOf } from '../schemas.ts';
 import { moneyJson } from '../spend.ts';
 
 const milliseconds = z.number().nullable().describe('Moving average; null: nothing was measured.');
@@ -141,7 +140,11 @@ export function upstreamRoutes(services: ConsoleServices) {
         .map((view) => {
           const sums = traffic.get(view.provider);
           const lastHour = sums === undefined ? null : sumsJson(sums);
-          return { ...upstreamJson(view), lastHour, ownCost: costs.get(view.provider) ?? null };
+          return {
+            ...upstreamJson({ ...view, targets: view.targets ?? [] }),
+            lastHour,
+            ownCost: costs.get(view.provider) ?? null,
+          };
         });
       return { rows };
     })
@@ -177,15 +180,8 @@ export function upstreamRoutes(services: ConsoleServices) {
     });
 }
 
-function testJson({ status, firstByteMs, error, usage, ...result }: ProbeResult): z.infer<typeof tested> {
-  return {
-    ...result,
-    status: status ?? null,
-    firstByteMs: firstByteMs ?? null,
-    error: error ?? null,
-    usage: { ...usage },
-  };
-}
+const testJson = writerOf(tested);
+const upstreamJson = writerOf(upstream.omit({ lastHour: true, ownCost: true }));
 
 function setDisabled(
   services: ConsoleServices,
@@ -206,28 +202,4 @@ function known(services: ConsoleServices, name: string, credential: string | und
   if (credential !== undefined && !view.keys.some((key) => key.credential === credential))
     throw nothingHere('upstream key', 'credential');
   return name;
-}
-
-function upstreamJson({ provider, protocols, disabled, keys, room, targets = [] }: UpstreamView) {
-  return {
-    provider,
-    protocols: { ...protocols },
-    disabled,
-    keys: keys.map(({ credential, disabled, restsMs, modelRests, reason }) => ({
-      credential,
-      disabled,
-      restsMs,
-      modelRests: modelRests.map(({ model, restsMs }) => ({ model, restsMs })),
-      reason: reason ?? null,
-    })),
-    room: room === undefined ? null : { ...room },
-    targets: targets.map(({ keys: own, ...figures }) => ({
-      ...timed(figures),
-      keys: own.map(timed),
-    })),
-  };
-}
-
-function timed<Figures extends Pick<TargetView, 'firstByteMs' | 'wholeMs'>>(figures: Figures) {
-  return { ...figures, firstByteMs: figures.firstByteMs ?? null, wholeMs: figures.wholeMs ?? null };
 }

@@ -4,20 +4,7 @@ import type { BatchView } from '../../../common/domain/admin/batches.ts';
 import { batchAdmin } from '../../services.ts';
 import { type ConsoleServices, need, nothingHere, ownAccount } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
-import {
-  answers,
-  done,
-  id,
-  instant,
-  iso,
-  isoOrNull,
-  pageOf,
-  pageQuery,
-  takes,
-  usd,
-  usdOrNull,
-  usdText,
-} from '../schemas.ts';
+import { answers, done, id, instant, pageOf, pageQuery, takes, usd, writerOf } from '../schemas.ts';
 
 const fault = z.object({
   line: z.number().nullable().describe('null: the file as a whole.'),
@@ -88,25 +75,6 @@ const faultJson = ({ line, code, message, param }: BatchView['errors'][number]):
   field: param,
 });
 
-export function batchJson(view: BatchView): z.infer<typeof batchRow> {
-  const { id, keyId, endpoint, state, total, counts, inputFile } = view;
-  return {
-    id,
-    keyId,
-    endpoint,
-    state,
-    outcome: view.outcome ?? null,
-    total,
-    ...counts,
-    cost: usdOrNull(view.cost),
-    held: usdText(view.held),
-    errors: view.errors.map(faultJson),
-    inputFile,
-    outputFile: view.outputFile ?? null,
-    errorFile: view.errorFile ?? null,
-    createdAt: iso(view.createdAt),
-    endedAt: isoOrNull(view.endedAt),
-    cancelAt: isoOrNull(view.cancelAt),
-    expiresAt: iso(view.expiresAt),
-  };
-}
+const writeBatch = writerOf(batchRow);
+export const batchJson = (view: BatchView) =>
+  writeBatch({ ...view, ...view.counts, errors: view.errors.map(faultJson) });

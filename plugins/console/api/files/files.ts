@@ -1,10 +1,9 @@
 /** A client's uploaded files: listed, downloaded and deleted. Uploads go to `/v1/files` with a key, as programs send them. */
 import { z } from '@hono/zod-openapi';
-import type { UploadedFile } from '../../../common/domain/stored-files.ts';
 import { uploadedFiles } from '../../services.ts';
 import { type ConsoleServices, need, nothingHere, ownAccount } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
-import { answers, done, id, instant, iso, pageOf, pageQuery, pageRequest } from '../schemas.ts';
+import { answers, done, id, instant, pageOf, pageQuery, pageRequest, writerOf } from '../schemas.ts';
 import { streamOf } from '../stream.ts';
 
 export const fileRow = z
@@ -56,6 +55,4 @@ export function fileRoutes(services: ConsoleServices) {
     });
 }
 
-export function fileJson({ id, name, purpose, bytes, createdAt, expiresAt }: UploadedFile): z.infer<typeof fileRow> {
-  return { id, name, purpose, bytes, createdAt: iso(createdAt), expiresAt: iso(expiresAt) };
-}
+const fileJson = writerOf(fileRow);
