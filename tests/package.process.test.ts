@@ -33,7 +33,7 @@ after(async () => {
   await dropSchema(schema);
 });
 
-test('on an older Node one sentence names the version that is needed', async () => {
+test('an older Node is refused with one sentence that names the required version', async () => {
   for (const [version, isEnough] of [
     ['22.18.0', false],
     ['20.11.1', false],
@@ -53,7 +53,7 @@ test('on an older Node one sentence names the version that is needed', async () 
   }
 });
 
-test('the package has no TypeScript but declarations, no tests, and the web app', async () => {
+test('the package has no TypeScript except declarations, no tests, and the web app', async () => {
   const { stdout } = await run('find', [join(home, 'node_modules', manifest.name), '-type', 'f']);
   const files = stdout.split('\n');
   assert.deepEqual(
@@ -74,7 +74,7 @@ test('its package.json has nothing for development, and all that an installation
     assert.deepEqual(packed[member], manifest[member], member);
 });
 
-test('the examples run from it, and its declarations fit them', async () => {
+test('the examples run from the package, and its declarations fit them', async () => {
   const files = copyExamples(home);
   await run(process.execPath, ['--test', '--test-reporter=dot', ...files], { cwd: home, env: environment('examples') });
   for (const name of ['@types', 'undici-types', 'drizzle-orm'])
@@ -100,7 +100,7 @@ test('the examples run from it, and its declarations fit them', async () => {
   await run(join(process.cwd(), 'node_modules/.bin/tsc'), ['-p', '.'], { cwd: home });
 });
 
-test('`plugin new` writes a plugin that runs as it is', async () => {
+test('`plugin new` writes a plugin that runs unchanged', async () => {
   const { stdout } = await run(command, ['plugin', 'new', 'word-list'], { cwd: home, env: environment('new') });
   assert.match(stdout, /wrote word-list\/index\.ts/);
   await run(process.execPath, ['--test', 'word-list/index.test.ts'], { cwd: home, env: environment('new') });
@@ -111,7 +111,7 @@ test('`plugin new` writes a plugin that runs as it is', async () => {
   assert.match(checked.stdout, /fits together/);
 });
 
-test('a package beside the YAML is found from there', async () => {
+test('a package beside the YAML file is found from there', async () => {
   const folder = join(home, 'elsewhere');
   cpSync('tests/examples/notes', join(folder, 'node_modules/gateway-notes'), { recursive: true });
   writeFileSync(join(folder, 'notes.yaml'), 'gateway: notes\nplugins: [storage, console, gateway-notes]\n');
@@ -133,7 +133,7 @@ test('a package beside the YAML is found from there', async () => {
   assert.match(checked.stdout, /fits together/);
 });
 
-test('it says what is wrong with a file', async () => {
+test('the packed program reports the faults of a file', async () => {
   writeFileSync(join(home, 'wrong.yaml'), 'gateway: wrong\nplugins: [storage, nonsense]\n');
   await assert.rejects(run(command, ['check', 'wrong.yaml'], { cwd: home, env: environment('embedded') }), (error) => {
     assert.match((error as { stdout: string }).stdout, /wrong\.yaml:2.*"nonsense"/);

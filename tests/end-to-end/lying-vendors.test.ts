@@ -169,7 +169,7 @@ for (const side of ['input', 'output'] as const) {
   });
 }
 
-test('an impossible usage raises its alert and stands in the timeline', async () => {
+test('an impossible usage raises its alert and is in the timeline', async () => {
   const customer = await testbed.customer();
   const { id } = await testbed.call(customer, 'chat', { model: 'output', prompt: 'hi', more: limit.chat });
   await testbed.records(customer);

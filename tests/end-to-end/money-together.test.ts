@@ -51,7 +51,7 @@ function chargeOf(input: number, output: number): bigint {
   return (2n * numerator + denominator) / (2n * denominator);
 }
 
-test('a keyed call on a bought plan that is tried twice is charged once, by every ratio and tier, to the grant, and is refunded once', async () => {
+test('a retried call with an idempotency key on a bought plan is charged once, by every ratio and tier, to the grant, and refunded once', async () => {
   const customer = await subscriber();
   const poolService = testbed.gateway.gateway.find(pool)!;
   const headers = { 'idempotency-key': 'everything at once' };
@@ -99,7 +99,7 @@ test('a keyed call on a bought plan that is tried twice is charged once, by ever
   await testbed.audit();
 });
 
-test('what the plan’s window does not cover is paid by money that does not expire; what neither covers is 402 and leaves nothing', async () => {
+test("money that does not expire pays what the plan's window does not cover; a call that neither covers is a 402 and leaves nothing", async () => {
   const customer = await subscriber();
   const poolService = testbed.gateway.gateway.find(pool)!;
   // The window lets 1 USD of the grant be spent, and 1 USD does not expire.

@@ -96,7 +96,7 @@ test('overdraft by race: of 2,000 calls, 400 at once, on a balance for 50, exact
   assert.ok(records.ledger.every((row) => row.balance_after >= 0n));
 });
 
-test('money that comes in opens a spent account at once', async () => {
+test('incoming money admits calls of a spent account at once', async () => {
   testbed.replay.play({ body: wholeAnswer });
   const question = { model: 'replay', prompt: 'Hello', more: { max_tokens: 50 } };
   const customer = await testbed.customer({ nanoUsd: 1n });
@@ -107,7 +107,7 @@ test('money that comes in opens a spent account at once', async () => {
   assert.equal(await testbed.balance(customer), 10_000_001n - wholeCost);
 });
 
-test('no money is 402 in the words of each protocol, and leaves nothing behind', async () => {
+test('a call without money is a 402 in the form of each protocol, and leaves nothing behind', async () => {
   const types = {
     chat: 'insufficient_quota',
     responses: 'insufficient_quota',

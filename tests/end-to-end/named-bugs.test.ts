@@ -49,7 +49,7 @@ const here =
 negative remainder; price by name prefix; retry on a dearer target billed at the first; double refund; webhook credited twice;
 empty webhook secret accepted; stale key lets a spent key through; slot leaked after disconnect`.split(/;\s/);
 
-test('every named bug has its test where it is said to be', () => {
+test('every named bug has its test in the listed file', () => {
   const own = Object.fromEntries(here.map((name) => [name, 'tests/end-to-end/named-bugs.test.ts']));
   const places = Object.entries({ ...elsewhere, ...own });
   assert.equal(places.length, 26);
@@ -98,13 +98,13 @@ const messageEnd = (usage: object) => [
   { type: 'message_stop' },
 ];
 
-test('usage missing from a stream counted as 0: it is estimated, marked, and costs something', async () => {
+test('usage missing from a stream counted as 0: the usage is estimated, marked, and charged', async () => {
   const row = await costOf('chat', chatFrames(text('Hello there, how are you?'), text('', 'stop')));
   assert.deepEqual([row.ends, row.estimated], [['charged answered'], true]);
   assert.ok(row.classes.input! > 0 && row.classes.output! > 0 && row.cost > 0n);
 });
 
-test('partial usage overwritten: the parts of a report are put together, whichever event brings them', async () => {
+test('partial usage overwritten: the parts of a report are merged, whichever event brings them', async () => {
   const start = messageStart({ input_tokens: 7, cache_read_input_tokens: 40, output_tokens: 1 });
   const row = await costOf('messages', frames(start, ...messageText, ...messageEnd({ output_tokens: 3 })));
   const { input, cache_read: cached, output } = row.classes;
@@ -158,7 +158,7 @@ test('cached tokens charged or subtracted twice: each is one token of the cheape
   }
 });
 
-test('negative remainder: a cache larger than the prompt leaves nothing below zero', async () => {
+test('negative remainder: a cache count above the prompt leaves no class below zero', async () => {
   const usage = {
     prompt_tokens: 4,
     completion_tokens: 2,
@@ -170,7 +170,7 @@ test('negative remainder: a cache larger than the prompt leaves nothing below ze
   assert.equal(row.cost, 400n + 4_000n);
 });
 
-test('retry on a dearer target billed at the first: the charge is for what the one consumed that answered', async () => {
+test('retry on a dearer target billed at the first: the charge is for the usage of the target that answered', async () => {
   testbed.replay.play({ status: 503, body: '{"error":{"message":"busy"}}' });
   const customer = await testbed.customer();
   const reply = await testbed.call(customer, 'chat', { model: 'pair', prompt: '[[sandbox: tokens=25]]' });
@@ -202,7 +202,7 @@ for (const [bug, kind] of [
   });
 }
 
-test('price by name prefix: a model has the price that is written for its own name, or none', async () => {
+test('price by name prefix: a model has the price that is set for its own name, or none', async () => {
   const customer = await testbed.customer();
   // `sandbox` has a price; none of these has one because of that.
   for (const model of ['sandbox-large', 'sandbox-2026-01-01', 'sandbo', 'SANDBOX', 'sandbox/', 'pair-mini']) {
@@ -214,7 +214,7 @@ test('price by name prefix: a model has the price that is written for its own na
   assert.equal(await testbed.balance(customer), 100n * usdInNano);
 });
 
-test('empty webhook secret accepted: no address takes money in, and an empty key opens none that does anything', async () => {
+test('empty webhook secret accepted: no address accepts money, and an empty key authorizes no request that changes anything', async () => {
   const grants = (await testbed.rows('grants')).length;
   const writing = testbed.gateway.gateway.endpoints.filter(({ method }) => method !== 'GET' && method !== 'HEAD');
   assert.ok(writing.length >= 5);
@@ -240,7 +240,7 @@ test('empty webhook secret accepted: no address takes money in, and an empty key
   assert.equal((await testbed.rows('grants')).length, grants);
 });
 
-test('stale key lets a spent key through: what one call has spent, the next one does not have, by whichever key', async () => {
+test('stale key lets a spent key through: money that one call has spent is not there for the next, with any key', async () => {
   const question = { model: 'sandbox', prompt: 'Hello [[sandbox: tokens=40]]', more: { max_tokens: 50 } };
   const probe = await testbed.customer();
   await testbed.call(probe, 'chat', question);
@@ -255,7 +255,7 @@ test('stale key lets a spent key through: what one call has spent, the next one 
   assert.deepEqual((await testbed.records(customer)).ends, ['charged answered']);
 });
 
-test('slot leaked after disconnect: whenever a client leaves, the next call of its account has its place', async () => {
+test('slot leaked after disconnect: however a client disconnects, the next call of its account has its slot', async () => {
   const customer = await testbed.customer({ plan: 'single' });
   let left = 0;
   for (const waitMs of [0, 1, 5, 20, 60]) {

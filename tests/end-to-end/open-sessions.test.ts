@@ -55,7 +55,7 @@ const paid = ({ cost, classes: { input = 0, cache_read: read = 0, output = 0, re
   cost / 1_000n / BigInt(input + read + 2 * (output + reasoning));
 
 for (const model of ['translated', 'relayed'])
-  test(`a reload lets a turn go on at its price; the next one on the connection has the new one (${model})`, () =>
+  test(`a reload keeps the price of a running turn; the next one on the connection has the new price (${model})`, () =>
     withTestbed(async (testbed) => {
       const customer = await testbed.customer();
       const client = await talk(testbed.origin, customer.key);
@@ -77,7 +77,7 @@ for (const model of ['translated', 'relayed'])
       await testbed.audit();
     }));
 
-test('a reload leaves a realtime session open; what begins after it has the new price', () =>
+test('a reload keeps a realtime session open; responses that begin after it have the new price', () =>
   withTestbed(async (testbed) => {
     const customer = await testbed.customer();
     const client = await talk(testbed.origin, customer.key, '/v1/realtime?model=voice');
@@ -101,7 +101,7 @@ test('a reload leaves a realtime session open; what begins after it has the new 
     await testbed.audit();
   }));
 
-test('new bounds hold for connections that are opened then, and close none', () =>
+test('new limits apply to connections opened later, and close none', () =>
   withTestbed(async (testbed) => {
     const customer = await testbed.customer();
     const clients = [await talk(testbed.origin, customer.key), await talk(testbed.origin, customer.key)];
@@ -114,7 +114,7 @@ test('new bounds hold for connections that are opened then, and close none', () 
     }
   }));
 
-test('a stop finishes a turn that runs over WebSocket at the vendor, and leaves no connection there', () =>
+test('a stop waits for a turn over WebSocket at the vendor, and leaves no connection there', () =>
   withTestbed(async (testbed) => {
     const customer = await testbed.customer();
     const [busy, idle] = [await talk(testbed.origin, customer.key), await talk(testbed.origin, customer.key)];

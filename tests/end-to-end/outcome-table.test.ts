@@ -243,7 +243,7 @@ describe('row "the hold is used up in mid-stream"', { concurrency: 4 }, () => {
     });
   }
 
-  test('a whole answer that is gathered from a stream: 402, and what was seen is charged', async () => {
+  test('a whole answer gathered from a stream whose hold is used up: 402, and the received part is charged', async () => {
     const { customer, credit } = await poorCustomer('chat', 'streaming');
     const reply = await testbed.call(customer, 'chat', { model: 'streaming', prompt: longAnswer });
     assert.deepEqual([reply.status, reply.headers.get('x-should-retry')], [402, 'false'], reply.text);

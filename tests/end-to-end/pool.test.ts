@@ -21,7 +21,7 @@ after(() => testbed.stop());
 
 const question = { model: 'sandbox', prompt: 'Hello [[sandbox: tokens=20]]', more: { max_tokens: 50 } };
 
-test('a plan without a purchase brings its grant with the first call, and its window refuses in the words of each protocol', async () => {
+test('a plan without a purchase brings its grant with the first call, and its used-up window refuses in the form of each protocol', async () => {
   const customer = await testbed.customer({ nanoUsd: 0n, plan: 'small' });
   let admitted = 0;
   while ((await testbed.call(customer, 'chat', question)).status === 200) admitted += 1;
@@ -42,7 +42,7 @@ test('a plan without a purchase brings its grant with the first call, and its wi
   await testbed.audit();
 });
 
-test('a plan that is bought while calls run holds from the next call on: its price, its grant, its multiplier', async () => {
+test('a plan that is bought while calls run applies from the next call on: its price, its grant, its multiplier', async () => {
   const customer = await testbed.customer({ nanoUsd: 6n * usdInNano, plan: 'small' });
   await testbed.call(customer, 'chat', question);
   const counter = testbed.gateway.gateway.find(shop)!;

@@ -112,7 +112,7 @@ test('a compaction is charged like an answer', async () => {
   assert.ok(records.charges[0]!.cost > 0n);
 });
 
-test('a long prompt is charged by its tier, a short one is not, and the rows tell which and what it cost us', async () => {
+test('a long prompt is charged by its tier, a short one is not, and the rows have the tier and our cost', async () => {
   const customer = await testbed.customer();
   for (const prompt of ['Hello', 'Hello '.repeat(2_000)])
     await testbed.call(customer, 'chat', { model: 'tiered', prompt });
@@ -128,7 +128,7 @@ test('a long prompt is charged by its tier, a short one is not, and the rows tel
   }
 });
 
-test('a service that the vendor did not grant costs the standard price, one without a price is refused', async () => {
+test('a service that the vendor did not grant is charged at the standard price, and one without a price is refused', async () => {
   const customer = await testbed.customer();
   const headers = { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' };
   const send = async (model: string) => {
@@ -146,7 +146,7 @@ test('a service that the vendor did not grant costs the standard price, one with
   assert.equal(charges[0]!.cost, BigInt(input * 1_000 + output * 2_000) + 1_000_000n);
 });
 
-test('a gateway that would sell below its cost does not start, and says where', async () => {
+test('a gateway that would sell below its cost does not start, and names the model', async () => {
   const models = {
     m: { owned_by: 'test', targets: ['sandbox'], price: { input: 1, output: 2 }, cost: { input: 3, output: 2 } },
   };

@@ -120,7 +120,7 @@ const orders: Record<string, [path: string, order: (prompt: string) => Promise<R
   ],
 };
 for (const [title, [path, order]] of Object.entries(orders)) {
-  test(`${title}: a refused word orders nothing, and what is sent is masked`, async () => {
+  test(`${title}: a refused word prevents the order, and sent texts are masked`, async () => {
     const before = vendor.requests.length;
     const refused = await order('a banana');
     assert.equal(refused.status, 403, await refused.text());
@@ -131,7 +131,7 @@ for (const [title, [path, order]] of Object.entries(orders)) {
   });
 }
 
-test('a line of a batch is refused or masked by itself, and the others are made', async () => {
+test('a batch line is refused or masked by itself, and the others are executed', async () => {
   vendor.play(chatAnswer('Noted.'));
   const before = vendor.requests.length;
   const line = (id: string, content: string) =>
@@ -173,7 +173,7 @@ const said = (text: string) => ({
   item: { type: 'message', role: 'user', content: [{ type: 'input_text', text }] },
 });
 
-test('a message of a realtime session is refused by an event, and the session goes on', async () => {
+test('a refused message of a realtime session gets an error event, and the session continues', async () => {
   received.length = 0;
   const client = await talk(gateway.origin, key, '/v1/realtime?model=talk');
   client.send(said('a banana'));
@@ -186,7 +186,7 @@ test('a message of a realtime session is refused by an event, and the session go
   await client.close();
 });
 
-test('settings of a client secret pass the rules before the session gets them', async () => {
+test('settings of a client secret pass the rules before they are stored', async () => {
   received.length = 0;
   const session = { type: 'realtime', model: 'talk', instructions: 'as ada@example.com' };
   const made = (await (await call('POST', '/v1/realtime/client_secrets', { session })).json()) as { value: string };
@@ -196,7 +196,7 @@ test('settings of a client secret pass the rules before the session gets them', 
   await client.close();
 });
 
-test('a live session: its setup is masked, and a refused message ends it, as the protocol has no event for errors', async () => {
+test('a live session has its setup masked, and a refused message ends it, as the protocol has no error event', async () => {
   received.length = 0;
   const path = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent';
   const client = await talk(gateway.origin, key, path, { 'x-goog-api-key': key });
@@ -216,7 +216,7 @@ const fileOf = (plugins: readonly string[], more = {}) => ({
   ...more,
 });
 
-test('a rule whose point has no owner, and an owner below billing, are problems of the file', async () => {
+test('a rule whose point has no owner, and an owner below billing, are faults of the file', async () => {
   const tail = ['providers', 'models', 'route', 'protocol-convert'];
   assert.match((await checkGateway(fileOf(['./', ...tail]), { from })).join(), /point "prompts".*add "prompts"/);
   const late = ['./', 'storage', 'auth', 'providers', 'models', 'billing', 'prompts', 'route', 'protocol-convert'];

@@ -29,7 +29,7 @@ test('callers behind a trusted proxy are distinguished, and wrong keys of one do
   assert.equal(await guess(origin, '198.51.100.7, 203.0.113.1'), 429);
 });
 
-test('without trusted proxies the header changes nothing', async (t) => {
+test('without trusted proxies the forwarding header is ignored', async (t) => {
   const { origin, stop } = await startGateway(gatewayWith(''));
   t.after(stop);
   const seen: number[] = [];

@@ -47,7 +47,7 @@ async function stop(serving: ChildProcess): Promise<void> {
 const dialectOf = (turn: number): DialectName => dialectNames[turn % dialectNames.length]!;
 
 if (canForbidWrites)
-  test('calls are refused in one sentence and nothing is lost or billed; when it can be written again the gateway goes on by itself', async (context) => {
+  test('calls on a read-only disk are refused in one sentence, without loss or charge, and the gateway recovers by itself', async (context) => {
     const testbed = await establish({}, 4);
     const serving = await testbed.start();
     context.after(() => testbed.close());

@@ -64,7 +64,7 @@ async function talkThrough(client: Talk, { turns, end }: typeof session extends 
   await client.closed;
 }
 
-test('the ledger has what the vendor billed', async () => {
+test("the ledger agrees with the vendor's bill", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(session, { minLength: 1, maxLength: 3 }), async (sessions) => {
       testbed.sandbox.resetBill();

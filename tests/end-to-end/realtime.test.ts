@@ -60,7 +60,7 @@ async function done(client: Talk, count = 1): Promise<Message> {
   return found()[count - 1].response;
 }
 
-test('a session in text: events as the vendor sends them, each response a charge of its own', async () => {
+test('a text session relays events as the vendor sends them, and each response is a charge', async () => {
   const customer = await testbed.customer();
   const before = await testbed.balance(customer);
   const client = await open(customer);
@@ -96,7 +96,7 @@ test('a session in text: events as the vendor sends them, each response a charge
   await testbed.audit();
 });
 
-test('audio in and out: tokens by kind, what is cached on its own, a transcription at its own price', async () => {
+test('audio in and out is charged by kind of token, cached ones apart, and a transcription at its own price', async () => {
   const customer = await testbed.customer();
   const client = await open(customer);
   const input = { transcription: { model: 'scribe' }, turn_detection: null };
@@ -124,7 +124,7 @@ test('audio in and out: tokens by kind, what is cached on its own, a transcripti
   await testbed.audit();
 });
 
-test('an upstream answers by itself when speech ends; seconds are charged as seconds', async () => {
+test('an upstream that answers by itself when speech ends is charged by the second', async () => {
   const customer = await testbed.customer();
   const client = await open(customer);
   client.send({ type: 'session.update', session: { audio: { input: { transcription: { model: 'whisper-1' } } } } });
@@ -138,7 +138,7 @@ test('an upstream answers by itself when speech ends; seconds are charged as sec
   assert.deepEqual(charges.find(({ model }) => model === 'whisper-1')!.classes, { audio: 2 });
 });
 
-test('the model cannot be changed; its own name is passed on as the upstream knows it', async () => {
+test("a session's model cannot be changed, and its own name is sent as the upstream's name", async () => {
   const customer = await testbed.customer();
   const client = await open(customer, 'alias');
   client.send({ type: 'session.update', session: { model: 'voice', instructions: 'x' } });
@@ -157,7 +157,7 @@ test('the model cannot be changed; its own name is passed on as the upstream kno
   await client.close();
 });
 
-test('failover before the first message; without a target the upgrade is refused over HTTP', async () => {
+test('failover happens before the first message; without a target the upgrade is refused over HTTP', async () => {
   const customer = await testbed.customer();
   const client = await open(customer, 'tried');
   client.send(said('Hello'));
@@ -193,7 +193,7 @@ test('failover before the first message; without a target the upgrade is refused
   assert.deepEqual([calls.status, calls.headers.get('x-should-retry')], [422, 'false']);
 });
 
-test('a key as a protocol, and the beta of the interface', async () => {
+test('a key in the subprotocol is accepted, and the beta of the interface is relayed', async () => {
   const customer = await testbed.customer();
   const { WebSocket } = await import('ws');
   const socket = new WebSocket(`${testbed.origin.replace('http', 'ws')}/v1/realtime?model=voice`, [
@@ -213,7 +213,7 @@ test('a key as a protocol, and the beta of the interface', async () => {
   await testbed.records(customer, 2);
 });
 
-test('when the money is gone: an error event, then 1008; what has run is charged', async () => {
+test('a session without money gets an error event, then 1008, and its running response is charged', async () => {
   const customer = await testbed.customer({ nanoUsd: 420_000_000n });
   const client = await open(customer);
   client.send(said('Much [[sandbox: tokens=3000]]'));
@@ -242,7 +242,7 @@ test('the next response waits for its own hold: a revoked key or an empty balanc
   await testbed.audit();
 });
 
-test('rate limits hold for each response: an error event, and the session goes on', async () => {
+test('rate limits apply to each response: an error event, and the session continues', async () => {
   const customer = await testbed.customer({ plan: 'slow' });
   const client = await open(customer);
   for (let turn = 1; turn <= 2; turn += 1) {
@@ -258,7 +258,7 @@ test('rate limits hold for each response: an error event, and the session goes o
   await testbed.records(customer, 3);
 });
 
-test('one at a time is enough for a session, and connections of a key are bounded', async () => {
+test('a session takes one concurrency slot, and the connections of a key are bounded', async () => {
   const customer = await testbed.customer({ plan: 'single' });
   const client = await open(customer);
   for (let turn = 1; turn <= 3; turn += 1) {
@@ -275,7 +275,7 @@ test('one at a time is enough for a session, and connections of a key are bounde
   await Promise.all([client, ...more].map((one) => one?.close()));
 });
 
-test('a client that leaves in the middle pays for what the response used until then', async () => {
+test("a client that disconnects in mid-response pays for the response's usage so far", async () => {
   const customer = await testbed.customer();
   const client = await open(customer);
   client.send(said('Slowly [[sandbox: tokens=500 chunk_delay=20ms]]'));
@@ -293,7 +293,7 @@ test('a client that leaves in the middle pays for what the response used until t
   await testbed.audit();
 });
 
-test('a vendor that dies in the middle: an error event, a close with 1011, an estimate', async () => {
+test('a vendor that dies in the middle gives an error event, a close with 1011 and an estimated charge', async () => {
   const customer = await testbed.customer();
   const client = await open(customer);
   client.send(said('Hello [[sandbox: tokens=100 cut_after=5]]'));
@@ -319,7 +319,7 @@ test('a session without a response costs nothing', async () => {
   await testbed.audit();
 });
 
-test('a client that does not read makes the vendor wait, and gets everything in order', async () => {
+test('a client that does not read makes the vendor wait, and gets all messages in order', async () => {
   const customer = await testbed.customer();
   const client = await open(customer);
   client.socket.pause();
@@ -337,7 +337,7 @@ test('a client that does not read makes the vendor wait, and gets everything in 
   await client.close();
 });
 
-test('bytes are passed on as they came, both ways, text and binary', async () => {
+test('messages are relayed unchanged, both ways, text and binary', async () => {
   const { startEcho } = await import('./echo.ts');
   const echo = await startEcho();
   const own = await startTestbed({
@@ -368,7 +368,7 @@ test('bytes are passed on as they came, both ways, text and binary', async () =>
   }
 });
 
-test('an error of the vendor in mid-session loses its key and addresses, and nothing else', async () => {
+test("a vendor's error in mid-session is relayed without its key and addresses", async () => {
   const { startEcho } = await import('./echo.ts');
   const echo = await startEcho();
   const key = 'plainkeyofthevendor';
@@ -414,7 +414,7 @@ test('an error of the vendor in mid-session loses its key and addresses, and not
   }
 });
 
-test('frames that are cut and joined at random arrive whole, in order, and are charged the same', async () => {
+test('randomly cut and joined frames arrive whole and in order, and are charged the same', async () => {
   const events = [
     { type: 'session.created', session: {} },
     { type: 'response.created', response: { id: 'resp_1' } },
@@ -461,7 +461,7 @@ test('frames that are cut and joined at random arrive whole, in order, and are c
   }
 });
 
-test('a stop closes quiet sessions at once, others when their response is done, with 1012', async () => {
+test('a stop closes idle sessions at once and others after their response, with 1012', async () => {
   const own = await startTestbed({
     providers: ({ sandbox }) => ({
       voice: { keys: 'vendor-key-of-the-sandbox', speaks: { 'openai-realtime': `${sandbox}/v1` } },
@@ -483,7 +483,7 @@ test('a stop closes quiet sessions at once, others when their response is done, 
   await stopping;
 });
 
-test('a session that is too old ends with an error event', async () => {
+test('a session at its maximum age ends with an error event', async () => {
   const own = await startTestbed({
     providers: ({ sandbox }) => ({
       voice: { keys: 'vendor-key-of-the-sandbox', speaks: { 'openai-realtime': `${sandbox}/v1` } },

@@ -150,7 +150,7 @@ const places: Readonly<Record<string, Place>> = {
 };
 
 for (const [name, { reach, posts }] of Object.entries(places)) {
-  test(`${name}: a name that leads outside and then inside is reached where it was checked, and refused the next time`, async () => {
+  test(`${name}: a name that is public and then private is fetched at the checked address, and refused the next time`, async () => {
     for (const inside of insides) {
       begin({ 'rebind.example': [outside, inside] });
       const url = `http://rebind.example:${port()}/a.png`;
@@ -161,7 +161,7 @@ for (const [name, { reach, posts }] of Object.entries(places)) {
     }
   });
 
-  test(`${name}: a redirect that leads inside is not followed`, async () => {
+  test(`${name}: a redirect to a private address is not followed`, async () => {
     for (const inside of insides) {
       const literal = isIP(inside) === 6 ? `[${inside}]` : inside;
       for (const host of ['rebind.example', 'other.example', literal]) {
@@ -177,7 +177,7 @@ for (const [name, { reach, posts }] of Object.entries(places)) {
   });
 }
 
-test('the result of a task at its vendor’s own private origin is fetched, and its redirects are checked like those of others', async () => {
+test("a result at its vendor's own private origin is fetched, and its redirects are checked as any others", async () => {
   const origin = `http://vendor.internal:${port()}`;
   begin({ 'vendor.internal': ['10.1.2.3'] });
   await incoming(`${origin}/a.png`, `${origin}/v1`);

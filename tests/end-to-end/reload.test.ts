@@ -86,7 +86,7 @@ interface Call {
   readonly until: number;
 }
 
-test('twenty reloads under two hundred calls a second: none dropped, none failed, each charged by its own price', async () => {
+test('twenty reloads under two hundred calls a second drop no call and fail none, and each call has its own price', async () => {
   const customer = await testbed.customer({ nanoUsd: 10n ** 13n });
   let version = 1;
   let running = 0;
@@ -141,7 +141,7 @@ async function assertCharged(customer: Customer, calls: readonly Call[]): Promis
   assert(met.size > reloads / 2, `only ${met.size} versions were met`);
 }
 
-test('a new price holds for calls that begin after it, not for one that streams', async () => {
+test('a new price applies to calls that begin after it, and not to a running stream', async () => {
   await reload(31);
   const customer = await testbed.customer();
   const prompt = 'Say it [[sandbox: tokens=6 chunks=6 chunk_delay=100ms]]';
@@ -161,7 +161,7 @@ test('a new price holds for calls that begin after it, not for one that streams'
   await testbed.audit();
 });
 
-test('models come and go, and an unsellable catalogue is refused whole', async () => {
+test('models are added and removed, and an unsellable catalogue is refused whole', async () => {
   const customer = await testbed.customer();
   const status = async (model: string) => (await testbed.call(customer, 'chat', { model, prompt: 'Hello' })).status;
   await reload(41);

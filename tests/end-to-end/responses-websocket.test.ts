@@ -44,7 +44,7 @@ const textOf = (message: Message) =>
     .join('');
 
 for (const name of upstreams)
-  test(`a turn is what a POST is, event by event, and costs the same (${name})`, async () => {
+  test(`a turn has the events and the charge of a POST (${name})`, async () => {
     const customer = await testbed.customer();
     const client = await talk(testbed.origin, customer.key);
     const question = { ...hello, model: `by-${name}` };
@@ -72,7 +72,7 @@ for (const name of upstreams)
   });
 
 for (const name of upstreams)
-  test(`without storing, a turn goes on from the last one on this connection alone (${name})`, async () => {
+  test(`without storing, a turn continues the last one on this connection alone (${name})`, async () => {
     const customer = await testbed.customer();
     const client = await talk(testbed.origin, customer.key);
     const base = { model: `by-${name}`, store: false };
@@ -112,7 +112,7 @@ test('a stored response is found on any connection', async () => {
   await Promise.all([one.close(), other.close()]);
 });
 
-test('a failed turn takes the response that it went on from out of memory', async () => {
+test('a failed turn evicts the response that it continued', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key);
   const base = { model: 'by-chat', store: false };
@@ -124,7 +124,7 @@ test('a failed turn takes the response that it went on from out of memory', asyn
   await client.close();
 });
 
-test('what a turn may not say is refused by name, and the connection stays open', async () => {
+test("a turn with an unsupported member is refused by the member's name, and the connection stays open", async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key);
   const refused: [object | string, string | null][] = [
@@ -161,7 +161,7 @@ test('what a turn may not say is refused by name, and the connection stays open'
   assert.equal((await testbed.records(customer, 2)).charges.length, 2);
 });
 
-test('a warm-up answers without output, costs nothing, and is gone on from', async () => {
+test('a warm-up answers without output and charge, and can be continued', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key);
   const long = 'word '.repeat(400);
@@ -176,7 +176,7 @@ test('a warm-up answers without output, costs nothing, and is gone on from', asy
   assert.equal((await testbed.records(customer, 1)).charges.length, 1);
 });
 
-test('a turn of a model without images goes on from one that showed an image, stored or on the connection alone', async () => {
+test('a turn of a model without images continues one with an image, stored or on the connection alone', async () => {
   const customer = await testbed.customer();
   const picture = { type: 'input_image', image_url: 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUg==' };
   const shown = [{ role: 'user', content: [{ type: 'input_text', text: 'See. [[sandbox: tokens=20]]' }, picture] }];
@@ -201,7 +201,7 @@ test('a turn of a model without images goes on from one that showed an image, st
   await client.close();
 });
 
-test('turns wait for one another in order; too many are refused', async () => {
+test('turns wait for one another in order, and more than the bound are refused', async () => {
   const customer = await testbed.customer({ plan: 'single' });
   const client = await talk(testbed.origin, customer.key);
   const slow = { ...hello, input: 'Slowly [[sandbox: tokens=20 chunk_delay=20ms]]' };
@@ -223,7 +223,7 @@ test('turns wait for one another in order; too many are refused', async () => {
   await testbed.records(customer, 3);
 });
 
-test('refused upgrades are answers of HTTP: no key, a wrong key, too many connections', async () => {
+test('refused upgrades are HTTP answers: no key, a wrong key, too many connections', async () => {
   const customer = await testbed.customer();
   const none = await refusal(testbed.origin, '/v1/responses', {});
   assert.deepEqual([none.status, none.json.error.code], [401, 'invalid_api_key']);
@@ -237,7 +237,7 @@ test('refused upgrades are answers of HTTP: no key, a wrong key, too many connec
   await Promise.all(open.map((client) => client.close()));
 });
 
-test('without money each turn is an error event, and a top-up counts for the next', async () => {
+test('each turn without money gets an error event, and a top-up applies to the next turn', async () => {
   const customer = await testbed.customer({ nanoUsd: 0n });
   const client = await talk(testbed.origin, customer.key);
   const refused = (await client.turn(hello)).at(-1);
@@ -258,7 +258,7 @@ test('binary messages close the connection with 1003, large ones with 1009', asy
   assert.equal(await large.closed, 1009);
 });
 
-test('a vendor that breaks off in the middle: response.failed, charged by what was seen, once', async () => {
+test('a vendor that breaks off in the middle: response.failed, and the received part is charged once', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key);
   const frame = (data: object & { type: string }) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
@@ -285,7 +285,7 @@ test('a vendor that breaks off in the middle: response.failed, charged by what w
   await testbed.audit();
 });
 
-test('a client that leaves in the middle is charged by what was seen, and frees its place', async () => {
+test('a client that disconnects in the middle is charged for the received part, and its slot is freed', async () => {
   const customer = await testbed.customer({ plan: 'single' });
   const client = await talk(testbed.origin, customer.key);
   client.send({ type: 'response.create', ...hello, input: 'Slowly [[sandbox: tokens=2000 chunk_delay=20ms]]' });

@@ -41,7 +41,7 @@ async function settledBalance({ gateway }: TestGateway, accountId: string): Prom
   }
 }
 
-test('a directory that is destroyed after credits and charges behind its copy: all of them are there, and the audit is clean', {
+test('a directory destroyed after its copy keeps all later credits and charges, and the audit is clean', {
   timeout: 300_000,
 }, async (context) => {
   const [directory, left] = [mkdtempSync(join(tmpdir(), 'restored-')), mkdtempSync(join(tmpdir(), 'restored-'))];

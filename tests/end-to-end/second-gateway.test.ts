@@ -71,7 +71,7 @@ async function shape(answer: Response): Promise<[status: number, code: unknown]>
   return [answer.status, body.code];
 }
 
-test('a key of one gateway is unknown to the other, wherever it is carried', async () => {
+test('a key of one gateway is unknown to the other, in any carrier', async () => {
   const [ours, theirs] = [await alt.customer({ plan: 'payg' }), await main.customer({ plan: 'free' })];
   const carriers = (key: string) => [{ authorization: `Bearer ${key}` }, { 'x-api-key': key }];
   for (const headers of carriers(theirs.key)) {
@@ -89,7 +89,7 @@ test('a key of one gateway is unknown to the other, wherever it is carried', asy
   await main.records(theirs, 2);
 });
 
-test('every endpoint needs a key, the model list too, in the header of any family and nowhere else', async () => {
+test('every endpoint, also the model list, needs a key in the header of any family and nowhere else', async () => {
   const { key } = await alt.customer({ plan: 'payg' });
   for (const { method, path, keyless } of running[1]!.gateway.endpoints) {
     if (keyless === true) continue;
@@ -107,7 +107,7 @@ test('every endpoint needs a key, the model list too, in the header of any famil
   assert.equal((await fetch(`${main.origin}/v1/models`)).status, 200);
 });
 
-test('what cannot be ordered here is not listed: it sells no videos', async () => {
+test('the second gateway sells no videos and lists none', async () => {
   const { key } = await alt.customer({ plan: 'payg' });
   const listed = async (gateway: CommandGateway) => {
     const answer = await fetch(`${gateway.origin}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
@@ -118,7 +118,7 @@ test('what cannot be ordered here is not listed: it sells no videos', async () =
   assert.ok((await listed(main)).includes('grok-imagine-video'));
 });
 
-test('errors that belong to no endpoint are in shape, too', async () => {
+test("errors outside of endpoints have the gateway's shape too", async () => {
   assert.deepEqual(await shape(await fetch(`${alt.origin}/v1/nothing`)), [404, 'NOT_FOUND']);
   assert.deepEqual(await shape(await fetch(`${alt.origin}/v1/messages`)), [405, 'METHOD_NOT_ALLOWED']);
 });
@@ -183,7 +183,7 @@ for (const dialect of dialectNames) {
     ['relayed', own],
     ['translated', foreign],
   ] as const) {
-    test(`a running stream that breaks ends with one error in shape (${dialect}, ${way})`, async () => {
+    test(`a running stream that breaks ends with one error in the gateway's shape (${dialect}, ${way})`, async () => {
       const customer = await alt.customer({ plan: 'payg' });
       const orders = ['mid_error=500', 'mid_error=529', 'cut_after=3', 'no_terminal'];
       for (const order of orders) {
@@ -217,7 +217,7 @@ for (const dialect of dialectNames) {
   }
 }
 
-test('one JSON object on each line ends with one in shape', async () => {
+test("a stream of JSON lines that breaks ends with one error in the gateway's shape", async () => {
   const { key } = await alt.customer({ plan: 'payg' });
   for (const model of ['of-gemini', 'of-chat']) {
     const body = { contents: [{ role: 'user', parts: [{ text: 'Go on [[sandbox: chunks=6 mid_error]]' }] }] };
@@ -239,7 +239,7 @@ test('a stream whose balance runs out ends with INSUFFICIENT_BALANCE', async () 
   await alt.records(customer, 1);
 });
 
-test('the same call costs exactly twice of what it costs at the main gateway, or what the plan says', async () => {
+test("a call costs exactly twice its price at the main gateway, or the plan's multiple", async () => {
   const paid = async (gateway: CommandGateway, plan: string) => {
     const customer = await gateway.customer({ plan });
     const answer = await post(
@@ -289,7 +289,7 @@ async function bill(): Promise<BillReport> {
   return (await (await fetch(`${origin}/bill`)).json()) as BillReport;
 }
 
-test('images are charged by what was made, and a failure costs nothing', async () => {
+test('images are charged by the generated number, and a failure costs nothing', async () => {
   const customer = await alt.customer({ plan: 'payg' });
   const good = await post(alt, '/v1/images/generations', customer.key, picture('A cat', { n: 4 }));
   assert.equal(good.status, 200);
@@ -312,7 +312,7 @@ test("a vendor's refusal of an image names the field, where the shape or the pro
   assert.deepEqual([official.status, error.param], [400, 'quality']);
 });
 
-test('who waits for an image of a busy vendor learns when to come again, as with any other call', async () => {
+test('a client that waits for an image of a busy vendor gets retry-after, as with any other call', async () => {
   const customer = await alt.customer({ plan: 'payg' });
   // Of two vendors that no one else here asks: their keys rest afterwards.
   for (const [model, status, code] of [
@@ -326,7 +326,7 @@ test('who waits for an image of a busy vendor learns when to come again, as with
   }
 });
 
-test('images are finished when their client leaves, and paid as the vendor bills them', async () => {
+test('images are finished after their client disconnects, and charged as the vendor bills them', async () => {
   const customer = await alt.customer({ plan: 'payg' });
   const before = await bill();
   const controller = new AbortController();
@@ -349,7 +349,7 @@ test('images are finished when their client leaves, and paid as the vendor bills
   assert.deepEqual([charges[0]!.cost, charges[0]!.estimated, charges[0]!.terminal], [2n * perImage(), false, true]);
 });
 
-test('images that fail after their client has left cost nothing', async () => {
+test('images that fail after their client disconnected cost nothing', async () => {
   const customer = await alt.customer({ plan: 'payg' });
   const controller = new AbortController();
   const sent = fetch(`${alt.origin}/v1/images/generations`, {
@@ -365,7 +365,7 @@ test('images that fail after their client has left cost nothing', async () => {
   assert.equal(await alt.balance(customer), 100_000_000_000n);
 });
 
-test('of many images at once no more are admitted than the balance pays for', async () => {
+test('of many concurrent images no more are admitted than the balance covers', async () => {
   const customer = await alt.customer({ plan: 'payg', nanoUsd: 3n * perImage() + perImage() / 2n });
   const answers = await Promise.all(
     Array.from({ length: 12 }, () =>
@@ -378,7 +378,7 @@ test('of many images at once no more are admitted than the balance pays for', as
   assert.equal(await alt.balance(customer), perImage() / 2n);
 });
 
-test('an address without an endpoint is a 404 in the form of the client, which says what is not offered', async () => {
+test("an unknown address is a 404 in the client's form that lists the missing support", async () => {
   const call = async (gateway: CommandGateway, path: string, headers: Record<string, string> = {}) => {
     const answer = await fetch(gateway.origin + path, { method: 'POST', body: '{}', headers });
     assert.equal(answer.status, 404, path);
@@ -426,7 +426,7 @@ test('an address without an endpoint is a 404 in the form of the client, which s
   assert.equal((await call(main, '/v1/nothing'))['error'].type, 'invalid_request_error');
 });
 
-test('what a socket itself refuses has the same shape as what the gateway refuses over HTTP', async () => {
+test('a refusal by the socket has the same shape as a refusal over HTTP', async () => {
   const customer = await alt.customer({ plan: 'payg' });
   const client = await talk(alt.origin, customer.key);
   const refused = [
@@ -449,7 +449,7 @@ test('what a socket itself refuses has the same shape as what the gateway refuse
   await ours.close();
 });
 
-test('the ledgers of both are in order after all that', async () => {
+test('the ledgers of both gateways pass their audits at the end', async () => {
   await main.audit();
   await alt.audit();
 });

@@ -51,7 +51,7 @@ const chatAnswer = JSON.stringify({
   usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 },
 });
 
-test('a corpus of good and bad requests in all protocols leaves no secret in any answer, log line or row', async () => {
+test('good and bad requests in all protocols leave no secret in any answer, log line or row', async () => {
   const echo = `{"error":{"message":"Your key ${canaries.replay} said: Bearer ${canaries.replay}","type":"bad_thing","param":"${canaries.replay}"}}`;
   const poor = await testbed.customer({ nanoUsd: 0n });
   for (const dialect of dialectNames) {
@@ -95,7 +95,7 @@ function assertClean(text: string, where: string): void {
   }
 }
 
-test('an error inside a stream is scrubbed of the key too', async () => {
+test('an error inside a stream is returned without the key', async () => {
   const frame = `data: {"error":{"message":"The key ${canaries.replay} has expired","type":"server_error"}}\n\n`;
   const chunk = 'data: {"id":"c1","choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n';
   for (const script of [frame, chunk + frame]) {
@@ -106,7 +106,7 @@ test('an error inside a stream is scrubbed of the key too', async () => {
   }
 });
 
-test('what clients say about upstreams is refused in the body and ignored elsewhere', async () => {
+test("members of a client's request that name upstreams are refused in the body and ignored elsewhere", async () => {
   for (const dialect of dialectNames) {
     for (const field of ['api_base', 'base_url', 'api_key', 'extra_headers']) {
       const more = { [field]: 'http://127.0.0.1:1' };
@@ -117,7 +117,7 @@ test('what clients say about upstreams is refused in the body and ignored elsewh
   }
 });
 
-test("neither the client's credentials nor its cookies, hosts or forwarding headers reach the vendor", async () => {
+test("the vendor receives neither the client's credentials nor its cookies, hosts and forwarding headers", async () => {
   testbed.replay.play({ body: chatAnswer });
   for (const dialect of dialectNames) {
     const headers = {
@@ -155,7 +155,7 @@ test("neither the client's credentials nor its cookies, hosts or forwarding head
   assert.equal(last.headers.host, new URL(testbed.replay.origin).host);
 });
 
-test('an absolute target, a second Host and a path with dots go nowhere', async () => {
+test('an absolute target, a second Host and a path with dots reach no upstream', async () => {
   const before = testbed.replay.requests.length;
   const { host, port } = new URL(testbed.replay.origin);
   const head = `content-type: application/json\r\nauthorization: Bearer ${customer.key}\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}`;
@@ -182,7 +182,7 @@ async function raw(text: string): Promise<string> {
   return received;
 }
 
-test('of the headers of a vendor only those of the answer itself come back', async () => {
+test("only the answer's own headers of a vendor are returned", async () => {
   const vendorHeaders = {
     'set-cookie': '__cf_bm=vendor-cookie; path=/',
     'openai-organization': 'org-vendor',
@@ -235,7 +235,7 @@ test('two credentials never share a socket', async () => {
   assert.ok(sockets.size < 20, 'sockets are used again');
 });
 
-test('every key that does not admit gets the same 401', async () => {
+test('every invalid key gets the same 401', async () => {
   const stranger = await testbed.customer();
   const flipped = stranger.key.slice(0, -8) + [...stranger.key.slice(-8)].reverse().join('');
   const expiring = { name: 'short', expiresAt: new Date(Date.now() + 100) };
@@ -255,7 +255,7 @@ test('every key that does not admit gets the same 401', async () => {
   }
 });
 
-test('after all that no log line and no row of any table holds a secret, and the ledger passes its audit', async () => {
+test('at the end no log line and no table row holds a secret, and the ledger passes its audit', async () => {
   const store = testbed.gateway.gateway.find(database)!;
   const written = () => testbed.gateway.lines.filter((line) => line.includes('"msg":"request"')).length;
   await until('the request rows are written', async () => (await testbed.rows('requests')).length === written());

@@ -90,7 +90,7 @@ async function latestRow(status: number) {
   });
 }
 
-test('an answer of its own is charged, and its rows name no provider', async () => {
+test('an answer that the gateway makes itself is charged, and its rows name no provider', async () => {
   const before = await balance();
   const answer = await post('whole');
   assert.deepEqual([answer.status, await answer.json()], [200, { fallback: true }]);
@@ -137,7 +137,7 @@ async function inUsage({ requests, usd }: { requests: number; usd: number }) {
 }
 
 for (const [end, status] of Object.entries({ error: 503, thrown: 403 })) {
-  test(`an error in its place is not charged: ${end}`, async () => {
+  test(`an error instead of an own answer is not charged: ${end}`, async () => {
     const before = await balance();
     const answer = await post(end);
     assert.equal(answer.status, status);
@@ -147,14 +147,14 @@ for (const [end, status] of Object.entries({ error: 503, thrown: 403 })) {
   });
 }
 
-test('an answer that breaks off is not charged', async () => {
+test('an own answer that breaks off is not charged', async () => {
   const before = await balance();
   await assert.rejects(post('broken').then((answer) => answer.text()));
   await latestRow(200);
   assert.equal(await balance(), before);
 });
 
-test('an answer that never begins is not charged', async () => {
+test('an own answer that never begins is not charged', async () => {
   const before = await balance();
   const leaving = new AbortController();
   const answer = post('never', leaving.signal);
@@ -165,4 +165,4 @@ test('an answer that never begins is not charged', async () => {
   assert.equal(await balance(), before);
 });
 
-test('what was not charged is not in the account’s usage', () => inUsage({ requests: 1, usd: 0.007 }));
+test("uncharged own answers are not in the account's usage", () => inUsage({ requests: 1, usd: 0.007 }));

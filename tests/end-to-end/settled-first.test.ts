@@ -56,7 +56,7 @@ function isJson(text: string): boolean {
 
 for (const stream of [false, true])
   for (const model of ['sandbox', 'only-chat'])
-    test(`the settlement is on disk when the client has the end (${stream ? 'streamed' : 'whole'}, ${model})`, async () => {
+    test(`the settlement is on disk before the client has the end (${stream ? 'streamed' : 'whole'}, ${model})`, async () => {
       for (const name of dialectNames) {
         const { lines } = await send(await testbed.customer(), name, model, stream);
         const settled = lines.flat().filter(({ kind }) => kind === 'SETTLE');
@@ -66,7 +66,7 @@ for (const stream of [false, true])
       }
     });
 
-test('it costs no write more: a hold with its departure, and the settlement', async () => {
+test('a call makes two writes: a hold with its sent attempt, and the settlement', async () => {
   for (const stream of [false, true]) {
     const { lines } = await send(await testbed.customer(), 'chat', 'sandbox', stream);
     const kinds = lines.map((records) => records.map(({ kind }) => kind));
@@ -74,7 +74,7 @@ test('it costs no write more: a hold with its departure, and the settlement', as
   }
 });
 
-test('calls that end in one turn share its write', async () => {
+test('calls that end in one turn share a write', async () => {
   const before = journalLines(testbed.gateway).length;
   const customer = await testbed.customer();
   const calls = 40;
@@ -82,7 +82,7 @@ test('calls that end in one turn share its write', async () => {
   assert.ok(journalLines(testbed.gateway).length - before <= 2 * calls);
 });
 
-test('a refusal is recorded as such before the client has it', async () => {
+test('a refusal is recorded before the client has it', async () => {
   testbed.replay.play({ status: 400, body: '{"error":{"message":"no"}}' });
   const customer = await testbed.customer();
   const reply = await testbed.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });

@@ -75,14 +75,14 @@ if (databaseUrl !== undefined && hasRedis) {
 
     const count = (statuses: readonly number[], status: number) => statuses.filter((each) => each === status).length;
 
-    test('a limit of requests holds over both', async () => {
+    test('a limit of requests is shared by both', async () => {
       const customer = await customerOn('limited');
       const statuses = await Promise.all(Array.from({ length: 60 }, (_, index) => send(index, customer)));
       assert.equal(count(statuses, 200), rpm);
       assert.equal(count(statuses, 429), 60 - rpm);
     });
 
-    test('slots are shared and come back', async () => {
+    test('slots are shared and released', async () => {
       const customer = await customerOn('narrow');
       for (let round = 0; round < 3; round++) {
         const slow = '[[sandbox: delay=400ms]] Hello';
@@ -98,7 +98,7 @@ if (databaseUrl !== undefined && hasRedis) {
       return keys.reduce((sum, key) => sum + Number(redis.command('zcard', key)), 0);
     }
 
-    test('while the Redis hangs each admits its share without errors; then they count together again', async () => {
+    test('while Redis hangs each process admits its share without errors, then they count together again', async () => {
       const customer = await customerOn('limited');
       await send(0, customer);
       await send(1, customer);
@@ -120,7 +120,7 @@ if (databaseUrl !== undefined && hasRedis) {
       );
     });
 
-    test('a Redis that dies and comes back empty costs no error', async () => {
+    test('a Redis that dies and returns empty costs no error', async () => {
       const customer = await customerOn('open');
       const calls: Promise<number>[] = [];
       const under = setInterval(() => void calls.push(send(calls.length, customer)), 10);

@@ -55,7 +55,7 @@ class Caller {
   }
 }
 
-test('killed twice under load: every call of a known key is served and charged, and the ledger agrees with the bill', async () => {
+test('killed twice under load, the database loses no call of a known key, and the ledger agrees with the bill', async () => {
   const delay = watchDelay();
   const customers = await Promise.all(Array.from({ length: 4 }, () => testbed.customer()));
   const billed = testbed.sandbox.bill();
@@ -95,7 +95,7 @@ test('killed twice under load: every call of a known key is served and charged, 
   await testbed.audit();
 });
 
-test('while it is away credits fail cleanly, unknown keys get 503, empty accounts stay refused; all recovers alone', async () => {
+test('while the database is away credits fail without effect, unknown keys get 503, empty accounts stay refused; all recovers by itself', async () => {
   const book = testbed.gateway.gateway.find(ledger)!;
   const known = await testbed.customer();
   const poor = await testbed.customer({ nanoUsd: 1n });
@@ -135,7 +135,7 @@ test('while it is away credits fail cleanly, unknown keys get 503, empty account
   await testbed.audit();
 });
 
-test('while it hangs calls go on, and are in the ledger afterwards', async () => {
+test('while the database hangs calls continue, and are in the ledger afterwards', async () => {
   const customer = await testbed.customer();
   const hello = { model: 'sandbox', prompt: 'Hello' };
   assert.equal((await testbed.call(customer, 'chat', hello)).status, 200);
@@ -158,7 +158,7 @@ test('while it hangs calls go on, and are in the ledger afterwards', async () =>
   await testbed.audit();
 });
 
-test('an outage is logged by the database alone, without statements, with one line at its end', async () => {
+test('only the database logs an outage, without statements, with one line at its end', async () => {
   const known = await testbed.customer();
   const unseen = await testbed.customer();
   const caller = new Caller(known, 0);

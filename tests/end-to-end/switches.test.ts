@@ -30,7 +30,7 @@ async function providerOf(id: string): Promise<string | undefined> {
   return provider;
 }
 
-test('a provider that is out of use is passed over, and serves again once it is enabled', async () => {
+test('a disabled provider is skipped, and serves again once it is enabled', async () => {
   const question = { model: 'both', prompt: 'hello' };
   const served = async () => {
     const reply = await testbed.call(customer, 'messages', question);
@@ -47,7 +47,7 @@ test('a provider that is out of use is passed over, and serves again once it is 
   await admin().setDisabled('sandbox', 'sandbox#1', false);
 });
 
-test('where no other vendor serves the model each protocol says 503, nothing is charged, and the model is still listed', async () => {
+test('where no other vendor serves the model each protocol answers 503, nothing is charged, and the model is still listed', async () => {
   await admin().setDisabled('sandbox', undefined, true);
   const before = await testbed.balance(customer);
   for (const name of dialectNames) {

@@ -36,7 +36,7 @@ async function opened(url: string): Promise<[string | null, Buffer]> {
   return [file.headers.get('content-type'), Buffer.from(await file.arrayBuffer())];
 }
 
-test('every image model on offer', async () => {
+test('every offered image model makes an image', async () => {
   const models = running.gateway.find(catalog)!.list();
   const names = models.filter(({ kind }) => kind === 'image').map(({ id }) => id);
   assert.ok(names.length >= 7);
@@ -56,7 +56,7 @@ test('every image model on offer', async () => {
   }
 });
 
-test('the video model', async () => {
+test('the offered video model makes a video', async () => {
   const content = [
     { type: 'text', text: 'Waves at a lighthouse' },
     { type: 'image_url', image_url: { url: 'https://images.example.com/lighthouse.png' }, role: 'reference_image' },
@@ -75,7 +75,7 @@ test('the video model', async () => {
   assert.equal(bytes.toString('latin1', 4, 8), 'ftyp');
 });
 
-test('what they were charged is counted by model and upstream, to the nano-USD', async () => {
+test('their charges are counted by model and upstream, to the nano-USD', async () => {
   const { charges } = await faces(running).records(customer, 8);
   const cost = charges.reduce((sum, row) => sum + row.cost, 0n);
   assert.ok(cost > 0n);

@@ -69,7 +69,7 @@ after(async () => {
   vendor.close();
 });
 
-test('each task ends once, is paid or given back once, and is made at most once, however nodes are killed', async () => {
+test('however nodes are killed, each task ends once, is paid or released once, and is executed at most once', async () => {
   await once(vendor.listen(0, '127.0.0.1'), 'listening');
   const vendorOrigin = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`;
   opened = await openNodes(schema, yamlOf(vendorOrigin));

@@ -92,7 +92,7 @@ async function opened(address: string): Promise<[type: string | null, bytes: Buf
 
 const shown = { image_urls: [`data:image/png;base64,${png.toString('base64')}`], quality: 'low' };
 
-test('pictures that were recorded are given byte for byte under their type, and paid by their recorded tokens', async () => {
+test('recorded pictures are returned byte for byte under their type, and paid by their recorded tokens', async () => {
   const edited = 'openai-gpt-image-1.5-image-out-a1fe';
   for (const { name, type, price, path } of [
     // 27 and 194 tokens in, 143 and 272 out.
@@ -134,7 +134,7 @@ test('pictures at recorded addresses are fetched, and paid by the piece', async 
   }
 });
 
-test('recorded refusals end the task with their reason; they, and what is no picture, cost nothing', async () => {
+test('recorded refusals end the task with their reason; refusals and answers without a picture cost nothing', async () => {
   const before = await alice.balance();
   for (const name of [
     'openai-dall-e-2-err400-12b1',
@@ -152,7 +152,7 @@ test('recorded refusals end the task with their reason; they, and what is no pic
   await alice.hasPaid(before, 0n);
 });
 
-test('the recorded life of a video: ordered, asked for while it runs, and the recorded film', async () => {
+test('a recorded video is ordered, polled while it runs, and returned', async () => {
   const states = ['xai-61eb', 'xai-d37a', 'xai-ca93', 'xai-grok-imagine-video-usage-cost-89ec'];
   coming = ['xai-grok-imagine-video-b466', ...states].map((name) => answerOf('video', name));
   asked = [];

@@ -210,7 +210,7 @@ for (const [state, life] of Object.entries(lives)) {
   });
 }
 
-test('after all that each task has ended once, is billed or voided once, and the vendor’s bill agrees', async () => {
+test("at the end each task has ended once, is billed or voided once, and the vendor's bill agrees", async () => {
   await startAll();
   await allEnded();
   await killAll();

@@ -96,7 +96,7 @@ const offers: Record<string, Offer> = {
   'doubao-seedream-4-5-251128': { ...ark, upstream: 'doubao-seedream-4-5-251128', price: '0.04' },
 };
 
-test('these are the image models and the video model on offer', () => {
+test('the list has these image models and the video model', () => {
   const models = gateway.gateway.find(catalog)!.list();
   const named = (kind: string) => models.filter((model) => model.kind === kind).map(({ id }) => id);
   assert.deepEqual(named('image').sort(), Object.keys(offers).sort());
@@ -114,7 +114,7 @@ async function made(body: object): Promise<void> {
 }
 
 for (const [model, { text, edit, key, upstream, price }] of Object.entries(offers)) {
-  test(`${model}: text to image and image to image, at its vendor’s path, with its key, at its price`, async () => {
+  test(`${model}: text to image and image to image use its vendor's path, its key and its price`, async () => {
     const before = await alice.balance();
     asked = [];
     await made({ model, prompt: 'A lighthouse' });
@@ -137,7 +137,7 @@ for (const [model, { text, edit, key, upstream, price }] of Object.entries(offer
   });
 }
 
-test('grok-imagine-video takes one text and one image, and ignores what it says it ignores', async () => {
+test('grok-imagine-video accepts one text and one image, and lists the parameters that it ignores', async () => {
   const before = await alice.balance();
   asked = [];
   const image = { type: 'image_url', image_url: { url: 'https://images.example.com/a.png' }, role: 'reference_image' };
@@ -171,7 +171,7 @@ test('grok-imagine-video takes one text and one image, and ignores what it says 
   await alice.hasPaid(before, 3n * parseUsd('0.202'));
 });
 
-test('orders of images and questions about tasks count towards the plan’s limit; the model list does not', async () => {
+test("image orders and task queries count towards the plan's limit; the model list does not", async () => {
   const bob = await clientOf(gateway, 'bob', 'tight');
   const before = await bob.balance();
   const order = { model: 'grok-imagine-image', prompt: 'A cat' };
@@ -193,7 +193,7 @@ test('orders of images and questions about tasks count towards the plan’s limi
   assert.ok(before - (await bob.balance()) <= parseUsd('0.02'));
 });
 
-test('without a key 401, with a wrong one 401; a task of another account is 404', async () => {
+test('a request without a key or with a wrong one is a 401, and one for a task of another account a 404', async () => {
   for (const [method, path] of [
     ['POST', '/v1/images/generations'],
     ['POST', '/v1/images/edits'],
@@ -213,7 +213,7 @@ test('without a key 401, with a wrong one 401; a task of another account is 404'
   }
 });
 
-test('questions about tasks have 60 seconds, orders as long as a client may wait', () => {
+test('task queries have 60 seconds, and orders as long as a client may wait', () => {
   const config = { expose: ['images', 'videos'], mode: 'asynchronous', wait: 540_000, streams: 1 };
   const endpoints = endpointsOf({ config } as unknown as Rooms);
   const timeouts = Object.fromEntries(endpoints.map(({ method, path, timeoutMs }) => [`${method} ${path}`, timeoutMs]));

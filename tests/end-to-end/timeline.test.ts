@@ -66,7 +66,7 @@ const run = (name: string, values: Record<string, string>) =>
 /** Times and numbers that differ from run to run. */
 const plain = (text: string) => text.replaceAll(/after \d+ ms$/gm, 'after … ms');
 
-test('the command tells it from the plan to the refund, in the order in which it happened', async () => {
+test('the command lists the timeline from the plan to the refund, in order', async () => {
   const { text } = await run('requests show', { id: `req_${id}` });
   const [first, second, ...lines] = plain(text).split('\n');
   assert.match(first!, new RegExp(`^${id}  \\d{4}-\\d\\d-\\d\\dT`));
@@ -97,7 +97,7 @@ test('the command tells it from the plan to the refund, in the order in which it
   for (const secret of [customer.key, 'busy-key', 'vendor-key']) assert.ok(!text.includes(secret));
 });
 
-test('the console tells an operator the same chapters, and what was given back', async () => {
+test('the console shows an operator the same timeline with the refund', async () => {
   const { json } = await boss.send(`/admin/requests/${id}`);
   const { request, story: timeline, charge, attempts, dropped } = json;
   assert.deepEqual([request.status, request.provider, request.attempts], [200, 'chatty', 2]);
@@ -123,7 +123,7 @@ test('the console tells an operator the same chapters, and what was given back',
   for (const by of ['plans', 'rate-limit', 'billing', 'route', 'protocol-convert']) assert.ok(who.includes(by), by);
 });
 
-test('an unknown request id is named', async () => {
+test('an unknown request id is reported by name', async () => {
   const unknown = '01a00000-0000-7000-8000-000000000000';
   await assert.rejects(run('requests show', { id: unknown }), {
     message: new RegExp(`There is no request ${unknown}`),

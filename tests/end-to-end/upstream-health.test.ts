@@ -71,7 +71,7 @@ async function rowOf(id: string): Promise<RequestView> {
   return row!;
 }
 
-test('a vendor that fails is left alone, tried by one request, and taken up again; no client sees any of it', async () => {
+test('a failing vendor is skipped, tested by one request, and used again, and no client notices', async () => {
   sick.play(unavailable);
   for (let round = 0; round < 5; round++) assert.equal((await send('pair')).status, 200);
   assert.equal(targetOf('sick', 'their-pair').circuit, 'open');
@@ -109,7 +109,7 @@ test('a vendor that fails is left alone, tried by one request, and taken up agai
   assert.equal(sick.requests.length, before + 2);
 });
 
-test('a model without another target is asked for all the same, and is well with the first answer', async () => {
+test('a model without another target is tried despite its failures, and is healthy with the first answer', async () => {
   sick.play(unavailable);
   for (let round = 0; round < 6; round++) assert.equal((await send('alone')).status, 503);
   assert.equal(targetOf('sick', 'their-alone').circuit, 'open');
@@ -118,7 +118,7 @@ test('a model without another target is asked for all the same, and is well with
   assert.equal(targetOf('sick', 'their-alone').circuit, 'closed');
 });
 
-test('a 429 of one model rests the key for this model alone, and does not count as a failure', async () => {
+test('a 429 of one model puts the key into cooldown for this model alone, and is no failure', async () => {
   sick.play({ status: 429, headers: { 'retry-after': '20' }, body: '{"error":{"message":"slow down"}}' });
   assert.equal((await send('alone')).status, 429);
   sick.play(well);
@@ -128,7 +128,7 @@ test('a 429 of one model rests the key for this model alone, and does not count 
   assert.equal(targetOf('sick', 'their-alone').failed, 0);
 });
 
-test('a stream that breaks off counts against its target, each time that it is asked', async () => {
+test('a stream that breaks off counts against its target, each time', async () => {
   sick.play({
     headers: { 'content-type': 'text/event-stream' },
     body: 'data: {"id":"c","choices":[]}\n\n',
@@ -140,7 +140,7 @@ test('a stream that breaks off counts against its target, each time that it is a
   assert.equal(targetOf('sick', 'their-other').recent, recent + 2);
 });
 
-test('no more requests are under way than a vendor takes; the others wait and are served in turn', async () => {
+test('no more requests run than a vendor allows; the others wait and are served in order', async () => {
   let answer!: () => void;
   const after = new Promise<void>((resolve) => {
     answer = resolve;
@@ -164,7 +164,7 @@ test('no more requests are under way than a vendor takes; the others wait and ar
   assert.equal(narrow.requests.length, 4);
 });
 
-test('a client that leaves the queue was never there for the vendor, and pays nothing', async () => {
+test('a client that disconnects in the queue never reaches the vendor, and pays nothing', async () => {
   let answer!: () => void;
   const after = new Promise<void>((resolve) => {
     answer = resolve;
@@ -186,7 +186,7 @@ test('a client that leaves the queue was never there for the vendor, and pays no
   assert.equal(narrow.requests.length, before + 2);
 });
 
-test('however clients leave, and however answers end, all places come free again', async () => {
+test('all slots are freed, however clients disconnect and answers end', async () => {
   const sse = { 'content-type': 'text/event-stream' };
   const chunk = 'data: {"id":"c","choices":[{"index":0,"delta":{"content":"Hello"}}]}\n\n';
   const stream = { headers: sse, body: `${chunk.repeat(4)}data: [DONE]\n\n` };
@@ -215,7 +215,7 @@ test('however clients leave, and however answers end, all places come free again
     for (const { inFlight, model } of viewOf(provider).targets!) assert.equal(inFlight, 0, model);
 });
 
-test('the requests of a session are made with one key: by its cache key, its metadata, its header, its opening', async () => {
+test('the requests of a session use one key: by cache key, metadata, header or opening', async () => {
   many.play(well);
   const long = 'All of this is said at the beginning of a conversation. '.repeat(100);
   const opening = (number: number) => ({ messages: [{ role: 'user', content: `${number} ${long}` }] });

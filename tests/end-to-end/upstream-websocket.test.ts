@@ -63,7 +63,7 @@ async function chain(client: Talk, texts: readonly string[], more: object = {}):
   return ends;
 }
 
-test('turns of a chain go over one connection, each with what is new alone, and are charged for what the vendor counted', async () => {
+test('turns of a chain share a connection, send only new items, and are charged as the vendor counted', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key);
   const ends = await chain(client, ['one', 'two', 'three']);
@@ -91,7 +91,7 @@ test('turns of a chain go over one connection, each with what is new alone, and 
   await testbed.audit();
 });
 
-test('the events are those of the same POST, and cost the same, at a vendor that speaks both', async () => {
+test('the events and the charge are those of the same POST, at a vendor that supports both', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key);
   const question = { model: 'living', input: 'Hello [[sandbox: tokens=20]]', store: false };
@@ -128,7 +128,7 @@ test('another conversation on the same connection is sent whole', async () => {
   assert.equal(vendor.upgrades, 1);
 });
 
-test('a vendor that has lost the response gets the whole conversation, once', async () => {
+test('a vendor that lost the response gets the whole conversation, once', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key);
   const [first] = await chain(client, ['one']);
@@ -144,7 +144,7 @@ test('a vendor that has lost the response gets the whole conversation, once', as
   assert.equal((await testbed.records(customer, 2)).charges.length, 2);
 });
 
-test('a connection that was open as long as it may is replaced, and one that broke between turns', async () => {
+test('a connection at its maximum age is replaced, and so is one that broke between turns', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key);
   const [first] = await chain(client, ['one']);
@@ -166,7 +166,7 @@ test('a connection that was open as long as it may is replaced, and one that bro
   await testbed.audit();
 });
 
-test('refusals of a turn are those of a POST', async () => {
+test('a refused turn has the errors of a POST', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key);
   const refuse = (status: number, error: object): Fate => ({ kind: 'refuse', status, error });
@@ -188,7 +188,7 @@ test('refusals of a turn are those of a POST', async () => {
   await new Promise((resolve) => void setTimeout(resolve, 1_100));
 });
 
-test('a wrong key is no reason to try HTTP: the next target answers', async () => {
+test('after a wrong key HTTP is not tried: the next target answers', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key);
   assert.equal(last(await client.turn({ ...base, model: 'wrong', input: 'x' })).type, 'response.completed');
@@ -197,7 +197,7 @@ test('a wrong key is no reason to try HTTP: the next target answers', async () =
   assert.equal((await testbed.records(customer)).charges[0]!.provider, 'plain');
 });
 
-test('a vendor that breaks off in the middle is charged by what was seen, and the next turn gets the whole conversation', async () => {
+test('a vendor that breaks off is charged for the received part, and the next turn gets the whole conversation', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key);
   for (const kind of ['die', 'silent', 'error'] as const) {
@@ -217,7 +217,7 @@ test('a vendor that breaks off in the middle is charged by what was seen, and th
   await testbed.audit();
 });
 
-test('a vendor that is silent from the start, or dies at once, may have run: a turn that is stored there is tried nowhere else', async () => {
+test('a turn stored at a vendor that is silent from the start, or dies at once, may have run, and is tried nowhere else', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key);
   for (const kind of ['silent', 'die'] as const) {
@@ -235,7 +235,7 @@ test('a vendor that is silent from the start, or dies at once, may have run: a t
   await testbed.audit();
 });
 
-test('a hedge beside a silent turn goes over HTTP; the loser is broken off, and the next turn connects again', async () => {
+test('a hedge beside a silent turn uses HTTP; the loser is cancelled, and the next turn connects again', async () => {
   const customer = await testbed.customer();
   const client = await talk(testbed.origin, customer.key);
   vendor.fates.push({ kind: 'silent', after: 0 });
@@ -253,7 +253,7 @@ test('a hedge beside a silent turn goes over HTTP; the loser is broken off, and 
   await testbed.audit();
 });
 
-test('a client that leaves in the middle ends the turn at the vendor, and is charged by what was seen', async () => {
+test('a client that disconnects in the middle ends the turn at the vendor, and is charged for the received part', async () => {
   const customer = await testbed.customer({ plan: 'single' });
   const client = await talk(testbed.origin, customer.key);
   const input = 'Slowly [[sandbox: tokens=2000 chunk_delay=20ms]]';
@@ -282,7 +282,7 @@ test('a client that does not read makes the vendor wait, and gets all when it re
   assert.equal((await testbed.records(customer)).charges[0]!.classes.output, 60_000);
 });
 
-test('a vendor that does not upgrade after all gets each turn over HTTP, whole, and is not asked again', async () => {
+test('a vendor that refuses the upgrade gets each turn over HTTP, whole, and no further upgrade', async () => {
   const customer = await testbed.customer();
   vendor.refuses = 426;
   const client = await talk(testbed.origin, customer.key);

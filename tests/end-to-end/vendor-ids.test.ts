@@ -187,7 +187,7 @@ for (const [field, protocol, use] of uses) {
     });
   }
 
-  test(`a provider whose account is one customer's takes it: ${field} of ${protocol}`, async () => {
+  test(`a provider whose account is one customer's accepts it: ${field} of ${protocol}`, async () => {
     testbed.replay.play(answers[protocol]);
     const body = bodyOf(protocol, 'own', use('guess_1'));
     const { status, text: reply } = await send(anna, pathOf(protocol, 'own'), body);
@@ -210,7 +210,7 @@ for (const [path, body] of [
     { generateContentRequest: { model: 'models/replay', cachedContent: 'guess_2', contents: [] } },
   ],
 ] as const) {
-  test(`counts, compactions and bodies at another address are checked, too: ${path}`, async () => {
+  test(`counts, compactions and bodies at another address are checked too: ${path}`, async () => {
     const before = testbed.replay.requests.length;
     const { status, text: reply } = await send(
       anna,
@@ -223,7 +223,7 @@ for (const [path, body] of [
   });
 }
 
-test('a member that decides where a request goes is there once', async () => {
+test('a repeated member that decides where a request goes is refused', async () => {
   const before = testbed.replay.requests.length;
   for (const [path, members] of [
     ['/v1/responses', '"model":"replay","input":"x","conversation":"conv_no","conversation":null'],
@@ -241,7 +241,7 @@ test('a member that decides where a request goes is there once', async () => {
   assert.equal(testbed.replay.requests.length, before);
 });
 
-test('the refusal names the member in the shape of the protocol', async () => {
+test('the refusal names the member in the form of the protocol', async () => {
   const { text: reply } = await send(anna, '/v1/responses', bodyOf('responses', 'replay', { conversation: 'conv_no' }));
   const { error } = JSON.parse(reply);
   assert.deepEqual(
@@ -250,7 +250,7 @@ test('the refusal names the member in the shape of the protocol', async () => {
   );
 });
 
-test('ids that the operator shares are taken for every account', async () => {
+test('ids that the operator shares are accepted from every account', async () => {
   testbed.replay.play(answers.responses);
   const tools = [{ type: 'file_search', vector_store_ids: ['vs_public'] }];
   const shared = { tools, prompt: { id: 'pmpt_public' } };
@@ -260,14 +260,14 @@ test('ids that the operator shares are taken for every account', async () => {
   assert.equal((await send(anna, '/v1/responses', bodyOf('responses', 'shared', other))).status, 400);
 });
 
-test('a target that takes any id is tried where another must not be sent it', async () => {
+test('a target that accepts any id is tried where another must not receive it', async () => {
   testbed.replay.play(answers.responses);
   const body = bodyOf('responses', 'either', { conversation: 'conv_own' });
   assert.equal((await send(anna, '/v1/responses', body)).status, 200);
   assert.equal(testbed.replay.requests.at(-1)!.headers.authorization, 'Bearer own-key');
 });
 
-test('a file of a vendor does not hide in an address of another protocol', async () => {
+test("a vendor's file in an address of another protocol is found", async () => {
   const before = testbed.replay.requests.length;
   for (const uri of ['gs://bucket/of-another', `${testbed.replay.origin}/v1beta/files/of-another`]) {
     const content = [{ type: 'image_url', image_url: { url: uri } }];
@@ -277,13 +277,13 @@ test('a file of a vendor does not hide in an address of another protocol', async
   assert.equal(testbed.replay.requests.length, before);
 });
 
-test('a public address is no id', async () => {
+test('a public address is not treated as an id', async () => {
   testbed.replay.play(answers.gemini);
   const asked = { contents: [{ role: 'user', parts: [{ fileData: { fileUri: 'https://video.example/watch?v=1' } }] }] };
   assert.equal((await send(anna, pathOf('gemini', 'replay'), asked)).status, 200);
 });
 
-test('what a function is called with, or gives back, is no id', async () => {
+test('arguments and results of functions are not treated as ids', async () => {
   testbed.replay.play(answers.messages);
   const messages = [
     ...user('hi'),
@@ -403,7 +403,7 @@ for (const [what, protocol, id, whole, streamed, use] of issues) {
     ['streamed', streamed],
   ] as const) {
     if (script === undefined) continue;
-    test(`${what}, issued in an answer that is ${form}, is for its account alone, with the key that made it`, async () => {
+    test(`${what}, issued in an answer that is ${form}, is for its account alone, with its key`, async () => {
       const owner = await testbed.customer();
       const stream = form === 'streamed';
       testbed.replay.play(script, answers[protocol]);
@@ -428,7 +428,7 @@ for (const [what, protocol, id, whole, streamed, use] of issues) {
   }
 }
 
-test('what one provider has issued does not go to another', async () => {
+test('an id of one provider is not sent to another', async () => {
   testbed.replay.play(json(response([], { conversation: { id: 'conv_of_pair' } })), answers.responses);
   const owner = await testbed.customer();
   await send(owner, '/v1/responses', bodyOf('responses', 'pair', {}));
@@ -518,7 +518,7 @@ const later: readonly (readonly [Protocol, string, (id: string) => object])[] = 
 ];
 
 for (const [protocol, place, use] of later) {
-  test(`an issued file of an earlier turn or a tool's result goes to its vendor alone, and a model elsewhere gets a named text: ${place} of ${protocol}`, async () => {
+  test(`an issued file of an earlier turn or a tool's result goes to its vendor alone, and another model gets a text with its name: ${place} of ${protocol}`, async () => {
     const owner = await testbed.customer();
     const file = [{ file_id: 'files/held' }];
     const content = { type: 'bash_code_execution_result', content: file };
@@ -550,7 +550,7 @@ for (const [protocol, place, use] of later) {
   });
 }
 
-test('the echo of a request issues nothing', async () => {
+test('the echo of a request issues no ids', async () => {
   const owner = await testbed.customer();
   testbed.replay.play(json(response([], { conversation: { id: 'conv_echo' } })), answers.responses);
   const asked = { conversation: 'conv_echo' };
@@ -558,7 +558,7 @@ test('the echo of a request issues nothing', async () => {
   assert.equal((await send(owner, '/v1/responses', bodyOf('responses', 'replay', asked))).status, 400);
 });
 
-test('ids are known after a restart, and to other processes', async () => {
+test('issued ids are known after a restart, and to other processes', async () => {
   const owner = await testbed.customer();
   testbed.replay.play(json(response([], { conversation: { id: 'conv_kept' } })), answers.responses);
   await send(owner, '/v1/responses', bodyOf('responses', 'replay', {}));
@@ -569,7 +569,7 @@ test('ids are known after a restart, and to other processes', async () => {
   assert.deepEqual([row.account_id, row.provider], [owner.accountId, 'replay']);
 });
 
-test('a gateway that starts again finds them', async (context) => {
+test('a gateway that starts again finds the stored ids', async (context) => {
   const first = await startTestbed();
   context.after(() => first.stop());
   const { directory, gateway } = first.gateway;

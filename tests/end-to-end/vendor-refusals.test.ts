@@ -47,7 +47,7 @@ const forms: readonly [name: string, type: string, body: string, message: RegExp
 ];
 
 for (const [name, type, body, message] of forms) {
-  test(`a vendor’s 4xx with ${name} keeps status and message, relayed and translated`, async () => {
+  test(`a vendor's 4xx with ${name} keeps status and message, relayed and translated`, async () => {
     const customer = await testbed.customer();
     const statuses = [400, 404, 413, 422];
     let calls = 0;
@@ -70,7 +70,7 @@ for (const [name, type, body, message] of forms) {
   });
 }
 
-test('the second gateway’s own shape keeps the message of each form too', async () => {
+test("the second gateway's own shape keeps the message of each form too", async () => {
   const customer = await second.customer();
   for (const [name, type, body, message] of forms) {
     vendor.play({ status: 422, headers: { 'content-type': type }, body });
@@ -80,7 +80,7 @@ test('the second gateway’s own shape keeps the message of each form too', asyn
   }
 });
 
-test('a refusal of a page or of plain text shows no key, no address and no more than a short text', async () => {
+test('a refusal with an HTML page or plain text shows no key, no address and only a short text', async () => {
   const customer = await testbed.customer();
   const secret = 'vendor-key-abcdef at https://inner.vendor.example/v1 and 10.1.2.3:8080';
   for (const body of [
@@ -97,7 +97,7 @@ test('a refusal of a page or of plain text shows no key, no address and no more 
   }
 });
 
-test('while every target is down, retry-after says for how long', async () => {
+test('while every target is down, retry-after has the time until the next test', async () => {
   const waits: (string | null)[] = [];
   for (let calls = 0; calls < 7; calls += 1) {
     vendor.play({ status: 503, body: '{"error":{"message":"down"}}' });
@@ -112,7 +112,7 @@ test('while every target is down, retry-after says for how long', async () => {
   for (const wait of waits.slice(-2)) assert.ok(Number(wait) >= 1, String(waits));
 });
 
-test('a RetryInfo inside a list says how long the model is to be left alone', async () => {
+test('a RetryInfo inside a list sets the cooldown of the model', async () => {
   const limited = {
     error: {
       code: 429,

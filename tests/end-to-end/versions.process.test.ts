@@ -40,7 +40,7 @@ async function migrateToNext({ store, rows }: Fleet, directory: string): Promise
 }
 
 if (databaseUrl !== undefined)
-  test('the next version migrates under load, the version before goes on beside it and starts again on the schema that it left', async (context) => {
+  test('the next version migrates under load, while the earlier one continues and starts again on the new schema', async (context) => {
     const [vendor, directory] = await Promise.all([startVendor({ key: 'key' }), mkdtemp(join(tmpdir(), 'versions-'))]);
     const fleet = await gather(
       {
@@ -87,7 +87,7 @@ if (databaseUrl !== undefined)
   });
 
 if (databaseUrl !== undefined)
-  test('processes that start at once on nothing make the schema once', async (context) => {
+  test('processes that start at once on an empty database make the schema once', async (context) => {
     const first = await openDatabase();
     context.after(() => first.close());
     await first.orm.execute(sql`drop schema ${sql.identifier(first.schema)} cascade`);

@@ -17,7 +17,7 @@ async function withTestbed(websockets: object, check: (testbed: Testbed) => Prom
   }
 }
 
-test('a connection that is too old ends with an error event, after the turn that runs', () =>
+test('a connection at its maximum age ends with an error event after the running turn', () =>
   withTestbed({ longest: '1s' }, async (testbed) => {
     const customer = await testbed.customer();
     const client = await talk(testbed.origin, customer.key);
@@ -52,7 +52,7 @@ test('an idle connection is closed; one that does not answer pings is cut', () =
     await until('nothing is in flight', () => testbed.gateway.gateway.inFlight === 0);
   }));
 
-test('a stop finishes the turn that runs, begins none, and closes with 1012', () =>
+test('a stop finishes the running turn, begins none, and closes with 1012', () =>
   withTestbed({}, async (testbed) => {
     const customer = await testbed.customer();
     const [busy, idle] = [await talk(testbed.origin, customer.key), await talk(testbed.origin, customer.key)];
@@ -107,7 +107,7 @@ const text = (message: string) =>
 
 const small = { message: '2MB', memory: '8MB', account_memory: '4MB', control_frames: 1_000, queue: 1 };
 
-test('what clients send and do not read takes bounded memory: messages, pings, and turns that are refused', (context) =>
+test('messages, pings and refused turns of clients that do not read take bounded memory', (context) =>
   withTestbed(small, async (testbed) => {
     await context.test(
       'messages that have not arrived whole count for their account, and one too many is refused',

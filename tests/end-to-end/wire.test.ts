@@ -101,7 +101,7 @@ const chunked = (...parts: (Buffer | string)[]): Buffer =>
     ]),
   );
 
-test('informational answers are passed over', async () => {
+test('informational answers are skipped', async () => {
   const early = 'HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n';
   const { reply, end } = await send([early, 10, json(whole), whole]);
   assert.deepEqual([reply.status, reply.text, end], [200, whole, 'charged answered']);
@@ -171,7 +171,7 @@ for (const [what, script] of Object.entries(brokenBodies)) {
   });
 }
 
-test('one known encoding is undone, whole and streamed', async () => {
+test('one known content encoding is decoded, whole and streamed', async () => {
   for (const [name, encode] of [
     ['gzip', gzipSync],
     ['deflate', deflateSync],
@@ -215,7 +215,7 @@ const cutStreams: Record<string, readonly Line[]> = {
 };
 
 for (const [what, script] of Object.entries(cutStreams)) {
-  test(`a stream cut by ${what} tells its protocol's error and never [DONE], and what came is settled`, async () => {
+  test(`a stream cut by ${what} ends with its protocol's error and never [DONE], and the received part is settled`, async () => {
     const { reply, end, customer, attempts } = await send(script, true);
     if (reply.status === 200) {
       assert.match(reply.text, /^data: \{"error":/m);
@@ -242,7 +242,7 @@ const unusualStreams: Record<string, string> = {
 };
 
 for (const [what, body] of Object.entries(unusualStreams)) {
-  test(`a stream with ${what} is relayed and settled, however it is cut`, async () => {
+  test(`a stream with ${what} is relayed and settled, in any chunks`, async () => {
     const bytes = Buffer.from(body);
     const size = bytes.length > 100_000 ? 40_000 : 7;
     const parts = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
@@ -255,7 +255,7 @@ for (const [what, body] of Object.entries(unusualStreams)) {
   });
 }
 
-test('bytes that come after an answer never become the answer of the next request', async () => {
+test('bytes after an answer never become the answer of the next request', async () => {
   const poison = whole.replace('Hi', 'Stolen');
   const before = connections;
   const first = await send([json(whole), whole, 20, json(poison), poison]);
@@ -272,7 +272,7 @@ test('bytes that come after an answer never become the answer of the next reques
   assert.ok(connections > before + 1, 'the poisoned socket was used again');
 });
 
-test('a socket that the vendor closes between two requests is not taken for a failure', async () => {
+test('a socket that the vendor closes between two requests is no failure', async () => {
   for (let round = 0; round < 5; round++) {
     const { reply } = await send([json(whole), whole, 'close']);
     assert.equal(reply.status, 200);

@@ -135,7 +135,7 @@ async function testKills(stage: Stage) {
 }
 
 if (databaseUrl !== undefined)
-  test('both workers are killed in turn: their batch and video go on in the other, their sockets close, each is paid once', {
+  test('when both workers are killed in turn, their batch and video continue in the other, their sockets close, each is paid once', {
     timeout: 120_000,
   }, async (t) => {
     const studio = await startVendor();

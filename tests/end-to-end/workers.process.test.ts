@@ -255,7 +255,7 @@ testWorkers('workers that cannot start end the primary, which says so', async (t
   assert.match(stage.output, /No worker can be started: 5 in a row have ended at their start/);
 });
 
-test('the embedded store is refused with a reason', async (t) => {
+test('workers refuse the embedded store with a reason', async (t) => {
   const stage = await Stage.build({ workers: 2, database: 'embedded' });
   t.after(() => stage.close());
   for (const [workers, reason] of [

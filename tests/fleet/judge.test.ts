@@ -35,7 +35,7 @@ const rows = [row(1), row(2, { accountId: 'keyed' }), row(3)];
 const found = (ledger: readonly CallRow[], more: Partial<Evidence> = {}) =>
   judge(ledger, evidence(more)).violations.join('\n');
 
-test('a ledger that agrees passes, also where a killed call was estimated, or lies without an end in a salvaged journal', () => {
+test('a correct ledger passes, also with an estimated killed call, or one without an end in a salvaged journal', () => {
   assert.equal(found(rows), '');
   const none = { sessions: new Map() };
   assert.equal(found([row(1), row(2), row(3, { estimated: true, upstreamId: null })], none), '');
@@ -44,7 +44,7 @@ test('a ledger that agrees passes, also where a killed call was estimated, or li
   assert.equal(found([row(1), row(2)], { ...none, salvaged: 1 }), '');
 });
 
-test('what was lost, charged twice or charged wrong is said', () => {
+test('lost calls, double charges and wrong charges are reported', () => {
   assert.match(found([row(1), row(2)]), /^1 requests that the vendor billed are in no row/);
   assert.match(found([...rows, row(4, { upstreamId: row(3).upstreamId })]), /was charged twice, as call-3 and call-4/);
   assert.match(found([...rows, row(4)]), /1 calls of m were charged exactly and never billed/);
@@ -56,7 +56,7 @@ test('what was lost, charged twice or charged wrong is said', () => {
   assert.match(found(rows, { keysSent: new Set() }), /1 charges for 0 Idempotency-Keys/);
 });
 
-test('a client’s whole answer that is free or estimated, and a refusal that is charged, are said', () => {
+test('a free or estimated whole answer of a client, and a charged refusal, are reported', () => {
   const free = row(1, { settled: false, attempts: [{ result: 'unknown' }] });
   assert.match(found([free, row(2), row(3)]), /call-1 was answered whole and never charged/);
   assert.match(
@@ -69,12 +69,12 @@ test('a client’s whole answer that is free or estimated, and a refusal that is
   );
 });
 
-test('a response over WebSocket that is not charged exactly is said', () => {
+test('a response over WebSocket that is not charged exactly is reported', () => {
   assert.match(found(rows, { sessions: new Map([['call-4', 9]]) }), /call-4 has 9 tokens, exactly charged were none/);
   assert.match(found(rows, { sessions: new Map([['call-3', 9]]) }), /call-3 has 9 tokens, exactly charged were 8/);
 });
 
-test('a call that is charged by the other price, before or behind the change, is said', () => {
+test('a call that is charged by the other price, before or after the change, is reported', () => {
   const raised = { from: 2, to: 2, models: ['m'] };
   const changed = row(3, { priceVersion: 'new' });
   assert.equal(found([row(1), row(2), changed], { raised }), '');

@@ -24,7 +24,7 @@ async function rows<Row>(orm: TestDatabase['orm'], statement: ReturnType<typeof 
   return [...((await orm.execute(statement)) as unknown as Row[])];
 }
 
-test('a schema is taken again with the rows that it began with, although the first test kept undeletable ones', async () => {
+test('a schema is used again with its first rows, although the first test kept undeletable ones', async () => {
   const first = await openDatabase({ plugins });
   const table = (name: string) => sql`${sql.identifier(first.schema)}.${sql.identifier(name)}`;
   const before = await rowsIn(first);
@@ -43,7 +43,7 @@ test('a schema is taken again with the rows that it began with, although the fir
   await second.close();
 });
 
-test('what a test has changed of the tables themselves is not for another, and neither is what somebody has open still', async () => {
+test('a schema with changed tables, or in use by an open connection, is not used again', async () => {
   const first = await openDatabase({ plugins });
   await first.orm.execute(sql`drop trigger immutable on ${sql.identifier(first.schema)}.ledger`);
   await first.close();

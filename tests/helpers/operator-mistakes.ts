@@ -50,7 +50,7 @@ const foreignWords = /expected|invalid|received|instance|oneOf|anyOf|regex|zod|u
 
 const secretKey = 'sk-secret-value-1';
 
-test('check prints nothing of a file without a mistake', async () => assert.deepEqual(await linesOf(soundFile), []));
+test('check prints nothing for a file without a mistake', async () => assert.deepEqual(await linesOf(soundFile), []));
 
 export function testMistakes(mistakes: readonly OperatorMistake[]): void {
   for (const [mistake, from, to, ...printed] of mistakes) {

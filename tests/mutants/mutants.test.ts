@@ -47,7 +47,7 @@ function projectOf(files: Record<string, string>): string {
 
 const logFile = 'export const log = { warn(_text: string, _count: number): void {} };\n';
 
-test('each operator makes its mistakes, none of them in types, imports or words of the log', () => {
+test('each operator makes its mutants, none of them in types, imports or log messages', () => {
   const syntax = new Syntax(projectOf({ 'a.ts': source, 'log.ts': logFile }));
   const found = mutantsOf('a.ts', syntax.tree('a.ts'));
   const made = found.map(({ operator, from, to }) => `${operator}: ${from} → ${to}`);
@@ -79,7 +79,7 @@ test('each operator makes its mistakes, none of them in types, imports or words 
   syntax.close();
 });
 
-test('a mutant is the same one where its function has moved to another file, and where the function has another name', () => {
+test('a mutant keeps its identity where its function moves to another file or is renamed', () => {
   const renamed = source.replace('function due', 'function owed');
   const syntax = new Syntax(
     projectOf({ 'a.ts': source, 'b/c.ts': `\n\n${source}`, 'd.ts': renamed, 'log.ts': logFile }),
@@ -121,14 +121,14 @@ test('one seed draws the same mutants, one of a function, only such as TypeScrip
   assert.deepEqual([moved?.file, moved?.area], ['plugins/elsewhere/b.ts', 'money']);
 });
 
-test('areas take the files of the product that they name', () => {
+test('areas have the product files that they name', () => {
   assert.equal(areaOf('plugins/common/domain/money.ts')?.name, 'money');
   assert.equal(areaOf('plugins/protocol-convert/protocols/chat/usage-meter.ts')?.name, 'metering');
   assert.equal(areaOf('plugins/protocol-convert/relay/relay.ts')?.name, 'conversion');
   assert.equal(areaOf('plugins/telemetry/open.ts'), undefined);
 });
 
-test('blocks that were executed are reported from those within or around them that were not', () => {
+test('executed blocks are reported from those within or around them that were not', () => {
   const range = (startOffset: number, endOffset: number, count: number) => ({ startOffset, endOffset, count });
   const executed = flattened([
     { functionName: '', ranges: [range(0, 100, 1)] },
@@ -174,7 +174,7 @@ test('suites of a mutant execute it and passed without it; those of its folder c
   );
 });
 
-test('a comparison names what was killed before and lives now, and counts what is gone', () => {
+test('a comparison names mutants that were killed before and live now, and counts missing ones', () => {
   const one = (id: string, result: Outcome['result']) =>
     ({ id, looseId: `${id}-loose`, area: 'money', result, suites: 1, ms: 30_000 }) as Outcome;
   const before = [one('a', 'killed'), one('b', 'killed'), one('c', 'alive'), one('d', 'killed'), one('e', 'alive')];

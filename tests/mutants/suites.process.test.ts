@@ -12,7 +12,7 @@ const suites = ['tests/core/near-names.test.ts', 'tests/core/parse.test.ts'].map
 }));
 const text = readFileSync(file, 'utf8');
 
-test('without a mutant every file ends, with it the first test that fails is named', async () => {
+test('without a mutant every file passes; with it the first failing test is named', async () => {
   const before = execFileSync('git', ['status', '--porcelain'], { encoding: 'utf8' });
   const { failure, ended } = await runSuites({ suites });
   assert.deepEqual([failure, ended.map(({ passed }) => passed)], [undefined, [true, true]]);
@@ -24,7 +24,7 @@ test('without a mutant every file ends, with it the first test that fails is nam
   assert.equal(execFileSync('git', ['status', '--porcelain'], { encoding: 'utf8' }), before);
 });
 
-test('a mutant that never ends is cut at the end of its time, one that cannot be loaded is found', async () => {
+test('an endless mutant is stopped at its time limit, and one that cannot be loaded is detected', async () => {
   const [suite] = suites;
   const loop = { file, text: `${text}\nfor (;;) {}\n` };
   const { failure } = await runSuites({ suites: [{ ...suite!, limitMs: 1_500 }], mutant: loop });

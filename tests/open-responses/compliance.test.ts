@@ -169,7 +169,7 @@ for (const place of places) {
     }
   });
 
-  test(`${place}: an answer that is kept, continued and listed`, async () => {
+  test(`${place}: an answer is kept, continued and listed`, async () => {
     const model = `model-${place}`;
     const origin = originOf(place);
     const first = await whole(origin, {
@@ -210,7 +210,7 @@ for (const place of places) {
     }
   });
 
-  test(`${place}: a conversation that is compacted`, async () => {
+  test(`${place}: a conversation is compacted`, async () => {
     const model = `model-${place}`;
     const history = [user('My name is Alice.'), { role: 'assistant', content: 'Hello!' }, user('Remember it.')];
     const { output } = await compacted(originOf(place), { model, input: history });

@@ -66,7 +66,7 @@ for (const place of places) {
     await client.close();
   });
 
-  test(`${place}: turns one after another on a connection are responses of their own`, async () => {
+  test(`${place}: consecutive turns on a connection are separate responses`, async () => {
     const client = await open(place);
     const first = await answered(client, { ...base, input: [user('One.')] });
     const second = await answered(client, { ...base, input: [user('Two.')] });
@@ -113,7 +113,7 @@ for (const place of places) {
     await client.close();
   });
 
-  test(`${place}: after a reconnect, what was not stored is unknown, and the whole conversation begins a new chain`, async () => {
+  test(`${place}: after a reconnect an unstored response is unknown, and the whole conversation begins a new chain`, async () => {
     const client = await open(place);
     const first = await answered(client, { ...base, input: [user('One.')] });
     await client.close();
@@ -146,7 +146,7 @@ for (const place of places) {
     await client.close();
   });
 
-  test(`${place}: what was compacted begins a new chain`, async () => {
+  test(`${place}: a compacted conversation begins a new chain`, async () => {
     const client = await open(place);
     const first = await answered(client, { ...base, input: [user('My name is Alice.')] });
     const history = [user('My name is Alice.'), ...first['output']];
@@ -158,7 +158,7 @@ for (const place of places) {
     await client.close();
   });
 
-  test(`${place}: members of HTTP alone are refused`, async () => {
+  test(`${place}: members that only HTTP has are refused`, async () => {
     const client = await open(place);
     for (const members of [{ stream: false }, { background: true }, { stream_options: {} }]) {
       const { status, error } = await refused(client, { ...base, input: [user('x')], ...members });

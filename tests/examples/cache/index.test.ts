@@ -49,7 +49,7 @@ test('the second of two equal requests is answered without the vendor, until a m
   assert.equal(vendor.requests.length, 2);
 });
 
-test('a stream is answered again where it ended well, and not where it broke off', async () => {
+test('a whole stream is answered from the cache, and a broken one is not', async () => {
   vendor.play(chatStream('Th', 'ree'));
   const first = await (await send('c', { stream: true })).text();
   const again = await send('c', { stream: true });
@@ -65,14 +65,14 @@ test('a stream is answered again where it ended well, and not where it broke off
   }
 });
 
-test('another request and an error are not answered from it', async () => {
+test('another request and an error are not answered from the cache', async () => {
   vendor.play(chatAnswer('Two'));
   assert.equal((await send('b')).headers.get('x-cache'), null);
   vendor.play({ status: 400, body: '{"error":{"message":"no"}}' });
   for (let times = 0; times < 2; times++) assert.equal((await send('d')).status, 400);
 });
 
-test('the oldest answers are forgotten where their memory is used up', async () => {
+test('the oldest answers are dropped where their memory is used up', async () => {
   vendor.play(chatAnswer('x'.repeat(300)));
   for (const content of ['e', 'f', 'g']) await send(content);
   assert.equal((await send('g')).headers.get('x-cache'), 'hit');

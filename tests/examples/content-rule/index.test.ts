@@ -75,7 +75,7 @@ const post = (path: string, body: string | FormData) =>
   });
 
 for (const [where, request] of Object.entries(requests)) {
-  test(`${where}: a word is refused however the client writes it, and nothing is sent`, async () => {
+  test(`${where}: a word is refused in any spelling, and nothing is sent`, async () => {
     const [path, body] = request('One Banana, please.');
     const sent = vendor.requests.length;
     const answer = await post(path, JSON.stringify(body).replace('Banana', 'B\\u0061nana'));
@@ -95,7 +95,7 @@ for (const [where, request] of Object.entries(requests)) {
   });
 }
 
-test('a form: its texts are read and changed, and its file keeps every byte', async () => {
+test('texts of a form are read and changed, and its file keeps every byte', async () => {
   const form = (prompt: string) => {
     const data = new FormData();
     data.set('model', 't');
@@ -124,7 +124,7 @@ test('a request without a finding keeps every byte', async () => {
   assert.equal(vendor.requests.at(-1)!.body.toString(), body);
 });
 
-test('of a relayed request that is changed only the text changes', async () => {
+test('a relayed request that is changed differs only in the text', async () => {
   const body = (text: string) => `{ "model":"m",  "messages":[{"role":"user","content":"${text}"}], "seed": 1.0 }`;
   assert.equal((await post('/v1/chat/completions', body('ada@example.com'))).status, 200);
   assert.equal(vendor.requests.at(-1)!.body.toString(), body('[address]'));

@@ -95,7 +95,7 @@ async function hasLeft(usd: string): Promise<void> {
   assert.equal(await balance(), parseUsd(usd));
 }
 
-test('a film is ordered, polled and fetched, and its seconds are charged', async () => {
+test('a video is ordered, polled and fetched, and its seconds are charged', async () => {
   vendor.requests.length = 0;
   const ready = job('ready', { film: { url: `${vendor.origin}/films/1.mp4`, seconds: 4 } });
   vendor.play(job('waiting'), job('drawing'), ready, { headers: { 'content-type': 'video/mp4' }, body: film });
@@ -128,7 +128,7 @@ test('a job that waits at the vendor is cancelled there, and costs nothing', asy
   await hasLeft('9.8');
 });
 
-test('what the vendor refuses, or fails to make, is an error of its own and costs nothing', async () => {
+test('an order that the vendor refuses or fails is an error without a charge', async () => {
   const failures: [Script, RegExp][] = [
     [job('failed', { error: { code: 'content_policy', message: 'No.' } }), /content rules/],
     [job('failed', { error: { code: 'internal', message: 'Easel host 10.0.0.1 broke' } }), /could not make this/],
@@ -151,7 +151,7 @@ test("an order that the vendor cannot make is refused by the client's own field"
   assert.match(`${message} ${param ?? ''}`, /at most 12 seconds.*duration/);
 });
 
-test('check knows the protocol, and names it for a misspelt one', async () => {
+test('check knows the protocol, and suggests it for a misspelt one', async () => {
   const options = { from: import.meta.dirname };
   assert.deepEqual(await checkGateway(yaml(vendor.origin), options), []);
   const [problem, ...others] = await checkGateway(yaml(vendor.origin, 'eazel'), options);

@@ -51,7 +51,7 @@ async function keyOfNextCall(): Promise<unknown> {
   return vendor.requests.at(-1)!.headers['authorization'];
 }
 
-test('a secret is filled in wherever the plugin stands, and the next one is used without a restart', async () => {
+test('a secret is filled in wherever the plugin stands, and a changed one is used without a restart', async () => {
   assert.equal(await keyOfNextCall(), 'Bearer key-before');
   secrets['vendors/acme'] = { key: 'key-after' };
   version += 1;
@@ -60,7 +60,7 @@ test('a secret is filled in wherever the plugin stands, and the next one is used
   assert.doesNotMatch(JSON.stringify(gateway.lines), /key-before|key-after|open-sesame/);
 });
 
-test('what is wrong is one sentence with the setting, and shows no secret', async () => {
+test('a fault is one sentence with the setting, and shows no secret', async () => {
   assert.deepEqual(await check('${lockbox:vendors/acme#key}'), []);
   assert.match(
     (await check('${lockbox:vendors/none}')).join(),

@@ -31,7 +31,7 @@ after(async () => {
 const line = (more: object) => `${JSON.stringify({ model: 'llama', created_at: '2026-01-01T00:00:00Z', ...more })}\n`;
 const end = { done: true, done_reason: 'stop', prompt_eval_count: 7, eval_count: 2 };
 
-test('a client of another protocol is answered whole', async () => {
+test('a client of another protocol gets a whole answer', async () => {
   vendor.play({ body: line({ message: { role: 'assistant', content: 'Hello' }, ...end }) });
   const answer = await gateway.post('/v1/messages', {
     model: 'llama',
@@ -44,7 +44,7 @@ test('a client of another protocol is answered whole', async () => {
   assert.equal(vendor.requests.at(-1)!.url, '/api/chat');
 });
 
-test('and streamed', async () => {
+test('a client of another protocol gets a stream', async () => {
   const pieces = ['Hel', 'lo'].map((content) => line({ message: { role: 'assistant', content }, done: false }));
   vendor.play({
     headers: { 'content-type': 'application/x-ndjson' },

@@ -70,13 +70,13 @@ test('a relayed answer without a secret keeps every byte, escapes and unknown me
   assert.equal(await (await gateway.post('/v1/chat/completions', request.chat(false)[1])).text(), body);
 });
 
-test('a secret that the vendor writes in escapes is found', async () => {
+test('a secret that the vendor escapes is found', async () => {
   const body = `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"${secret.replace('s', '\\u0073')}"},"finish_reason":"stop"}]}`;
   vendor.play({ status: 200, headers: { 'content-type': 'application/json' }, body });
   assert.match(await (await gateway.post('/v1/chat/completions', request.chat(false)[1])).text(), /"\[secret\]"/);
 });
 
-test('the strings of a tool call are searched as the client will read them', async () => {
+test('the strings of a tool call are searched in their decoded form', async () => {
   const call = {
     id: 'call_1',
     type: 'function',

@@ -57,7 +57,7 @@ const requests = {
 };
 
 for (const [operation, request] of Object.entries(requests)) {
-  test(`${operation}: the service reads the text, and what it refuses goes no further`, async () => {
+  test(`${operation}: the service reads the text, and a refused one is not sent`, async () => {
     service.play(verdict({ refused: 'This text is not allowed here.' }));
     const answer = await request('a text');
     assert.equal(answer.status, 403);

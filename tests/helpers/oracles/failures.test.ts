@@ -102,7 +102,7 @@ const crimes: readonly [Family, string, Spoil, readonly string[]][] = [
 
 for (const [family, broken, spoil, others] of crimes) {
   const noticedBy = [...others, strict[family]];
-  test(`a stream of ${family} ${broken} is condemned by ${noticedBy.join(', ')} alone`, async () => {
+  test(`a stream of ${family} ${broken} is rejected by ${noticedBy.join(', ')} alone`, async () => {
     const { response } = recording(family, legal[family]);
     const frames = response.toString().split(/(?<=\n\n)/);
     const body = spoil([...frames]).join('');
@@ -114,7 +114,7 @@ for (const [family, broken, spoil, others] of crimes) {
   });
 }
 
-test('a legal stream is understood by everyone, however it is cut', async () => {
+test('a legal stream is read by every client, in any chunks', async () => {
   for (const [family, name] of Object.entries(legal) as [Family, string][])
     for (const { understand } of streamOracles[family])
       for (const pieceBytes of [7, 100_000]) {
@@ -124,14 +124,14 @@ test('a legal stream is understood by everyone, however it is cut', async () => 
       }
 });
 
-test('a call of a tool that was not declared is condemned by the client that looks', async () => {
+test('a call of an undeclared tool is rejected by the client that checks it', async () => {
   const body = recording('messages', legal.messages).response;
   const judge = streamOracles.messages.find(({ name }) => name === 'ai-sdk')!;
   await judge.understand({ body, contentType: 'text/event-stream', tools: ['add', 'multiply'] });
   await assert.rejects(judge.understand({ body, contentType: 'text/event-stream', tools: ['add'] }), /multiply/);
 });
 
-test('a whole answer that is no answer of its protocol is condemned by everyone', async () => {
+test('a whole answer that is invalid in its protocol is rejected by every client', async () => {
   for (const [family, oracles] of Object.entries(wholeOracles))
     for (const { name, understand } of oracles)
       for (const body of ['{}', '{"error":{"message":"No"}}', 'not JSON'])

@@ -9,7 +9,7 @@ import { departures, differences } from './recordings-exceptions.ts';
 const metered = ['input', 'output', 'reasoning', 'cacheRead'] as const;
 
 for (const family of families) {
-  test(`every client of ${family} understands what vendors answered, and all understand the same`, async () => {
+  test(`every client of ${family} reads the vendors' recorded answers with the same result`, async () => {
     let understoodCount = 0;
     const departed = new Set<string>();
     for (const recording of recordings(family).filter(isAnswer)) {

@@ -27,7 +27,7 @@ const codecOf = (family: Family) => protocols.find(({ name }) => name === family
 
 for (const from of families)
   for (const to of families.filter((family) => family !== from))
-    test(`what vendors streamed in ${from} is understood by every client of ${to}`, async () => {
+    test(`vendors' recorded streams of ${from} are read by every client of ${to}`, async () => {
       let understoodCount = 0;
       for (const recording of recordings(from).filter(isWholeStream)) {
         const body = translated(recording, from, to);

@@ -73,7 +73,7 @@ async function fleet(
 
 const events = (sent: readonly AlertMessage[]) => sent.map(({ event, subject }) => `${event} ${subject}`);
 
-test('what two processes see is begun once and sent once, and ends when neither sees it', async () => {
+test('an alert of two processes begins once, is sent once, and ends when neither measures it', async () => {
   const { nodes, sent, round, list } = await fleet(3);
   const open = { subject: 'vendor/m', value: 1 };
   nodes[0]!.seen = [open];
@@ -91,7 +91,7 @@ test('what two processes see is begun once and sent once, and ends when neither 
   assert.equal(sent[0]!.id, sent[1]!.id);
 });
 
-test('a process that is gone is not believed for ever', async () => {
+test('the measurement of a vanished process expires', async () => {
   const { nodes, sent, round } = await fleet(2);
   nodes[0]!.seen = [{ subject: 'vendor/m', value: 1 }];
   await round(2);
@@ -102,7 +102,7 @@ test('a process that is gone is not believed for ever', async () => {
   assert.deepEqual(events(sent), ['begin vendor/m', 'end vendor/m']);
 });
 
-test('without events, rows and open alerts nothing is asked of the database', async () => {
+test('without events, rows and open alerts no statement is sent to the database', async () => {
   const { nodes, round, rows } = await fleet(1);
   await round(3);
   let asked = 0;
@@ -121,7 +121,7 @@ test('without events, rows and open alerts nothing is asked of the database', as
   assert.ok(asked > 0 && asked <= 8, `${asked} statements for one request`);
 });
 
-test('rules whose rows take long to read wait in between, and are evaluated once more behind the last request', async () => {
+test('rules whose rows take long to read wait in between, and are evaluated once more after the last request', async () => {
   let evaluations = 0;
   const slow = await fleet(1, {
     observe: undefined as never,
@@ -147,7 +147,7 @@ test('rules whose rows take long to read wait in between, and are evaluated once
   );
 });
 
-test('a sink that fails is tried a bounded number of times, and its fault is kept without what it quotes', async () => {
+test('a failing sink is tried a bounded number of times, and its fault is kept without quotations', async () => {
   const { nodes, sent, round, rows, refuse, clock } = await fleet(1);
   refuse(new Refused('it answered 500'));
   nodes[0]!.seen = [{ subject: 'vendor/m', value: 1 }];
@@ -169,7 +169,7 @@ test('a sink that fails is tried a bounded number of times, and its fault is kep
   assert.ok(sent.length <= 1);
 });
 
-test('what one process reports is an alert until its time is over, in every process', async () => {
+test('an event that one process reports is an alert in every process until its time is over', async () => {
   const { nodes, sent, round } = await fleet(2, { observe: undefined as never });
   nodes[1]!.engine.report('thing', 'evil\n\u202Emodel', { calls: 2, model: `evil\n${'x'.repeat(10_000)}` });
   await round(5);
@@ -206,7 +206,7 @@ test('a measurement that fails neither begins nor ends an alert', async () => {
   assert.deepEqual(events(sent), ['begin m']);
 });
 
-test('at most so many subjects of a rule are open, whatever clients name', async () => {
+test('the open subjects of a rule are bounded, whatever names clients use', async () => {
   const measure = async () => Array.from({ length: 1_000 }, (_, index) => ({ subject: `m${index}`, value: 1 }));
   const { nodes, round, rows } = await fleet(1, { observe: undefined as never, measure }, { sinks: [] });
   nodes[0]!.written++;
@@ -215,7 +215,7 @@ test('at most so many subjects of a rule are open, whatever clients name', async
   assert.equal(open.length, 200);
 });
 
-test('lists are paged, filtered by time and subject, and read an unreadable cursor as a mistake of the caller', async () => {
+test("lists are paged, filtered by time and subject, and an unreadable cursor is the caller's mistake", async () => {
   const { nodes, round, rows, clock } = await fleet(1);
   nodes[0]!.seen = ['a', 'b', 'c'].map((subject) => ({ subject, value: 1 }));
   await round(1);
@@ -237,7 +237,7 @@ test('lists are paged, filtered by time and subject, and read an unreadable curs
   await assert.rejects(rows.list({}, { limit: 2, after: "x'; drop" }), { field: 'after' });
 });
 
-test('while the database is away each process sends what it sees by itself; back again it is one alert, which ends once', async () => {
+test('while the database is away each process sends its own alerts; afterwards they are one alert, which ends once', async () => {
   const { nodes, sent, round, list, rows, leave } = await fleet(2);
   const asked = ['report', 'takeLease', 'open', 'begin'] as const;
   leave(true);
@@ -258,7 +258,7 @@ test('while the database is away each process sends what it sees by itself; back
   assert.ok(row!.endedAt! > row!.beganAt);
 });
 
-test('what was an alert before the outage is not sent again by it, and what begins and ends within it is kept', async () => {
+test('an alert from before the outage is not sent again, and one that begins and ends within it is kept', async () => {
   const { nodes, sent, round, list, leave } = await fleet(1);
   const [node] = nodes;
   const vendor = { subject: 'vendor/m', value: 1 };
@@ -283,7 +283,7 @@ test('what was an alert before the outage is not sent again by it, and what begi
   );
 });
 
-test('a sink that is away too gets the alert when it is back, also after the database', async () => {
+test('a sink that is away too gets the alert when it returns, also after the database', async () => {
   const { nodes, sent, round, refuse, leave } = await fleet(1);
   leave(true);
   refuse(new Refused('away'));

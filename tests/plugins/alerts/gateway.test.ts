@@ -70,7 +70,7 @@ async function run(command: string, values: Record<string, string> = {}) {
   return found!.run(values);
 }
 
-test('a model that fails is an alert, signed, and one without a price is another', async () => {
+test('a failing model and an unpriced model are two alerts, signed', async () => {
   await run('accounts create', { name: 'ada' });
   const made = (await run('keys create', { account: 'ada' })).json as { key: string };
   const call = (model: string) =>
@@ -97,7 +97,7 @@ test('a model that fails is an alert, signed, and one without a price is another
   }
 });
 
-test('sinks that take nothing are shown with the reason, and no address is quoted', async () => {
+test('sinks that refuse are shown with the reason, and no address is quoted', async () => {
   const admin = gateway.gateway.find(alertAdmin)!;
   let faults: Record<string, string | undefined> = {};
   await until('each sink has been tried', async () => {
@@ -111,7 +111,7 @@ test('sinks that take nothing are shown with the reason, and no address is quote
   assert.doesNotMatch(faults['inside']!, /127\.0\.0\.1/);
 });
 
-test('`alerts test` sends a message, and says why a sink does not take it', async () => {
+test('`alerts test` sends a message, and prints why a sink refuses it', async () => {
   const before = got.length;
   assert.deepEqual((await run('alerts test', { sink: 'ops' })).json, { sink: 'ops', sent: true });
   assert.equal(messages()[before]!['type'], 'alert.test');
@@ -121,7 +121,7 @@ test('`alerts test` sends a message, and says why a sink does not take it', asyn
   assert.match(text, /runs {2}Share of requests that the model answers: m \(0\.0 %\)/);
 });
 
-test('a sink by mail needs the plugin that mails', async () => {
+test('a mail sink needs the plugin that sends mail', async () => {
   const file = yamlOf('sinks: { mail: { type: mail, to: [ops@example.test] } }').replace(', console]', ']');
   await assert.rejects(startGateway(file), {
     message:
@@ -129,7 +129,7 @@ test('a sink by mail needs the plugin that mails', async () => {
   });
 });
 
-test('wrong settings are one sentence each', async () => {
+test('each wrong setting is reported in one sentence', async () => {
   const problems = async (alerts: string) => {
     const checked = await startGateway(yamlOf(alerts)).then(
       async (started) => {

@@ -163,7 +163,7 @@ function assertTextOnly(text: string): void {
 }
 
 for (const [sink, check] of Object.entries(checks)) {
-  test(`${sink}: names with hostile texts arrive as plain text that the service takes`, async (context) => {
+  test(`${sink}: hostile names arrive as plain text in a form that the service accepts`, async (context) => {
     for (const [kind, text] of Object.entries(hostile))
       await context.test(kind, async () => check(await sent(sink, text)));
   });

@@ -57,12 +57,12 @@ async function sent(name: string, more: object = {}) {
   return { path: got!.path, text: got!.body, body: JSON.parse(got!.body) };
 }
 
-test('a name has no line breaks, control characters or marks of direction, and an end', () => {
+test('a name is bounded and has no line breaks, control characters or direction marks', () => {
   assert.equal(plainName(' a\n\u202Eb\u0000\u200Bc\u2028 '), 'a b c');
   assert.equal([...plainName('𝒳'.repeat(500))].length, 120);
 });
 
-test('a message links to the page of alerts, and that of an end says the value that is good again', () => {
+test('a message links to the page of alerts, and the one at the end has the good value', () => {
   const alert = {
     ...{ id: 'a1', rule: 'model_success', kind: 'model_success', title: 'A model fails', unit: 'share', subject: 'm' },
     ...{ value: 0.825, threshold: 0.95, fields: {}, beganAt: 0, version: 1 },
@@ -95,20 +95,20 @@ test('values are written with their unit', () => {
   );
 });
 
-test('Slack: angle brackets and ampersands are escaped, and nothing is made a link', async () => {
+test('Slack: angle brackets and ampersands are escaped, and no text becomes a link', async () => {
   const { text, body } = await sent('slack');
   assert.doesNotMatch(text, /<!channel>|<at/);
   assert.match(body.text, /&lt;!channel&gt; .* &amp; co/);
   assert.equal(body.blocks[0].text.verbatim, true);
 });
 
-test('Discord: a message pings no person, and marks of Markdown are escaped', async () => {
+test('Discord: a message mentions no person, and Markdown is escaped', async () => {
   const { body } = await sent('discord');
   assert.deepEqual(body.allowed_mentions, { parse: [] });
   assert.match(body.content, /\\@everyone \\\*\\\*x\\\*\\\* \\\[a\\\]\\\(https\\:/);
 });
 
-test('Feishu and DingTalk: no tag calls people, messages are signed, and a refusal in an answer of 200 is one', async () => {
+test('Feishu and DingTalk: no tag mentions people, messages are signed, and a refusal inside a 200 is a failure', async () => {
   answer = { status: 200, body: '{"code":0}' };
   const feishu = await sent('feishu', { secret: 'a secret of feishu' });
   assert.doesNotMatch(feishu.body.content.text, /[<>@]/);

@@ -28,7 +28,7 @@ test('a margin is bad exactly where the cost is above the charge, down to a nano
   );
 });
 
-test('where one own cost is unknown there is no margin', () => {
+test('with an unknown own cost there is no margin', () => {
   assert.equal(marginOf({ ...group, cost: money(1n), ownCost: money(5n), ownCostUnknown: 1 }), undefined);
 });
 
@@ -50,7 +50,7 @@ test('the mean is rounded to a whole nano-dollar, half up', () => {
   assert.deepEqual(fields, { spent: '1.00', usual: '0.010416667' });
 });
 
-test('windows of an hour or more are asked for in whole quarters, which are read from rollups', async () => {
+test('windows of an hour or more are read from rollups in whole quarters', async () => {
   const asked: Span[] = [];
   const queries = {
     async spend({ from, until }: Span) {
@@ -92,7 +92,7 @@ test('thresholds and samples in USD are exact, and more than nine decimals are r
   ]);
 });
 
-test('an amount is read from the database as it was written, and shown without an exponent', async () => {
+test('an amount is read exactly from the database, and shown without an exponent', async () => {
   const database = await openDatabase();
   await database.migrate('alerts', new URL('../../../plugins/alerts/migrations/', import.meta.url));
   const rows = new AlertRows(database);
@@ -118,7 +118,7 @@ test('a message shows a nano-dollar as a decimal', () => {
   assert.match(text, /^Value: -0\.000000001 USD, threshold: 0\.00 USD$/m);
 });
 
-test('a process that still has money leased is bad ten minutes after it was seen last; one without leases and this one never are', async () => {
+test('a process with leased money is bad ten minutes after its last sign; one without leases, and this one, never are', async () => {
   const at = 100 * hourMs;
   const node = { version: '1', journalPending: undefined, leases: 2, leased: usdOf('3.5'), self: false };
   const nodes = [

@@ -27,7 +27,7 @@ async function verdicts(host: ReturnType<typeof fakeHost>) {
   return found;
 }
 
-test('a process without stores, or with stores that are well, reports nothing', async () => {
+test('a process without stores, or with healthy ones, reports nothing', async () => {
   const host = fakeHost();
   assert.deepEqual(await verdicts(host), {});
   host.provide(database, { awayMs: () => 0 } as Database);
@@ -41,7 +41,7 @@ test('a process without stores, or with stores that are well, reports nothing', 
   assert.deepEqual(await verdicts(host), {});
 });
 
-test('each store, the journal, work that fails, certificates and keys are alerts of their own kind', async () => {
+test('each store, the journal, failing work, certificates and keys have alerts of their own kind', async () => {
   const host = fakeHost();
   const now = host.clock.now();
   host.provide(database, { awayMs: () => 10_001 } as Database);
@@ -73,7 +73,7 @@ test('each store, the journal, work that fails, certificates and keys are alerts
   });
 });
 
-test('a disk with less than a tenth free is bad, measured where the data directory lies', async () => {
+test('a disk with less than a tenth free is bad, measured at the data directory', async () => {
   const host = fakeHost();
   const kinds = gatewayKinds({ ...host, directory: '/' });
   const [seen] = kinds.find(({ name }) => name === 'disk_space')!.observe!();

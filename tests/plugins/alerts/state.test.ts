@@ -28,7 +28,7 @@ test('a value is bad beyond the threshold, good from the clearing value on, and 
   );
 });
 
-test('it begins after `for`, is repeated, and ends after `quiet`', () => {
+test('an alert begins after `for`, is repeated, and ends after `quiet`', () => {
   const verdicts: Verdict[] = [...Array<Verdict>(15).fill('bad'), ...Array<Verdict>(4).fill('good')];
   assert.deepEqual(play(verdicts, 60_000), [
     { event: 'begin', now: 60_000 },
@@ -43,7 +43,7 @@ test('a short failure begins nothing, and a short recovery ends nothing', () => 
   assert.deepEqual(events, [{ event: 'begin', now: 60_000 }]);
 });
 
-test('one that is acknowledged is not repeated, and its end is sent', () => {
+test('an acknowledged alert is not repeated, and its end is sent', () => {
   const verdicts: Verdict[] = [...Array<Verdict>(30).fill('bad'), 'good', 'good', 'good'];
   assert.deepEqual(
     play(verdicts, 60_000, pace, 120_000).map(({ event }) => event),
@@ -51,7 +51,7 @@ test('one that is acknowledged is not repeated, and its end is sent', () => {
   );
 });
 
-test('of every history: begin and end take turns, none too early, repeats no closer than their interval', () => {
+test('in every history begin and end alternate, none too early, and repeats keep their interval', () => {
   const verdict = fc.constantFrom<Verdict>('bad', 'between', 'good');
   const paces = fc.record({ forMs: fc.nat(5), quietMs: fc.nat(5), repeatMs: fc.integer({ min: 1, max: 9 }) });
   fc.assert(
@@ -72,7 +72,7 @@ test('of every history: begin and end take turns, none too early, repeats no clo
   );
 });
 
-test('of every history: what stays bad for long enough runs, what stays good for long enough does not', () => {
+test('in every history a value that stays bad long enough has an alert, and one that stays good long enough has none', () => {
   const verdict = fc.constantFrom<Verdict>('bad', 'between', 'good');
   fc.assert(
     fc.property(fc.array(verdict, { maxLength: 30 }), fc.nat(4), (before, ms) => {

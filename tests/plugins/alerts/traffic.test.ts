@@ -28,7 +28,7 @@ function kindsOf(asked: string[], fails = () => false) {
   return (name: string, span: Span) => kinds.find((kind) => kind.name === name)!.measure!(span);
 }
 
-test('rules of one window share what is read, and another window is read again', async () => {
+test('rules with one window share a read, and another window is read again', async () => {
   const asked: string[] = [];
   const measure = kindsOf(asked);
   const span = { from: 0, until: 600 };
@@ -44,7 +44,7 @@ test('rules of one window share what is read, and another window is read again',
   assert.deepEqual(asked, ['0-600', '30-630']);
 });
 
-test('a read that failed fails the rules of its window alone', async () => {
+test('a failed read fails only the rules of its window', async () => {
   let isAway = true;
   const measure = kindsOf([], () => isAway);
   await assert.rejects(async () => await measure('model_success', { from: 0, until: 600 }), /away/);

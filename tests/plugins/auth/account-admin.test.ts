@@ -86,7 +86,7 @@ test('accounts are searched by part of a name, id, plan and state, page by page 
   await store.close();
 });
 
-test('a page that begins nowhere and one of the wrong length are refused by name', async () => {
+test('an unreadable cursor and a wrong page length are refused by name', async () => {
   const { admin, store } = await openSetup();
   for (const after of ['x', Buffer.from('["a","b"]').toString('base64url'), Buffer.from('[1]').toString('base64url')])
     await assert.rejects(admin.search({}, { limit: 10, after }), { kind: 'invalid_request', field: 'after' });
@@ -97,7 +97,7 @@ test('a page that begins nowhere and one of the wrong length are refused by name
   await store.close();
 });
 
-test('an account is renamed, disabled and given a ratio; what is not there is not found', async () => {
+test('an account is renamed, disabled and given a ratio; an unknown one is not found', async () => {
   const { admin, account, store, host } = await openSetup();
   const [id, other] = [await account('acme'), await account('other')];
   await admin.rename(id, ' Acme Ltd ');
@@ -123,7 +123,7 @@ test('an account is renamed, disabled and given a ratio; what is not there is no
   await store.close();
 });
 
-test('of two accounts that take the same name at the same moment one gets it, and the other gets a conflict', async () => {
+test('when two accounts take a name at once, one gets it and the other a conflict', async () => {
   const { admin, account, store } = await openSetup();
   const [first, second] = [await account('first'), await account('second')];
   const accountRows = sql`${sql.identifier(store.schema)}.${sql.identifier('accounts')}`;
@@ -146,7 +146,7 @@ test('of two accounts that take the same name at the same moment one gets it, an
   await store.close();
 });
 
-test('of two changes of one key at the same moment the later holds, whole, and a revoked key stays revoked', async () => {
+test('of two concurrent changes of a key the later applies whole, and a revoked key stays revoked', async () => {
   const { admin, account, store } = await openSetup();
   const id = await account('acme');
   const made = await admin.createKey(id, everything);
@@ -162,7 +162,7 @@ test('of two changes of one key at the same moment the later holds, whole, and a
   await store.close();
 });
 
-test('a new key has all of its terms, is shown once, and is listed without itself or its hash', async () => {
+test('a new key has all of its terms, is shown once, and is listed without secret and hash', async () => {
   const { admin, account, store, send } = await openSetup();
   const id = await account('acme');
   const made = await admin.createKey(id, everything);
@@ -210,7 +210,7 @@ test('keys are listed newest first, of one account or of all, page by page, also
   await store.close();
 });
 
-test('keys with one name are a project, of one account or of all, also once they are revoked', async () => {
+test('keys with one project name are a project, of one account or of all, also once they are revoked', async () => {
   const { admin, account, part, store } = await openSetup();
   const [acme, other] = [await account('acme'), await account('other')];
   const made = async (accountId: string, project?: string) =>
@@ -245,7 +245,7 @@ test('keys with one name are a project, of one account or of all, also once they
   await store.close();
 });
 
-test('terms that cannot be are refused by field, and nothing is made', async () => {
+test('impossible terms are refused by field, and nothing is made', async () => {
   const { admin, account, store } = await openSetup();
   const id = await account('acme');
   const cap = (amount: string, every: string) => ({ cap: { amount: parseUsd(amount), every: every as 'day' } });
@@ -276,7 +276,7 @@ test('terms that cannot be are refused by field, and nothing is made', async () 
   await store.close();
 });
 
-test('a key is used from its addresses alone; the refusal names none of them', async () => {
+test('a key works from its addresses only, and the refusal names none of them', async () => {
   const { admin, account, store, send, refusal } = await openSetup();
   const id = await account('acme');
   const { key } = await admin.createKey(id, {
@@ -300,7 +300,7 @@ test('a key is used from its addresses alone; the refusal names none of them', a
   await store.close();
 });
 
-test("a key's changed terms are in force in every process, and its revocation", async () => {
+test('changed terms of a key, and its revocation, apply in every process', async () => {
   const first = await openSetup();
   const second = await openSetup(await openDatabase({ schema: first.store.schema }));
   const id = await first.account('acme');
@@ -325,7 +325,7 @@ test("a key's changed terms are in force in every process, and its revocation", 
   await first.store.close();
 });
 
-test("another account's key is not found, whatever is asked of it", async () => {
+test("every operation on another account's key answers that it is not found", async () => {
   const { admin, account, store, send } = await openSetup();
   const [mine, theirs] = [await account('mine'), await account('theirs')];
   const { id, key } = await admin.createKey(theirs, { name: 'x' });
@@ -336,7 +336,7 @@ test("another account's key is not found, whatever is asked of it", async () => 
   await store.close();
 });
 
-test('an expired key is renamed without living again, and lives again by a new end', async () => {
+test('a renamed expired key stays expired, and a new end makes it valid again', async () => {
   const { admin, account, store, host, send, refusal } = await openSetup();
   const id = await account('acme');
   const expiresAt = host.clock.now() + 1_000;
@@ -367,7 +367,7 @@ test('the command line makes keys with addresses, limits and a cap', async () =>
   await store.close();
 });
 
-test('what cannot be in a database is not found there, and is no error', async () => {
+test('a text that no database can store is not found, and is no error', async () => {
   const { admin, account, store } = await openSetup();
   const id = await account('acme');
   await admin.createKey(id, { name: 'x' });
@@ -380,7 +380,7 @@ test('what cannot be in a database is not found there, and is no error', async (
   await store.close();
 });
 
-test('an account has so many keys at once and no more; a revoked one makes room', async () => {
+test('the number of keys of an account is bounded, and a revoked one makes room', async () => {
   const { admin, account, store } = await openSetup();
   const [id, other] = [await account('acme'), await account('other')];
   const first = await admin.createKey(id, { name: 'first' });

@@ -22,7 +22,7 @@ async function eventually(happened: () => boolean): Promise<void> {
   assert.ok(happened(), 'did not happen within two seconds');
 }
 
-test('every carrier admits the same key', async () => {
+test('every carrier accepts the same key', async () => {
   const gate = await openGate();
   const key = await gate.newKey({ models: ['one', 'two'] });
   const requests: Sent[] = [
@@ -45,7 +45,7 @@ test('every carrier admits the same key', async () => {
   }
 });
 
-test('a carrier that is not configured does not count, neither as a key nor as a contradiction', async () => {
+test('a carrier that is not configured is ignored, as a key and as a contradiction', async () => {
   const gate = await openGate({ carriers: ['bearer', 'x-api-key'] });
   const key = await gate.newKey();
   await gate.send({ headers: { 'x-api-key': key, 'x-goog-api-key': 'another' }, query: 'key=third' });
@@ -53,7 +53,7 @@ test('a carrier that is not configured does not count, neither as a key nor as a
   assert.match((await gate.refusal({ query: `key=${key}` })).message, /is missing/);
 });
 
-test('who has sent no key learns where it is looked for, and of addresses only where there is no header', async () => {
+test('a request without a key gets the list of carriers, with query parameters only where there is no header', async () => {
   const report = async (carriers: string[]) =>
     (await (await openGate({ carriers })).refusal({ headers: { 'x-other': 'key' } })).message.split('Send it ')[1];
   assert.equal(
@@ -64,7 +64,7 @@ test('who has sent no key learns where it is looked for, and of addresses only w
   assert.equal(await report(['query']), 'in the address: "?key=<API_KEY>".');
 });
 
-test('two carriers that disagree are refused, even if one of them is right', async () => {
+test('two carriers with different keys are refused, even if one is valid', async () => {
   const gate = await openGate();
   const key = await gate.newKey();
   const requests: Sent[] = [
@@ -80,7 +80,7 @@ test('two carriers that disagree are refused, even if one of them is right', asy
   }
 });
 
-test('a missing key and an invalid one are distinguished, and nothing else is', async () => {
+test('a missing key and an invalid one have different errors, and no other causes are distinguished', async () => {
   const gate = await openGate({ failures: { per_minute: 1000 } });
   const missing = [{}, { headers: { authorization: 'Bearer' } }, { headers: { authorization: '' } }, { query: 'key=' }];
   for (const request of missing) {
@@ -120,7 +120,7 @@ test('garbage and wrong checksums never reach the database', async () => {
   assert.deepEqual(gate.db.statements, []);
 });
 
-test('a known key costs no statement, and its caller is there without waiting', async () => {
+test('a known key needs no statement, and its caller is set without waiting', async () => {
   const gate = await openGate();
   const key = await gate.newKey();
   gate.db.statements = [];
@@ -130,7 +130,7 @@ test('a known key costs no statement, and its caller is there without waiting', 
   assert.equal(gate.db.statements.length, 1);
 });
 
-test('many first requests with one key ask the database once', async () => {
+test('many first requests with one key query the database once', async () => {
   const gate = await openGate();
   const key = await gate.newKey();
   const stray = strayKey();
@@ -141,7 +141,7 @@ test('many first requests with one key ask the database once', async () => {
   assert.equal(gate.db.statements.length, 2);
 });
 
-test('a key that is none is not asked for again for five seconds', async () => {
+test('an unknown key is not looked up again for five seconds', async () => {
   const gate = await openGate();
   const stray = strayKey();
   for (let count = 0; count < 3; count++) await gate.refusal(stray);
@@ -151,7 +151,7 @@ test('a key that is none is not asked for again for five seconds', async () => {
   assert.equal(gate.db.statements.length, 2);
 });
 
-test('a revoked key admits nothing once the revocation is announced', async () => {
+test('a revoked key is refused once the revocation is announced', async () => {
   const gate = await openGate();
   const key = await gate.newKey();
   await gate.send(key);
@@ -159,7 +159,7 @@ test('a revoked key admits nothing once the revocation is announced', async () =
   assert.equal((await gate.refusal(key)).status, 401);
 });
 
-test('a revocation by another process is seen by its announcement', async () => {
+test('a revocation by another process applies at its announcement', async () => {
   const gate = await openGate();
   const key = await gate.newKey();
   await gate.send(key);
@@ -168,7 +168,7 @@ test('a revocation by another process is seen by its announcement', async () => 
   assert.equal((await gate.refusal(key)).status, 401);
 });
 
-test('a revocation that overtakes a running lookup is not forgotten by it', async () => {
+test('a revocation that overtakes a running lookup is kept', async () => {
   const gate = await openGate();
   const key = await gate.newKey();
   let letThrough = () => {};
@@ -185,7 +185,7 @@ test('a revocation that overtakes a running lookup is not forgotten by it', asyn
   assert.equal(gate.db.statements.length, 1, 'what was loaded while an announcement came in is not kept');
 });
 
-test('an announcement that was lost is made good within a minute, beside the request', async () => {
+test('a lost announcement is made up for within a minute, beside a request', async () => {
   const gate = await openGate();
   const key = await gate.newKey();
   await gate.send(key);
@@ -208,7 +208,7 @@ test('an announcement that was lost is made good within a minute, beside the req
   });
 });
 
-test('a key ends at its time, cached or not', async () => {
+test('a key expires at its time, cached or not', async () => {
   const gate = await openGate();
   const key = await gate.newKey({ expiresAt: new Date(gate.host.clock.now() + 1_000) });
   await gate.send(key);
@@ -218,7 +218,7 @@ test('a key ends at its time, cached or not', async () => {
   assert.equal((await gate.refusal(key)).status, 401);
 });
 
-test('a disabled account is forbidden, and let in again when it is enabled', async () => {
+test('a disabled account is forbidden, and served again when it is enabled', async () => {
   const gate = await openGate();
   const key = await gate.newKey();
   await gate.send(key);
@@ -230,7 +230,7 @@ test('a disabled account is forbidden, and let in again when it is enabled', asy
   await gate.send(key);
 });
 
-test('while the database is down known keys go on and unknown ones are asked to come back', async () => {
+test('while the database is down known keys are served and unknown ones get retry-after', async () => {
   for (const state of ['down', 'failing'] as const) {
     const gate = await openGate();
     const [known, unknown] = [await gate.newKey(), await gate.newKey()];
@@ -248,7 +248,7 @@ test('while the database is down known keys go on and unknown ones are asked to 
   }
 });
 
-test('the key of a changed account is read again before its next use, or used as it was for a minute while the database gives no answer', async () => {
+test('the key of a changed account is read again before its next use, or used unchanged for a minute while the database does not answer', async () => {
   for (const state of ['down', 'failing'] as const) {
     const gate = await openGate();
     const key = await gate.newKey();
@@ -277,7 +277,7 @@ test('the key of a changed account is read again before its next use, or used as
   }
 });
 
-test('a key that was revoked while its account is read again admits nothing, even if the database gives no answer', async () => {
+test('a key revoked while its account is read again is refused, even if the database does not answer', async () => {
   const gate = await openGate();
   const key = await gate.newKey();
   await gate.send(key);
@@ -294,7 +294,7 @@ test('a key that was revoked while its account is read again admits nothing, eve
   assert.equal((await refused).status, 503);
 });
 
-test('failed attempts of an address are limited, valid keys from it are not', async () => {
+test('failed attempts of an address are limited, and valid keys from it are not', async () => {
   const gate = await openGate({ failures: { per_minute: 5 } });
   const [seen, unseen] = [await gate.newKey(), await gate.newKey()];
   await gate.send(seen);
@@ -316,7 +316,7 @@ test('failed attempts of an address are limited, valid keys from it are not', as
   assert.equal((await gate.refusal('garbage')).status, 401);
 });
 
-test('over the limit an address has one lookup at a time', async () => {
+test('an address over the limit has one lookup at a time', async () => {
   const gate = await openGate({ failures: { per_minute: 2 } });
   await gate.refusal('garbage');
   await gate.refusal('garbage');
@@ -326,7 +326,7 @@ test('over the limit an address has one lookup at a time', async () => {
   assert.equal(gate.db.statements.length, 1);
 });
 
-test('public endpoints are left alone, by rule or by operation', async () => {
+test('public endpoints need no key, by rule or by operation', async () => {
   const db = await openEmbedded();
   const { part } = await openGate({ public: ['GET /v1/models', 'health'] }, db);
   const handle = () => ({ status: 200, headers: {}, body: '' });
@@ -358,7 +358,7 @@ test('the time of the last use is written in batches and at the end', async () =
   assert.ok(after.some(({ lastUsedAt }) => lastUsedAt?.getTime() === now + 1_000));
 });
 
-test('the key appears in no log line, no error and no table', async () => {
+test('no log line, error or table contains the key', async () => {
   const gate = await openGate({ failures: { per_minute: 3 } });
   const key = await gate.newKey();
   await gate.send(key);
@@ -387,7 +387,7 @@ test('the key appears in no log line, no error and no table', async () => {
       assert.equal(everything.includes(part), false, `${part} was shown`);
 });
 
-test('a configured secret must be the one that the keys were made with', async () => {
+test('a configured secret must be the one of the existing keys', async () => {
   const db = await openEmbedded();
   const secret = 'a secret that is long enough';
   const gate = await openGate({ secret }, db);
@@ -398,7 +398,7 @@ test('a configured secret must be the one that the keys were made with', async (
   await assert.rejects(setUp(auth, fakeHost(), { secret: 'short' }), /at least 16/);
 });
 
-test('without a secret one is made once, and keys outlive a restart', async () => {
+test('without a secret one is generated once, and keys survive a restart', async () => {
   const db = await openEmbedded();
   const key = await (await openGate({}, db)).newKey();
   await (await openGate({ secret: '' }, db)).send(key);

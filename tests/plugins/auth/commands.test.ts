@@ -69,7 +69,7 @@ test('an account is opened on the default plan, with credit', async () => {
   );
 });
 
-test('accounts are listed with the end of their plan, also one that is over, and their ratio', async () => {
+test('accounts are listed with the end of their plan, also a past one, and their ratio', async () => {
   const gate = await openGate();
   providePlans(gate);
   const put = async (name: string, endsAt: number | undefined) => {
@@ -87,7 +87,7 @@ test('accounts are listed with the end of their plan, also one that is over, and
   assert.match(text, /^acme +\w+ +never +1 +active/m);
 });
 
-test('what is wrong with a new account is said before anything is made', async () => {
+test('faults of a new account are reported before anything is made', async () => {
   const gate = await openGate();
   providePlans(gate);
   const create = (values: Record<string, string>) => gate.command('accounts create', values);
@@ -103,7 +103,7 @@ test('what is wrong with a new account is said before anything is made', async (
   assert.equal(((await gate.command('accounts list')).json as unknown[]).length, 1);
 });
 
-test('a gateway without plans and ledger opens accounts all the same', async () => {
+test('a gateway without plans and ledger opens accounts too', async () => {
   const gate = await openGate();
   const { json } = await gate.command('accounts create', { name: 'plain' });
   assert.equal((json as { plan: string }).plan, 'default');
@@ -142,7 +142,7 @@ test('a new key works, is shown once, and carries its models and its end', async
   );
 });
 
-test('a key that waits for images is listed as such, and another word is refused by name', async () => {
+test('a key that waits for images is listed with that, and another word is refused by name', async () => {
   const gate = await openGate();
   const create = (images: string) => gate.command('keys create', { account: 'acme', images });
   const { json } = await create('wait');
@@ -152,7 +152,7 @@ test('a key that waits for images is listed as such, and another word is refused
   await assert.rejects(create('soon'), { field: 'images' });
 });
 
-test('a key may expire on a date, which is UTC unless it says otherwise', async () => {
+test('a key may expire on a date, in UTC unless it names a zone', async () => {
   const gate = await openGate();
   const cases: [string, string][] = [
     ['2030-01-31', '2030-01-31T00:00:00.000Z'],
@@ -166,7 +166,7 @@ test('a key may expire on a date, which is UTC unless it says otherwise', async 
   }
 });
 
-test('what is wrong with a new key is said', async () => {
+test('faults of a new key are reported', async () => {
   const gate = await openGate();
   const create = (values: Record<string, string>) => gate.command('keys create', values);
   await assert.rejects(create({}), /--account NAME/);
@@ -185,7 +185,7 @@ test('an account is named by its name or its id', async () => {
   await gate.command('keys create', { account: gate.accountId });
 });
 
-test('a key is revoked by its prefix or its id, once', async () => {
+test('a key is revoked once, by its prefix or its id', async () => {
   const gate = await openGate();
   const create = async () =>
     (await gate.command('keys create', { account: 'acme' })).json as { key: string; id: string; prefix: string };
@@ -201,7 +201,7 @@ test('a key is revoked by its prefix or its id, once', async () => {
   assert.match((await gate.command('keys list')).text, /revoked 2027-/);
 });
 
-test('a prefix that fits several keys revokes none of them', async () => {
+test('a prefix that matches several keys revokes none of them', async () => {
   const gate = await openGate();
   const { id, key, prefix } = await gate.book.createKey(gate.accountId, { name: 'one' });
   await gate.book.createKey(gate.accountId, { name: 'two' });
@@ -212,7 +212,7 @@ test('a prefix that fits several keys revokes none of them', async () => {
   assert.equal((await gate.refusal(key)).status, 401);
 });
 
-test("an account's own ratio reaches its calls, and is refused where it would sell below cost", async () => {
+test("an account's own ratio applies to its calls, and is refused where it would sell below cost", async () => {
   const gate = await openGate();
   const key = await gate.newKey();
   assert.equal((await gate.send(key)).multiplier, undefined);

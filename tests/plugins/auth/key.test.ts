@@ -40,7 +40,7 @@ test('no other text is well formed', () => {
   fc.assert(fc.property(fc.string({ maxLength: 80 }), (text) => assert.equal(isWellFormed(text), false)));
 });
 
-test('the display prefix tells eight characters of the secret', () => {
+test('the display prefix has eight characters of the secret', () => {
   const key = makeKey(random);
   assert.equal(displayPrefix(key), key.slice(0, 14));
 });
@@ -54,7 +54,7 @@ test('the hash depends on the key and on the pepper', () => {
   assert.match(hashKey(key, pepper), /^[\w-]{43}$/);
 });
 
-test('an address is an IPv4 address or the first half of an IPv6 address', () => {
+test('an address counts as an IPv4 address or the first half of an IPv6 address', () => {
   const cases: [string, string][] = [
     ['192.0.2.1', '192.0.2.1'],
     ['::ffff:192.0.2.1', '::ffff:192.0.2.1'],

@@ -11,7 +11,7 @@ after(closeEmbedded);
 
 const models: Endpoint = { method: 'GET', path: '/v1/models', operation: 'models' };
 
-test('open endpoints, carriers and the bound on failures change; known keys stay known', async () => {
+test('open endpoints, carriers and the bound on failures change at a reload; known keys stay known', async () => {
   const gate = await openGate();
   const { part } = gate;
   const key = await gate.newKey();
@@ -30,7 +30,7 @@ test('open endpoints, carriers and the bound on failures change; known keys stay
   assert.deepEqual(part.reload?.members, ['public', 'carriers', 'failures', 'secret']);
 });
 
-test('a carrier that there is not is refused and changes nothing', async () => {
+test('an unknown carrier is refused and changes nothing', async () => {
   const { part, ...gate } = await openGate();
   await assert.rejects(prepare(auth, part, { public: ['models'], carriers: ['pigeon'] }));
   assert.equal(part.applies!(models), true);

@@ -171,7 +171,7 @@ const steps: readonly (readonly Secrets[])[] =
         ],
       ];
 
-test('keys, sessions, second factors and seals hold on every process through a change of all secrets, and another secret is refused', {
+test('keys, sessions, second factors and seals stay valid on every process through a change of all secrets, and another secret is refused', {
   timeout: 240_000,
 }, async (context) => {
   context.mock.timers.enable({ apis: ['Date'], now: Date.now() });

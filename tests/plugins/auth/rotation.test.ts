@@ -80,7 +80,7 @@ const keysIn = async (gateway: TestGateway) => {
   return { done, left };
 };
 
-test('keys stay good through a change of the secret, in whatever order processes take it up, and unused ones are named', async () => {
+test('keys stay valid through a change of the secret, in whatever order processes apply it, and unused ones are named', async () => {
   const [first, idle] = await served([old], async (gateway) => {
     await run(gateway, 'accounts create', { name: 'ada' });
     return [await makeKey(gateway), await makeKey(gateway)];
@@ -113,7 +113,7 @@ test('keys stay good through a change of the secret, in whatever order processes
   await assert.rejects(start([old]), /auth\.secret is not the one|lacks/);
 });
 
-test('what still needs the old secret is given up when that is asked for', async () => {
+test('items that still need the old secret are dropped on request', async () => {
   const [used, unused] = await served([next], async (gateway) => [await makeKey(gateway), await makeKey(gateway)]);
   await served([third, next], async (gateway) => {
     assert.equal(await statusOf(gateway, used), 200);
@@ -127,7 +127,7 @@ test('what still needs the old secret is given up when that is asked for', async
   await served([third], async (gateway) => assert.equal(await statusOf(gateway, used), 200));
 });
 
-test('a seal secret that this database does not know is refused, and one that is added to the list is not', async () => {
+test('a seal secret unknown to this database is refused, and one that is added to the list is accepted', async () => {
   await assert.rejects(
     start([third], ['a-stranger-of-a-seal-secret-00009']),
     /protocol-convert\.seal_secret is not the one/,
@@ -141,7 +141,7 @@ test('a seal secret that this database does not know is refused, and one that is
 
 const secretLists = fc.uniqueArray(fc.string({ minLength: 32, maxLength: 40 }), { minLength: 2, maxLength: 4 });
 
-test('what any secret of a list has sealed or signed is taken by the list, and nothing of another secret', () => {
+test('values sealed or signed by any secret of a list are accepted, and those of another secret are not', () => {
   fc.assert(
     fc.property(secretLists, fc.string(), ([stranger, ...own], value) => {
       const list = own as [string, ...string[]];
@@ -169,7 +169,7 @@ test('what any secret of a list has sealed or signed is taken by the list, and n
   );
 });
 
-test('cookies and links that an older secret has signed are signed by the first, and others stay as they are', async () => {
+test('cookies and links signed by an older secret are signed again by the first, and others stay unchanged', async () => {
   const { createHmac, createSecretKey } = await import('node:crypto');
   const cookie = (secret: string) =>
     `s=${encodeURIComponent(`token.${createHmac('sha256', secret).update('token').digest('base64')}`)}`;
@@ -189,7 +189,7 @@ test('cookies and links that an older secret has signed are signed by the first,
   );
 });
 
-test('a second factor is read by every list that has its secret, with and without a number', async () => {
+test('a second factor is readable with every list that has its secret, with and without a number', async () => {
   const keyOf = (secrets: [string, ...string[]]) => {
     const { secrets: list, secret } = numbered(secrets);
     return {

@@ -18,7 +18,7 @@ function hold(gate: Gate): () => void {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('a key whose lookup takes too long is answered with 503 after 5 s, and with what was read afterwards', async (context) => {
+test('a key whose lookup takes too long gets 503 after 5 s, and the result once it was read', async (context) => {
   const gate = await openGate();
   const key = await gate.newKey();
   gate.db.statements = [];
@@ -37,7 +37,7 @@ test('a key whose lookup takes too long is answered with 503 after 5 s, and with
   assert.equal(gate.db.statements.length, 1, 'all of them shared one lookup');
 });
 
-test('a known key whose account has changed is served as it was while its lookup takes too long', async (context) => {
+test('a known key whose account has changed is served unchanged while its lookup takes too long', async (context) => {
   const gate = await openGate();
   const key = await gate.newKey();
   await gate.send(key);

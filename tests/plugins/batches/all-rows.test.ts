@@ -65,7 +65,7 @@ async function insert(rows: readonly Given[]): Promise<void> {
   }
 }
 
-test('pages hold every row that the filter wants once, newest first, with what is known of it', async () => {
+test('pages list every matching row once, newest first, with its details', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(given, { maxLength: 12 }),
@@ -108,7 +108,7 @@ test('pages hold every row that the filter wants once, newest first, with what i
   );
 });
 
-test('a cursor that is none is refused by its name', async () => {
+test('an invalid cursor is refused by its name', async () => {
   const all = new AllBatchRows(database);
   const cursors = ['x', 'batch_1', ...[['1'], ['-1', 'a'], ['1e3', 'a'], [1, 'a']].map(encoded)];
   for (const after of cursors)
@@ -116,7 +116,7 @@ test('a cursor that is none is refused by its name', async () => {
 });
 const encoded = (values: unknown) => Buffer.from(JSON.stringify(values)).toString('base64url');
 
-test('a page is read from an index in its order, whatever one filter is', async () => {
+test('a page is read from an index in its order, with any one filter', async () => {
   const plans = [
     [{}, 'batches_newest'],
     [{ accountId: 'one' }, 'batches_of_account'],

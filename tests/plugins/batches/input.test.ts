@@ -22,7 +22,7 @@ async function read(bytes: Buffer, sizes: readonly number[], limits = { lines: 1
   return { total, errors, found };
 }
 
-test('each line is found at its place, whatever the chunks and line ends are', async () => {
+test('each line is found at its place, in any chunks and with any line ends', async () => {
   const ids = fc.uniqueArray(
     fc.string({ minLength: 1, maxLength: 8 }).filter((id) => !id.includes('\0')),
     { maxLength: 20 },
@@ -52,7 +52,7 @@ test('each line is found at its place, whatever the chunks and line ends are', a
   );
 });
 
-test('lines, their length and the errors that are listed are bounded', async () => {
+test('lines, their length and the listed errors are bounded', async () => {
   const many = await read(
     Buffer.from(`${Array.from({ length: 20 }, (_, index) => line(`${index}`)).join('\n')}`),
     [100],

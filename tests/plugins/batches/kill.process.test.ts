@@ -25,7 +25,7 @@ function node(context: TestContext, words: readonly string[]): ChildProcess {
   return child;
 }
 
-test('kills in the middle of a batch', { timeout: 240_000 }, async (context) => {
+test('a batch survives kills in its middle', { timeout: 240_000 }, async (context) => {
   const directory = temporaryDirectory('batch-kill-');
   const vendor = String((await once(node(context, ['plugins/sandbox/main.ts']).stdout!, 'data'))[0]).trim();
   const port = await freePort();

@@ -11,7 +11,7 @@ const answer = (headers: Record<string, string>) =>
     })(),
   }) as unknown as Parameters<typeof lineAnswer>[1];
 
-test('a line names the request under which it is charged, also where its answer is replayed to a later one', async () => {
+test('a line names the request under which it is charged, also where its answer is replayed', async () => {
   const batch = { dialect: 'chat' } as unknown as Parameters<typeof lineAnswer>[0];
   const made = await lineAnswer(batch, answer({ 'x-request-id': 'first' }), 100);
   assert.deepEqual([made.requestId, made.answer], ['first', '{}']);
@@ -19,7 +19,7 @@ test('a line names the request under which it is charged, also where its answer 
   assert.equal((await lineAnswer(batch, answer(replayed), 100)).requestId, 'first');
 });
 
-test('a line waits behind refusals that time or money mends, as long as they say; others are its end', () => {
+test('a line waits after refusals that time or money ends, as long as they say; other refusals end it', () => {
   const later = (status: number, headers: Record<string, string> = {}) => laterMsOf({ status, headers } as never);
   for (const status of [409, 429, 503]) {
     assert.equal(later(status, { 'retry-after': '7' }), 7_000, `${status}`);

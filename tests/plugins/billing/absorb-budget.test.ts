@@ -36,7 +36,7 @@ test('a quiet hour allows half a dollar by a twentieth, ten attempts beyond it, 
   assert.equal(take(money(1n), 0.05), true);
 });
 
-test('one account takes a quarter of what an hour allows, others the rest, and the next hour it begins again', () => {
+test("one account takes a quarter of an hour's budget, others the rest, and the next hour begins again", () => {
   const { clock, budget: book } = budget();
   const times = (account: string, amount: Money) => {
     let taken = 0;
@@ -52,7 +52,7 @@ test('one account takes a quarter of what an hour allows, others the rest, and t
   assert.equal(times('one', parseUsd('1000')), 3);
 });
 
-test('accounts that have taken something are remembered up to a bound, the newest ones', () => {
+test('accounts that used the budget are remembered up to a bound, the newest ones', () => {
   const { budget: book } = budget();
   book.note(parseUsd('1000000'));
   for (let index = 0; index < 3; index += 1) assert.ok(book.take(parseUsd('1000000'), 0.05, 'first'));
@@ -62,7 +62,7 @@ test('accounts that have taken something are remembered up to a bound, the newes
   assert.ok(large.take(money(1n), 1, 'account 0'));
 });
 
-test('attempts are allowed by the share of what an hour has cost, and by the quiet hour beyond it', () => {
+test("attempts are allowed by the share of an hour's cost, and by the quiet hour beyond it", () => {
   const step = fc.record({
     waitMs: fc.nat(20 * 60_000),
     cost: fc.bigInt(0n, 10n ** 12n),
@@ -102,7 +102,7 @@ test('attempts are allowed by the share of what an hour has cost, and by the qui
   );
 });
 
-test('what an attempt may have cost is booked at its own target’s cost, and the budget counts the same amount', () => {
+test("the possible cost of an attempt is booked at its own target's cost, and the budget counts the same amount", () => {
   const half = { ...price, input: parseUsd('0.5'), output: parseUsd('1') };
   const targets = [
     { provider: 'cheap', model: 'm', weight: 0, cost: flatBook(half, 'own') },

@@ -9,7 +9,7 @@ import { fakeExchange, fakeHost } from '../../helpers/fakes.ts';
 
 const who = { accountId: 'alice', keyId: 'key-1', plan: 'free', models: undefined };
 
-test('funds are asked for at endpoints that charge alone, and not for lines of a batch that a vendor runs', async () => {
+test('only endpoints that charge require funds, and batch lines that a vendor executes do not', async () => {
   const asked: string[] = [];
   const reservations = {
     bridging: false,

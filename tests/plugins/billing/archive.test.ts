@@ -53,7 +53,7 @@ async function oldWorld(section?: object): Promise<ArchiveWorld & { readonly ids
 
 const rulesOf = async (world: World) => (await world.audit()).violations.map(({ rule }) => rule);
 
-test('calls of whole months older than the setting leave the database, and nothing that is shown changes', async () => {
+test('calls of whole months older than the setting leave the database, and every page shows the same', async () => {
   const opened = await oldWorld();
   const { world, files, ids, from } = opened;
   const before = await shownOf(world, ['alice', 'bob'], ids, from);
@@ -68,7 +68,7 @@ test('calls of whole months older than the setting leave the database, and nothi
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('free calls, recent calls and calls with facts of their requests stay rows', async () => {
+test('free calls, recent calls and calls whose requests have facts stay rows', async () => {
   const opened = await oldWorld();
   const { world, ids } = opened;
   await world.rows(sql`update ${world.table('calls')} set status = 200 where id = ${ids[0]}::uuid`);
@@ -82,7 +82,7 @@ test('free calls, recent calls and calls with facts of their requests stay rows'
   assert.equal(rows.filter(({ free }) => free).length, 4);
 });
 
-test('an archived charge is refunded exactly, once for a reference, and no more than it was', async () => {
+test('an archived charge is refunded exactly, once for a reference, and up to its amount', async () => {
   const opened = await oldWorld();
   const { world, ids } = opened;
   await archiveAll(opened);
@@ -99,7 +99,7 @@ test('an archived charge is refunded exactly, once for a reference, and no more 
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('a store that refuses, loses or changes a file keeps the calls where they are, and the next round goes on', async () => {
+test('a store that refuses, loses or changes a file keeps the calls in the database, and the next round continues', async () => {
   const opened = await oldWorld();
   const { world, files } = opened;
   const calls = await countIn(world, 'calls');
@@ -164,7 +164,7 @@ test('the database refuses to delete calls other than those of one file that the
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('two processes do not go on at once, and the other takes over when the first has died', async () => {
+test('two processes do not archive at once, and the other takes over when the first has died', async () => {
   const opened = await oldWorld();
   const { world, files } = opened;
   const other = await newArchiveWorldOn(world, files);
@@ -292,7 +292,7 @@ test('the audit and the verification find each kind of damage', async () => {
   }
 });
 
-test('charges and lines of a statement are not shown without what a file has, but refused until it is there', async () => {
+test('charges and statement lines that need a missing file are refused until it is there', async () => {
   const opened = await oldWorld();
   const { world, files, ids } = opened;
   await archiveAll(opened);
@@ -307,7 +307,7 @@ test('charges and lines of a statement are not shown without what a file has, bu
   assert.equal(await queries.charge(ids[0]!, 'bob'), undefined);
 });
 
-test('sums are made again of archived calls too, or not at all', async () => {
+test('sums are rebuilt with archived calls too, or not at all', async () => {
   const opened = await oldWorld();
   const { world, files } = opened;
   await archiveAll(opened);

@@ -280,7 +280,7 @@ test('commands credit an account, show its rows with their formula, and audit, w
   assert.match(wrong.text, /M1: the balance is not the sum of the ledger rows: alice/);
 });
 
-test('commands refuse what they cannot do in one sentence', async () => {
+test('a command that cannot run is refused in one sentence', async () => {
   const world = await newWorld({ idle: true });
   await assert.rejects(run(world, 'ledger', { account: 'alice' }), /no accounts/);
   world.host.provide(accounts, accountsOf(['alice']));

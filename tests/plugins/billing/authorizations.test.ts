@@ -55,7 +55,7 @@ test('an authorization is taken from the balance, survives a crash, and is charg
   assert.deepEqual((await next.audit()).violations, []);
 });
 
-test('what is set aside is no movement: the statement has the charge alone, behind it all money that the account has', async () => {
+test('authorized money is no movement: the statement has the charge alone, followed by all money of the account', async () => {
   const world = await newWorld();
   await world.credit('0.01');
   const [first, second] = [await offered(world), await offered(world)];
@@ -87,7 +87,7 @@ test('a released authorization costs nothing, and another account cannot end it'
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('who listens hears of each charge once, with its model, upstream and own cost, and of nothing that is given back', async () => {
+test('listeners get each charge once, with its model, upstream and own cost, and nothing for released money', async () => {
   const world = await newWorld();
   await world.credit('0.01');
   const book = world.host.get(authorizations);
@@ -108,7 +108,7 @@ test('who listens hears of each charge once, with its model, upstream and own co
   assert.deepEqual([model, provider], [newCall().get(modelFact).id, attemptOf('answered').provider]);
 });
 
-test('money that is not there refuses with 402, and what was to be written with it is not', async () => {
+test('missing money is refused with 402, and nothing of the transaction is written', async () => {
   const world = await newWorld();
   await world.credit('0.005');
   await (await offered(world)).place(nothing);
@@ -160,7 +160,7 @@ test('parallel authorizations never exceed the balance', async () => {
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('terms come back from their text with every tier and table of the price', () => {
+test('terms are restored from their text with every tier and table of the price', () => {
   const prices = new PriceVersion({
     name: 'v2',
     base: { input: 2n, image: 3n },

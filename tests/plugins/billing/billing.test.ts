@@ -23,7 +23,7 @@ async function refusal(promise: Promise<unknown>): Promise<GatewayError> {
   );
 }
 
-test('a call is held, charged for its usage, and leaves one ledger row and one of its own with its attempt', async () => {
+test('a call is held and charged for its usage, and leaves a ledger row and a call row with its attempt', async () => {
   const world = await newWorld();
   await world.credit('1');
   const exchange = newCall();
@@ -121,7 +121,7 @@ test('price, version and ratio are those of the hold, whatever changes before th
   await world.stop();
 });
 
-test('rows keep the plan that a call was made on, of one that a crash cut off too', async () => {
+test('rows have the plan of their call, also when a crash cut it off', async () => {
   const world = await newWorld();
   await world.credit('1');
   const on = (name: string): [typeof plan, unknown][] => [
@@ -153,7 +153,7 @@ test('rows keep the plan that a call was made on, of one that a crash cut off to
   await again.stop();
 });
 
-test('the plan’s multiplier applies where no ratio is set', async () => {
+test("the plan's multiplier applies where no ratio is set", async () => {
   const world = await newWorld();
   await world.credit('1');
   const terms: PlanTerms = { name: 'saver', limits: {}, models: undefined, multiplier: parseRatio('1.6') };
@@ -164,7 +164,7 @@ test('the plan’s multiplier applies where no ratio is set', async () => {
   await world.stop();
 });
 
-test('a model without a price is refused, and calls that run no inference pass without a hold', async () => {
+test('a model without a price is refused, and calls without inference pass without a hold', async () => {
   const world = await newWorld();
   const error = await refusal(enter(world, newCall({ model: { prices: undefined } })));
   assert.deepEqual([error.status, error.code], [422, 'model_not_priced']);
@@ -184,7 +184,7 @@ test('a free model serves an empty account and still leaves its rows, at 0', asy
   assert.equal((await world.audit()).ok, true);
 });
 
-test('while the database is away a free model is served on any balance within the bridge, and what costs money is 503', async () => {
+test('while the database is away a free model is served on any balance within the bridge, and a paid one gets 503', async () => {
   const free = modelOf({ id: 'free-model', prices: flatBook({}, 'free') });
   const world = await newWorld({ bridgeMs: 120_000, entries: [free, modelOf()] });
   const call = async (accountId: string, isFree: boolean) => {
@@ -220,7 +220,7 @@ test('while the database is away a free model is served on any balance within th
   assert.equal((await world.audit()).ok, true);
 });
 
-test('the hold is bounded by the plugin’s cap, and counts every choice', async () => {
+test("the hold is bounded by the plugin's cap, and counts every choice", async () => {
   const world = await newWorld({ section: { hold: { output_tokens: 50 } } });
   await world.credit('1');
   const stream = newCall({ call: { choices: 3, maxOutputTokens: 100_000, stream: true } });
@@ -233,7 +233,7 @@ test('the hold is bounded by the plugin’s cap, and counts every choice', async
   await world.stop();
 });
 
-test('where holds cover whole answers, none costs more than was set aside for it, and none is let in that could', async () => {
+test('where holds cover whole answers, none costs more than its hold, and no call that could is admitted', async () => {
   const section = { hold: { output_tokens: 4_096, non_streaming: 'max' } };
   const world = await newWorld({ section });
   await world.credit('0.112');
@@ -304,7 +304,7 @@ test('a second end of the same exchange changes nothing', async () => {
   assert.equal(await world.balance(), usd('0.997'));
 });
 
-test('money that another process brings in is seen at the announcement, and at the latest by the next refused call', async () => {
+test('money that another process credits is available at the announcement, and at the latest for the next refused call', async () => {
   const world = await newWorld();
   await world.credit('0.001');
   await refusal(enter(world, newCall()));
@@ -319,7 +319,7 @@ test('money that another process brings in is seen at the announcement, and at t
   await world.stop();
 });
 
-test('overdraft by race: of calls that wait for one reading of the balance, as many are admitted as it covers', async () => {
+test('overdraft by race: of calls that wait for one read of the balance, as many are admitted as it covers', async () => {
   const world = await newWorld();
   await world.credit('0.001');
   await refusal(enter(world, newCall()));
@@ -332,7 +332,7 @@ test('overdraft by race: of calls that wait for one reading of the balance, as m
   await world.stop();
 });
 
-test('cache overwrites balance: a batch leaves a credit of another process standing, in the database and in memory', async () => {
+test("cache overwrites balance: a batch keeps another process's credit, in the database and in memory", async () => {
   const world = await newWorld();
   await world.credit('1');
   const exchange = newCall();
@@ -347,7 +347,7 @@ test('cache overwrites balance: a batch leaves a credit of another process stand
   assert.equal((await world.audit()).ok, true);
 });
 
-test('a credit that cannot be announced is a credit all the same', async () => {
+test('a credit whose announcement fails is valid all the same', async () => {
   const world = await newWorld();
   await world.credit('1');
   await enter(world, newCall());
@@ -372,7 +372,7 @@ test('a reference credits once, ever; with another amount it is a conflict', asy
   assert.equal((await world.audit()).ok, true);
 });
 
-test('overflow to a credit: counts that cannot be true never become money', async () => {
+test('overflow to a credit: impossible counts never become money', async () => {
   const world = await newWorld();
   await world.credit('1');
   for (const output of [-5, Number.NaN, 1.5, Number.POSITIVE_INFINITY, 2 ** 60]) {
@@ -442,7 +442,7 @@ test('idle accounts leave the memory, busy ones stay, and beyond the cap new one
   assert.equal(await world.balance('bob'), usd('0.999988'));
 });
 
-test('shutdown loses rows: what ended last is in the database when stop returns', async () => {
+test('shutdown loses rows: the calls that ended last are in the database when stop returns', async () => {
   const world = await newWorld();
   await world.credit('1');
   const calls = Array.from({ length: 30 }, () => newCall());

@@ -32,7 +32,7 @@ const plan = (name: string, concurrency?: number, multiplier?: string): PlanTerm
 });
 const usdPerMillion = (usd: bigint) => usd * 1_000_000_000n;
 
-test('the bound is what the dearest long answer costs beyond the hold, times the calls that may run at once', () => {
+test("the bound is the dearest long answer's cost beyond the hold, times the calls that may run at once", () => {
   const models = [model('cheap', 100_000, usdPerMillion(1n)), model('dear', 104_096, usdPerMillion(20n))];
   const [notice] = overdraftNotices({
     rules: { stepTokens: 4_096, nonStreaming: 'estimate' },
@@ -83,7 +83,7 @@ test('the dearest model is one that the plan allows, by whatever name, at the ra
   );
 });
 
-test('without a priced model there is nothing to bound', () => {
+test('without a priced model there is no bound', () => {
   assert.deepEqual(
     overdraftNotices({
       rules: { stepTokens: 1, nonStreaming: 'estimate' },
@@ -95,7 +95,7 @@ test('without a priced model there is nothing to bound', () => {
   );
 });
 
-test('holds that cover whole answers leave nothing to bound', () => {
+test('holds that cover whole answers leave no bound', () => {
   const models = [model('dear', 104_096, usdPerMillion(20n))];
   const rules = { stepTokens: 4_096, nonStreaming: 'max' } as const;
   const notices = overdraftNotices({ rules, at: 0, models, plans: [plan('free', 5), plan('none')] });
@@ -105,7 +105,7 @@ test('holds that cover whole answers leave nothing to bound', () => {
   );
 });
 
-test('a limit that nothing enforces bounds nothing: the notice says what to add', () => {
+test('a limit that no plugin enforces bounds nothing, and the notice names the plugin to add', () => {
   const models = [model('dear', 1_000_000, usdPerMillion(20n))];
   const noticesWith = (unlimited: 'all' | readonly string[]) =>
     overdraftNotices({

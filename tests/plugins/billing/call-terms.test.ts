@@ -57,7 +57,7 @@ test('a hold that covers the whole answer covers every answer that the model and
   );
 });
 
-test('pictures of a vendor’s tool are set aside where the request may have them drawn, and beside nothing else', () => {
+test("pictures of a vendor's tool are held only where the request allows them", () => {
   const drawing = { ...price, output_image: parseUsd('30') };
   const heldFor = (call: object, traits: object, of: object = drawing) => {
     const request = { inputTokens: 0, maxOutputTokens: 1_000, ...call };
@@ -75,7 +75,7 @@ test('pictures of a vendor’s tool are set aside where the request may have the
   assert.equal(heldFor({}, {}), 30_000_000n);
 });
 
-test('several whole answers at once put an account no further below zero than one does', () => {
+test('several whole answers at once overdraw an account no further than one does', () => {
   fc.assert(
     fc.property(
       asked,
@@ -95,7 +95,7 @@ test('several whole answers at once put an account no further below zero than on
   );
 });
 
-test('streams hold one step for each answer at most, as does a whole one, and never more than the client asked for', () => {
+test('a stream holds one step for each answer at most, as does a whole one, and never more than the client requested', () => {
   fc.assert(
     fc.property(
       asked,

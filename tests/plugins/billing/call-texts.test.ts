@@ -35,7 +35,7 @@ const record = fc
     fc.constantFrom(values, values, values, Object.fromEntries(Object.entries(values).reverse()) as typeof values),
   );
 
-test('ends and facts are cut out of lines as parsing finds them', () => {
+test('ends and facts are cut out of lines as a parser finds them', () => {
   fc.assert(
     fc.property(fc.array(fc.array(record, { minLength: 1, maxLength: 5 }), { maxLength: 5 }), (lines) => {
       const text = lines
@@ -51,7 +51,7 @@ test('ends and facts are cut out of lines as parsing finds them', () => {
   );
 });
 
-test('attempts stored by place are read as they were', () => {
+test('attempts stored by position are read with their names', () => {
   const note = fc.record(
     {
       number: fc.nat(9),

@@ -79,7 +79,7 @@ const step = fc.oneof(
   },
 );
 
-test('no hold is let in by which a key exceeds its cap, and none is refused that fits', async () => {
+test('no hold is admitted by which a key exceeds its cap, and none that fits is refused', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.boolean(), async (steps, shared) => {
       const host = fakeHost();
@@ -142,7 +142,7 @@ test('a known key needs no query, and all calls before it is known share one', a
   assert.equal(asked, 1);
 });
 
-test('what other processes let in is known within seconds, and before a refusal', async () => {
+test('holds of other processes are known within seconds, and before a refusal', async () => {
   const host = fakeHost();
   let elsewhere = 0n;
   const spentSince = async () => ({ settled: money(elsewhere), ordered: zero });
@@ -172,7 +172,7 @@ test('a key unused for five seconds is read again before it admits a call', asyn
   await assert.rejects(async () => caps.enter('key', cap, money(100n)), { code: 'key_cap_reached' });
 });
 
-test('while what a key has spent cannot be read it gets 503, and a known key goes on', async () => {
+test("while a key's spend cannot be read it gets 503, and a known key is served", async () => {
   const host = fakeHost();
   let away = true;
   const spentSince = async () => {
@@ -266,7 +266,7 @@ test('of 500 parallel calls of a key with a cap for 50, exactly 50 are admitted 
   await world.stop();
 });
 
-test('what a key has spent is known after a crash, with calls that it cut off', async () => {
+test("a key's spend is known after a crash, with the calls that it cut off", async () => {
   const world = await newWorld();
   await world.credit('1');
   const cap = capOf('0.0085', 'month');
@@ -288,7 +288,7 @@ test('what a key has spent is known after a crash, with calls that it cut off', 
   await next.stop();
 });
 
-test('what never reached the database yet counts when a key is read', async () => {
+test('spend that never reached the database counts when a key is read', async () => {
   const world = await newWorld();
   await world.credit('1');
   for (let count = 0; count < 3; count++) {
@@ -302,7 +302,7 @@ test('what never reached the database yet counts when a key is read', async () =
   await world.stop();
 });
 
-test('a call that was let in before its key had a cap counts against it when it has ended', async () => {
+test('a call that was admitted before its key had a cap counts against it at its end', async () => {
   const world = await newWorld();
   await world.credit('1');
   const [before, cap] = [newCall(), capOf('0.0059')];
@@ -315,7 +315,7 @@ test('a call that was let in before its key had a cap counts against it when it 
   await world.stop();
 });
 
-test('a call whose hold is refused for another reason gives its part of the cap back', async () => {
+test('a call whose hold is refused for another reason releases its part of the cap', async () => {
   const world = await newWorld();
   await world.credit('0.002');
   const cap = capOf('0.003');

@@ -75,7 +75,7 @@ test('the tier is the estimated prompt’s at the hold and the true prompt’s a
   await world.stop();
 });
 
-test('a client pays for the service that it asked for and was given, for the standard one where it was given that', async () => {
+test('a client pays for the requested service where it was granted, and for the standard one otherwise', async () => {
   const world = await newWorld();
   await world.credit('1');
   const request = { inputTokens: 500, toolCalls: 0, services: { tier: 'fast' } };
@@ -108,7 +108,7 @@ test('a client pays for the service that it asked for and was given, for the sta
   await world.stop();
 });
 
-test('tool calls that the request allows are held, those that were made are charged', async () => {
+test('allowed tool calls are held, and executed ones are charged', async () => {
   const world = await newWorld();
   await world.credit('1');
   const exchange = newCall({ model: tiered, call: { inputTokens: 500, toolCalls: 7 } });
@@ -140,7 +140,7 @@ test('the request itself can have a price, and images are held by number and siz
   await world.stop();
 });
 
-test('a client pays for the media that it ordered, whatever the vendor made; for what was made where it left that open', async () => {
+test('a client pays for the media that it ordered, whatever the vendor made; where the order left that open, for the made ones', async () => {
   const world = await newWorld();
   await world.credit('1');
   const image = { entries: [{ words: ['4k'], amount: parseUsd('0.2') }], otherwise: parseUsd('0.05') };
@@ -163,7 +163,7 @@ test('a client pays for the media that it ordered, whatever the vendor made; for
   await world.stop();
 });
 
-test('the row of a call keeps what it cost the operator: at the target that served it, else the model’s', async () => {
+test("the row of a call has the operator's cost: at the target that served it, else the model's", async () => {
   const world = await newWorld();
   await world.credit('1');
   const half = flatBook({ input: parseUsd('1'), output: parseUsd('5') }, 'half');
@@ -222,7 +222,7 @@ test('a call that a crash cut off is charged by the tier and version of its hold
   await next.stop();
 });
 
-test('every charge in the ledger can be done again from the row of its call', async () => {
+test('every charge in the ledger can be calculated again from the row of its call', async () => {
   const world = await newWorld();
   await world.credit('1');
   const usages: Usage[] = [
@@ -267,7 +267,7 @@ function recomputed({ classes, price, ratio }: Formula): bigint {
   return (2n * millionths * numerator + divisor) / (2n * divisor);
 }
 
-test('M7: what is held covers what is charged for any usage within the estimate', () => {
+test('M7: the hold covers the charge for any usage within the estimate', () => {
   const counts = fc.nat(2_000);
   const usages = fc.record({
     input: counts,

@@ -52,7 +52,7 @@ function storeOf(onClaim: (name: string) => void): Store {
 }
 
 for (const failures of [0, 1, 2, 3]) {
-  test(`the database hears a journal's name when that is safe, though ${failures} starts before could not make it so`, async () => {
+  test(`the database gets a journal's name once that is safe, even if ${failures} earlier starts could not make it so`, async () => {
     const directory = temporaryDirectory();
     const watched = new WatchedFiles(Array.from({ length: failures }, () => false));
     const claimed: string[] = [];

@@ -142,7 +142,7 @@ testHistory('any history without damage has an exact ledger after one restart an
   );
 });
 
-test('what a power cut left of records that were never safe is cut away, whole lines behind a hole too', async () => {
+test('records that a power cut left unsafe are cut away, also whole lines after a hole', async () => {
   const world = await newWorld();
   await world.credit('1');
   const exchange = newCall();
@@ -179,7 +179,7 @@ test('only durable journal records are applied to the database', async () => {
   await world.stop();
 });
 
-test('an older copy of the journal directory is refused once a newer run was there', async () => {
+test('an older copy of the journal directory is refused after a newer run', async () => {
   const world = await newWorld();
   await world.credit('1');
   await enter(world, newCall());
@@ -198,7 +198,7 @@ test('an older copy of the journal directory is refused once a newer run was the
   });
 });
 
-test('a database that does not know a journal with records is refused, and so is one whose cursor lies before all files', async () => {
+test('a database that does not know a journal with records, or whose cursor lies before all files, is refused', async () => {
   const world = await newWorld({ section: { journal: { segment: '1KB' } } });
   await world.credit('1');
   for (let index = 0; index < 10; index += 1) {
@@ -216,7 +216,7 @@ test('a database that does not know a journal with records is refused, and so is
   await assert.rejects(world.crash(), /which this database does not know/);
 });
 
-test('a database that went back in time gets the charges again from the journal, and the log says so', async () => {
+test('a restored database gets the charges again from the journal, and the log says so', async () => {
   const world = await newWorld();
   await world.credit('1');
   await world.tick('sync the journal');
@@ -250,7 +250,7 @@ test('a read-only disk at the start is reported with the path that cannot be wri
   await world.stop();
 });
 
-test('a disk that turns read-only while settling: 503, the charge waits, and all of it goes on alone', async () => {
+test('a disk that turns read-only while settling: 503, the charge waits, and all of it continues by itself', async () => {
   const world = await newWorld();
   await world.credit('1');
   const exchange = newCall();

@@ -31,7 +31,7 @@ async function finish(world: World): Promise<void> {
   assert.deepEqual((await world.audit()).violations, []);
 }
 
-test('a clock that went on by days and back again: each day after it has its grant', async () => {
+test('a clock that jumps ahead by days and back leaves each later day its grant', async () => {
   const world = await newWorld();
   await call(world);
   world.host.advance(30 * dayMs);
@@ -44,7 +44,7 @@ test('a clock that went on by days and back again: each day after it has its gra
   await finish(world);
 });
 
-test('a period that ends during the check: the account is checked again before the next hold', async () => {
+test('a period that ends during the check is checked again before the next hold', async () => {
   const host = fakeHost();
   let end = host.clock.now() + 1;
   const checks: number[] = [];

@@ -68,7 +68,7 @@ function newFlusher() {
   return { flusher, backlog, freed, slab, write, writeEnd, hold, end, balances, state, advance, lines };
 }
 
-test('lines go in order, many at once, and those that come meanwhile go next; the slab is free when all are there', async () => {
+test('lines are applied in order, many at once, later ones next, and the slab is free when all are there', async () => {
   const { flusher, backlog, freed, slab, write, hold, end, balances, state } = newFlusher();
   const [alice, bob] = [await balances.acquire('alice'), await balances.acquire('bob')];
   hold(alice, 3n);
@@ -93,7 +93,7 @@ test('lines go in order, many at once, and those that come meanwhile go next; th
   assert.deepEqual([flusher.appliedSequence, freed], [6, [slab]]);
 });
 
-test('after a quiet time a line is written at once, under load one batch goes each beat with all that has come by then', async () => {
+test('after a quiet time a line is written at once; under load one batch each beat has all lines so far', async () => {
   const { flusher, writeEnd, state, advance } = newFlusher();
   assert.equal(flusher.advance(), undefined);
   let last = 0;
@@ -116,7 +116,7 @@ test('after a quiet time a line is written at once, under load one batch goes ea
   );
 });
 
-test('a hold moves no money: nothing is sent before the end of a call, or until there is as much as one batch takes', async () => {
+test('a hold moves no money: nothing is sent before the end of a call, or until a batch is full', async () => {
   const { flusher, backlog, write, writeEnd, hold, balances, state, advance } = newFlusher();
   const alice = await balances.acquire('alice');
   let last = 0;
@@ -148,7 +148,7 @@ test('a hold moves no money: nothing is sent before the end of a call, or until 
   assert.equal(flusher.appliedSequence, last);
 });
 
-test('a batch does not wait for its beat once it is full or asked for', async () => {
+test('a full or requested batch does not wait for its beat', async () => {
   const { flusher, backlog, writeEnd, state } = newFlusher();
   let last = 0;
   const applies = async () => {
@@ -166,7 +166,7 @@ test('a batch does not wait for its beat once it is full or asked for', async ()
   assert.equal(await applies(), 2);
 });
 
-test('whenever all is asked for, all is applied, also while a batch ends that leaves something to the next', async () => {
+test('a request for all applies all, also during a batch that leaves some to the next', async () => {
   for (let turns = 0; turns < 20; turns += 1) {
     const { flusher, backlog, writeEnd, state } = newFlusher();
     writeEnd('one', 1);
@@ -182,7 +182,7 @@ test('whenever all is asked for, all is applied, also while a batch ends that le
   }
 });
 
-test('a batch that failed is tried again without waiting for its beat', async () => {
+test('a failed batch is tried again without waiting for its beat', async () => {
   const { flusher, writeEnd, state, advance } = newFlusher();
   writeEnd('one', 1);
   state.fails = true;
@@ -193,7 +193,7 @@ test('a batch that failed is tried again without waiting for its beat', async ()
   assert.equal(flusher.appliedSequence, 1);
 });
 
-test('what is appended but not written waits, and counts', async () => {
+test('appended records that are not written wait, and count', async () => {
   const { flusher, backlog, balances, state, write, hold, end } = newFlusher();
   const alice = await balances.acquire('alice');
   hold(alice, 3n);
@@ -205,7 +205,7 @@ test('what is appended but not written waits, and counts', async () => {
   assert.deepEqual([state.applied.length, backlog.rows], [1, 0]);
 });
 
-test('charges that the database lacks are taken off the balance it returns, and what running calls hold', async () => {
+test('a returned balance is reduced by charges that the database lacks, and by holds of running calls', async () => {
   const { flusher, write, hold, end, balances, state } = newFlusher();
   const alice = await balances.acquire('alice');
   hold(alice, 5n);
@@ -244,7 +244,7 @@ test('charges that the database lacks are taken off the balance it returns, and 
   assert.equal(balances.find('alice'), undefined);
 });
 
-test('a batch that failed is repeated as it was, whatever was written since', async () => {
+test('a failed batch is repeated unchanged, whatever was written since', async () => {
   const { flusher, writeEnd, state, advance } = newFlusher();
   writeEnd('one', 1);
   state.fails = true;
@@ -262,7 +262,7 @@ test('a batch that failed is repeated as it was, whatever was written since', as
   );
 });
 
-test('after a failure it pauses, twice as long each time up to five seconds, and loses nothing', async () => {
+test('after a failure the flusher pauses, doubling up to five seconds, and loses nothing', async () => {
   const { flusher, writeEnd, state, advance, lines } = newFlusher();
   writeEnd('one', 1);
   state.fails = true;
@@ -287,7 +287,7 @@ test('after a failure it pauses, twice as long each time up to five seconds, and
   );
 });
 
-test('an account’s balance is read again once for all who ask, and again for news that come while it is read', async () => {
+test("an account's balance is read again once for all requests, and again for news that arrive during the read", async () => {
   const { flusher, balances, state } = newFlusher();
   const balance = await balances.acquire('alice');
   state.balance = 5n;
@@ -302,7 +302,7 @@ test('an account’s balance is read again once for all who ask, and again for n
   assert.deepEqual([availableIn(balance), state.readings], [9n, 2]);
 });
 
-test('news of an account outlast a failing database', async () => {
+test('news of an account survive a failing database', async () => {
   const { flusher, balances, state, advance } = newFlusher();
   const balance = await balances.acquire('alice');
   state.balance = 5n;
@@ -315,7 +315,7 @@ test('news of an account outlast a failing database', async () => {
   assert.equal(availableIn(balance), 5n);
 });
 
-test('for refused calls the database is asked at most once a second', async () => {
+test('for refused calls the database is queried at most once a second', async () => {
   const { flusher, balances, state, advance } = newFlusher();
   const balance = await balances.acquire('alice');
   let late: Promise<boolean> | undefined;

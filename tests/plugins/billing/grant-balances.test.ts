@@ -92,7 +92,7 @@ test('the locked amount stays so until the returned time', () => {
   );
 });
 
-test('the first charge beyond a window goes to other money, and beyond all money back to the grant before anybody owes', () => {
+test('the first charge beyond a window goes to other money, and beyond all money back to the grant before a debt', () => {
   const grant: GrantBalance = {
     grantId: 'plan',
     remaining: money(100n),
@@ -133,7 +133,7 @@ test('every moment is in one period of each name, and periods follow one another
   );
 });
 
-test('a month ends on the day on which it began, or on the last one there is', () => {
+test('a month ends on the day on which it began, or on its last day', () => {
   const day = (text: string) => Date.parse(`${text}T10:00:00Z`);
   const ends = (anchor: string, at: string) =>
     new Date(periodAt('month', day(anchor), day(at)).end).toISOString().slice(0, 10);

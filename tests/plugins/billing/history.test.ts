@@ -198,7 +198,7 @@ const steps = fc.oneof(
   { weight: 1, arbitrary: always(losingAnswer) },
 );
 
-test('whatever happens in whatever order, the balances are the sums and the audit is clean', async () => {
+test('after any events in any order, the balances are the sums and the audit is clean', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 60, size: 'max' }), async (list) => {
       const history = new History(await newWorld({ section: { hold: { output_tokens: step } } }));

@@ -21,7 +21,7 @@ function sequencesOf(open: OpenHolds): number[] {
   return sequences;
 }
 
-test('holds leave in any order, and the rest stays in order', () => {
+test('holds are removed in any order, and the rest stays in order', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(9), { maxLength: 40 }), (steps) => {
       const open = new OpenHolds();

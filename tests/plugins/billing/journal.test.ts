@@ -54,7 +54,7 @@ function read(directory: string): JournalRecord[] {
   });
 }
 
-test('all records of one turn are one line of one write, and who waits for it waits for one promise', async () => {
+test('all records of one turn are one line of one write, and all waiters share a promise', async () => {
   let writes = 0;
   const files = { ...nodeFiles, write: (fd: number, data: Uint8Array) => ++writes && nodeFiles.write(fd, data) };
   const { journal, directory, written } = newJournal({ files });
@@ -81,7 +81,7 @@ test('a record may be changed until its turn ends', async () => {
   await journal.close();
 });
 
-test('the text of each write stands in a slab too, byte for byte, until the slab is given back', async () => {
+test('the text of each write is in a slab too, byte for byte, until the slab is returned', async () => {
   const { journal, directory, written } = newJournal();
   for (const size of [10, 300_000, 200_000, 100_000, 10]) {
     journal.append({ kind: 'PROGRESS', id: 'x'.repeat(size), output: size });
@@ -104,7 +104,7 @@ test('the text of each write stands in a slab too, byte for byte, until the slab
   await journal.close();
 });
 
-test('a full segment is followed by a new one, and applied ones go once they are old', async () => {
+test('a full segment is followed by a new one, and applied ones are deleted once they are old', async () => {
   const { journal, directory, host } = newJournal({ segmentBytes: 200 });
   for (let output = 0; output < 20; output += 1) {
     journal.append(progress(output));
@@ -125,7 +125,7 @@ test('a full segment is followed by a new one, and applied ones go once they are
   await journal.close();
 });
 
-test('segments that are short of space are not kept for age', async () => {
+test('segments are deleted early when space is short', async () => {
   const { journal, directory } = newJournal({ segmentBytes: 200, limitBytes: 800 });
   while (journal.accepting()) {
     journal.append(progress(1));
@@ -137,7 +137,7 @@ test('segments that are short of space are not kept for age', async () => {
   await journal.close();
 });
 
-test('a full disk refuses, keeps every record for later, and leaves no torn line behind', async () => {
+test('a full disk refuses, keeps every record for later, and leaves no torn line', async () => {
   const faults: Faults = { down: false, afterCommit: false, refusals: 0, disk: undefined, diskBytes: 0 };
   const { journal, directory, host } = newJournal({ files: failingFiles(faults) });
   journal.append(progress(1));
@@ -178,7 +178,7 @@ test('a disk that cannot sync stops admission until it can', async () => {
   await journal.close();
 });
 
-test('all that was appended is safe when that is said: written and synced, and neither on a full disk', async () => {
+test('appended records are reported safe once written and synced, and never on a full disk', async () => {
   const faults: Faults = { down: false, afterCommit: false, refusals: 0, disk: undefined, diskBytes: 0 };
   const files = failingFiles(faults);
   let synced = 0;
@@ -223,7 +223,7 @@ test('one sync runs at a time, and a written record waits for none', async () =>
   await journal.close();
 });
 
-test('a line survives any text, and no changed byte goes unseen', () => {
+test('a line keeps any text, and a changed byte is always detected', () => {
   fc.assert(
     fc.property(
       fc.nat(),
@@ -247,14 +247,14 @@ test('a line survives any text, and no changed byte goes unseen', () => {
   );
 });
 
-test('what no text of a database can hold is left out of a line, what only looks like it stays', () => {
+test('characters that no database text can hold are removed from a line, and similar ones stay', () => {
   const ids = ['a\0b', 'half \ud83d', 'plain \\u0000', 'whole \u{1f600}', 'feed \n\t'];
   const records = ids.map((id) => ({ kind: 'PROGRESS', id, output: 1 }) as const);
   const read = decodeLine(lineOf(1, ...records).subarray(0, -1))!.records.map(({ id }) => id);
   assert.deepEqual(read, ['a\ufffdb', 'half \ufffd', ...ids.slice(2)]);
 });
 
-test('prices and ratios survive the journal exactly', () => {
+test('prices and ratios are exact after the journal', () => {
   const price = { input: 2_500_000_000n, cache_read: 0n, output: 123_456_789_012_345_678n, image: 7n };
   assert.deepEqual(decodePrice(encodePrice(price)), price);
   assert.deepEqual(decodePrice(encodePrice({})), {});
@@ -282,7 +282,7 @@ test('damage in the middle refuses the start with file and offset; a torn end is
   assert.deepEqual(readFileSync(path), Buffer.concat(lines.slice(0, 2)));
 });
 
-test('a missing or repeated record refuses the start, unless the database has what is missing', () => {
+test('a missing or repeated record refuses the start, unless the database has the missing ones', () => {
   const directory = temporaryDirectory();
   const segment = (first: number, sequences: number[]) =>
     writeFileSync(
@@ -299,7 +299,7 @@ test('a missing or repeated record refuses the start, unless the database has wh
   assert.throws(() => replay(nodeFiles, directory, 5), /does not follow/);
 });
 
-test('a segment in which nothing was written yet is no obstacle', () => {
+test('an empty segment is accepted', () => {
   const directory = temporaryDirectory();
   writeFileSync(join(directory, '0000000000000001.journal'), lineOf(1, progress(1)));
   writeFileSync(join(directory, '0000000000000002.journal'), 'torn');
@@ -308,7 +308,7 @@ test('a segment in which nothing was written yet is no obstacle', () => {
   assert.deepEqual(readdirSync(directory), ['0000000000000001.journal']);
 });
 
-test('one process alone holds the lock, until it lets go', () => {
+test('only one process holds the lock until it is released', () => {
   const path = join(temporaryDirectory(), 'lock');
   const lock = takeLock(path);
   assert.throws(() => takeLock(path), /lock is held by another process: only one process may write this journal/);

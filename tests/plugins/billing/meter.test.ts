@@ -10,7 +10,7 @@ after(leaveWorlds);
 
 const section = { hold: { output_tokens: 100 } };
 
-test('an answer that outgrows its hold extends it by a step, and the settlement gives the rest back', async () => {
+test('an answer that outgrows its hold extends it by a step, and the settlement releases the rest', async () => {
   const world = await newWorld({ section });
   await world.credit('1');
   const exchange = newCall();
@@ -63,7 +63,7 @@ test('long stream past zero: the last of the balance is used in smaller steps, t
   assert.equal((await world.audit()).ok, true);
 });
 
-test('two streams share what is left and neither takes it twice', async () => {
+test('two streams share the rest of a balance, and neither takes it twice', async () => {
   const world = await newWorld({ section });
   await world.credit('0.007');
   const streams = [newCall(), newCall()];
@@ -92,7 +92,7 @@ test('an answer of a free model is never stopped and leaves no extension', async
   assert.equal(world.journalText().includes('EXTEND'), false);
 });
 
-test('counts that are not counts neither extend a hold nor stop an answer', async () => {
+test('invalid counts neither extend a hold nor stop an answer', async () => {
   const world = await newWorld({ section });
   await world.credit('1');
   const exchange = newCall();
@@ -107,7 +107,7 @@ test('counts that are not counts neither extend a hold nor stop an answer', asyn
   assert.equal(await world.balance(), usd('1'));
 });
 
-test('after the end of an exchange its meter asks for no more money', async () => {
+test('after the end of an exchange its meter requests no more money', async () => {
   const world = await newWorld({ section });
   await world.credit('1');
   const exchange = newCall();

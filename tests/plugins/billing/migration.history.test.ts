@@ -224,7 +224,7 @@ async function proceed(database: TestDatabase, old: OldLedger): Promise<Map<stri
   return changes;
 }
 
-test('any history of the earlier ledger: money, statements, calls, draws, refunds and key spend stay, and calls go on', async () => {
+test('any history of the earlier ledger keeps money, statements, calls, allocations, refunds and key spend, and calls continue', async () => {
   const seen = new Set<string>();
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 30, maxLength: 150, size: 'max' }), async (steps) => {

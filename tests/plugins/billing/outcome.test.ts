@@ -150,7 +150,7 @@ const table: Row[] = [
   },
 ];
 
-test('every row of the outcome table costs what it says, and leaves one end, its usage row and its attempts', async (t) => {
+test('every row of the outcome table has its cost, and leaves one end, its usage row and its attempts', async (t) => {
   const world = await newWorld();
   await world.credit('1');
   for (const row of table) {
@@ -190,7 +190,7 @@ test('every row of the outcome table costs what it says, and leaves one end, its
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('an attempt that the router counts but that never reached the socket is not charged', () => {
+test('an attempt that the router counts and that never reached the socket is not charged', () => {
   const first = attemptOf('refused', 1);
   const sent = [{ kind: 'SENT' as const, id: 'x', at: 0, ...first }];
   const ending = { sent, report: undefined, outcome: 'client_left' as const, ...limits(10) };

@@ -38,7 +38,7 @@ async function order({ gateway, account, keyId, client }: World, lines: readonly
   return id;
 }
 
-test('contents are made in one batch of the vendor, each paid once by its own usage', async () => {
+test('contents are executed in one vendor batch, each paid once by its own usage', async () => {
   const world = await testbed.open();
   const batch = await world.client.ended(await order(world, [line('one'), line('two', '[refused]'), line('three')]));
   assert.deepEqual(batch.request_counts, { total: 3, completed: 2, failed: 1 });
@@ -49,7 +49,7 @@ test('contents are made in one batch of the vendor, each paid once by its own us
   await world.settled(2n * lineCost, 2);
 });
 
-test('a batch that is cancelled, and one that expires at the vendor', async () => {
+test('a cancelled batch, and one that expires at the vendor, keep and pay their finished lines', async () => {
   const world = await testbed.open();
   world.vendor.pollsUntilEnd = Number.POSITIVE_INFINITY;
   const id = await order(world, [line('one'), line('two', '[late]')]);
@@ -81,7 +81,7 @@ test('errors of the vendor at each call delay a batch, and repeat nothing', asyn
   await world.settled(2n * lineCost, 2);
 });
 
-test('a line of which the vendor reports more than it can have consumed is charged by its estimate', async () => {
+test('a line with an impossible reported usage is charged by its estimate', async () => {
   const world = await testbed.open();
   await world.client.ended(await order(world, [line('one'), line('two', '[lies]')]));
   await world.checkLies();

@@ -19,7 +19,7 @@ before(async () => {
 });
 after(() => testbed.stop());
 
-test('a batch is one order at the vendor, and each line a call of its own at the batch price', async () => {
+test('a batch is one order at the vendor, and each line a call at the batch price', async () => {
   const world = await testbed.open();
   const id = await world.client.order([
     chatLine('one'),
@@ -54,7 +54,7 @@ test('a batch is one order at the vendor, and each line a call of its own at the
   assert.equal((await world.request(two.request_id)).status, 400);
 });
 
-test('a batch that is cancelled is cancelled at its vendor, and what was made until then is paid', async () => {
+test('a cancelled batch is cancelled at its vendor, and its finished lines are paid', async () => {
   const world = await testbed.open();
   world.vendor.pollsUntilEnd = Number.POSITIVE_INFINITY;
   const id = await world.client.order([chatLine('one'), chatLine('two', '[late]'), chatLine('three', '[left out]')]);
@@ -86,7 +86,7 @@ test('a batch that is cancelled is cancelled at its vendor, and what was made un
   );
 });
 
-test('a batch that expires here, or at its vendor, has what was made; the rest is named', async () => {
+test('a batch that expires here, or at its vendor, has its finished lines, and names the others', async () => {
   const world = await testbed.open();
   const lines = [chatLine('one'), chatLine('two', '[late]')];
   world.vendor.endsAs = 'expired';
@@ -107,7 +107,7 @@ test('a batch that expires here, or at its vendor, has what was made; the rest i
   await world.settled(2n * lineCost, 2);
 });
 
-test('a line that the results leave out has an unknown outcome, and its client does not pay', async () => {
+test('a line that the results omit has an unknown outcome, and its client does not pay', async () => {
   const world = await testbed.open();
   const batch = await world.client.ended(await world.client.order([chatLine('one'), chatLine('two', '[left out]')]));
   assert.match(JSON.stringify(batch.lines.get('two')), /outcome_unknown/);
@@ -153,7 +153,7 @@ test('errors of the vendor at each call delay a batch, and repeat nothing', asyn
   await world.settled(3n * lineCost, 3);
 });
 
-test('what a vendor refuses as a batch is made call by call, and nothing stays set aside', async () => {
+test('a batch that a vendor refuses is executed call by call, and no money stays authorized', async () => {
   const world = await testbed.open();
   world.vendor.trouble = (step) => (step === 'order' ? { status: 400 } : undefined);
   const refused = await world.client.ended(await world.client.order([chatLine('one')]));
@@ -170,7 +170,7 @@ test('what a vendor refuses as a batch is made call by call, and nothing stays s
   await world.settled(3n * callCost, 3);
 });
 
-test('lines of two models, and lines that are refused here, are not in the batch of the vendor', async () => {
+test("lines of two models, and lines that are refused here, are not in the vendor's batch", async () => {
   const world = await testbed.open();
   const two = await world.client.ended(await world.client.order([chatLine('one'), chatLine('two', 'two', 'plain')]));
   assert.equal(two.request_counts.completed, 2);
@@ -200,7 +200,7 @@ test('lines that the balance does not cover are not ordered, and the account is 
   await world.settled(BigInt(world.vendor.made) * lineCost + BigInt(calls) * callCost);
 });
 
-test('an account with nothing to spend orders no batch by any protocol, and nothing is kept of its order', async () => {
+test('an account without money orders no batch by any protocol, and nothing of the order is kept', async () => {
   const world = await testbed.open('0.00015');
   const inputFile = await world.client.upload([chatLine('one')]);
   const { gateway, account } = world;
@@ -235,7 +235,7 @@ test('an account with nothing to spend orders no batch by any protocol, and noth
   );
 });
 
-test('an order whose first lines the balance does not cover is refused by any protocol with what they need', async () => {
+test('an order whose first lines the balance does not cover is refused by any protocol with the needed amount', async () => {
   const world = await testbed.open('0.0002');
   const { key } = await world.gateway.find(accounts)!.createKey(world.account.id, { name: 'poor' });
   const wrong = JSON.stringify({ ...JSON.parse(chatLine('no')), body: { model: 'none', messages: [] } });
@@ -272,7 +272,7 @@ test('an order whose first lines the balance does not cover is refused by any pr
   assert.ok(before > 0);
 });
 
-test('lines of a batch count as bytes of the account while it is open, and its row until it is forgotten', async () => {
+test('lines of a batch count as bytes of the account while it is open, and its row until it is deleted', async () => {
   const world = await testbed.open();
   const stored = () => world.gateway.find(fileAdmin)!.storedBytes(world.account.id);
   const input = [chatLine('one'), chatLine('two'), chatLine('three')];
@@ -296,7 +296,7 @@ test('lines of a batch count as bytes of the account while it is open, and its r
   await world.settled(3n * lineCost, 3);
 });
 
-test('a line that a vendor has refused in its batch is not served by another model, and costs nothing', async () => {
+test('a line that a vendor refused in its batch is not served by another model, and costs nothing', async () => {
   const world = await testbed.open();
   const lines = [chatLine('one', 'one', 'served'), chatLine('two', '[refused] [long]', 'served')];
   const batch = await world.client.ended(await world.client.order(lines));
@@ -310,7 +310,7 @@ test('a line that a vendor has refused in its batch is not served by another mod
   await world.settled(lineCost, 1);
 });
 
-test('a line of which the vendor reports more than it can have consumed is charged by its estimate', async () => {
+test('a line with an impossible reported usage is charged by its estimate', async () => {
   const world = await testbed.open();
   const id = await world.client.order([chatLine('one'), chatLine('two', '[lies]')]);
   await world.client.ended(id);

@@ -119,7 +119,7 @@ async function openKilled(context: TestContext, all: Kills) {
 
 const numbered = (line: (id: string) => string) => Array.from({ length: lines }, (_, index) => line(`line-${index}`));
 
-test('a batch of files', { timeout: 280_000 }, async (context) => {
+test('a batch of files survives kills', { timeout: 280_000 }, async (context) => {
   const world = await openKilled(context, {
     upload: ['before', 'after'],
     'list files': ['before'],
@@ -135,7 +135,7 @@ test('a batch of files', { timeout: 280_000 }, async (context) => {
   await world.settled();
 });
 
-test('a batch of messages', { timeout: 280_000 }, async (context) => {
+test('a batch of messages survives kills', { timeout: 280_000 }, async (context) => {
   const world = await openKilled(context, {
     order: ['before', 'after'],
     list: ['before'],
@@ -169,7 +169,7 @@ test('a batch of messages', { timeout: 280_000 }, async (context) => {
   await world.settled();
 });
 
-test('a batch of contents', { timeout: 280_000 }, async (context) => {
+test('a batch of contents survives kills', { timeout: 280_000 }, async (context) => {
   const world = await openKilled(context, {
     'begin upload': ['after'],
     upload: ['after'],

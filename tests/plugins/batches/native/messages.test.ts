@@ -45,7 +45,7 @@ async function ended(client: Client, id: string) {
   }
 }
 
-test('messages are made in one batch of the vendor, each paid once by its own usage', async () => {
+test('messages are executed in one vendor batch, each paid once by its own usage', async () => {
   const world = await testbed.open();
   const id = await order(world.client, [request('one'), request('two', '[refused]'), request('three')]);
   const { counts, results } = await ended(world.client, id);
@@ -57,7 +57,7 @@ test('messages are made in one batch of the vendor, each paid once by its own us
   await world.settled(2n * lineCost, 2);
 });
 
-test('a batch that is cancelled, and one that expires at the vendor', async () => {
+test('a cancelled batch, and one that expires at the vendor, keep and pay their finished lines', async () => {
   const world = await testbed.open();
   world.vendor.pollsUntilEnd = Number.POSITIVE_INFINITY;
   const id = await order(world.client, [request('one'), request('two', '[late]')]);
@@ -72,7 +72,7 @@ test('a batch that is cancelled, and one that expires at the vendor', async () =
   await world.settled(2n * lineCost, 2);
 });
 
-test('an order whose answer is lost is found by its lines, also beside a batch of someone else of the same size', async (context) => {
+test('an order with a lost answer is found by its lines, also beside another batch of the same size', async (context) => {
   const world = await testbed.open();
   const kinds: (Trouble | undefined)[] = [{ status: 529 }, 'before', { status: 502 }, 'after'];
   let tries = 0;
@@ -113,7 +113,7 @@ test('errors of the vendor at each other call delay a batch, and repeat nothing'
   await world.settled(2n * lineCost, 2);
 });
 
-test('a line of which the vendor reports more than it can have consumed is charged by its estimate', async () => {
+test('a line with an impossible reported usage is charged by its estimate', async () => {
   const world = await testbed.open();
   const id = await order(world.client, [request('one'), request('two', '[lies]')]);
   await ended(world.client, id);

@@ -99,7 +99,7 @@ const history = fc
   .array(fc.tuple(step, fc.boolean()), { minLength: 1, maxLength: 30 })
   .map((all) => all.flatMap(([one, again]) => (again ? [one, { ...one, waitMs: 5_000 }] : [one])));
 
-test('estimates are whole numbers, never above the hold, and have no more in the cache than the last call left', () => {
+test('estimates are whole numbers, never above the hold, with no more cached tokens than the last call left', () => {
   fc.assert(
     fc.property(history, (steps) => check(steps)),
     { numRuns: 300 },
@@ -119,7 +119,7 @@ const mutants: Record<string, (likely: Likely) => Likely> = {
   'a part of a token': ({ prompt, ...rest }) => ({ ...rest, prompt: prompt && { ...prompt, input: 0.5 } }),
 };
 for (const [name, change] of Object.entries(mutants)) {
-  test(`a fault is found: ${name}`, () => {
+  test(`a planted fault is found: ${name}`, () => {
     assert.throws(() =>
       fc.assert(
         fc.property(history, (steps) => check(steps, change)),
@@ -164,7 +164,7 @@ async function usageOfCall(world: World, { id }: { readonly id: string }): Promi
   return [input, read, output, row!.estimated];
 }
 
-test('a client that leaves pays for its prompt as the last call of its conversation was counted, after a crash as well', async () => {
+test('a disconnected client pays for its prompt as the last call of its conversation was counted, after a crash as well', async () => {
   const world = await newWorld();
   await world.credit('10');
   await answer(await call(world), { input: 40, cache_read: 360, output: 50 });
@@ -184,7 +184,7 @@ test('a client that leaves pays for its prompt as the last call of its conversat
   assert.deepEqual((await heir.audit()).violations, []);
 });
 
-test('what is known of a target holds for other accounts and conversations, behind three calls of such a size', async () => {
+test('counts of a target apply to other accounts and conversations, after three calls of such a size', async () => {
   const world = await newWorld();
   for (const accountId of ['alice', 'bob']) await world.credit('10', accountId);
   for (const mark of [2, 4, 6]) await answer(await call(world, { talk: talk(mark) }), { input: 400, output: 50 });
@@ -196,7 +196,7 @@ test('what is known of a target holds for other accounts and conversations, behi
   assert.deepEqual(await usageOfCall(world, withTools), [1_000, 0, 100, true]);
 });
 
-test('where nothing is known the prompt is counted at the end, never above the hold, and the request is forgotten', async () => {
+test('without counts the prompt is tokenized at the end, never above the hold, and the request is dropped', async () => {
   const world = await newWorld();
   await world.credit('10');
   for (const [counted, expected] of [
@@ -220,7 +220,7 @@ test('where nothing is known the prompt is counted at the end, never above the h
   }
 });
 
-test('a call whose usage is reported is neither kept nor counted once its conversation is known', async () => {
+test('a call with reported usage is neither kept nor tokenized once its conversation is known', async () => {
   const world = await newWorld();
   await world.credit('10');
   await answer(await call(world), { input: 400, output: 50 });

@@ -45,7 +45,7 @@ function next(one: Counted): { inputTokens: number; truth: number } {
   return { inputTokens: one.call.inputTokens + grown, truth: one.prompt + (one.usage.output ?? 0) + turnTokens };
 }
 
-test('prompts of interrupted calls: by the conversation 10 % off at the median, never above the hold', async () => {
+test('prompts of interrupted calls are estimated by their conversation, 10 % off at the median, never above the hold', async () => {
   const continued = calls.map((one): Pair => {
     const { inputTokens, truth } = next(one);
     return [estimateAfter([one], one, { ...one.call, inputTokens })!, truth];
@@ -70,7 +70,7 @@ test('prompts of interrupted calls: by the conversation 10 % off at the median, 
   assert.ok(lines[2]!.error <= 0.1 && lines[3]!.error <= 0.1);
 });
 
-test('answers cut in the middle: by what the target counts for a byte', () => {
+test("answers cut in the middle are estimated by the target's tokens for a byte", () => {
   const cut = families.flatMap((family) =>
     recordings(family).flatMap((recording) => {
       const one = calls.find(({ name }) => name === recording.name);

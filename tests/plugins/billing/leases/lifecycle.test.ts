@@ -26,7 +26,7 @@ function openWith(others: number) {
   return { lifecycle, done };
 }
 
-test('the last node that the settings allow begins, one more does not and is no longer counted', async () => {
+test('the last node within the setting begins; one more does not, and is no longer counted', async () => {
   const last = openWith(3);
   await last.lifecycle.begin();
   assert.deepEqual(last.done, ['returned all']);

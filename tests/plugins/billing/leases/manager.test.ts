@@ -159,7 +159,7 @@ class History {
   }
 }
 
-test('any number of nodes, crashes, refused statements and lost answers: never more is set aside than there is', async () => {
+test('with any number of nodes, crashes, refused statements and lost answers, leases never exceed the money', async () => {
   const histories = fc.array(operation, { minLength: 5, maxLength: 60 });
   await fc.assert(
     fc.asyncProperty(
@@ -230,7 +230,7 @@ test('a rich account is served from memory: a hundred calls need a statement or 
   assert(town.statements <= 8, `${town.statements} statements`);
 });
 
-test('a node whose calls run for long keeps its share while others come, and returns it when none does', async () => {
+test('a node with long calls keeps its share while others arrive, and returns it when none does', async () => {
   const town = openTown(1_000_000n, 1);
   const node = town.nodes.get('one')!;
   assert.equal(await node.hold(money(10n)), true);
@@ -257,7 +257,7 @@ test('near zero each call is one statement, exact to the last unit', async () =>
 });
 
 for (const fault of ['late', 'late answer'] as const) {
-  test(`what a node spends while it asks for more is not given to another: ${fault}`, async () => {
+  test(`money that a node spends while it requests more is not given to another: ${fault}`, async () => {
     const town = openTown(100n, 2);
     const [one, two] = [town.nodes.get('one')!, town.nodes.get('two')!];
     assert.equal(await one.hold(money(10n)), true);
@@ -275,7 +275,7 @@ for (const fault of ['late', 'late answer'] as const) {
   });
 }
 
-test('what a call that ended has released is given back once the ledger has its end, and what others hold not before theirs', async () => {
+test('money that an ended call released is returned once the ledger has its end, and not before the ends of others', async () => {
   const town = openTown(120n, 2);
   const [one, two] = [town.nodes.get('one')!, town.nodes.get('two')!];
   const letGo = () => {
@@ -305,7 +305,7 @@ test('what a call that ended has released is given back once the ledger has its 
   assert.equal(await ended(town, tooMuch), true, 'it comes with the next batch');
 });
 
-test('a share that has become smaller is not taken from what a node may be spending', async () => {
+test('a reduced share is not taken from money that a node may be spending', async () => {
   const town = openTown(100n, 2);
   const [one, two] = [town.nodes.get('one')!, town.nodes.get('two')!];
   assert.equal(await one.hold(money(10n)), true);
@@ -337,7 +337,7 @@ test('money that a dead node may owe stays leased until its journal is back; the
   assert.equal(await ended(town, two.hold(money(leased - 1n))), true);
 });
 
-test('a node that cannot reach the database stops when its lease ends, and goes on when it can', async () => {
+test('a node that cannot reach the database stops when its lease ends, and continues when it can', async () => {
   const town = openTown(1_000n, 2);
   const node = town.nodes.get('one')!;
   assert.equal(await node.hold(money(1n)), true);
@@ -353,7 +353,7 @@ test('a node that cannot reach the database stops when its lease ends, and goes 
   assert.equal(await node.hold(money(1n)), true);
 });
 
-test('a drain gives back all that no call has spoken for', async () => {
+test('a drain returns all money that no call holds', async () => {
   const town = openTown(1_000n, 2);
   const node = town.nodes.get('one')!;
   assert.equal(await node.hold(money(7n)), true);
@@ -367,7 +367,7 @@ test('a drain gives back all that no call has spoken for', async () => {
   assert.deepEqual([town.model.leased, town.model.balance], [0n, 1_000n]);
 });
 
-test('however slow the database, calls that take what others asked for make none of them refused while there is money', async () => {
+test('with a slow database, calls that take money requested for others cause no refusal while there is money', async () => {
   const pauses = fc.array(fc.tuple(fc.nat(30), fc.boolean()), { minLength: 2, maxLength: 40 });
   await fc.assert(
     fc.asyncProperty(pauses, async (calls) => {
@@ -391,7 +391,7 @@ test('however slow the database, calls that take what others asked for make none
   );
 });
 
-test('a share that is looked at and not spent does not grow, however often and for however long', async () => {
+test('a share that is checked and not spent does not grow, however often and long', async () => {
   const town = openTown(1_000_000n, 1);
   const node = town.nodes.get('one')!;
   assert.equal(await node.hold(money(10n)), true);
@@ -402,7 +402,7 @@ test('a share that is looked at and not spent does not grow, however often and f
   assert(town.model.leases.get('one')! - 10n <= 1_000_000n / 16n, `it has ${town.model.leases.get('one')}`);
 });
 
-test('money that is being returned while a call waits for it refuses none, whatever its share had grown to', async () => {
+test('money being returned while a call waits for it causes no refusal, whatever its share had grown to', async () => {
   const step = fc.record({
     does: fc.constantFrom('hold', 'hold', 'settle', 'recall', 'refresh', 'flush'),
     turns: fc.nat(30),
@@ -442,7 +442,7 @@ async function leasedElsewhere(heardAfterMs: number): Promise<{ town: Town; two:
   return { town, one, two };
 }
 
-test('a call waits for what another node returns late, and is asked to come again when it does not; never that there is nothing', async () => {
+test('a call waits for money that another node returns late, then gets retry-after, and never a 402', async () => {
   const late = await leasedElsewhere(2_500);
   assert.equal(await ended(late.town, late.two.hold(money(98n))), true);
   const never = await leasedElsewhere(60_000);
@@ -460,7 +460,7 @@ test('a call waits for what another node returns late, and is asked to come agai
   assert.equal(await ended(soon.town, soon.two.hold(money(98n))), true);
 });
 
-test('however late nodes hear and the database answers, 402 is never returned for money that living nodes have', async () => {
+test('however late nodes and the database answer, 402 is never returned for money that living nodes have', async () => {
   const before = fc.array(fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 9 })), { maxLength: 8 });
   const late = fc.record({
     heardAfterMs: fc.nat(9_000),
@@ -517,7 +517,7 @@ async function outage(town: Town, node: FakeNode, forMs: number): Promise<boolea
   return admitted;
 }
 
-test('an account that paused is served from a small lease through an outage that is bridged, and the rest is free for others', async () => {
+test('an account that paused is served from a small lease through a bridged outage, and the rest is free for others', async () => {
   for (const pauseMs of [11_000, 44_000, 61_000]) {
     const { town, node } = await pausedTown(pauseMs);
     assert.equal(town.model.leased, 800n, 'eight calls of the last size');
@@ -527,7 +527,7 @@ test('an account that paused is served from a small lease through an outage that
   }
 });
 
-test('beyond the bridge calls are refused, as the lease is over; back again the account is served and charged', async () => {
+test('beyond the bridge calls are refused, as the lease is over; afterwards the account is served and charged', async () => {
   const { town, node } = await pausedTown(20_000);
   const admitted = await outage(town, node, 240_000);
   const refusedFrom = admitted.indexOf(false);
@@ -541,7 +541,7 @@ test('beyond the bridge calls are refused, as the lease is over; back again the 
   assert.equal(town.model.balance, town.truth);
 });
 
-test('without a bridge all of it is returned after ten seconds, as is what was not called for within an hour', async () => {
+test('without a bridge all money is returned after ten seconds, as is money unused within an hour', async () => {
   const without = await pausedTown(12_000, 0);
   assert.equal(without.town.model.leased, 0n);
   const { town, node, balance } = await pausedTown(12_000);
@@ -552,13 +552,13 @@ test('without a bridge all of it is returned after ten seconds, as is what was n
   assert.equal(balance()!.base + balance()!.posted, 0n);
 });
 
-test('money that is kept for an outage is returned at once when another node needs it', async () => {
+test('money kept for an outage is returned at once when another node needs it', async () => {
   const { town } = await pausedTown(12_000);
   const other = town.nodes.get('two')!;
   assert.equal(await ended(town, other.hold(money(town.truth))), true);
 });
 
-test('what is kept of an account that pauses covers its dear calls, whatever it called for last', async () => {
+test('the money kept for a paused account covers its dear calls, whatever it called last', async () => {
   const town = openTown(100_000n, 2, 120_000);
   const node = town.nodes.get('one')!;
   for (const amount of [1n, 100n, 1n]) {
@@ -574,7 +574,7 @@ test('what is kept of an account that pauses covers its dear calls, whatever it 
   assert.equal(town.model.leased, 8n, 'of what it called for since');
 });
 
-test('an account near zero is served on each node through an outage while each can have a call of it, and where not nothing is blocked', async () => {
+test('an account near zero is served on each node through an outage while each can have a call of it, and nothing is blocked where not', async () => {
   for (const [balance, isServed] of [
     [700n, true],
     [150n, false],
@@ -595,7 +595,7 @@ test('an account near zero is served on each node through an outage while each c
   }
 });
 
-test('what another node has recalled comes back within a minute, so that the next outage passes too', async () => {
+test('money that another node recalled is kept again within a minute, so that the next outage is bridged too', async () => {
   const { town, node } = await pausedTown(12_000);
   const other = town.nodes.get('two')!;
   assert.equal(await ended(town, other.hold(money(town.truth))), true);
@@ -645,7 +645,7 @@ async function manyPaused(accounts: number, mostResting: number) {
   return { second, kept };
 }
 
-test('of more paused accounts than a process keeps shares of, those that called last are served through an outage', async () => {
+test('of more paused accounts than a process keeps shares for, those that called last are served through an outage', async () => {
   const { second, kept } = await manyPaused(12, 5);
   for (let waited = 0; waited < 12; waited++) await second();
   const names = [7, 8, 9, 10, 11].map((account) => `account-${account}`);
@@ -655,7 +655,7 @@ test('of more paused accounts than a process keeps shares of, those that called 
   );
 });
 
-test('what is returned from a share that becomes small is not spent before the answer is there', async () => {
+test('money returned from a reduced share is not spent before the answer arrives', async () => {
   const { town, node } = await pausedTown(8_000);
   const other = town.nodes.get('two')!;
   town.fault = 'late answer';

@@ -85,20 +85,20 @@ function sceneOf({ balance, living = 0n, dead = 0n, answersAfterMs, statementMs 
   };
 }
 
-test('money that another process has is waited for, however slow the database is and that process answers', async () => {
+test('money of another process is awaited, however slow the database and that process are', async () => {
   const { take, tries } = sceneOf({ balance: 25n, living: 10n, answersAfterMs: 2_500, statementMs: 600 });
   assert.equal(await take(20n), 'taken');
   assert.equal(tries(), 1);
 });
 
-test('where it does not answer in time the client is asked to come again, not that it has no money', async () => {
+test('a process that does not answer in time causes retry-after, not a 402', async () => {
   const { take, tookMs, announced } = sceneOf({ balance: 25n, living: 10n, statementMs: 400 });
   await assert.rejects(take(20n), { kind: 'overloaded', code: 'balance_unavailable', retryAfterMs: 1_000 });
   assert.ok(tookMs() >= 5_000 && tookMs() < 8_000, `${tookMs()} ms`);
   assert.ok(announced.length > 1 && announced.every((topic) => topic === 'lease wanted'), String(announced));
 });
 
-test('402 at once where no living node can return enough', async () => {
+test('402 is returned at once where no living node can return enough', async () => {
   for (const scene of [{ living: 0n }, { living: 12n, dead: 10n }, { dead: 10n }]) {
     const { take, tries, announced } = sceneOf({ balance: 25n, ...scene });
     await assert.rejects(take(26n - (scene.dead ?? 0n)), { kind: 'insufficient_balance' });
@@ -107,7 +107,7 @@ test('402 at once where no living node can return enough', async () => {
   }
 });
 
-test('what was returned and is leased again before it is taken is asked for once more, and no process is notified of the refusal', async () => {
+test('returned money that is leased again before it is taken is recalled once more, and no process is notified of the refusal', async () => {
   const { take, tries, announced } = sceneOf({ balance: 25n, living: 10n, answersAfterMs: 0, leasesAgain: 2 });
   assert.equal(await take(20n), 'taken');
   assert.equal(tries(), 3);
@@ -115,7 +115,7 @@ test('what was returned and is leased again before it is taken is asked for once
   assert.deepEqual(announced, ['lease wanted', 'lease wanted', 'lease wanted', 'account']);
 });
 
-test('another reason is not taken for a lack of money; what may have been done is reported', async () => {
+test('another cause is not reported as missing money; a call that may have been executed is reported', async () => {
   const { take, tries, announced } = sceneOf({
     balance: 25n,
     living: 5n,
@@ -126,7 +126,7 @@ test('another reason is not taken for a lack of money; what may have been done i
   assert.deepEqual(announced, ['account']);
 });
 
-test('in any scene 402 is returned only for money that is not there, and nothing is taken that another may spend', async () => {
+test('in any schedule 402 is returned only for missing money, and no money is taken that another may spend', async () => {
   const sum = fc.bigInt({ min: 0n, max: 30n });
   const scenes = fc.record({
     amount: fc.bigInt({ min: 1n, max: 40n }),

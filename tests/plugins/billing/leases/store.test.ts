@@ -71,7 +71,7 @@ async function take({ orm, schema }: TestDatabase, node: Node, wanted: LeaseRequ
   return (await sqlLeases(orm, schema).take(node, round)).get(wanted.accountId)!;
 }
 
-test('what processes have leased of a grant does not lapse, however long it takes until they tell what they have charged', async () => {
+test('leased money of a grant does not expire before its processes report their charges', async () => {
   const database = await openStore();
   const node = await newNode(database);
   const accountId = randomUUID();
@@ -163,7 +163,7 @@ test('one statement cuts shares as the oracle does, after any requests and batch
   await store.close();
 });
 
-test('two connections at once never get more out of a balance than there is', async () => {
+test('two concurrent connections never take more than the balance', async () => {
   const store = await openStore();
   const nodes = await Promise.all(Array.from({ length: 4 }, () => newNode(store)));
   for (let round = 0; round < 10; round++) {
@@ -220,7 +220,7 @@ testOnServer('a statement of an earlier run that waited for a lock changes nothi
   await store.close();
 });
 
-test('an ask that was given up changes nothing when it comes to run behind what its run did since', async () => {
+test('an abandoned request for money that runs late does not undo later ones', async () => {
   const store = await openStore();
   const { orm, schema } = store;
   const node = await newNode(store);
@@ -240,7 +240,7 @@ test('an ask that was given up changes nothing when it comes to run behind what 
   await store.close();
 });
 
-test('a batch takes from balance and lease alike, once, and begins a lease that was given back', async () => {
+test('a batch takes from balance and lease alike, once, and begins a returned lease again', async () => {
   const store = await openStore();
   const { orm, schema } = store;
   const node = await newNode(store);
@@ -290,7 +290,7 @@ test('a batch takes from balance and lease alike, once, and begins a lease that 
   await store.close();
 });
 
-test('a lease is bounded by what windows have left and by grants that expire while it lasts', async () => {
+test("a lease is bounded by the windows' rest and by grants that expire during it", async () => {
   const store = await openStore();
   const { orm, schema } = store;
   const table = tablesOf(schema);
@@ -356,7 +356,7 @@ test('nodes are counted while they live, and one whose journal has another owner
   await store.close();
 });
 
-test('the share of a process that no longer answers is shown as blocked, and is not part of what can be spent', async () => {
+test('the share of a process that no longer answers is shown as blocked, and cannot be spent', async () => {
   const database = await openStore();
   const { orm, schema } = database;
   const [living, dead] = [await newNode(database), await newNode(database)];
