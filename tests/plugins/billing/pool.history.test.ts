@@ -354,7 +354,7 @@ const steps = fc.oneof(
   { weight: 2, arbitrary: fc.tuple(index, tokens).map(([at, output]) => lostEndStep(at, output)) },
 );
 
-test('whatever is given, spent, bought, taken and refunded while time passes, each grant and window is what a naive account says', async () => {
+test('after any grants, spending, purchases, debits and refunds over time, each grant and window agrees with a naive account', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { minLength: 10, maxLength: 60, size: 'max' }), async (list) => {
       const history = new History(await newWorld({ section: { hold: { output_tokens: step } } }));

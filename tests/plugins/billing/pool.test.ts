@@ -38,7 +38,7 @@ async function call(world: World): Promise<void> {
   await world.tick('write the ledger');
 }
 
-test('a window that is used up refuses with 402, names itself and when it frees, and frees by the clock alone', async () => {
+test('a used-up window refuses with 402, names itself and the time when it frees, and frees by the clock alone', async () => {
   const world = await newWorld();
   const start = world.host.clock.now();
   for (let round = 0; round < 3; round += 1) await call(world);
@@ -62,7 +62,7 @@ test('a window that is used up refuses with 402, names itself and when it frees,
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('a rich account costs no round trip to the database, with grants and windows too: calls come and go while it is down', async () => {
+test('a rich account with grants and windows needs no round trip to the database: calls are served while it is down', async () => {
   const world = await newWorld();
   await world.credit('1');
   await call(world);
@@ -78,7 +78,7 @@ test('a rich account costs no round trip to the database, with grants and window
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('parallel calls never get more out of a window than it has', async () => {
+test('parallel calls never take more than a window has', async () => {
   const world = await newWorld();
   await call(world);
   const reply = await Promise.allSettled(Array.from({ length: 50 }, () => enter(world, onPlan())));
@@ -104,7 +104,7 @@ test('an answer that outgrows its window is ended, and paid in full', async () =
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('what expires first is spent first; a call that began before pays with it, the rest lapses once', async () => {
+test('the grant that expires first is spent first; a call that began before pays with it, and the rest lapses once', async () => {
   const world = await newWorld();
   const expiresAt = world.host.clock.now() + hourMs;
   const give = { kind: 'promotion', reason: 'test', reference: 'spring' };
@@ -161,7 +161,7 @@ test('a grant pays for calls made before its expiry, even if the database has th
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('what is set aside for days is paid by the grant that it counted on, and by nothing else', async () => {
+test('an authorization for days is paid only by the grant that it counted on', async () => {
   const world = await newWorld();
   const expiresAt = world.host.clock.now() + hourMs;
   const give = { kind: 'promotion', reason: 'test', expiresAt };
@@ -227,7 +227,7 @@ async function soldAgain(world: World, price: string): Promise<() => number> {
   return () => sold;
 }
 
-test('a plan that is due is not paid with what a running call has, though the database has yet to hear of that', async () => {
+test('a due plan is not paid with money of a running call, even before the database knows of the call', async () => {
   const world = await newWorld();
   const sold = await soldAgain(world, '0.998');
   const running = newCall();
@@ -245,7 +245,7 @@ test('a plan that is due is not paid with what a running call has, though the da
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('nothing is sold for money that a running call needs where its grant’s window lets no more of it be spent', async () => {
+test("a purchase cannot use money that a running call needs where its grant's window allows no more", async () => {
   const world = await newWorld();
   await world.credit('0.01');
   const limited: PlanTerms = { ...pro, grant: { amount: usd('0.01'), every: 'day' }, windows: { day: usd('0.002') } };
@@ -267,7 +267,7 @@ test('nothing is sold for money that a running call needs where its grant’s wi
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('a plan that is due and calls at once spend a balance once, and several who see to the plan buy it once', async () => {
+test('a due plan and concurrent calls spend a balance once, and concurrent renewals buy the plan once', async () => {
   const world = await newWorld();
   const sold = await soldAgain(world, '0.991');
   await call(world);
@@ -287,7 +287,7 @@ test('a plan that is due and calls at once spend a balance once, and several who
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('debits and calls at once spend a balance once', async () => {
+test('debits and concurrent calls spend a balance once', async () => {
   const world = await newWorld();
   await world.credit('0.03', 'alice');
   const calls = Array.from({ length: 10 }, () => enter(world, newCall()));
@@ -306,7 +306,7 @@ test('debits and calls at once spend a balance once', async () => {
   await world.stop();
 });
 
-test('double refund: a charge is given back once for each reference, and never more than was paid', async () => {
+test('double refund: a charge is refunded once for each reference, and never beyond its amount', async () => {
   const world = await newWorld();
   await world.credit('1');
   const exchange = newCall();
@@ -343,7 +343,7 @@ const directory: Accounts = {
   list: async () => [],
 };
 
-test('an operator credits, debits and refunds on the command line, each once for its reference, and sees what is left', async () => {
+test('an operator credits, debits and refunds on the command line, each once for its reference, and sees the rest', async () => {
   const world = await newWorld({ idle: true });
   world.host.provide(accounts, directory);
   const run = async (name: string, values: Record<string, string>) => {
@@ -381,7 +381,7 @@ test('an operator credits, debits and refunds on the command line, each once for
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('credits without a reference of their own on the command line are credited each', async () => {
+test('each credit without a reference on the command line is a credit of its own', async () => {
   const world = await newWorld({ idle: true });
   world.host.provide(accounts, directory);
   const { run } = world.part.commandLine!.commands!.find(({ name }) => name === 'accounts credit')!;

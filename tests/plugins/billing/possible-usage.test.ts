@@ -83,7 +83,7 @@ test('whatever is reported, the charged tokens are bounded by request, model and
   );
 });
 
-test('of all recordings with their requests no reported usage is impossible', async () => {
+test('no reported usage of the recordings is impossible', async () => {
   let checked = 0;
   for (const family of families)
     for (const recording of recordings(family)) {

@@ -9,7 +9,7 @@ import { enter, leaveWorlds, newCall, newWorld, usd, type World } from './world.
 
 after(leaveWorlds);
 
-test('overdraft by race: of calls that wait for the same reading of the balance, each sees what the others took', async () => {
+test('overdraft by race: of calls that wait for one read of the balance, each sees the holds of the others', async () => {
   const world = await newWorld();
   await world.credit('0.001');
   // Memory knows the account, and the money that another process takes in is news to it.
@@ -36,7 +36,7 @@ test('overdraft by race: of calls that wait for the same reading of the balance,
   await world.stop();
 });
 
-test('while debits are made, 402 is returned only for money that is not there: to debits and to calls', async () => {
+test('during debits, 402 is returned only for missing money, to debits and to calls', async () => {
   const world = await newWorld();
   await world.credit('0.030');
   // Memory knows the account.

@@ -35,7 +35,7 @@ async function isRefused(world: World, status: number): Promise<void> {
   await assert.rejects(enter(world, newCall()), (error) => (error as GatewayError).status === status);
 }
 
-test('leaked hold: a crash before the request was sent gives all of the hold back', async () => {
+test('leaked hold: a crash before the request was sent releases all of the hold', async () => {
   const world = await newWorld();
   await world.credit('1');
   await enter(world, newCall());
@@ -68,7 +68,7 @@ test('a crash in mid-stream charges the prompt and the output noted last, marked
   await again.stop();
 });
 
-test('a crash of a call that is counted beforehand charges what its hold was for: seconds, characters, searches', async () => {
+test('a crash of a call that is counted beforehand charges its hold: seconds, characters, searches', async () => {
   const world = await newWorld();
   await world.credit('1');
   const prices = flatBook({ audio: usd('0.36'), character: usd('15'), search: usd('0.002') }, 'v1');
@@ -86,7 +86,7 @@ test('a crash of a call that is counted beforehand charges what its hold was for
   await next.stop();
 });
 
-test('a settlement that the journal has is charged after a crash, though the database never saw it', async () => {
+test('a settlement in the journal is charged after a crash, though the database never had it', async () => {
   const world = await newWorld();
   await world.credit('1');
   for (let index = 0; index < 5; index += 1) {
@@ -125,7 +125,7 @@ test('an answer lost after the commit changes nothing when the batch is repeated
   }
 });
 
-test('a repeated batch that also carries something new gives each row its right balance', async () => {
+test('a repeated batch with a new row gives each row its right balance', async () => {
   const world = await newWorld();
   await world.credit('1');
   const [first, second] = [newCall(), newCall()];
@@ -163,7 +163,7 @@ test('an account with charges that the database lacks is never evicted', async (
   await world.stop();
 });
 
-test('with the database down, calls go on from memory, money-in and unknown accounts are refused, and all of it recovers alone', async () => {
+test('with the database down, calls continue from memory, incoming money and unknown accounts are refused, and all recovers by itself', async () => {
   const world = await newWorld();
   await world.credit('1');
   await world.credit('1', 'bob');
@@ -188,7 +188,7 @@ test('with the database down, calls go on from memory, money-in and unknown acco
   await world.stop();
 });
 
-test('fail-open on a database error: a spent account stays refused while the database cannot be asked', async () => {
+test('fail-open on a database error: a spent account stays refused while the database does not answer', async () => {
   const world = await newWorld();
   await world.credit('0.003');
   await enter(world, newCall());
@@ -197,7 +197,7 @@ test('fail-open on a database error: a spent account stays refused while the dat
   await world.stop();
 });
 
-test('a backlog that the database does not take stops admission at its bound', async () => {
+test('a backlog that the database does not accept stops admission at its bound', async () => {
   const world = await newWorld({ section: { journal: { backlog: 3 } } });
   await world.credit('1');
   world.faults.refusals = Number.POSITIVE_INFINITY;
@@ -214,7 +214,7 @@ test('a backlog that the database does not take stops admission at its bound', a
   await world.stop();
 });
 
-test('disk full: admission stops with 503, what is in flight goes on and is charged, and it resumes alone', async () => {
+test('disk full: admission stops with 503, running calls continue and are charged, and it resumes by itself', async () => {
   const world = await newWorld();
   await world.credit('1');
   const [running, waiting] = [newCall(), newCall()];
@@ -261,7 +261,7 @@ test('an attempt whose record could not be written was not sent, even if the dis
   await world.stop();
 });
 
-test('a hold and its departure in one record, or in two: a crash charges both alike', async () => {
+test('a hold and its sent attempt in one record or in two are charged alike after a crash', async () => {
   const world = await newWorld();
   await world.credit('1');
   const [atOnce, later] = [newCall(), newCall()];
@@ -301,7 +301,7 @@ test('a batch with an account that is not locked fails as a whole, instead of om
   );
 });
 
-test('what an upstream says cannot stop the ledger, though no text column can hold it', async () => {
+test("an upstream's text that no column can hold does not stop the ledger", async () => {
   const world = await newWorld();
   await world.credit('1');
   const exchange = newCall();
@@ -318,7 +318,7 @@ test('what an upstream says cannot stop the ledger, though no text column can ho
   await world.stop();
 });
 
-test('a second process on the same journal is refused, and one that was shut out applies nothing more', async () => {
+test('a second process on the same journal is refused, and a fenced one applies nothing more', async () => {
   const world = await newWorld();
   await world.credit('1');
   const exchange = newCall();
@@ -341,7 +341,7 @@ test('a second process on the same journal is refused, and one that was shut out
   await heir.stop();
 });
 
-test('the start is refused while the database cannot take the journal', async () => {
+test('the start is refused while the database does not accept the journal', async () => {
   const world = await newWorld();
   await world.credit('1');
   const exchange = newCall();
@@ -354,7 +354,7 @@ test('the start is refused while the database cannot take the journal', async ()
   await next.stop();
 });
 
-test('segments go once the database has all of them, and a restart goes on behind them', async () => {
+test('segments are deleted once the database has all of them, and a restart continues after them', async () => {
   let world = await newWorld({ section: { journal: { segment: '1KB' } } });
   await world.credit('1');
   for (let round = 0; round < 3; round += 1) {
@@ -376,7 +376,7 @@ test('segments go once the database has all of them, and a restart goes on behin
 });
 
 for (const jumpedMs of [-40 * 86_400_000, -3_600_000, 3_600_000, 40 * 86_400_000])
-  test(`a start over a journal behind a jump of the clock by ${jumpedMs / 3_600_000} hours loses nothing and charges once`, async () => {
+  test(`a start over a journal after a clock jump of ${jumpedMs / 3_600_000} hours loses nothing and charges once`, async () => {
     const world = await newWorld();
     await world.credit('1');
     const [done, cut] = [newCall(), newCall()];

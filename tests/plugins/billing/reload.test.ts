@@ -8,7 +8,7 @@ import { enter, leaveWorlds, meterOf, newCall, newWorld, report, send, usd } fro
 
 after(leaveWorlds);
 
-test('new calls are held by the new step, and a running answer takes its next step by it', async () => {
+test('a new step applies to new calls, and to the next step of a running answer', async () => {
   const world = await newWorld({ section: { hold: { output_tokens: 100 } } });
   await world.credit('1');
   const running = newCall();
@@ -32,7 +32,7 @@ test('new calls are held by the new step, and a running answer takes its next st
   assert.equal((await world.audit()).ok, true);
 });
 
-test('a step that cannot be is refused; what the journal stands on waits for a restart', async () => {
+test('an impossible step is refused; settings that the journal depends on wait for a restart', async () => {
   const world = await newWorld({});
   await assert.rejects(prepare(billing, world.part, { hold: { output_tokens: 'many' } }));
   assert.deepEqual(world.part.reload?.members, ['hold']);

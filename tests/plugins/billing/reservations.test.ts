@@ -13,7 +13,7 @@ const terms: Terms = {
   prices: new PriceVersion({ name: 'v', base: { request: 20n } }),
 };
 
-test('more is asked for by the hold that leaves less than the low water, and by each after it', () => {
+test('money is requested by the hold that leaves less than the low water, and by each after it', () => {
   const cached = { base: money(100n), posted: money(0n), lease: { lowWater: money(60n) } };
   const asked: string[] = [];
   let sequence = 0;

@@ -6,7 +6,7 @@ import { BalanceCache } from '../../../plugins/billing/ledger/balance-cache.ts';
 import { money } from '../../../plugins/common/domain/money.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 
-test('a debit does not count on a grant that has expired, which may have been taken off already', async () => {
+test('a debit does not count on an expired grant, which may have lapsed already', async () => {
   const host = fakeHost();
   const expiresAt = host.clock.now() + 1_000;
   const grant = { grantId: 'grant', remaining: money(70n), expiresAt };
@@ -21,7 +21,7 @@ test('a debit does not count on a grant that has expired, which may have been ta
   assert.notEqual(balances.reserve(balance, money(30n)), undefined);
 });
 
-test('a balance that is read too slowly is 503 for the calls that wait, is read once, and is there for a later call', async (context) => {
+test('a balance that is read too slowly is 503 for the waiting calls, is read once, and is there for a later call', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] });
   const { clock } = fakeHost();
   const read = Promise.withResolvers<Funds>();

@@ -41,7 +41,7 @@ async function isRefused(work: () => Promise<unknown>): Promise<void> {
   });
 }
 
-test('dump, credit, calls, stop, restore, start: the start names what is missing, and money-in waits for the operator', async () => {
+test('dump, credit, calls, stop, restore, start: the start names the missing movements, and incoming money waits for the operator', async () => {
   const world = await newWorld();
   await world.credit('1');
   await charge(world);
@@ -133,7 +133,7 @@ test('an ordinary stop, a crash and a start on another database are no restore',
   await other.stop();
 });
 
-test('readiness names a restore that another process has found, and asks seldom while there is none', async () => {
+test('readiness names a restore that another process has found, and queries seldom while there is none', async () => {
   const world = await newWorld();
   assert.deepEqual(world.part.health!.refuses!(), {});
   const { orm, schema } = world.database;
@@ -172,7 +172,7 @@ test('a command finds the restore before any gateway was started', async () => {
   await idle.credit('5');
 });
 
-test('what another process moved is remembered too: either of two nodes notices, each lists what it knows once', async () => {
+test('movements of other processes are remembered too: either of two nodes notices, and each lists its movements once', async () => {
   const world = await newWorld();
   await world.credit('1');
   const schema = world.database.schema;
@@ -192,7 +192,7 @@ test('what another process moved is remembered too: either of two nodes notices,
   await Promise.all([next.stop(), other.stop()]);
 });
 
-test('what is remembered is what was added, whatever a power cut tears', async () => {
+test('the memory has the added movements, whatever a power cut tears', async () => {
   const shape = {
     reference: fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }),
     account: fc.string(),

@@ -63,7 +63,7 @@ function watched(database: TestDatabase, seen: (statement: SQL) => Promise<void>
   return { ...database, orm: { execute } as unknown as Orm };
 }
 
-test('the columns that the database keeps from changes are those of money, as the audit looks for them', async () => {
+test('the database protects the columns of money that the audit checks', async () => {
   const { orm, schema } = await openLedger();
   const guarded = await rowsOf<{ name: string }>(
     orm,
@@ -74,7 +74,7 @@ test('the columns that the database keeps from changes are those of money, as th
   assert.deepEqual(guarded.map(({ name }) => name).sort(), moneyColumns.toSorted());
 });
 
-test('facts are removed in bounded steps; an interruption at any of them loses none, and the rest is not begun again', async () => {
+test('facts are removed in bounded steps; an interruption at any of them loses none, and the rest does not start over', async () => {
   const database = await openLedger();
   const days = 20;
   const all = await addCalls(database, start, days);
@@ -125,7 +125,7 @@ interface Plan {
   readonly 'Shared Read Blocks': number;
 }
 
-test('where new calls have taken the room of forgotten facts, the sums of some minutes still read few pages', async () => {
+test('where new calls fill the space of removed facts, the sums of some minutes still read few pages', async () => {
   const database = await openLedger();
   const { orm, schema } = database;
   const calls = tablesOf(schema)('calls');

@@ -12,7 +12,7 @@ import { Disk } from '../../simulation/disk.ts';
 import { Schedule } from '../../simulation/schedule.ts';
 import { diskFull, temporaryDirectory } from './world.ts';
 
-test('after a sync that failed, the bytes it was for are put in place again before the next: the system has forgotten them', async () => {
+test('after a failed sync its bytes are written again before the next one, since the system has dropped them', async () => {
   const directory = temporaryDirectory();
   const path = join(directory, '0000000000000001.journal');
   const rewritten: [string, number][] = [];
@@ -47,7 +47,7 @@ test('after a sync that failed, the bytes it was for are put in place again befo
   syncer.close();
 });
 
-test('a segment that was followed by another is safe before anything behind it counts', async () => {
+test('a finished segment is safe before later ones count', async () => {
   const directory = temporaryDirectory();
   const synced: number[] = [];
   const files: Files = {
@@ -71,7 +71,7 @@ test('a segment that was followed by another is safe before anything behind it c
   syncer.close();
 });
 
-test('a position outlives the loss of the slot that was written last, and says nothing when all are gone', async () => {
+test('a position survives the loss of the slot written last, and is unknown when all are gone', async () => {
   const directory = temporaryDirectory();
   assert.equal(readPosition(nodeFiles, directory), undefined);
   const keeper = await PositionKeeper.begin(nodeFiles, directory, { epoch: 3, kept: 1, synced: 10 });
@@ -127,7 +127,7 @@ async function noteAway(files: Files, disk: Disk, chance: Chance, known: Known):
   }
 }
 
-test('however full the disk, whatever syncs fail, and whenever the process dies or the power goes: a start finds what was safe', async () => {
+test('after a full disk, failed syncs, killed processes and power cuts a start finds all safe records', async () => {
   for (let seed = 1; seed <= 150; seed += 1) {
     const chance = new Chance(seed);
     const schedule = new Schedule();
@@ -149,7 +149,7 @@ test('however full the disk, whatever syncs fail, and whenever the process dies 
   }
 });
 
-test('with copies, segments wait for the copy that has them; without, or when space is short, for the database alone', () => {
+test('with copies, segments wait for the copy that has them; without, or when space is short, only for the database', () => {
   let now = { applied: 10, oldest: 8 };
   const retention = new Retention(() => now);
   assert.deepEqual(retention.bounds(false), now);

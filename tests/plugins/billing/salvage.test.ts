@@ -94,7 +94,7 @@ test('a damaged line is refused by one sentence, shown, and salvaged: the rest i
   await next.stop();
 });
 
-test('a whole journal is left to a start; one that was moved away is named by the audit and applied from where it lies', async () => {
+test('a whole journal is left to a start; one that was moved away is named by the audit and applied from its directory', async () => {
   const { world, journal } = await brokenOff();
   const idle = await newWorld({
     directory: world.directory,
@@ -116,7 +116,7 @@ test('a whole journal is left to a start; one that was moved away is named by th
   await next.stop();
 });
 
-test('whatever bytes are damaged, exactly the sound ends are charged, and the ledger adds up', async () => {
+test('with any damaged bytes, exactly the sound ends are charged, and the ledger adds up', async () => {
   const { world, journal } = await brokenOff();
   const aside = temporaryDirectory();
   cpSync(journal, aside, { recursive: true });

@@ -96,7 +96,7 @@ function checkAttempts({ served, failed }: Step, { isServed }: Made, row: Row): 
   assert.deepEqual([row.provider, row.target], [null, null]);
 }
 
-test('money adds up, each call has one row with one charge, and the audit agrees', async () => {
+test('own answers: money adds up, each call has one row with one charge, and the audit agrees', async () => {
   const world = await newWorld();
   const credited = await world.credit('1000');
   const property = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), async (steps) => {
@@ -125,7 +125,7 @@ test('money adds up, each call has one row with one charge, and the audit agrees
   await world.stop();
 });
 
-test('its charge names what has served it, has no attempt, and a formula of its own', async () => {
+test("an own answer's charge names what served it, has no attempt, and a formula of its own", async () => {
   const world = await newWorld();
   await world.credit('1');
   const exchange = newCall();
@@ -149,7 +149,7 @@ test('its charge names what has served it, has no attempt, and a formula of its 
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('behind failed attempts it has no provider; they are listed with theirs, as the cost of the operator', async () => {
+test("an own answer after failed attempts has no provider; they are listed with theirs, as the operator's cost", async () => {
   const world = await newWorld();
   await world.credit('1');
   const exchange = newCall();
@@ -172,7 +172,7 @@ test('behind failed attempts it has no provider; they are listed with theirs, as
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('a crash before its end charges nothing', async () => {
+test('an own answer that a crash interrupts is not charged', async () => {
   const world = await newWorld();
   await world.credit('1');
   const exchange = newCall();
@@ -185,7 +185,7 @@ test('a crash before its end charges nothing', async () => {
   await next.stop();
 });
 
-test('names and prices that are none are refused before the answer', () => {
+test('invalid names and prices of own answers are refused before the answer', () => {
   const bad = [
     { name: 'A cache', usage: {}, price: 'free' as const },
     { name: 'cache', usage: {}, price: { fixed: money(-1n) } },

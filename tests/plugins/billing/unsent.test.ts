@@ -27,7 +27,7 @@ async function run(world: World, exchange: FakeExchange, tries: readonly ('unrea
   await world.tick('sync the journal');
 }
 
-test('a crash charges the calls of which a byte may have left, and those alone', async () => {
+test('a crash charges only the calls of which a byte may have been sent', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(call, { minLength: 1, maxLength: 6 }), async (calls) => {
       const world = await newWorld();

@@ -57,7 +57,7 @@ const attemptsOf = fc
     })),
   );
 
-test('whatever the attempts came to, the client bears one at most, and the operator the sum of the others', () => {
+test('whatever the attempts cost, the client pays one at most, and the operator the sum of the others', () => {
   const outcome = fc.constantFrom<Outcome['kind']>('complete', 'client_left', 'failed');
   const last = fc.option(fc.record({ input: fc.nat(5_000), output: fc.nat(5_000) }), { nil: undefined });
   fc.assert(
@@ -89,7 +89,7 @@ test('whatever the attempts came to, the client bears one at most, and the opera
   );
 });
 
-test('of attempts that ran at the same time the client bears the one that counts, whichever left last', () => {
+test('of concurrent attempts the client pays the one that answered, whichever was sent last', () => {
   const [first, second] = [attemptOf('answered', 1), { ...attemptOf('unknown', 2), provider: 'other' }];
   const sent = [first, second].map((attempt) => ({ at: 0, ...attempt }));
   const attempts = [second, first];
@@ -107,7 +107,7 @@ test('of attempts that ran at the same time the client bears the one that counts
   assert.equal(absorbed, cost({ input: 1_000 }, price));
 });
 
-test('what an attempt was seen to consume counts; else, where it may have run, the prompt; a plain refusal is free', () => {
+test('an attempt costs its seen usage; else, where it may have run, the prompt; a plain refusal is free', () => {
   const seen = { ...attemptOf('unknown', 1), consumed: { usage: { input: 7, output: 3 }, estimated: false } };
   const attempts = [seen, attemptOf('unknown', 2), attemptOf('refused', 3), attemptOf('answered', 4)];
   const sent = attempts.map((attempt) => ({ at: 0, ...attempt }));
@@ -146,7 +146,7 @@ test('an attempt is written off at the price of its own length and of the reques
   );
 });
 
-test('the row of the call has it beside its cost, its attempts say which, and the audit finds what does not fit', async () => {
+test("the call's row has the written-off cost beside its cost, its attempts have their parts, and the audit finds inconsistent ones", async () => {
   const world = await newWorld();
   await world.credit('1');
   const exchange = newCall();
@@ -201,7 +201,7 @@ test('the row of the call has it beside its cost, its attempts say which, and th
   await again.stop();
 });
 
-test('an unreported kind is written off at its highest possible price; a reported one at its own', () => {
+test('an unreported class is written off at its highest possible price; a reported one at its own', () => {
   const image = { entries: [{ words: ['2k'], amount: parseUsd('0.05') }], otherwise: parseUsd('0.01') };
   const prices = new PriceVersion({ name: 'v1', base: {}, image });
   const absorbedOf = (estimated: boolean) => {
@@ -218,7 +218,7 @@ const drawnPrice = fc
   .map(({ input, output }) => ({ input: BigInt(input), output: BigInt(output) }));
 const drawnRatio = fc.constantFrom(parseRatio('1'), parseRatio('1.6'), parseRatio('0.3'));
 
-test('whichever model serves a call, its hold covers it, its price is charged, and attempts before are written off by theirs', () => {
+test('whichever model serves a call, its hold covers it, its price is charged, and earlier attempts are written off by theirs', () => {
   const models = fc.array(fc.record({ price: drawnPrice, ratio: drawnRatio }), { minLength: 2, maxLength: 4 });
   const used = fc.record({ input: fc.nat(1_000), output: fc.nat(500) });
   fc.assert(
@@ -264,7 +264,7 @@ test('whichever model serves a call, its hold covers it, its price is charged, a
   );
 });
 
-test('a model that the hold does not cover, or of another catalogue, serves nothing', () => {
+test('a model that the hold does not cover, or of another catalogue, cannot serve the call', () => {
   const entry = { id: 'm', targets: [] } as unknown as Model;
   const ids = { id: 'r', accountId: 'a', keyId: 'k', model: 'm', ratio: parseRatio('1'), outputTokens: 10 };
   const dear = { ...terms, ...ids, prices: new PriceVersion({ name: 'dear', base: { input: 10n ** 9n } }), entry };

@@ -69,7 +69,7 @@ async function send(model: string) {
 const keyOf = (index: number) =>
   /Credential=(\w+)\//.exec(String(vendor.requests.at(index)!.headers.authorization))?.[1];
 
-test('requests that come together wait for one set of keys, which is replaced ahead of its end', async () => {
+test('concurrent requests wait for one set of keys, which is replaced ahead of its end', async () => {
   minutes = 4;
   const all = await Promise.all(Array.from({ length: 8 }, () => send('m')));
   assert.deepEqual(new Set(all.map(({ status }) => status)), new Set([200]), JSON.stringify(all[0]));
@@ -87,7 +87,7 @@ test('requests that come together wait for one set of keys, which is replaced ah
   assert.equal(given, 2);
 });
 
-test('without keys the credential rests with a notice, and nothing is sent or shown', async () => {
+test('a credential without keys is put into cooldown with a notice, and nothing is sent or shown', async () => {
   minutes = undefined;
   const sent = vendor.requests.length;
   for (let times = 0; times < 2; times++) {

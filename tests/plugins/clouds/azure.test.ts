@@ -194,7 +194,7 @@ test('a token of Entra is fetched once for all, by secret, by federated token or
 });
 
 for (const client of dialectNames)
-  test(`without a token ${client} learns that the model is away; the credential rests with a notice without secrets`, async () => {
+  test(`without a token ${client} gets an unavailable model; the credential is put into cooldown with a notice without secrets`, async () => {
     const customer = await testbed.customer();
     const asked = azure.paths.length;
     const reply = await send(testbed, customer, once(client), 'refused');
@@ -206,7 +206,7 @@ for (const client of dialectNames)
     assert.doesNotMatch(testbed.gateway.lines.join('\n') + reply.text, /secret-that|token-of-entra|Trace ID/);
   });
 
-test('an identity that the machine does not have rests with a notice', async () => {
+test('an identity that the machine does not have is put into cooldown with a notice', async () => {
   const customer = await testbed.customer();
   const refused = await send(testbed, customer, once('chat'), 'unassigned');
   assert.ok(refused.status === 502 || refused.status === 503, refused.text);
@@ -216,7 +216,7 @@ test('an identity that the machine does not have rests with a notice', async () 
 });
 
 for (const model of ['wrong', 'revoked'])
-  test(`a ${model} credential is refused by the vendor: it rests, and nothing is charged`, async () => {
+  test(`a ${model} credential that the vendor refuses is put into cooldown, and nothing is charged`, async () => {
     azure.tokens.revoked = true;
     const customer = await testbed.customer();
     const reply = await send(testbed, customer, once('messages'), model);

@@ -118,7 +118,7 @@ function unpadded(text: string): string {
   return text.replaceAll(/ +\}\n/g, '}\n');
 }
 
-test('beta features travel in the body; those that the vendor would refuse are left out and reported', async () => {
+test('beta features are sent in the body; those that the vendor would refuse are left out and reported', async () => {
   bedrock.play = cases[0]!.play;
   const interleaved = 'interleaved-thinking-2025-05-14';
   const betas = { 'anthropic-beta': `claude-code-20250219, ${interleaved},context-1m-2025-08-07` };

@@ -96,14 +96,14 @@ const prompts = {
 };
 
 for (const [family, prompt] of Object.entries(prompts))
-  test(`a conversation as the prompt of ${family}; marks in what a client says are none`, async () => {
+  test(`a conversation becomes the prompt of ${family}; marks in a client's texts have no meaning`, async () => {
     const customer = await testbed.customer();
     const answer = await send(testbed, customer, one('chat', conversation), family);
     assert.equal(answer.status, 200, answer.text);
     assert.equal(bedrock.bodies.at(-1)!['prompt'], prompt.join(''));
   });
 
-test('an answer without a bound of the client gets that of the catalogue, not the 512 tokens of the vendor', async () => {
+test("an answer without a client's bound gets that of the catalogue, not the vendor's 512 tokens", async () => {
   const customer = await testbed.customer();
   for (const family of families) {
     assert.equal((await send(testbed, customer, one('chat', hello), family)).status, 200);
@@ -117,7 +117,7 @@ const image = { kind: 'image', mediaType: 'image/png', base64: 'iVBORw0KGgo=' } 
 const drawn: ClientRequest = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'What is it?' }, image] }] };
 
 for (const client of dialectNames) {
-  test(`tools and images that a text has no place for are refused to ${client} by their field, and cost nothing`, async () => {
+  test(`tools and images that a text prompt cannot have are refused to ${client} by their field, and cost nothing`, async () => {
     const customer = await testbed.customer();
     const asked = bedrock.bodies.length;
     const withTools = cases.find(({ request: { tools } }) => tools !== undefined)!.request;
@@ -157,7 +157,7 @@ for (const isStream of [false, true])
     }
   });
 
-test('texts at which an answer ends are matched by the gateway where the vendor takes none', async () => {
+test('the gateway matches stop texts where the vendor accepts none', async () => {
   bedrock.play = { ...cases[0]!.play, text: 'One. STOP Two.' };
   for (const family of ['llama', 'mistral']) {
     const asked = { ...hello, stop: ['STOP'] };
@@ -168,14 +168,14 @@ test('texts at which an answer ends are matched by the gateway where the vendor 
 });
 
 for (const one of cases.filter(({ request: { tools }, isStream }) => tools !== undefined && isStream))
-  test(`what a prompt has no place for goes to Converse where that is the next target: ${one.name}`, async () => {
+  test(`a request that a prompt cannot express goes to Converse where that is the next target: ${one.name}`, async () => {
     bedrock.play = one.play;
     await assertAnswered(testbed, one, 'both');
     assert.match(bedrock.paths.at(-1)!, /converse-stream$/);
     assert.deepEqual(bedrock.problems, []);
   });
 
-test('the first ten texts at which an answer ends are sent to Mistral with a prompt, the gateway matches the others', async () => {
+test('the first ten stop texts are sent to Mistral with a prompt, and the gateway matches the others', async () => {
   bedrock.play = { ...cases[0]!.play, text: 'One. STOP11 Two.' };
   const stop = Array.from({ length: 12 }, (_, index) => `STOP${index}.`).with(11, 'STOP11');
   const asked = one('messages', { ...hello, stop });
@@ -184,7 +184,7 @@ test('the first ten texts at which an answer ends are sent to Mistral with a pro
   assert.deepEqual(bedrock.bodies.at(-1)!['stop'], stop.slice(0, 10));
 });
 
-test('a stream of Llama that is cut is metered by what its last whole chunk counts', () => {
+test('a cut stream of Llama is metered by the counts of its last whole chunk', () => {
   const usage = { input: 41, cacheRead: 0, cacheWrite: 0, output: 400, reasoning: 0 };
   const chunks = chunksOf(models.llama, { text: 'Once upon a time there was a gateway.', meaning: 'stop', usage });
   const messages = chunks.map((chunk) => event('chunk', { bytes: Buffer.from(chunk).toString('base64') }));
@@ -204,7 +204,7 @@ test('a stream of Llama that is cut is metered by what its last whole chunk coun
   );
 });
 
-test('no text of a client holds a mark of the template', () => {
+test('no text of a client contains a mark of the template', () => {
   const pieces = [
     '<|',
     '|>',

@@ -192,7 +192,7 @@ for (const [name, expired] of [
   ['forged', false],
   ['expired', true],
 ] as const)
-  test(`a credential that is ${name} rests with a notice, costs nothing, and shows no secret`, async () => {
+  test(`a credential that is ${name} is put into cooldown with a notice, costs nothing, and shows no secret`, async () => {
     bedrock.expired = expired;
     const customer = await testbed.customer();
     const reply = await send(testbed, customer, plain('messages'), name);

@@ -30,11 +30,11 @@ function encode(prompt: Partial<Prompt>, traits: Traits = {}, maxOutputTokens?: 
   return { body: body as Record<string, JsonObject>, path, responseMapping, dropped: dropped.dropped };
 }
 
-test('the model stands in the path as one segment', () => {
+test('the model is one segment of the path', () => {
   assert.equal(encode({}).path, '/model/arn%3Aaws%3Ax%2Fy/converse');
 });
 
-test('a tool or any tool is forced; where reasoning is on the model is asked instead', () => {
+test('a tool or any tool is forced; where reasoning is on the model is instructed instead', () => {
   const required = (names: string[], more: Partial<Prompt> = {}) =>
     encode({ tools: names.map(tool), toolChoice: { mode: 'required' }, ...more }, { reasoning: 'budget' }, 8_000);
   assert.deepEqual(required(['one']).body['toolConfig']!['toolChoice'], { tool: { name: 'one' } });
@@ -60,7 +60,7 @@ test('calls of the history are declared, and forbidden where none may be made', 
   assert.equal(encode({ tools: [tool('one')], toolChoice: { mode: 'none' } }).body['toolConfig'], undefined);
 });
 
-test('reasoning is asked for in the form of the traits, and else left out', () => {
+test('reasoning is requested in the form of the traits, and otherwise left out', () => {
   const fields = (traits: Traits, bound?: number, turns = [says('Hi')]) => {
     const { body, dropped } = encode({ reasoning: { effort: 'high' }, turns }, traits, bound);
     return [body['additionalModelRequestFields'], dropped];
@@ -81,7 +81,7 @@ test('reasoning is asked for in the form of the traits, and else left out', () =
   );
 });
 
-test('settings have their places and bounds; others are named', () => {
+test('settings are converted within their bounds; others are named', () => {
   const { body, dropped, responseMapping } = encode(
     {
       maxOutputTokens: 900,
@@ -101,7 +101,7 @@ test('settings have their places and bounds; others are named', () => {
   assert.throws(() => encode({ choices: 2 }), /one answer at a time/);
 });
 
-test('a schema is a setting of models that take it, and an instruction to others', () => {
+test('a schema is a setting for models that accept it, and an instruction for others', () => {
   const output = { form: 'schema', name: 'town', schema: { type: 'object' } } as const;
   const native = { jsonSchema: { name: 'town', schema: '{"type":"object"}' } };
   const reported = encode({ output }, { structured: 'native' }).body['outputConfig'];
@@ -109,7 +109,7 @@ test('a schema is a setting of models that take it, and an instruction to others
   assert.match(JSON.stringify(encode({ output }).body['system']), /must follow this JSON schema/);
 });
 
-test('media are sent in their forms; what cannot be read is refused, in results replaced', () => {
+test('media are sent in their forms; unreadable ones are refused, and replaced in results', () => {
   const media = (kind: 'image' | 'document' | 'audio', mediaType: string): Part => ({
     kind,
     source: { form: 'bytes', mediaType, base64: 'AAAA' },
@@ -130,7 +130,7 @@ test('media are sent in their forms; what cannot be read is refused, in results 
   assert.deepEqual(dropped, ['audio']);
 });
 
-test('an event stream of absurd lengths is not believed', () => {
+test('an event stream with absurd lengths is refused', () => {
   for (const length of [0, 15, 2 ** 31]) {
     const prefix = Buffer.alloc(4);
     prefix.writeUInt32BE(length);

@@ -39,7 +39,7 @@ const usages: fc.Arbitrary<PlayUsage> = fc
   }));
 
 for (const [model, { framing, createUsageMeter }] of Object.entries(formats))
-  test(`the usage of a stream of ${model}`, () => {
+  test(`the usage of a stream of ${model} is read`, () => {
     fc.assert(
       fc.property(usages, fc.boolean(), fc.integer({ min: 1, max: 5_000 }), (counted, isBeside, size) => {
         const usage = cached.includes(model)

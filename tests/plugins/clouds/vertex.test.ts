@@ -121,7 +121,7 @@ for (const isStream of [false, true])
     assert.deepEqual(google.problems, []);
   });
 
-test('a client that names a version, and asks in the query, is relayed with the vendor’s own version and address', async () => {
+test("a client that names a version in the query is relayed with the vendor's own version and address", async () => {
   const body = { anthropic_version: 'x', model: 'claude', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] };
   google.play = cases[0]!.play;
   const answer = await post('/v1/messages?beta=true', body, 'messages');
@@ -183,7 +183,7 @@ const secrets = new RegExp(`${refreshToken}|ya29|secret-of-the-client|PRIVATE KE
 const noticesOf = (model: string) => testbed.gateway.lines.filter((line) => line.includes(`"${model}#1"`)).join('\n');
 
 for (const client of dialectNames)
-  test(`without a token ${client} learns that the model is away; the credential rests with a notice without secrets`, async () => {
+  test(`without a token ${client} gets an unavailable model; the credential is put into cooldown with a notice without secrets`, async () => {
     google.tokens.refuses = true;
     const customer = await testbed.customer();
     const asked = google.requests.length;
@@ -206,7 +206,7 @@ for (const [model, notice] of [
     assert.match(noticesOf(model), notice);
   });
 
-test('a revoked token is refused by the vendor: the credential rests, and nothing is charged', async () => {
+test('a revoked token that the vendor refuses puts the credential into cooldown, and nothing is charged', async () => {
   google.tokens.revoked = true;
   const customer = await testbed.customer();
   const answer = await send(testbed, customer, once('messages'), 'revoked');
@@ -230,7 +230,7 @@ for (const client of dialectNames)
   });
 
 for (const client of dialectNames)
-  test(`Google's errors are reported to ${client} in its words, without the project; nothing is charged`, async () => {
+  test(`Google's errors are reported to ${client} in its form, without the project; nothing is charged`, async () => {
     const customer = await testbed.customer();
     const missing = await send(testbed, customer, once(client), 'missing');
     assert.ok([404, 502].includes(missing.status), missing.text);

@@ -221,7 +221,7 @@ const usage = { input: 10, cacheRead: 0, cacheWrite: 0, output: 2, reasoning: 0 
 const from = { client: 'chat', isStream: false } as const;
 const hello = { by: 'user', parts: [{ kind: 'text', text: 'Hello' }] } as const;
 
-test('a schema becomes the format; beside tools it is an instruction, as the vendor takes no format there', async () => {
+test('a schema becomes the format; beside tools it is an instruction, as the vendor accepts no format there', async () => {
   stage().vendor.says = { text: '{"a":1}', meaning: 'stop', usage };
   const schema = {
     type: 'object',
@@ -238,7 +238,7 @@ test('a schema becomes the format; beside tools it is an instruction, as the ven
   assert.match(JSON.stringify(body['messages']), /must follow this JSON schema/);
 });
 
-test('reasoning is asked for with a budget, settings are kept within bounds, and what has no place is named', async () => {
+test('reasoning is requested with a budget, settings are kept within bounds, and unsupported ones are named', async () => {
   stage().vendor.says = { text: 'Hello.', meaning: 'stop', usage };
   const { dropped } = await stage().send({ turns: [hello], reasons: true, maxOutputTokens: 4_000, hints: true }, from);
   const body = stage().vendor.bodies.at(-1)!;
@@ -246,14 +246,14 @@ test('reasoning is asked for with a budget, settings are kept within bounds, and
   assert.match(dropped ?? '', /logit_bias/);
 });
 
-test('of more stop texts than the vendor takes, the gateway watches the rest', async () => {
+test("the gateway matches the stop texts beyond the vendor's bound", async () => {
   stage().vendor.says = { text: 'one two END three', meaning: 'stop', usage };
   const { seen } = await stage().send({ turns: [hello], stop: ['a1', 'b2', 'c3', 'd4', 'e5', 'END'] }, from);
   assert.deepEqual(stage().vendor.bodies.at(-1)!['stop_sequences'], ['a1', 'b2', 'c3', 'd4', 'e5']);
   assert.equal(seen.text, 'one two ');
 });
 
-test('tokens are charged where nothing is said of the bill, and cached ones at their own price', async () => {
+test('tokens are charged where the answer has no bill, and cached ones at their own price', async () => {
   const body = words.whole({ text: 'Hello.', meaning: 'stop', usage }, 'm');
   const reported = {
     ...JSON.parse(body),

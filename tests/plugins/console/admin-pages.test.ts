@@ -43,7 +43,7 @@ const page = (more: Partial<AdminPage> = {}): AdminPage => ({
 });
 const consoleWith = (...pages: AdminPage[]) => ({ ...fakeConsole(), adminPages: () => pages });
 
-test('routes are for the roles that they name', async () => {
+test('a route is for the roles that it names', async () => {
   const shown = consoleWith(page());
   const [reads, acts] = [[] as number[], [] as number[]];
   for (const who of everybody) {
@@ -56,7 +56,7 @@ test('routes are for the roles that they name', async () => {
   assert.deepEqual(acts, [401, 403, 403, 200, 200]);
 });
 
-test('a change is validated, audited with its reason and outcome, and refused in the one shape of errors', async () => {
+test('a change is validated, audited with its reason and outcome, and refused in the common shape of errors', async () => {
   const shown = consoleWith(page());
   const send = caller(shown, 'operator');
   const done = await send('POST /admin/shelves/rows/a%2Fb', { size: 3, reason: 'room' });
@@ -95,7 +95,7 @@ test('a page is listed for the roles that may see it, with the address of its mo
   assert.equal(first.module, '/console/modules/shelves.js');
 });
 
-test('what does not fit is one sentence each', () => {
+test('each inconsistency of a page is one sentence', () => {
   const sentences = (...pages: AdminPage[]) => problemsOf(pages).map(({ message }) => message);
   assert.deepEqual(sentences(page()), []);
   assert.deepEqual(sentences(page({ name: 'requests' })), [
@@ -115,7 +115,7 @@ test('what does not fit is one sentence each', () => {
   assert.match(sentences(gone)[0]!, /^the module of the admin page "shelves" is not there: \/.*gone\.js$/);
 });
 
-test('a name from outside is no member of the table of access', () => {
+test("a plugin's name is never a member of the table of access", () => {
   const rows = accessWith([page()]);
   assert.equal(rows['GET /admin/shelves'], 'read');
   assert.equal(rows['constructor'], undefined);

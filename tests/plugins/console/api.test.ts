@@ -27,7 +27,7 @@ function routesOf(services: FakeConsole): string[] {
     .filter((route, index, all) => all.indexOf(route) === index);
 }
 
-test('the table lists exactly the app’s routes', () => {
+test("the table lists exactly the app's routes", () => {
   const routes = routesOf(fakeConsole());
   assert.ok(routes.length > 60, `${routes.length} routes`);
   assert.deepEqual(routes.toSorted(), Object.keys(access).toSorted());
@@ -43,7 +43,7 @@ test('only intended routes are public, and routes that act on others are for ope
 });
 
 for (const who of everybody) {
-  test(`each route lets ${who} in or keeps them out, as the table says`, async () => {
+  test(`each route admits or refuses ${who} as the table says`, async () => {
     for (const route of routesOf(fakeConsole())) {
       const send = caller(fakeConsole(), who);
       const path = route.replace(/:\w+/g, 'nothing');
@@ -70,7 +70,7 @@ test('a route outside the table is a 404 for operators too', async () => {
     assert.equal((await send(route)).status, 404, route);
 });
 
-test('another account’s key, request and task get the same 404 as unknown ids', async () => {
+test("another account's key, request and task get the same 404 as unknown ids", async () => {
   const services = fakeConsole();
   const send = caller(services, 'client');
   const theirs = {
@@ -93,7 +93,7 @@ test('another account’s key, request and task get the same 404 as unknown ids'
   assert.equal(services.world.keys.find(({ id }) => id === theirs.key)!.revokedAt, undefined);
 });
 
-test('a client’s lists have only their own rows, whatever the query says', async () => {
+test("a client's lists have only their own rows, with any query", async () => {
   const services = fakeConsole();
   const send = caller(services, 'client');
   const other = services.world.accounts[1]!.id;
@@ -162,7 +162,7 @@ test('a key is returned once, and by no other route', async () => {
   assert.ok(everything[0]!.text.includes(made.prefix));
 });
 
-test('terms of a key come back as they were given, and wrong ones name their field', async () => {
+test('terms of a key are returned as they were given, and wrong ones name their field', async () => {
   const send = caller(fakeConsole(), 'client');
   const terms = {
     name: 'build',
@@ -205,7 +205,7 @@ test('money moves once for each Idempotency-Key, and not without one', async () 
     assert.equal((await send(path, { ...body, amount }, once)).status, 400, amount);
 });
 
-test('each change of an operator is in the audit log with its reason and its end, also what was refused', async () => {
+test('each change of an operator is in the audit log with its reason and outcome, also a refused one', async () => {
   const services = fakeConsole();
   const send = caller(services, 'operator');
   const once = { 'idempotency-key': 'debit-00001' };
@@ -320,7 +320,7 @@ test('an auditor reads the configuration without secrets', async () => {
   assert.deepEqual([operatorSees.writable, auditorSees.writable], [true, false]);
 });
 
-test('names that contain scripts come back unchanged, as JSON', async () => {
+test('names that contain scripts are returned unchanged, as JSON', async () => {
   const send = caller(fakeConsole(), 'client');
   const name = '<img src=x onerror=alert(1)>';
   await send('POST /keys', { name });
@@ -329,7 +329,7 @@ test('names that contain scripts come back unchanged, as JSON', async () => {
   assert.match(reply.headers.get('content-type')!, /^application\/json/);
 });
 
-test('bodies that are no JSON, or another shape, are refused in the one shape of errors', async () => {
+test('bodies that are no JSON, or of another shape, are refused in the common shape of errors', async () => {
   const send = caller(fakeConsole(), 'client');
   for (const body of ['{', '[]', 'null', '"text"', '{"name":"a","__proto__":{"x":1},"more":1}']) {
     const reply = await send('POST /keys', body);
@@ -353,7 +353,7 @@ test('changes need our header and origin, except with a token that no browser se
   assert.equal((await caller(services, 'token')('POST /admin/upstreams/openai/wake', body)).status, 200);
 });
 
-test('too many requests of one caller get 429, and no other caller does', async () => {
+test('too many requests of one caller get 429, and other callers are served', async () => {
   const services = fakeConsole();
   const send = caller(services, 'client');
   let refused: Reply | undefined;
@@ -380,7 +380,7 @@ test('the API description has every route, its access and the shape of errors', 
   assert.ok(document.paths['/keys'].post.responses.default);
 });
 
-test('a plan is bought once per idempotency key, and a code gives its value', async () => {
+test('a plan is bought once per idempotency key, and a code credits its value', async () => {
   const services = fakeConsole();
   const send = caller(services, 'client');
   const once = { 'idempotency-key': 'buy-pro-once' };
@@ -400,7 +400,7 @@ test('a plan is bought once per idempotency key, and a code gives its value', as
   assert.equal((await boss('GET /admin/audit')).text.includes(made.json.codes[0]), false);
 });
 
-test('a quote is the formula’s text', async () => {
+test("a quote is the formula's text", async () => {
   const send = caller(fakeConsole(), 'auditor');
   const usage = { input: 1_000, output: 100 };
   const reply = (await send('POST /admin/prices/quote', { model: 'gpt-5.4-mini', usage, ratio: '2' })).json;
@@ -409,7 +409,7 @@ test('a quote is the formula’s text', async () => {
   assert.equal((await send('POST /admin/prices/quote', { model: 'nothing', usage })).status, 404);
 });
 
-test('an example is charged by the prices that are sent, with the ratio of the default plan and of the model', async () => {
+test('an example is charged by the prices in the request, with the ratios of the default plan and of the model', async () => {
   const send = caller(fakeConsole(), 'auditor');
   const price = { input: '2.50', output: '10', above: { '200k': { input: '5' } }, service: { flex: '0.5' } };
   const body = { price, cost: { input: '1' }, multiplier: '2', usage: { input: 300_000 } };

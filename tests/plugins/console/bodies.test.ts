@@ -20,7 +20,7 @@ test('an operator sees bodies as text, without caching, after an audit row is wr
   assert.deepEqual([row.action, row.subject, row.result], ['request.bodies', newest(services), 'shown']);
 });
 
-test('a request without recorded bodies has none, and looking at it is audited too', async () => {
+test('a request without recorded bodies has none, and reading them is audited too', async () => {
   const services = fakeConsole();
   const send = caller(services, 'operator');
   const reply = await send('GET /admin/requests/unknown/bodies');
@@ -58,7 +58,7 @@ test('bodies are deleted at once, of a request and of an account, with a reason'
   assert.equal((await send('GET /admin/audit?action=bodies.forget')).json.rows[0].reason, 'the client asked');
 });
 
-test('a recording is begun for a while with a reason, listed, and ended', async () => {
+test('a recording is begun for a time with a reason, listed, and ended', async () => {
   const services = fakeConsole();
   const send = caller(services, 'operator');
   const begun = await send('POST /admin/recordings', { accountId: clientAccount, minutes: 60, reason: 'a complaint' });

@@ -15,7 +15,7 @@ const hour = 3_600_000;
 const day = 24 * hour;
 const jumps = [-40 * day, -day, -hour, -31_000, 31_000, hour, day, 40 * day];
 
-test('a session lasts until its end by the clock, and signing in goes on, wherever that jumps', async (context) => {
+test('a session lasts until its end by the clock, and signing in works, wherever the clock jumps', async (context) => {
   const start = Date.now();
   context.mock.timers.enable({ apis: ['Date'], now: start });
   const who = { email: 'clock@example.test', password: 'another long password' };
@@ -34,7 +34,7 @@ test('a session lasts until its end by the clock, and signing in goes on, wherev
   assert.equal((await first.send('/me')).status, 200, 'it is the right time again');
 });
 
-test('a code of a second factor is good once, also when the clock comes back to its time', async (context) => {
+test('a code of a second factor is valid once, also when the clock returns to its time', async (context) => {
   // The middle of a period of 30 s.
   const start = Math.floor(Date.now() / 30_000) * 30_000 + 15_000;
   context.mock.timers.enable({ apis: ['Date'], now: start });

@@ -55,7 +55,7 @@ test('a file of rows is compressed while it is made', async () => {
   assert.equal(gunzipSync(Buffer.concat(chunks)).toString().trimEnd().split('\n').length, 50_000);
 });
 
-test('short answers and other types are left alone', async () => {
+test('short answers and other types are not compressed', async () => {
   assert.equal((await compressed(json('{}'), 'br')).headers['content-encoding'], undefined);
   const page: Answer = { status: 200, headers: { 'content-type': 'text/html' }, body: long };
   assert.equal(await compressed(page, 'br'), page);

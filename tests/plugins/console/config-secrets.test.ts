@@ -23,7 +23,7 @@ const shown = [
   `acme: { keys: ["\${file:/run/secrets/a}", "\${vault:acme/key}"] }`,
 ];
 
-test('secrets are masked alone, in lists and in braces', () => {
+test('only secrets are masked, in lists and in braces', () => {
   for (const text of hidden) assert.doesNotMatch(withoutSecrets(text), /hush/, text);
 });
 

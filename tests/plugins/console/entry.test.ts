@@ -70,7 +70,7 @@ test('with mail, an address is confirmed before its first sign-in', async () => 
   assert.equal((await browser.send('/me')).json.person.emailVerified, true);
 });
 
-test('asking for a new password says the same for known and unknown addresses, and mails the known one', async () => {
+test('a request for a new password has the same answer for known and unknown addresses, and mails the known one', async () => {
   mails.length = 0;
   const visitor = testbed.browser();
   const requestOf = (email: string) => visitor.send('/auth/request-password-reset', { body: { email } });
@@ -84,7 +84,7 @@ test('asking for a new password says the same for known and unknown addresses, a
   );
 });
 
-test('a provider that vouches for an invited person lets them in, without a password', async () => {
+test('an invited person that an identity provider confirms is signed in, without a password', async () => {
   await boss.send('/admin/invitations', { body: { email: 'pat@example.test' } });
   await linkIn('pat@example.test');
   const stranger = await throughProvider({
@@ -183,7 +183,7 @@ async function throughProvider(claims: Record<string, unknown>): Promise<Browser
   return browser;
 }
 
-test('a session that an older secret has signed is good for signing methods and pages alike, one of a strange secret for neither', async () => {
+test('a session signed by an older secret is valid for sign-in methods and pages alike, and one of another secret for neither', async () => {
   const [newer, older] = ['a newer secret of the console, 1', 'an older secret of the console, 2'];
   const own = await startConsole(`sign_up: open\nsecret: ["${newer}", "${older}"]`);
   try {

@@ -66,7 +66,7 @@ async function ended(id: string) {
   });
 }
 
-test('a file is listed, downloaded byte by byte, and deleted, by its own account alone', async () => {
+test('a file is listed, downloaded byte by byte, and deleted, only by its own account', async () => {
   const text = `${line('one')}\n`.repeat(3_000);
   const id = await upload(text);
   const { rows } = (await ada.send('/files')).json;
@@ -109,7 +109,7 @@ test('lines are checked before anything starts', async () => {
   assert.deepEqual((await ada.send('/batches')).json.rows, []);
 });
 
-test('a batch shows its counts, its results and what the ledger says that it cost', async () => {
+test('a batch shows its counts, its results and its cost in the ledger', async () => {
   const bad = line('bad', { body: { model: 'no-such-model', messages: [] } });
   const id = await order(await upload([line('one'), line('two'), bad, line('three')].join('\n')));
   const batch = await ended(id);
@@ -141,7 +141,7 @@ test('a batch whose input has faults names them, and costs nothing', async () =>
   assert.deepEqual([batch.outcome, batch.cost, batch.errors[0].line], ['failed', '0.00', 1]);
 });
 
-test('a page of batches of no rows or of more than 100 is refused by its limit', async () => {
+test('a page limit of batches of 0 or above 100 is refused', async () => {
   for (const limit of ['0', '101', '1.5', 'all']) {
     const answer = await fetch(`${testbed.origin}/v1/batches?limit=${limit}`, {
       headers: { authorization: `Bearer ${key}` },
@@ -154,7 +154,7 @@ test('a page of batches of no rows or of more than 100 is refused by its limit',
   }
 });
 
-test('a batch is cancelled once by its own account', async () => {
+test('a batch is cancelled once, by its own account', async () => {
   const id = await order(await upload(Array.from({ length: 400 }, (_, index) => line(`${index}`)).join('\n')));
   assert.equal((await eve.send(`/batches/${id}/cancel`, { body: {} })).status, 404);
   assert.equal((await ada.send(`/batches/${id}/cancel`, { body: {} })).status, 200);
@@ -198,7 +198,7 @@ test('operators see files of all accounts, and delete one with a reason that the
   );
 });
 
-test('operators see batches of all accounts with what each is, and cancel one with a reason', async () => {
+test('operators see batches of all accounts with their details, and cancel one with a reason', async () => {
   const id = await order(await upload(Array.from({ length: 400 }, (_, index) => line(`${index}`)).join('\n')));
   const open = (await boss.send('/admin/batches?limit=1')).json.rows[0];
   assert.deepEqual(

@@ -52,7 +52,7 @@ test('behind one address a device on which the owner has signed in before is not
   assert.equal(await signInFrom(other, '192.0.2.7', email, password), 429);
 });
 
-test('a known device is slowed down itself', async () => {
+test('attempts of a known device are limited by themselves', async () => {
   const email = 'stolen@example.test';
   const known = await clientOf(testbed, email);
   for (let attempt = 0; attempt < most; attempt++)

@@ -9,7 +9,7 @@ import { clientAccount } from './fakes/world.ts';
 
 const linesOf = (csv: string) => csv.trimEnd().split('\r\n');
 
-test('a client’s tasks as CSV are their own alone, by the filters of the list, without accounts and addresses', async () => {
+test("a client's tasks as CSV are only their own, by the filters of the list, without accounts and addresses", async () => {
   const services = fakeConsole();
   const send = caller(services, 'client');
   const { status, headers, text } = await send(`GET /tasks.csv?accountId=${services.world.accounts[1]!.id}`);
@@ -27,7 +27,7 @@ test('a client’s tasks as CSV are their own alone, by the filters of the list,
   assert.equal(failed.length, 2);
 });
 
-test('operators get everybody’s tasks as CSV, or an account’s', async () => {
+test('operators get all tasks as CSV, or those of an account', async () => {
   const services = fakeConsole();
   const send = caller(services, 'auditor');
   const [head, ...rows] = linesOf((await send('GET /admin/tasks.csv')).text);
@@ -41,7 +41,7 @@ test('operators get everybody’s tasks as CSV, or an account’s', async () => 
   assert.match(other[1]!, /,A fox in a library,/);
 });
 
-test('a prompt that a spreadsheet would run is quoted', async () => {
+test('a prompt that a spreadsheet would execute is quoted', async () => {
   const services = fakeConsole();
   const admin = fakeTasks(services.world, clientAccount);
   const evil = ['=HYPERLINK("http://evil.example")', '+1+2', '-2+3', '@SUM(A1)', '\t=1'];
@@ -63,7 +63,7 @@ test('a prompt that a spreadsheet would run is quoted', async () => {
   }
 });
 
-test('the ledger can be asked for of one account, as rows and as CSV', async () => {
+test('the ledger of one account is returned as rows and as CSV', async () => {
   const services = fakeConsole();
   const send = caller(services, 'operator');
   const { rows } = (await send(`GET /admin/ledger?limit=500&accountId=${clientAccount}`)).json;
@@ -75,7 +75,7 @@ test('the ledger can be asked for of one account, as rows and as CSV', async () 
   assert.ok(csv.length > 6 && csv.length < all.length, `${csv.length} of ${all.length}`);
 });
 
-test('failures by cause and requests by duration are for operators; a cause narrows the list of requests', async () => {
+test('failures by cause and requests by duration are for operators; a cause filters the list of requests', async () => {
   const services = fakeConsole();
   const send = caller(services, 'auditor');
   const { rows } = (await send('GET /admin/monitor/causes?from=2020-01-01T00:00:00Z')).json;

@@ -120,7 +120,7 @@ test('after blocking or signing out the socket is closed at the next check', asy
   await services.people.setBlocked('person-auditor', false);
 });
 
-test('a page that was open with more rights is closed at the next check once they are taken away', async () => {
+test('a page opened with more rights is closed at the next check once they are removed', async () => {
   const page = await open({ origin, cookie: 'fake=auditor' });
   const closed = new Promise<number>((resolve) => page.socket.once('close', resolve));
   await services.people.setRole('person-auditor', 'client');
@@ -129,7 +129,7 @@ test('a page that was open with more rights is closed at the next check once the
   await services.people.setRole('person-auditor', 'auditor');
 });
 
-test('one person opens twenty pages, not more, and what is too long ends the socket', async () => {
+test('a person opens at most twenty pages, and a too long message ends the socket', async () => {
   const pages = await Promise.all(Array.from({ length: 20 }, () => open({ origin, cookie: 'fake=operator' })));
   assert.match(await refusal({ origin, cookie: 'fake=operator' }), /503/);
   const [first, ...rest] = pages;

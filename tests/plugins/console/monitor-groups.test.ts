@@ -5,7 +5,7 @@ import { money } from '../../../plugins/common/domain/money.ts';
 import { caller } from './caller.ts';
 import { fakeConsole } from './fake-console.ts';
 
-test('a group that is no large sum has its cost all the same, and one without a charge has cost nothing', async () => {
+test('a group that is not among the largest has its cost too, and one without a charge costs 0', async () => {
   const services = fakeConsole();
   const { world } = services;
   const send = caller(services, 'operator');

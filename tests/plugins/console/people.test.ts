@@ -83,7 +83,7 @@ test('a sign-up makes a client, whatever role it names', async () => {
   assert.equal((await browser.send('/admin/people')).status, 403);
 });
 
-test('names and addresses have bounds, however they come', async () => {
+test('names and addresses are bounded, in whatever encoding they arrive', async () => {
   const browser = testbed.browser();
   const who = { email: 'long@example.test', password: 'a password of long', name: 'L'.repeat(101) };
   assert.equal((await browser.send('/auth/sign-up/email', { body: who })).json.error.code, 'too_long');
@@ -94,7 +94,7 @@ test('names and addresses have bounds, however they come', async () => {
   assert.equal((await browser.send('/auth/sign-up/email', { body: { ...who, name: 'x'.repeat(70_000) } })).status, 413);
 });
 
-test('a person gets one account on first use, however many ask at once', async () => {
+test('a person gets one account on first use, with any number of concurrent requests', async () => {
   const browser = await clientOf(testbed, 'twins@example.test');
   const reply = await Promise.all(Array.from({ length: 6 }, () => browser.send('/me')));
   const ids = new Set(reply.map(({ json }) => json.account.id));
@@ -134,7 +134,7 @@ test('an account named like a mail address does not belong to that address', asy
   assert.notEqual((await browser.send('/me')).json.account.id, owned.id);
 });
 
-test('the session cookie is for the server alone, is new at each sign-in, and ends with signing out', async () => {
+test('the session cookie is HttpOnly, is new at each sign-in, and ends with signing out', async () => {
   const browser = await clientOf(testbed, 'cookie@example.test');
   const [line] = browser.setCookies;
   assert.match(line!, /^console-\w+\.session_token=[^;]+; Max-Age=604800; Path=\/; HttpOnly; SameSite=Strict$/i);
@@ -177,7 +177,7 @@ test('changing or resetting a password ends all other sessions', async () => {
   assert.equal((await signIn(testbed.browser(), { email, password: 'a third password' })).status, 200);
 });
 
-test('sessions are listed and ended by values that open none', async () => {
+test('sessions are listed and ended by values that cannot open them', async () => {
   const email = 'sessions@example.test';
   const one = await clientOf(testbed, email);
   const other = testbed.browser();
@@ -195,7 +195,7 @@ test('sessions are listed and ended by values that open none', async () => {
   assert.equal((await one.send('/me')).status, 200);
 });
 
-test('guessing one account’s password is slowed down, and a right one is forgotten', async () => {
+test("guessing an account's password is slowed down, and a right password resets the count", async () => {
   const email = 'guessed@example.test';
   await clientOf(testbed, email);
   const wrong = { email, password: 'not this password' };
@@ -253,7 +253,7 @@ test('the database has no usable session, password or token', async () => {
   assert.equal((await forge(/h\.[\w-]{43}/.exec(dump)![0])).status, 401);
 });
 
-test('the audit log takes no changes and no deletions', async () => {
+test('the audit log accepts no changes and no deletions', async () => {
   const store = testbed.gateway.find(database)!;
   const audit = sql`${sql.identifier(store.schema)}.console_audit`;
   await assert.rejects(store.orm.execute(sql`delete from ${audit}`));
@@ -261,7 +261,7 @@ test('the audit log takes no changes and no deletions', async () => {
   await assert.rejects(store.orm.execute(sql`update ${audit} set result = 'begun' where result = 'done'`));
 });
 
-test('a second factor is asked for once it is set, and backup codes work once', async () => {
+test('a second factor is required once it is set, and backup codes work once', async () => {
   const email = 'factor@example.test';
   const browser = await clientOf(testbed, email);
   const begun = await browser.send('/auth/two-factor/enable', { body: { password: 'another long password' } });
@@ -303,7 +303,7 @@ test('a second factor is asked for once it is set, and backup codes work once', 
   }
 });
 
-test('the audit log has operators’ sign-ins, and changes of sign-in methods', async () => {
+test("the audit log has operators' sign-ins, and changes of sign-in methods", async () => {
   const boss = testbed.browser();
   await signIn(boss, await theOperator());
   const { rows } = (await boss.send('/admin/audit?limit=500')).json as {
@@ -330,7 +330,7 @@ test('the audit log has operators’ sign-ins, and changes of sign-in methods', 
   assert.deepEqual(paged, rows);
 });
 
-test('a passkey is asked for the host that the browser sees', async () => {
+test('a passkey is requested for the host that the browser sees', async () => {
   const browser = await clientOf(testbed, 'passkey@example.test');
   const options = await browser.send('/auth/passkey/generate-register-options');
   assert.equal(options.status, 200);

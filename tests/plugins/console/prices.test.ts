@@ -16,7 +16,7 @@ function version(name: string, from?: number, until?: number): PriceVersion {
 const statesOf = (book: PriceBook, at: number) =>
   Object.fromEntries(versionsOf(book, at, one).map(({ sheet, state }) => [sheet.version, state]));
 
-test('a version was, holds or will hold; one that an offer covers for a while holds again', () => {
+test('a version is past, in force or future; one that an offer covers for a while is in force again', () => {
   const book = [version('list'), version('offer', 1_000, 2_000), version('next', 5_000)];
   assert.deepEqual(statesOf(book, 500), { list: 'now', offer: 'later', next: 'later' });
   assert.deepEqual(statesOf(book, 1_000), { list: 'later', offer: 'now', next: 'later' });
@@ -37,7 +37,7 @@ const sizes = (otherwise: string | undefined, ...amounts: string[]) => ({
   otherwise: otherwise === undefined ? undefined : parseUsd(otherwise),
 });
 
-test('images and seconds of video have the price that is charged where no size is asked for, its unit and its range', () => {
+test('images and seconds of video have the price charged without a size, its unit and its range', () => {
   const ratio = parseRatio('1.2');
   const linesOf = (options: Partial<ConstructorParameters<typeof PriceVersion>[0]>) =>
     sheetOf([new PriceVersion({ name: 'list', base: {}, ...options })], 0, ratio)!.lines.map((line) => {
@@ -52,7 +52,7 @@ test('images and seconds of video have the price that is charged where no size i
   assert.deepEqual(linesOf({ base: { input: parseUsd('2') } }), ['input: 2.40 per million']);
 });
 
-test('whatever a table of sizes holds, the price on the list is what one piece without a size is charged', () => {
+test('with any table of sizes, the listed price is the charge for one piece without a size', () => {
   const amount = fc.integer({ min: 0, max: 2_000_000_000 }).map((nano) => formatUsd(BigInt(nano)));
   const tables = fc.record({
     otherwise: fc.option(amount, { nil: undefined }),
@@ -84,7 +84,7 @@ test('whatever a table of sizes holds, the price on the list is what one piece w
   );
 });
 
-test('the next change is the moment at which another version comes into force, of either book', () => {
+test('the next change is the moment at which another version of either book comes into force', () => {
   const book = [version('list'), version('offer', 1_000, 2_000)];
   assert.equal(nextChange([book], 500), 1_000);
   assert.equal(nextChange([book, [version('own'), version('dearer', 700)]], 500), 700);

@@ -47,7 +47,7 @@ const totalOf = (series: readonly Bucket[]) => ({
   cost: series.reduce((sum, { cost }) => sum + parseUsd(cost), 0n),
 });
 
-test('sums by project are those of the rows of its keys, whatever keys are in it, and nothing is in two', async () => {
+test('sums by project are those of the rows of its keys, for any keys, and no row is in two projects', async () => {
   await fc.assert(
     fc.asyncProperty(assignment, async (given) => {
       const services = fakeConsole();
@@ -124,7 +124,7 @@ test('sums by project are those of the rows of its keys, whatever keys are in it
   );
 });
 
-test('an operator moves a key with a reason that the audit log keeps; an auditor does not, and "-" is no name', async () => {
+test('an operator moves a key with a reason that the audit log keeps; an auditor cannot, and "-" is no name', async () => {
   const services = fakeConsole();
   const send = caller(services, 'operator');
   const [key] = services.world.keys;

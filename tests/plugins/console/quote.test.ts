@@ -27,7 +27,7 @@ const quote = (model: Parameters<typeof quoteOf>[0], order: Omit<OrderQuery, 'mo
   return least === most ? least : `${least} to ${most}`;
 };
 
-test('what is asked for narrows the price, until it is exact', () => {
+test('each detail of the request narrows the price, until it is exact', () => {
   assert.equal(quote(painter, { image: 1 }), '0.005 to 0.712');
   assert.equal(quote(painter, { image: 2, media: 'low' }), '0.01 to 0.04');
   assert.equal(quote(painter, { image: 2, media: 'low,1024x1024' }), '0.012');
@@ -35,13 +35,13 @@ test('what is asked for narrows the price, until it is exact', () => {
   assert.equal(quote(painter, { image: 1, media: 'high,1536x1024' }, parseRatio('1.5')), '1.068');
 });
 
-test('videos are priced by the second, with what the request and its image cost', () => {
+test('videos are priced by the second, with the price of the request and its image', () => {
   const video = book({ request: parseUsd('0.002') }, { second: table({ '480p': '0.05', '720p': '0.07' }, '0.05') });
   assert.equal(quote(video, { second: 5, media: '720p' }), '0.352');
   assert.equal(quote(video, { second: 5 }), '0.252 to 0.352');
 });
 
-test('what is charged by tokens is not known before', () => {
+test('a price by tokens is not known before the call', () => {
   assert.equal(quote(book({ input: parseUsd('5'), output_image: parseUsd('30') }), { image: 1 }), null);
   assert.equal(quote(book({ character: parseUsd('15') }), {}), null, 'nothing is counted yet');
   assert.equal(quote(book({ character: parseUsd('15') }), { character: 100 }), '0.0015');
@@ -49,7 +49,7 @@ test('what is charged by tokens is not known before', () => {
   assert.equal(quote({ prices: undefined }, { image: 1 }), null);
 });
 
-test('no charge of an order that turns out as it was asked for lies outside its quote', () => {
+test('no charge of an order that succeeds as ordered lies outside its quote', () => {
   const qualities = ['low', 'high'];
   const sizes = ['1024x1024', '1536x1024', '2048x2048'];
   const nano = fc.integer({ min: 0, max: 900_000_000 }).map((amount) => formatUsd(BigInt(amount)));
@@ -81,7 +81,7 @@ test('no charge of an order that turns out as it was asked for lies outside its 
   );
 });
 
-test('clients learn what their plan pays; an unknown model is named', async () => {
+test('clients get the price of their plan; an unknown model is named', async () => {
   const send = caller(fakeConsole(), 'client');
   const { json } = await send('GET /models/quote?model=gpt-image-2&image=3');
   assert.equal(json.least, json.most);

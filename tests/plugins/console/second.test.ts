@@ -15,7 +15,7 @@ after(() => testbed.stop());
 const modelOf = async (browser: Browser, name: string) =>
   (await browser.send('/models')).json.rows.find(({ id }: { id: string }) => id === name);
 
-test('prices are those after the plan’s ratio, and fall with the plan that is bought', async () => {
+test("prices are those after the plan's ratio, and fall with the bought plan", async () => {
   const ada = await clientOf(testbed);
   const input = (model: { prices: { lines: { class: string; official: string; yours: string }[] } }) =>
     model.prices.lines.find((line) => line.class === 'input')!;
@@ -33,7 +33,7 @@ test('prices are those after the plan’s ratio, and fall with the plan that is 
   assert.equal((await modelOf(ada, 'gpt-5.4-mini')).prices.ratio, '1.6');
 });
 
-test('errors of the console keep their shape beside the gateway’s own', async () => {
+test("errors of the console keep their shape beside the gateway's own", async () => {
   const browser = testbed.browser();
   const refusals = [
     await browser.send('/me'),

@@ -49,7 +49,7 @@ const bodyOf = async ({ body }: Answer): Promise<string> => {
   return Buffer.concat(chunks).toString();
 };
 
-test('every address without a dot is the one page, with a nonce of its own in policy and text', async () => {
+test('every address without a dot serves the one page, with its own nonce in policy and text', async () => {
   const site = siteOf();
   const seen = new Set<string>();
   for (const path of ['/console/', '/console/keys', '/console/admin/accounts/1', '/console/first']) {
@@ -63,7 +63,7 @@ test('every address without a dot is the one page, with a nonce of its own in po
   assert.equal(seen.size, 4);
 });
 
-test('the policy allows scripts and styles of ours alone, and pictures from where results are', async () => {
+test('the policy allows only our own scripts and styles, and pictures from the origins of results', async () => {
   const policy = (await siteOf()('/console/')).headers['content-security-policy']!;
   const directives = Object.fromEntries(
     policy.split('; ').map((line) => [line.split(' ')[0]!, line.split(' ').slice(1).join(' ')]),
@@ -76,7 +76,7 @@ test('the policy allows scripts and styles of ours alone, and pictures from wher
   assert.equal(policy.includes('unsafe'), false);
 });
 
-test('assets are kept for good, and come compressed as the browser can read them', async () => {
+test('assets are cacheable for good, and compressed as the browser can read them', async () => {
   const site = siteOf();
   const requestOf = (encoding: string) =>
     site('/console/assets/app-1a2b.js', { headers: { host: 'a', 'accept-encoding': encoding } });
@@ -117,7 +117,7 @@ test('no path leaves the folder or bypasses the table of roles', async () => {
   }
 });
 
-test('pages that are not built say how to build them', async () => {
+test('pages that are not built are answered with the build command', async () => {
   const answer = await siteOf('', 'nowhere/')('/console/');
   assert.equal(answer.status, 503);
   assert.match(await bodyOf(answer), /npm/);
@@ -142,12 +142,12 @@ test('every answer has the security headers', async () => {
   assert.equal((await siteOf()('/console/')).headers['strict-transport-security'], undefined);
 });
 
-test('/console leads to /console/', async () => {
+test('/console redirects to /console/', async () => {
   const answer = await siteOf()('/console');
   assert.deepEqual([answer.status, answer.headers['location']], [308, '/console/']);
 });
 
-test('the API gets the connection’s address, whatever the client claims', async () => {
+test("the API gets the connection's address, whatever the client claims", async () => {
   const services = fakeConsole({ role: 'operator' });
   const files = new Files({
     folder: pathToFileURL(folder),

@@ -120,7 +120,7 @@ async function settled(client: Client): Promise<string> {
   throw new Error('the calls were not settled within twenty seconds');
 }
 
-test('whatever an account did, the lines of its wallet add up, page by page and as CSV', async () => {
+test('after any events of an account, the lines of its wallet add up, page by page and as CSV', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(steps, { minLength: 3, maxLength: 12 }),

@@ -6,7 +6,7 @@ import { Throttle } from '../../../plugins/console/people/throttle.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 import { fc } from '../../helpers/properties.ts';
 
-test('within a window no more than allowed pass, whenever they come', () => {
+test('within a window no more than the allowed attempts pass, at any times', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 60 }),
@@ -35,7 +35,7 @@ test('within a window no more than allowed pass, whenever they come', () => {
   );
 });
 
-test('a refusal says how long to wait, and that wait is enough', () => {
+test('a refusal has the wait, and that wait is enough', () => {
   const host = fakeHost();
   const throttle = new Throttle(host.clock);
   assert.equal(throttle.take('who', 1, 1_000), 0);
@@ -76,7 +76,7 @@ test('attempts from one address lock the account for that address alone; a known
   assert.equal(from('192.0.2.1'), 0);
 });
 
-test('the cookie of a device is good for its account and secret alone', () => {
+test('the cookie of a device is valid for its account and secret alone', () => {
   const names = { prefix: 'gw', secure: true };
   const devices = new Devices(names, 'secret');
   const { name, value, options } = devices.cookieFor('Owner@example.test');
@@ -88,7 +88,7 @@ test('the cookie of a device is good for its account and secret alone', () => {
   assert.ok(!new Devices(names, 'another').knows('owner@example.test', `${name}=${value}`));
 });
 
-test('a flood of names keeps no more than a bound of them', () => {
+test('a flood of names keeps a bounded number of them', () => {
   const host = fakeHost();
   const throttle = new Throttle(host.clock);
   for (let name = 0; name < 50_000; name++) throttle.take(`name ${name}`, 1, 1_000);
@@ -96,7 +96,7 @@ test('a flood of names keeps no more than a bound of them', () => {
   assert.equal(throttle.take('name 49999', 1, 1_000) > 0, true);
 });
 
-test('a lock stays while others make many attempts, of its kind and of another, and holds for a network of IPv6', () => {
+test('a lock stays while others make many attempts, of its kind and of another, and applies to an IPv6 network', () => {
   const host = fakeHost();
   const throttle = new Throttle(host.clock);
   const attempts = new SignInAttempts(throttle, 10, 60_000);

@@ -70,7 +70,7 @@ const zones = fc.constantFrom(
   'Africa/Casablanca',
 );
 
-test('buckets of more than six hours are whole quarters of an hour, which sums are kept by', () => {
+test('buckets of more than six hours are whole quarters of an hour, as in the rollups', () => {
   const spanOf = (hours: number) => ({ from: 0, until: hours * hourMs });
   for (const [hours, wanted, minutes] of [
     [6, 1, 1],
@@ -85,7 +85,7 @@ test('buckets of more than six hours are whole quarters of an hour, which sums a
   for (const hours of [6.1, 18, 24, 100, 2_000]) assert.equal(bucketMinutesOf(spanOf(hours), undefined, 1_500) % 15, 0);
 });
 
-test('whatever the span, zone and length, buckets cover it without a gap, in order, and none lies across midnight', () => {
+test('with any span, zone and length, buckets cover it without a gap, in order, and none crosses midnight', () => {
   const moment = fc.integer({ min: at('2010-01-01T00:00Z'), max: at('2030-01-01T00:00Z') });
   const asked = fc.option(fc.integer({ min: 1, max: 10_080 }), { nil: undefined });
   fc.assert(
@@ -111,7 +111,7 @@ test('whatever the span, zone and length, buckets cover it without a gap, in ord
   );
 });
 
-test('a zone is an IANA name; what is none is refused by its field', async () => {
+test('a zone is an IANA name; another value is refused by its field', async () => {
   for (const name of ['Europe/Berlin', 'UTC', 'Etc/GMT+5', 'Asia/Calcutta'])
     assert.ok(zoneInput.safeParse(name).success, name);
   assert.equal(zoneInput.parse('europe/berlin'), 'Europe/Berlin');
@@ -125,7 +125,7 @@ test('a zone is an IANA name; what is none is refused by its field', async () =>
   }
 });
 
-test('a series says its zone, and each of its rows has requests and money of the same time', async () => {
+test('a series names its zone, and each of its rows has requests and money of the same time', async () => {
   const console = fakeConsole();
   const send = caller(console, 'operator');
   const { json } = await send(

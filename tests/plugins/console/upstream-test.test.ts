@@ -39,7 +39,7 @@ test('an operator tests a model by a key, and gets a result and an audit row', a
   );
 });
 
-test('an auditor sees what could be tested and may not test; a client sees nothing of it', async () => {
+test('an auditor sees the models to test and may not test; a client sees nothing of it', async () => {
   const services = fakeConsole();
   assert.equal((await caller(services, 'auditor')('GET /admin/upstreams/openai/choices')).status, 200);
   assert.equal((await caller(services, 'auditor')(address, wanted)).status, 403);
@@ -52,7 +52,7 @@ test('an auditor sees what could be tested and may not test; a client sees nothi
   );
 });
 
-test('the request holds exactly what was sent, and nothing else can be', async () => {
+test('the request has exactly the sent values, and accepts no other member', async () => {
   const services = fakeConsole();
   const asked: Probe[] = [];
   const upstreamProbesService = services.host.get(upstreamProbes);
@@ -74,7 +74,7 @@ test('the request holds exactly what was sent, and nothing else can be', async (
   assert.equal(asked.length, 2);
 });
 
-test('thirty tests in a minute are enough', async () => {
+test('more than thirty tests in a minute are refused', async () => {
   const services = fakeConsole();
   const send = caller(services, 'operator');
   for (let count = 0; count < 30; count++) assert.equal((await send(address, wanted)).status, 200);
@@ -85,7 +85,7 @@ test('thirty tests in a minute are enough', async () => {
   assert.equal((await send(address, wanted)).status, 200);
 });
 
-describe('on the whole demo gateway', () => {
+describe('a test runs on the whole demo gateway', () => {
   let testbed: TestConsole;
   before(async () => {
     testbed = await startDemo();

@@ -50,7 +50,7 @@ test('every page has its service here', async () => {
   assert.deepEqual(lacking, ['payments']);
 });
 
-test('an account is found by the name of its person, and says whose it is', async () => {
+test("an account is found by its person's name, and shows the person", async () => {
   for (const text of ['ADA', 'ada@example', accountId]) {
     const { rows } = (await boss.send(`/admin/accounts?text=${encodeURIComponent(text)}`)).json;
     const found = rows.find(({ id }: { id: string }) => id === accountId);
@@ -140,7 +140,7 @@ test('home page, sums, series and models include that call', async () => {
   assert.match(csv[1]!, /,web,/);
 });
 
-test('everybody sees models with prices and how they have worked, and nothing else', async () => {
+test('everyone sees models with prices and their recent success, and nothing else', async () => {
   const stranger = testbed.browser();
   const models = (await stranger.send('/public/models')).json.rows;
   assert.ok(models.some(({ id }: { id: string }) => id === 'gpt-5.4-mini'));
@@ -164,7 +164,7 @@ test('everybody sees models with prices and how they have worked, and nothing el
   assert.ok(upstreams.length > 0);
 });
 
-test('browsers at the root are led to the page of models, programs get what they always got', async () => {
+test('browsers at the root are redirected to the page of models, and programs get the usual answer', async () => {
   const page = await fetch(testbed.origin, { headers: { accept: 'text/html,*/*' }, redirect: 'manual' });
   assert.deepEqual([page.status, page.headers.get('location')], [302, '/console/welcome']);
   const program = await fetch(testbed.origin);
@@ -187,7 +187,7 @@ test('requests of the console are not in the request log', async () => {
   );
 });
 
-test('a code gives money, a plan is bought from it, and both are in the ledger', async () => {
+test('a code credits money, a plan is bought with it, and both are in the ledger', async () => {
   const gift = { kind: 'balance', amount: '15' };
   const codes = (await boss.send('/admin/codes', { body: { gift, count: 1, batch: 'spring' } })).json;
   const redeemed = await ada.send('/wallet/redeem', { body: { code: codes.codes[0] } });
@@ -205,7 +205,7 @@ test('a code gives money, a plan is bought from it, and both are in the ledger',
   assert.deepEqual([used.uses, used.gift.amount], [1, '15.00']);
 });
 
-test('a charge is given back, in parts and never more than it was', async () => {
+test('a charge is refunded in parts, and never beyond its amount', async () => {
   const [row] = (await boss.send('/admin/requests')).json.rows;
   const refund = (amount: string) =>
     boss.send(`/admin/requests/${row.id}/refund`, { body: { amount, reason: 'it was slow' }, headers: once() });
@@ -215,7 +215,7 @@ test('a charge is given back, in parts and never more than it was', async () => 
   assert.equal(reply.charge.refunded, reply.charge.cost);
 });
 
-test('an operator changes plan and ratio, stops an account, and lets it go on', async () => {
+test('an operator changes plan and ratio, and disables and enables an account', async () => {
   const change = (what: string, body: object) => boss.send(`/admin/accounts/${accountId}/${what}`, { body });
   assert.equal((await change('plan', { plan: 'free', reason: 'as asked' })).status, 200);
   assert.equal((await ada.send('/me')).json.account.plan, 'free');
@@ -244,7 +244,7 @@ async function replyOf(response: Promise<Response>): Promise<Reply> {
   return { status, headers, text: String(status), json: undefined };
 }
 
-test('upstreams are taken out of use, and requests go elsewhere or nowhere', async () => {
+test('with upstreams disabled, requests go elsewhere or nowhere', async () => {
   const { rows } = (await boss.send('/admin/upstreams')).json;
   assert.ok(rows.length > 3);
   assert.equal(JSON.stringify(rows).includes('sk-'), false);
@@ -331,7 +331,7 @@ test('the ledger reconciles, and nodes, totals and the file are shown', async ()
   assert.ok(wrong.json.problems.length > 0);
 });
 
-test('live numbers move with a call', async () => {
+test('live numbers change with a call', async () => {
   const page = new WebSocket(`${testbed.origin.replace('http', 'ws')}/console/live`, {
     headers: { cookie: ada.cookieHeader(), origin: testbed.origin },
   });
@@ -364,7 +364,7 @@ test('a revoked key is refused within a second', async () => {
   assert.ok(performance.now() - revokedAt < delay.allowedMs(2_000));
 });
 
-test('every change of this file is in the audit log, done or refused', async () => {
+test('every change of this file is in the audit log, executed or refused', async () => {
   const { rows } = (await boss.send('/admin/audit?limit=500')).json;
   const actions = new Set(rows.map(({ action }: { action: string }) => action));
   for (const action of [

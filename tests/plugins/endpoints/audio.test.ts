@@ -33,7 +33,7 @@ async function charged(call: () => Promise<unknown>) {
   return { ...charge!.detail, paid: balance - (await testbed.balance()) };
 }
 
-test('audio passes byte for byte and is charged by the characters of the text, exactly', async () => {
+test('audio passes byte for byte and is charged exactly by the characters of the text', async () => {
   const audio = mp3Silence(2);
   testbed.first.play({ headers: { 'content-type': 'audio/mpeg' }, body: audio, cuts: [1, 500, 2_000] });
   const sent = testbed.first.requests.length;
@@ -55,7 +55,7 @@ test('audio passes byte for byte and is charged by the characters of the text, e
   );
 });
 
-test('audio of a model that is sold by tokens is estimated by its length, in each format that has one', async () => {
+test('audio of a model with token prices is estimated by its length, in each format that has one', async () => {
   for (const [format, type, body] of [
     ['mp3', 'audio/mpeg', mp3Silence(10)],
     ['wav', 'audio/wav', wavTone(10)],
@@ -74,7 +74,7 @@ const done = (input: number, output: number) =>
   `data: ${JSON.stringify({ type: 'speech.audio.done', usage: { input_tokens: input, output_tokens: output, total_tokens: input + output } })}\n\n`;
 const asEvents = { model: 'tokened', stream_format: 'sse' };
 
-test('events pass as they come, and the usage of the last one is charged whatever it is', async () => {
+test('events pass unchanged, and any usage of the last one is charged', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 8_000 }), fc.nat(250), fc.nat(200), async (input, output, cut) => {
       const body = delta + done(input, output);
@@ -87,7 +87,7 @@ test('events pass as they come, and the usage of the last one is charged whateve
   );
 });
 
-test('a stream without its last event ends with an error of the protocol, and is charged by what was heard', async () => {
+test("a stream without its last event ends with the protocol's error, and is charged by the received audio", async () => {
   for (const script of [{ body: delta }, { body: delta + done(1, 1).slice(0, 40), dieAfter: 120 }]) {
     testbed.first.play({ headers: events, ...script });
     const charge = await charged(async () => {
@@ -103,7 +103,7 @@ test('a stream without its last event ends with an error of the protocol, and is
   await charged(() => assert.rejects(speak(), /terminated|aborted/));
 });
 
-test('a client that leaves stops the vendor, and pays for the text that was spoken for it', async () => {
+test('a client that disconnects stops the vendor, and pays for the text spoken so far', async () => {
   testbed.first.play({ headers: { 'content-type': 'audio/mpeg' }, body: mp3Silence(1), hang: true });
   const sent = testbed.first.requests.length;
   const leaving = new AbortController();
@@ -126,7 +126,7 @@ const recording = (seconds: number) => new File([new Uint8Array(wavTone(seconds)
 const transcribe = (fields: Record<string, string | File>, options?: Parameters<Testbed['post']>[2]) =>
   testbed.post('/v1/audio/transcriptions', form({ file: recording(2.2), model: 'ears', ...fields }), options);
 
-test('a form is relayed byte for byte but for the model, and reported seconds are charged, rounded up', async () => {
+test('a form is relayed byte for byte except for the model, and reported seconds are charged, rounded up', async () => {
   const boundary = 'XboundaryX';
   const body = (name: string) =>
     Buffer.concat([
@@ -159,7 +159,7 @@ test('a form is relayed byte for byte but for the model, and reported seconds ar
   assert.deepEqual([verbose.usage, verbose.estimated], [{ audio: 9 }, false]);
 });
 
-test('without counters the length in the header of the file is charged, and marked', async () => {
+test("without counters the length in the file's header is charged, and marked", async () => {
   testbed.first.play({ headers: { 'content-type': 'text/plain' }, body: 'hello\n' });
   const charge = await charged(() => transcribe({ response_format: 'text' }));
   assert.deepEqual([charge.usage.audio, charge.estimated, charge.paid], [3, true, 300_000n]);
@@ -171,7 +171,7 @@ test('without counters the length in the header of the file is charged, and mark
   assert.deepEqual([other.usage, other.estimated], [{ input: 30, output: 2, audio: 3 }, true]);
 });
 
-test('whatever tokens a vendor reports are charged exactly, whole and at the end of a stream', async () => {
+test('any reported tokens are charged exactly, whole and at the end of a stream', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 4_000 }),
@@ -200,7 +200,7 @@ test('whatever tokens a vendor reports are charged exactly, whole and at the end
   );
 });
 
-test('a vendor that is busy is followed by the next one with the whole form', async () => {
+test('a form that a busy vendor refuses goes whole to the next one', async () => {
   testbed.first.play({ status: 503, headers: json, body: '{}' });
   testbed.second.play({ headers: json, body: '{"text":"hi","usage":{"type":"duration","seconds":1}}' });
   const count = testbed.second.requests.length;

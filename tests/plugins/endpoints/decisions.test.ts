@@ -132,7 +132,7 @@ for (const upstream of names) {
     assert.equal(before - (await testbeds[upstream].balance()), 40n * 100n);
   });
 
-  test(`what a vendor of ${upstream} refuses reaches clients of both forms, and costs nothing`, async () => {
+  test(`a refusal by a vendor of ${upstream} reaches clients of both forms, and costs nothing`, async () => {
     const error = { message: 'no such thing', type: 'invalid_request_error', param: 'input', code: null };
     vendor().play({ status: 400, headers, body: JSON.stringify({ error }) });
     const before = await testbeds[upstream].balance();
@@ -145,7 +145,7 @@ for (const upstream of names) {
   });
 }
 
-test('whatever is reported is charged to the token, by the classes that a price names', async () => {
+test('any reported usage is charged to the token, by the classes that a price names', async () => {
   const testbed = testbeds.openai;
   const counts = fc.record({ fresh: fc.nat(900), cached: fc.nat(900), written: fc.nat(900), output: fc.nat(20) });
   await fc.assert(
@@ -167,7 +167,7 @@ test('whatever is reported is charged to the token, by the classes that a price 
   );
 });
 
-test('a count that no such request can have is not charged; an input that is read with each question is', async () => {
+test('an impossible count is not charged; an input that is read with each question is', async () => {
   const testbed = testbeds.typesafe;
   const state = 'long '.repeat(4_000);
   for (const [reported, charged] of [
@@ -196,7 +196,7 @@ test('an answer without a usage is charged by an estimate', async () => {
   assert.ok(charge!.detail.estimated && charge!.detail.usage.input! > 100);
 });
 
-test('answers that do not belong to the questions are refused', async () => {
+test('answers that do not match the questions are refused', async () => {
   const { openai, typesafe } = answered;
   const wrong: readonly [keyof typeof testbeds, unknown][] = [
     ['openai', openai.answers.slice(1)],
@@ -222,7 +222,7 @@ test('a refused question is one among the answers, in both forms', async () => {
   assert.deepEqual(json.answers, { ...answered.typesafe.answers, money: { type: 'refusal' } });
 });
 
-test('a question of yes or no with criteria is asked as a choice of true and false where a predicate has none', async () => {
+test('a yes-or-no question with criteria becomes a choice of true and false where predicates accept none', async () => {
   const { first } = testbeds.openai;
   const probabilities = [
     { value: false, probability: 0.2 },
@@ -242,7 +242,7 @@ test('a question of yes or no with criteria is asked as a choice of true and fal
   assert.deepEqual(sent.input, [{ role: 'user', content: [{ type: 'input_json', data: { a: 1 } }] }]);
 });
 
-test('a conversation with calls of tools becomes a state of all that was said', async () => {
+test('a conversation with tool calls becomes a state with all of its texts', async () => {
   const { first } = testbeds.typesafe;
   first.play({ headers, body: JSON.stringify(answered.typesafe) });
   const conversation = [
@@ -270,7 +270,7 @@ test('a conversation with calls of tools becomes a state of all that was said', 
   ]);
 });
 
-test('what the other form cannot express, and what is malformed, is refused by its field before anything is sent', async () => {
+test('requests that the other form cannot express, and malformed ones, are refused by their field before anything is sent', async () => {
   const sent = testbeds.openai.first.requests.length + testbeds.typesafe.first.requests.length;
   const [predicate] = asked.openai.questions;
   const image = { type: 'input_image', image_url: 'data:image/png;base64,AA==' };
@@ -367,7 +367,7 @@ const pair = fc.oneof(
   ),
 );
 
-test('answers that pass through the other form come back with every probability', () => {
+test('answers converted to the other form and back keep every probability', () => {
   const through = (form: Form, json: JsonObject, request: JsonObject): JsonObject => {
     const { questions } = form.read(request);
     const text = JSON.stringify(form.encodeAnswers(form.readAnswers(json, questions), questions, 'm', { input: 3 }));
@@ -404,7 +404,7 @@ test('answers that pass through the other form come back with every probability'
   );
 });
 
-test('questions without names, or with the same one, are distinguished, and answered under the names that they had', () => {
+test('questions without names, or with the same one, are distinguished, and answered under their own names', () => {
   const requestOf = {
     input: 'x',
     questions: ['a', 'a', undefined, '', 'question_2'].map((name) => ({ ...predicateOf(name) })),
@@ -421,7 +421,7 @@ function predicateOf(name: string | undefined): JsonObject {
   return { type: 'predicate', instructions: 'x', ...(name === undefined ? {} : { name }) };
 }
 
-test('a score that a vendor counts by values of its own is converted to the places of its levels', () => {
+test("a score on a vendor's own scale is converted to the places of its levels", () => {
   const questions = systemoneForm.read({
     state: 's',
     questions: { q: { type: 'score', instructions: 'x', criteria: ['a', 'b'] } },

@@ -22,7 +22,7 @@ const openaiAnswer = (vectors: readonly (readonly number[] | string)[], tokens: 
   `{ "object": "list",\n "data": ${JSON.stringify(vectors.map((embedding, index) => ({ object: 'embedding', index, embedding })))},` +
   ` "model": "their-embed"${tokens === undefined ? '' : `, "usage": {"prompt_tokens": ${tokens}, "total_tokens": ${tokens}}`} }`;
 
-test('a call is relayed byte for byte but for the model, and its reported tokens are charged', async () => {
+test('a call is relayed byte for byte except for the model, and its reported tokens are charged', async () => {
   const answer = openaiAnswer(['AACAPwAAAEA='], 7);
   testbed.first.play({ headers: json, body: answer });
   const before = await testbed.balance();
@@ -49,7 +49,7 @@ test('a call is relayed byte for byte but for the model, and its reported tokens
   assert.equal(before - (await testbed.balance()), 140n);
 });
 
-test('a vendor that knows one form of vectors alone is answered in the form that was asked for, and charged as it reports', async () => {
+test('a vendor with one form of vectors is answered in the requested form, and charged as it reports', async () => {
   const [list, text] = [[0.5, -2, 3.25], Buffer.from(new Float32Array([0.5, -2, 3.25]).buffer).toString('base64')];
   const spaced = (answer: string) => answer.replaceAll('"embedding":', '"embedding" :\n ');
   const cases = [
@@ -77,7 +77,7 @@ test('a vendor that knows one form of vectors alone is answered in the form that
   }
 });
 
-test('whatever possible count a vendor reports is charged, in whole nano-USD', async () => {
+test('any possible reported count is charged, in whole nano-USD', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 8_000 }), fc.nat(3), async (tokens, more) => {
       const vectors = Array.from({ length: more + 1 }, () => [0.25, -1e-7]);
@@ -93,7 +93,7 @@ test('whatever possible count a vendor reports is charged, in whole nano-USD', a
   );
 });
 
-test('a large answer passes as it is, and its usage is read without parsing it', async () => {
+test('a large answer passes unchanged, and its usage is read without parsing it', async () => {
   const vector = Array.from({ length: 40_000 }, (_, index) => index / 7);
   for (const usageFirst of [false, true]) {
     const usage = '"usage":{"prompt_tokens":11,"total_tokens":11}';
@@ -117,7 +117,7 @@ test('an answer without a usage is estimated from the request, and marked', asyn
   assert.deepEqual([charge!.detail.usage, charge!.detail.estimated], [{ input: 12 }, true]);
 });
 
-test('a busy vendor is followed by the next target; the refusal of a request is passed on, and neither is charged', async () => {
+test("a busy vendor's call goes to the next target; the refusal of a request is returned, and neither is charged", async () => {
   const charges = (await testbed.charges(0)).length;
   testbed.first.play({ status: 503, headers: json, body: '{"error":{"message":"busy"}}' });
   testbed.second.play({ headers: json, body: openaiAnswer([[1]], 3) });

@@ -72,7 +72,7 @@ for (const upstream of ['cohere', 'jina', 'voyage'] as const) {
   });
 }
 
-test('whatever a vendor reports is charged exactly, by the search and by the token', async () => {
+test('any reported usage is charged exactly, by the search and by the token', async () => {
   const testbed = testbeds.voyage;
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 8_000 }), async (tokens) => {
@@ -87,7 +87,7 @@ test('whatever a vendor reports is charged exactly, by the search and by the tok
   );
 });
 
-test('an answer that names no document of the request is refused', async () => {
+test('an answer that names an unknown document is refused', async () => {
   const testbed = testbeds.cohere;
   for (const results of [[{ index: 3, relevance_score: 1 }], [entries[0], entries[0]], [{ index: 0 }]]) {
     testbed.first.play({ headers, body: JSON.stringify({ results }) });
@@ -122,7 +122,7 @@ test('bad requests are refused with the field, in the members that each client r
   assert.equal(testbed.first.requests.length, sent);
 });
 
-test('a moderation is free for an account without money, and takes the default model where none is named', async () => {
+test('a moderation is free for an account without money, and uses the default model where none is named', async () => {
   const testbed = testbeds.cohere;
   const answer = '{"id":"modr-1","model":"their-judge","results":[{"flagged":false}]}';
   testbed.first.play({ headers, body: answer });

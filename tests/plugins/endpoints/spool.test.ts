@@ -41,7 +41,7 @@ const spooled = async () => {
   return found.filter((name) => name.includes(`spool${sep}`));
 };
 
-test('a form that is larger than a body may be goes to the next target as well, whole, and is charged by its duration', async () => {
+test('a form larger than the memory bound goes whole to the next target too, and is charged by its duration', async () => {
   assert.ok(talk.length > 1_000_000);
   testbed.first.play({ status: 503, headers: json, body: '{}' });
   testbed.second.play({ headers: { 'content-type': 'text/plain' }, body: 'hi' });
@@ -68,7 +68,7 @@ test('a form that is larger than a body may be goes to the next target as well, 
   assert.deepEqual(await spooled(), []);
 });
 
-test('one key is one call: the form is the same whatever its boundary is', async () => {
+test('a form has the same idempotency digest with any boundary', async () => {
   const headers = { 'idempotency-key': 'talk' };
   testbed.first.play({ headers: json, body: answer });
   const sent = testbed.first.requests.length;
@@ -80,7 +80,7 @@ test('one key is one call: the form is the same whatever its boundary is', async
   assert.deepEqual([other.status, other.json.error.code], [409, 'idempotency_key_reused']);
 });
 
-test('a client that leaves in its upload leaves nothing, and its place is free again', async () => {
+test('a client that disconnects during its upload leaves nothing, and its slot is freed', async () => {
   for (let round = 0; round < 3; round++)
     await new Promise<void>((resolve) => {
       const { port } = new URL(testbed.gateway.origin);
@@ -100,7 +100,7 @@ test('a client that leaves in its upload leaves nothing, and its place is free a
   await until('a place is free', async () => (await transcribe(form())).status === 200);
 });
 
-test('more forms of an account than it may have at once are refused, and so is one that is too large', async () => {
+test('more concurrent forms of an account than its bound are refused, and so is a too large one', async () => {
   const { promise: hasRefused, resolve: answerBoth } = Promise.withResolvers<void>();
   const script = { headers: json, body: answer, after: hasRefused };
   testbed.first.play(script, script);
@@ -171,7 +171,7 @@ test('in memory and on the disk a body reads the same, and the disk is bounded',
 });
 
 if (canForbidWrites)
-  test('a body that the disk does not take is refused as overloaded, whatever the reason', async (context) => {
+  test('a body that the disk does not accept is refused as overloaded, for any cause', async (context) => {
     const directory = join(temporaryDirectory('spool-'), 'spool');
     const limits = { memoryBytes: 8, bodies: 3, accountBodies: 3, diskBytes: 100 };
     const spool = new Spool(directory, () => limits, { bytes: () => Buffer.from('one'), fraction: () => 0 });

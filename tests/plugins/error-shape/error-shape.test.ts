@@ -11,7 +11,7 @@ import { fakeExchange, fakeHost, setUp } from '../../helpers/fakes.ts';
 
 const bodyOf = (answer: { body: unknown }) => JSON.parse(answer.body as string) as Record<string, unknown>;
 
-test('every kind of error has a code, and the codes of the interface go with their statuses', () => {
+test("every kind of error has a code, and the interface's codes have their statuses", () => {
   for (const kind of Object.keys(errorStatus) as ErrorKind[])
     assert.match(codeOf(new GatewayError(kind, 'x')), /^[A-Z_]{5,}$/);
   const fixed: readonly [ErrorKind, number, string][] = [
@@ -27,14 +27,14 @@ test('every kind of error has a code, and the codes of the interface go with the
     assert.deepEqual([errorStatus[kind], codeOf(new GatewayError(kind, 'x'))], [status, code]);
 });
 
-test('a model that is not there is distinguished from a path that is not there', () => {
+test('an unknown model and an unknown path have different codes', () => {
   assert.equal(codeOf(new GatewayError('not_found', 'x', { code: 'model_not_found' })), 'MODEL_NOT_FOUND');
   assert.equal(codeOf(new GatewayError('not_found', 'x', { code: 'unknown_url' })), 'NOT_FOUND');
   assert.equal(codeOf(new GatewayError('forbidden', 'x', { code: 'model_not_found' })), 'FORBIDDEN');
   assert.equal(codeOf(new GatewayError('not_found', 'x', { code: 'constructor' })), 'NOT_FOUND');
 });
 
-test("the shape comes before the protocol's and a vendor's own words, and headers stay", async () => {
+test("the gateway's shape precedes the protocol's and a vendor's own error, and headers stay", async () => {
   const part = await setUp(plugin, fakeHost());
   const endpoint = { renderError: () => ({ status: 500, headers: {}, body: 'the protocol' }) };
   const exchange = fakeExchange({ endpoint });
@@ -57,7 +57,7 @@ test("the shape comes before the protocol's and a vendor's own words, and header
   });
 });
 
-test('a message that does not name the field at fault is given it, as there is no other place', async () => {
+test('a message that does not name the field at fault gets its name, as there is no other member for it', async () => {
   const part = await setUp(plugin, fakeHost());
   const report = (message: string, field?: string) => {
     const error = new GatewayError('invalid_request', message, field === undefined ? {} : { field });
@@ -82,7 +82,7 @@ test('a request to no endpoint is answered in the same shape', async () => {
   assert.deepEqual(bodyOf(answer), { code: 'NOT_FOUND', message: 'Nothing.' });
 });
 
-test('the body is as configured: more members, more text, nothing of a message taken for a placeholder', async () => {
+test('the body has the configured members and texts, and no part of a message is read as a placeholder', async () => {
   const host = fakeHost();
   const part = await setUp(plugin, host, { body: { err: 'E-{CODE}', text: '{message} [{request_id}]' } });
   const error = new GatewayError('forbidden', 'Not {CODE} "you" $& é');
@@ -92,7 +92,7 @@ test('the body is as configured: more members, more text, nothing of a message t
   assert.deepEqual(host.get(errorShape).members(error, 'request-7'), expected);
 });
 
-test('a placeholder that does not exist is a mistake in the configuration', async () => {
+test('an unknown placeholder is a fault of the configuration', async () => {
   await assert.rejects(async () => setUp(plugin, fakeHost(), { body: { code: '{code}' } }));
   await assert.rejects(async () => setUp(plugin, fakeHost(), { body: {} }));
 });

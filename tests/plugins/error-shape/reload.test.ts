@@ -6,7 +6,7 @@ import { errorShape } from '../../../plugins/common/domain/error-shape.ts';
 import plugin from '../../../plugins/error-shape/index.ts';
 import { fakeHost, prepare, setUp } from '../../helpers/fakes.ts';
 
-test('errors are encoded again once the shape is taken up, and not by one that cannot be', async () => {
+test('errors are rendered in a new shape once it is applied, and an invalid one changes nothing', async () => {
   const host = fakeHost();
   const part = await setUp(plugin, host);
   const service = host.get(errorShape);

@@ -18,7 +18,7 @@ function partsOf(path: string) {
   return { fileId: id!, expires: url.searchParams.get('expires')!, signature: url.searchParams.get('signature')! };
 }
 
-test('an address is good until it expires and never after, whatever id, key and time', () => {
+test('an address is valid until it expires and never after, for any id, key and time', () => {
   fc.assert(
     fc.property(secret, fileId, instant, fc.integer({ min: 1, max: 10 ** 9 }), (key, id, now, lifetime) => {
       const parts = partsOf(signedPath(key, 'main', id, now + lifetime));
@@ -30,7 +30,7 @@ test('an address is good until it expires and never after, whatever id, key and 
   );
 });
 
-test('no other id, time, signature, key or gateway passes', () => {
+test('another id, time, signature, key or gateway is refused', () => {
   const other = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fileId, instant.map(String), hex(43));
   const part = fc.constantFrom('fileId' as const, 'expires' as const, 'signature' as const);
   fc.assert(
@@ -44,7 +44,7 @@ test('no other id, time, signature, key or gateway passes', () => {
   );
 });
 
-test('each single character of an address counts, also those that mean the same to a decoder', () => {
+test('each single character of an address counts, also those that a decoder ignores', () => {
   const key = createSecretKey(Buffer.alloc(32, 7));
   const now = 1_800_000_000_000;
   const parts = partsOf(signedPath(key, 'main', `file_${'ab'.repeat(16)}`, now + 60_000));
@@ -63,7 +63,7 @@ test('each single character of an address counts, also those that mean the same 
   assert.notEqual(checkedExpiry(key, 'main', parts, now), undefined);
 });
 
-test('ids are 128 random bits and do not come twice', () => {
+test('ids are 128 random bits and do not repeat', () => {
   const { random } = fakeHost();
   const ids = new Set(Array.from({ length: 1000 }, () => newFileId(random)));
   assert.equal(ids.size, 1000);
@@ -72,7 +72,7 @@ test('ids are 128 random bits and do not come twice', () => {
     assert.equal(isFileId(wrong), false, wrong);
 });
 
-test('a Host header is believed only where it leads to this machine or network', () => {
+test('a Host header is used only where it names this machine or network', () => {
   const listening = 'http://127.0.0.1:8080';
   const local = [
     'localhost',

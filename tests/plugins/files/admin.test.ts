@@ -59,7 +59,7 @@ async function insert(rows: readonly Given[]): Promise<void> {
 
 const isListed = ({ purpose, state, hasExpired }: Given) => purpose !== null && state === 'kept' && !hasExpired;
 
-test('pages hold every file that the filter wants once, newest first, and nothing that is gone', async () => {
+test('pages list every matching file once, newest first, and no deleted one', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(given, { maxLength: 12 }),
@@ -99,7 +99,7 @@ test('pages hold every file that the filter wants once, newest first, and nothin
   );
 });
 
-test('a file is found and deleted by its id alone, once; a task’s file is neither', async () => {
+test("a file is found and deleted once by its id alone; a task's file is neither", async () => {
   const usual = { account: 'two', purpose: 'batch', state: 'kept', hour: 1, hasExpired: false, bytes: 5 } as const;
   await insert([usual, { ...usual, purpose: null }]);
   assert.equal((await admin.find('file-0'))?.accountId, 'two');

@@ -55,7 +55,7 @@ const lies = async ({ store }: Rooms, id: string): Promise<boolean> => {
 };
 
 for (const kind of ['disk', 'bucket'] as const) {
-  test(`${kind}: what is kept is read back, by its account alone`, () =>
+  test(`${kind}: a kept file is read by its account alone`, () =>
     withRooms(settings[kind](), async ({ keeper, host }) => {
       const image = await keeper.keep(png, 'image', owner(), never);
       const video = await keeper.keep(mp4, 'video', owner('task-1', 1), never);
@@ -99,7 +99,7 @@ for (const kind of ['disk', 'bucket'] as const) {
       assert.deepEqual(await usage(rooms), [{ account_id: 'account-1', bytes: String(png.length) }]);
     }));
 
-  test(`${kind}: what is removed by task or account is not found at once, and its bytes go with the next sweep`, () =>
+  test(`${kind}: files removed by task or account are not found at once, and their bytes are deleted by the next sweep`, () =>
     withRooms(settings[kind](), async (rooms) => {
       const { keeper } = rooms;
       const one = await keeper.keep(png, 'image', owner('t1'), never);
@@ -129,7 +129,7 @@ async function usage({ schema }: Rooms): Promise<unknown> {
   }
 }
 
-test('the same file of a task is kept once, however often and by however many it is kept', () =>
+test("a task's file is kept once, with any number of concurrent keepers", () =>
   withRooms({}, async (rooms) => {
     const other = await rooms.beside();
     const first = await rooms.keeper.keep(png, 'image', owner(), never);
@@ -172,7 +172,7 @@ test('several processes that sweep at once delete each file once', () =>
     assert.deepEqual(await usage(rooms), [{ account_id: 'account-1', bytes: '0' }]);
   }));
 
-test('a process that dies while it writes or deletes leaves nothing that a later sweep does not take', () =>
+test('a process that dies while it writes or deletes leaves nothing after a later sweep', () =>
   withRooms({}, async (rooms) => {
     const { keeper, rows, host } = rooms;
     const limits = { accountBytes: 10 ** 9, totalBytes: 10 ** 9, freeBytes: 0, freeAccountBytes: 0 };
@@ -225,7 +225,7 @@ test('a file with an id of its own is written again at once when its writer was 
     assert.deepEqual(await usage(rooms), [{ account_id: 'account-1', bytes: '0' }]);
   }));
 
-test('a file that is removed while it is written is not called kept', () =>
+test('a file removed during its writing is not reported as kept', () =>
   withRooms({}, async (rooms) => {
     const put: ByteStore['put'] = async (id, content, details) => {
       await rooms.store.put(id, content, details);
@@ -237,7 +237,7 @@ test('a file that is removed while it is written is not called kept', () =>
     assert.deepEqual(await keptFiles(rooms.directory), []);
   }));
 
-test('a store that does not delete is asked again later', () => {
+test('a failed deletion is repeated later', () => {
   let broken = true;
   return withRooms({}, async (rooms) => {
     const remove = async (id: string) => {
@@ -258,7 +258,7 @@ test('a store that does not delete is asked again later', () => {
 
 // ------------------------------------------------------------------------------------------------------------- bounds
 
-test('an account that has used its space up is refused, before and after the making, and others are not', () =>
+test('an account that has used its space up is refused, before and after the generation, and others are not', () =>
   withRooms({ account_limit: 2 * png.length }, async ({ keeper, host }) => {
     await keeper.keep(png, 'image', owner('a'), never);
     await keeper.ensureRoom('account-1');
@@ -275,14 +275,14 @@ test('an account that has used its space up is refused, before and after the mak
     await keeper.keep(png, 'image', owner('c'), never);
   }));
 
-test('when all space is used up, everybody is asked to come later', () =>
+test('when all space is used up, every account gets retry-after', () =>
   withRooms({ total_limit: png.length }, async ({ keeper }) => {
     await keeper.keep(png, 'image', owner('a'), never);
     const error = await refusal(keeper.keep(png, 'image', owner('a', 0, 'account-2'), never));
     assert.deepEqual([error.kind, error.code, error.retryAfterMs], ['overloaded', 'storage_full', 60_000]);
   }));
 
-test('two files that come at once do not both get the last room', () =>
+test('two concurrent files do not both get the last space', () =>
   withRooms({ account_limit: png.length }, async (rooms) => {
     const other = await rooms.beside();
     const both = await Promise.allSettled([
@@ -292,7 +292,7 @@ test('two files that come at once do not both get the last room', () =>
     assert.deepEqual(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
   }));
 
-test('a disk that is full, or nearly, is reported as such, and nothing is left of the file', async () => {
+test('a full, or nearly full, disk is reported as such, and nothing is left of the file', async () => {
   const put = async () => {
     throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
   };
@@ -312,7 +312,7 @@ test('a disk that is full, or nearly, is reported as such, and nothing is left o
   });
 });
 
-test('a file is sent to a bucket again where a connection breaks, and not where the bucket refuses it', async (context) => {
+test('a file is sent to a bucket again after a broken connection, and not after a refusal', async (context) => {
   const directory = temporaryDirectory('files-');
   await writeFile(join(directory, 'incoming'), mp4);
   const received: (number | 'broken')[] = [];
@@ -341,7 +341,7 @@ test('a file is sent to a bucket again where a connection breaks, and not where 
   assert.equal(received.length, 3);
 });
 
-test('a bucket that is not there is an error without its words', () =>
+test("a missing bucket is an error without the bucket's own text", () =>
   withRooms({ s3: { ...bucket.settings, bucket: 'no-such-bucket' } }, async ({ keeper }) => {
     const error = await refusal(keeper.keep(png, 'image', owner(), never));
     assert.deepEqual([error.kind, error.code], ['overloaded', 'storage_failed']);
@@ -350,7 +350,7 @@ test('a bucket that is not there is an error without its words', () =>
 
 const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>');
 
-test('an SVG is kept, and goes out as an attachment in a sandbox, whatever precedes its first element', () =>
+test('an SVG is served as an attachment in a sandbox, with anything before its first element', () =>
   withRooms({}, async ({ keeper }) => {
     for (const before of ['', '\uFEFF', '<?xml version="1.0"?>\n<!-- made -->\n<!DOCTYPE svg PUBLIC "x">\n']) {
       const kept = await keeper.keep(Buffer.concat([Buffer.from(before), svg]), 'image', owner(), never);
@@ -365,7 +365,7 @@ test('an SVG is kept, and goes out as an attachment in a sandbox, whatever prece
     }
   }));
 
-test('what is no image or film, or larger than allowed, is not kept', () =>
+test('a file that is no image or video, or larger than allowed, is not kept', () =>
   withRooms({ file_limit: 1000 }, async ({ keeper, directory }) => {
     const page = Buffer.from('<html><body><svg xmlns="http://www.w3.org/2000/svg"/></body></html>');
     const pdf = Buffer.from('%PDF-1.7 and more');
@@ -383,7 +383,7 @@ test('what is no image or film, or larger than allowed, is not kept', () =>
     assert.deepEqual(await keptFiles(directory), []);
   }));
 
-test('leftovers of fetching are removed when they are old', () =>
+test('old temporary files of fetching are removed', () =>
   withRooms({}, async ({ directory, keeper }) => {
     await writeFile(join(directory, 'incoming', 'left'), 'x');
     const { Incoming } = await import('../../../plugins/files/incoming.ts');
@@ -406,7 +406,7 @@ async function keptFiles(directory: string): Promise<string[]> {
   return found.filter((entry) => entry.isFile()).map(({ name }) => name);
 }
 
-test('signed addresses count for the account of the file: opened from many networks they take its share of the places alone', () =>
+test('signed addresses count for the account of the file: opened from many networks they get its share of the places alone', () =>
   withRooms({ answers: 4 }, async ({ keeper, host }) => {
     const ends: (() => void)[] = [];
     const open = async (fileId: string, remoteAddress: string) => {

@@ -46,7 +46,7 @@ function withoutBoundary(text: string): string {
   return rest === text ? rest : withoutBoundary(rest);
 }
 
-test('every form that a whole reading takes is read alike, however it is cut', async () => {
+test('every form that a whole reading accepts is read the same, in any chunks', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(part, { maxLength: 5 }),
@@ -71,7 +71,7 @@ test('every form that a whole reading takes is read alike, however it is cut', a
   );
 });
 
-test('a part that is left unread does not hide the next one', async () => {
+test('an unread part does not hide the next one', async () => {
   const form = Buffer.from(
     ['one', 'two']
       .map((name) => `--b\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${'x'.repeat(50)}\r\n`)
@@ -82,7 +82,7 @@ test('a part that is left unread does not hide the next one', async () => {
   assert.deepEqual(names, ['one', 'two']);
 });
 
-test('heads, parts and what stands before the form are bounded', async () => {
+test('heads, parts and the text before the form are bounded', async () => {
   const head = Buffer.from(`--b\r\ncontent-disposition: form-data; name="${'n'.repeat(10_000)}`);
   await assert.rejects(streamed(head, [1000], 'b'), GatewayError);
   await assert.rejects(streamed(Buffer.alloc(100_000, 'x'), [1000], 'b'), GatewayError);

@@ -48,7 +48,7 @@ async function boot(): Promise<void> {
 
 const get = (address: string, init: RequestInit = {}) => fetch(address, { redirect: 'manual', ...init });
 
-test('an address gives the bytes without a key, under their type, and says how long it is', async () => {
+test('an address gives the bytes without a key, with type and length', async () => {
   const answer = await get(keeper.address(video.id));
   assert.equal(answer.status, 200);
   assert.equal(answer.headers.get('content-type'), 'video/mp4');
@@ -58,7 +58,7 @@ test('an address gives the bytes without a key, under their type, and says how l
   assert.ok(mp4.equals(Buffer.from(await answer.arrayBuffer())));
 });
 
-test('HEAD tells the same without the bytes', async () => {
+test('HEAD gives the same headers without the bytes', async () => {
   const address = keeper.address(video.id);
   const [whole, head] = [await get(address), await get(address, { method: 'HEAD' })];
   await whole.arrayBuffer();
@@ -72,7 +72,7 @@ test('HEAD tells the same without the bytes', async () => {
   assert.deepEqual([part.status, part.headers.get('content-length')], [206, '10']);
 });
 
-test('parts of a film are given, one after the other on one connection', async () => {
+test('ranges of a video are served, one after the other on one connection', async () => {
   const address = keeper.address(video.id);
   const parts: Buffer[] = [];
   for (let first = 0; first < mp4.length; first += 70_000) {
@@ -88,7 +88,7 @@ test('parts of a film are given, one after the other on one connection', async (
   assert.deepEqual([known.status, known.headers.get('content-length'), await known.text()], [304, null, '']);
 });
 
-test('unknown, foreign, removed, expired and changed addresses are the same 404', async () => {
+test('unknown, foreign, removed, expired and changed addresses get the same 404', async () => {
   const address = new URL(keeper.address(video.id));
   const changed = (change: (url: URL) => void) => {
     const url = new URL(address);
@@ -134,7 +134,7 @@ test('neither a signature nor an id is written to the log', () => {
   assert.ok(!text.includes('signature=') && !text.includes(video.id));
 });
 
-test('an operator sees who has how much, and removes what an account or a task has', async () => {
+test('an operator lists space by account, and removes the files of an account or a task', async () => {
   const run = async (name: string, values = {}) =>
     (await gateway.gateway.commands.find((command) => command.name === name)!.run(values)).json;
   const { id: account } = await gateway.gateway.find(accounts)!.create('somebody', 'default');
@@ -155,7 +155,7 @@ test('an operator sees who has how much, and removes what an account or a task h
   await assert.rejects(run('files delete', { account: 'missing' }), /no account "missing"/);
 });
 
-test('a file whose bytes have vanished is the same 404, and is reported to the operator', async () => {
+test('a file whose bytes have vanished gets the same 404, and is reported to the operator', async () => {
   const { id } = await keeper.keep(png, 'image', owner('vanished'), never);
   const { schema } = gateway.gateway.find(database)!;
   await rm(join(directory, 'files', schema, 'kept', id.slice(-2), id));
@@ -175,7 +175,7 @@ test('addresses and files survive a restart', async () => {
   assert.ok(mp4.equals(Buffer.from(await answer.arrayBuffer())));
 });
 
-test('an address leads to where its reader came from if that is this machine, and never where a header says else', () => {
+test("an address has its reader's origin if that is this machine, and never one that a header claims", () => {
   const listening = `http://localhost:${new URL(gateway.origin).port}`;
   const originOf = (host?: string) => new URL(keeper.address(video.id, host)).origin;
   assert.equal(originOf(), listening);
@@ -197,7 +197,7 @@ async function withGateway(
   }
 }
 
-test('a configured origin stands in every address, and an address expires when it says', () =>
+test('a configured origin is in every address, and an address expires at its time', () =>
   withGateway('{ origin: "https://gateway.example", links: 1s }', async ({ origin }, kept) => {
     const { id } = await kept.keep(png, 'image', owner(), never);
     const address = new URL(kept.address(id, 'localhost:1'));
@@ -208,7 +208,7 @@ test('a configured origin stands in every address, and an address expires when i
     assert.equal((await get(own)).status, 404);
   }));
 
-test('not more files than allowed are sent at once; a place is free again when one was sent, or its client has left', () =>
+test('no more files than allowed are sent at once; a place is freed when one was sent, or its client has disconnected', () =>
   withGateway('{ answers: 1 }', async (_gateway, kept) => {
     const film = Buffer.concat([mp4, Buffer.alloc(30 * 2 ** 20)]);
     const address = kept.address((await kept.keep(film, 'video', owner(), never)).id);
@@ -239,7 +239,7 @@ async function checkSealed(sealed: SealedFiles): Promise<void> {
   assert.deepEqual(await contents.read(whole), { fault: 'was altered' });
 }
 
-test('sealed files lie on the disk under their names, and what is not as it was sealed is not read', async () => {
+test('sealed files are on the disk under their names, and a changed one is not read', async () => {
   await checkSealed(gateway.gateway.find(sealedFiles)!);
   assert.ok(existsSync(join(keptFolder(), 'archive', 'files', 'account')));
 });
@@ -287,7 +287,7 @@ test('from a bucket the gateway gives bytes and ranges itself, or sends clients 
   }
 });
 
-test('a bucket that is away is shown and logged by one line at each end, and what needs it is a 503', async () => {
+test('a bucket that is away is shown and logged by one line at each end, and requests that need it get 503', async () => {
   const bucket = await startBucket();
   const { port } = new URL(bucket.settings.endpoint);
   const way = await startTcpProxy(Number(port));

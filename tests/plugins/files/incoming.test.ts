@@ -31,7 +31,7 @@ async function refusal(work: Promise<unknown>): Promise<GatewayError> {
   return error;
 }
 
-test('a result is fetched once and kept under the type that its content tells, whatever its server says', () =>
+test('a result is fetched once and kept under the type of its content, whatever type its server claims', () =>
   withVendor(
     (_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end(mp4),
     (origin, seen) =>
@@ -63,7 +63,7 @@ test('a result that is cut, refused or not there yet is fetched again', () =>
       }),
   ));
 
-test('a result that is always cut, with or without a declared length, is given up after the tries, and may be tried later', () =>
+test('a result that is always cut, with or without a declared length, fails after the tries, and may be tried later', () =>
   withVendor(
     (request, response) => {
       response.writeHead(200, request.url === '/sized' ? { 'content-length': mp4.length } : {});
@@ -83,7 +83,7 @@ test('a result that is always cut, with or without a declared length, is given u
       }),
   ));
 
-test('what is too large, of another kind, packed or gone for good is fetched once, and not wanted again', () =>
+test('a result that is too large, of another kind, compressed or gone for good is fetched once, and not again', () =>
   withVendor(
     (request, response) => {
       if (request.url === '/large')
@@ -106,7 +106,7 @@ test('what is too large, of another kind, packed or gone for good is fetched onc
       }),
   ));
 
-test('nothing is fetched from private addresses, except from the very origin that the vendor was called at', () =>
+test('nothing is fetched from private addresses, except from the exact origin of the vendor', () =>
   withVendor(
     (request, response) => {
       if (request.url === '/elsewhere') response.writeHead(302, { location: 'http://127.0.0.1:9/x' }).end();
@@ -140,7 +140,7 @@ test('nothing is fetched from private addresses, except from the very origin tha
       }),
   ));
 
-test('a server that is silent is left after the time for all tries, and a work that is aborted ends with its reason', () =>
+test('a silent server is left after the time for all tries, and aborted work ends with its reason', () =>
   withVendor(
     () => {},
     (origin) =>
@@ -157,7 +157,7 @@ test('a server that is silent is left after the time for all tries, and a work t
       }),
   ));
 
-test('not more than the allowed number is fetched at once, and who waits may leave', async () => {
+test('no more than the allowed number is fetched at once, and waiting fetches can be aborted', async () => {
   const turns = new Semaphore(2);
   const [one, two] = await Promise.all([turns.acquire(never), turns.acquire(never)]);
   const controller = new AbortController();

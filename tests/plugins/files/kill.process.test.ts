@@ -50,7 +50,7 @@ const idsOnDisk = async (directory: string) => {
   return found.filter((entry) => entry.isFile()).map(({ name }) => name);
 };
 
-test('after kill -9 every file whose id was returned is there whole, and no bytes lie there that no row knows of', async (context) => {
+test('after kill -9 every file whose id was returned is whole, and no bytes lack a row', async (context) => {
   const directory = await mkdtemp(join(tmpdir(), 'killed-'));
   try {
     const file = join(directory, 'victim.yaml');

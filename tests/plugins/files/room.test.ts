@@ -42,7 +42,7 @@ interface Wanted {
   readonly kind: 'file' | 'space' | 'removal';
 }
 
-test('files and spaces of two processes at once never exceed the limits of an account, of those that have not paid, and of all', async () => {
+test('concurrent files and spaces of two processes never exceed the limits of an account, of those that have not paid, and of all', async () => {
   const total = 10_000;
   const limits = { account: 6_000, free: 5_000, freeAccount: 2_000 };
   const settings = { total_limit: total, account_limit: limits.account, free: { limit: 0.5, account: 0.2 } };
@@ -97,7 +97,7 @@ test('files and spaces of two processes at once never exceed the limits of an ac
   }
 });
 
-test('accounts that have not paid fill their part alone, and one that has paid finds room as before', async () => {
+test('accounts that have not paid fill only their part, and one that has paid finds space as before', async () => {
   const rooms = await openRooms({ total_limit: 10_000, free: { limit: 0.4, account: 0.15 } }, {}, paying);
   const keep = (account: string, bytes: number) =>
     rooms.keeper.keep(image(bytes), 'image', owner(`${account}-${bytes}`, 0, account), never).then(
@@ -121,7 +121,7 @@ test('accounts that have not paid fill their part alone, and one that has paid f
   }
 });
 
-test('space beyond the limit is counted where it has come already, and resolves that there is no room for more', async () => {
+test('space beyond the limit is counted where it has arrived already, and refuses further space', async () => {
   const rooms = await openRooms({ account_limit: 1_000 });
   const terms = { lifetimeMs: 60_000, fits: false };
   try {

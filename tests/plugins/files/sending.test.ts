@@ -14,7 +14,7 @@ function client(remoteAddress: string) {
   return { exchange, leave: () => void ends.map((end) => end()) };
 }
 
-test('an account, and a network, have their share of the places, and others the rest', () => {
+test('an account, and a network, get their share of the places, and others the rest', () => {
   const sending = new Sending({ answers: 8, slowest: 4_096 }, fakeHost().clock);
   const admit = (address: string, owner = address) => {
     const one = client(address);
@@ -33,7 +33,7 @@ test('an account, and a network, have their share of the places, and others the 
   admit('192.0.2.3', 'a');
 });
 
-test('a client below the floor is cut after half a minute, one above it is served to the end', async () => {
+test('a client slower than the bound is cut after half a minute, and a faster one is served to the end', async () => {
   const host = fakeHost();
   const sending = new Sending({ answers: 8, slowest: 4_096 }, host.clock);
   async function* pieces() {

@@ -8,7 +8,7 @@ const now = 1_800_000_000_000;
 const file = { id: `file_${'ab'.repeat(16)}`, mediaType: 'video/mp4', bytes: 1000, expiresAt: now + 3_600_000 };
 const serve = (headers: Record<string, string> = {}, until = now + 60_500) => servingOf(file, { headers }, until, now);
 
-test('a whole file goes out under its type, and nothing in it can run', () => {
+test('a whole file is served under its type, and nothing in it can be executed', () => {
   assert.deepEqual(serve(), {
     status: 200,
     headers: {
@@ -28,7 +28,7 @@ test('a whole file goes out under its type, and nothing in it can run', () => {
   assert.match(serve({}, now + 10 ** 10).headers['cache-control']!, /max-age=3600,/);
 });
 
-test('a range is cut to the file; what is none of the known forms is ignored; what lies beyond is refused', () => {
+test('a range is cut to the file; an unknown form is ignored; one beyond the file is refused', () => {
   const spans: [string, string][] = [
     ['bytes=0-0', '0-0'],
     ['bytes=0-', '0-999'],
@@ -49,7 +49,7 @@ test('a range is cut to the file; what is none of the known forms is ignored; wh
   }
 });
 
-test('any range of any file lies inside it and is as long as it says', () => {
+test('any range of any file lies inside it and has the stated length', () => {
   const end = fc.option(fc.nat(3000), { nil: '' });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 2000 }), end, end, (bytes, from, to) => {

@@ -21,7 +21,7 @@ const order = {
   ...{ bytes: 4, lifetimeMs: undefined },
 };
 
-test('an upload in parts, and a session of Google, are over while the clock is ahead, and go on when it is back', async () => {
+test('an upload in parts, and a session of Google, are expired while the clock is ahead, and continue when it is back', async () => {
   const parts = new PartUploads(store, host.clock, host.random);
   const sessions = new UploadSessions(store, host.clock, host.random);
   const { id } = await parts.begin(order);
@@ -37,7 +37,7 @@ test('an upload in parts, and a session of Google, are over while the clock is a
   }
 });
 
-test('uploads that were begun by a clock that was ahead keep an account from no other ones when it is back', async () => {
+test("uploads dated by a clock that was ahead do not use up the account's uploads when it is back", async () => {
   const table = (name: string) => sql`${sql.identifier(store.schema)}.${sql.identifier(name)}`;
   const parts = new PartUploads(store, host.clock, host.random);
   const sessions = new UploadSessions(store, host.clock, host.random);

@@ -18,7 +18,7 @@ plans: { default: free, offers: { free: { price: 0 } } }
 files: { origin: "http://127.0.0.1", account_limit: 250KB, disk_reserve: 1MB, uploads: { file_limit: 100KB, files: 3, parallel: 2 } }
 `;
 
-test('a file that is too large, an account that is full, and one file too many are refused', async (context) => {
+test('a too large file, a file for a full account, and one file too many are refused', async (context) => {
   const running = await startGateway(yaml);
   context.after(() => running.stop());
   const account = await running.gateway.find(accounts)!.create('one', 'free');
@@ -45,7 +45,7 @@ test('a file that is too large, an account that is full, and one file too many a
   assert.deepEqual(await readdir(join(running.directory, 'files', schema, 'incoming')), []);
 });
 
-test('more uploads at once than an account may have are refused at once, and a file expires', async (context) => {
+test('more concurrent uploads than an account may have are refused at once, and a file expires', async (context) => {
   const running = await startGateway(yaml);
   context.after(() => running.stop());
   const files = running.gateway.find(uploadedFiles)!;
@@ -69,7 +69,7 @@ test('more uploads at once than an account may have are refused at once, and a f
 });
 
 if (canForbidWrites)
-  test('on a disk that cannot be written each form of upload answers 503 in its protocol, and works again when it can', async (context) => {
+  test('on a read-only disk each form of upload answers 503 in its protocol, and works again afterwards', async (context) => {
     const running = await startGateway(yaml.replace('files: 3, parallel: 2', 'files: 50, parallel: 2'));
     context.after(() => running.stop());
     const account = await running.gateway.find(accounts)!.create('one', 'free');

@@ -23,7 +23,7 @@ before(async () => {
 });
 after(() => shop.close());
 
-test('of 100 parallel calls with one key on two processes one runs, the others must retry', async () => {
+test('of 100 parallel calls with one key on two processes one runs, and the others must retry', async () => {
   const key = newKey();
   const calls = Array.from({ length: 100 }, () => callOf(key));
   const outcomes = await Promise.all(calls.map((call, index) => enter(index % 2 === 0 ? one : other, call)));
@@ -31,7 +31,7 @@ test('of 100 parallel calls with one key on two processes one runs, the others m
   assert.deepEqual(new Set(outcomes), new Set(['run', 'idempotency_in_progress']));
 });
 
-test('an answer is given again by its own process at once, by the others when the database has it', async () => {
+test('an answer is replayed by its own process at once, and by others when the database has it', async () => {
   const call = callOf(newKey());
   assert.equal(await enter(one, call), 'run');
   one.calls.end(call, { answer: storedAnswerOf('first') });
@@ -42,7 +42,7 @@ test('an answer is given again by its own process at once, by the others when th
   assert.equal(await enter(one, callOf(call.keyHash)), 'first');
 });
 
-test('parallel repetitions of a call that has ended wait for the look-up and all get its answer', async () => {
+test('parallel repetitions of an ended call wait for the look-up and all get its answer', async () => {
   const asked = fc.record({
     count: fc.integer({ min: 2, max: 20 }),
     /** Which of them bring another body. */
@@ -85,7 +85,7 @@ test('while the database is away every parallel repetition is refused, and after
   assert.equal(outcomes.filter((outcome) => outcome === 'idempotency_in_progress').length, 9);
 });
 
-test('another body under the key is a conflict, while its call runs and when it has ended, here and elsewhere', async () => {
+test('another body under the key is a conflict, during and after its call, here and elsewhere', async () => {
   const call = callOf(newKey());
   await enter(one, call);
   const states = [];
@@ -104,7 +104,7 @@ test('cache-key collision: the same key of another account is another call', asy
   assert.equal(await enter(other, callOf(call.keyHash, 'another body', 'carol')), 'run');
 });
 
-test('a call that came to nothing frees its key', async () => {
+test('a call without effect frees its key', async () => {
   const call = callOf(newKey());
   assert.equal(await enter(one, call), 'run');
   one.calls.end(call, 'free');
@@ -116,7 +116,7 @@ test('a call that came to nothing frees its key', async () => {
   await until('its key is free', async () => (await enter(other, callOf(call.keyHash))) === 'run');
 });
 
-test('a call that came to nothing keeps its key until no crash can take that', async () => {
+test('a call without effect keeps its key until that survives a crash', async () => {
   const crashed = await shop.node();
   const call = callOf(newKey());
   await enter(crashed, call);
@@ -140,7 +140,7 @@ test('an answer that was not kept is reported as such, and its call never runs a
   for (const node of [one, other]) assert.equal(await enter(node, callOf(call.keyHash)), 'idempotency_answer_lost');
 });
 
-test('a call that a crash left behind: uncharged it is run again, by one process alone', async () => {
+test('an uncharged call that a crash left open is run again, by one process alone', async () => {
   const crashed = await shop.node();
   const call = callOf(newKey());
   await enter(crashed, call);
@@ -171,7 +171,7 @@ test('a restart abandons the calls of the run before it without waiting for thei
   assert.equal(await enter(next, callOf(elsewhere.keyHash)), 'idempotency_in_progress');
 });
 
-test('double charge after a restart: what a process says late of those before it does not touch calls that live', async () => {
+test('double charge after a restart: a late message of an earlier process does not touch calls that run', async () => {
   const directory = 'a directory of several runs';
   const crashed = await shop.node(directory);
   const left = callOf(newKey());
@@ -193,7 +193,7 @@ test('double charge after a restart: what a process says late of those before it
   for (const lives of [own, next]) assert.equal(await enter(one, callOf(lives.keyHash)), 'idempotency_in_progress');
 });
 
-test('of several processes that start in one directory at once all have one name, which they keep', async () => {
+test('several processes that start in one directory at once all have one name, which they keep', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'owner-'));
   const names = await Promise.all(Array.from({ length: 20 }, () => readOrMakeOwner(directory, systemRandom)));
   assert.equal(new Set(names).size, 1);
@@ -201,7 +201,7 @@ test('of several processes that start in one directory at once all have one name
   await rm(directory, { recursive: true });
 });
 
-test('double charge on retry: a call that a crash left behind and that was charged is not run again', async () => {
+test('double charge on retry: a charged call that a crash left open is not run again', async () => {
   const crashed = await shop.node();
   const [charged, open] = [callOf(newKey()), callOf(newKey())];
   await enter(crashed, charged);
@@ -241,7 +241,7 @@ test('a process that renews its calls is not taken for dead', async () => {
   await one.calls.flush();
 });
 
-test('a key lives for its time, but never ends under a call that runs', async () => {
+test('a key expires at its time, and never during its call', async () => {
   const [ended, running] = [callOf(newKey()), callOf(newKey())];
   await enter(one, ended);
   await enter(one, running);
@@ -270,7 +270,7 @@ test('fail-open on a database error: without the database no keyed call runs, an
   }
 });
 
-test('an answer waits for a database that is away, and is given again meanwhile', async () => {
+test('an answer waits for a database that is away, and is replayed meanwhile', async () => {
   const node = await shop.node();
   const call = callOf(newKey());
   await enter(node, call);
@@ -283,7 +283,7 @@ test('an answer waits for a database that is away, and is given again meanwhile'
   assert.equal(await enter(other, callOf(call.keyHash)), 'kept');
 });
 
-test('while the database is away a key that runs nowhere is 503 each time, and an answer that this process gave is given again', async () => {
+test("while the database is away a key that runs nowhere gets 503 each time, and this process's answers are replayed", async () => {
   for (const isNoticed of [false, true]) {
     const node = await shop.node();
     const call = callOf(newKey());
@@ -306,7 +306,7 @@ test('while the database is away a key that runs nowhere is 503 each time, and a
   }
 });
 
-test('answers that are given again without the database are bounded, and the last ones stay', async () => {
+test('answers that are replayed without the database are bounded, and the last ones stay', async () => {
   const node = await shop.node();
   const calls = [callOf(newKey()), callOf(newKey()), callOf(newKey())];
   for (const call of calls) {
@@ -319,7 +319,7 @@ test('answers that are given again without the database are bounded, and the las
   for (const call of calls.slice(1)) assert.equal((await enter(node, callOf(call.keyHash))).length, 7 * 2 ** 20);
 });
 
-test('answers that wait for the database are bounded: beyond that they are lost, not run again', async () => {
+test('answers that wait for the database are bounded: beyond that they are lost, and their calls not run again', async () => {
   const node = await shop.node();
   const big = storedAnswerOf('x'.repeat(40 * 2 ** 20));
   const calls = [callOf(newKey()), callOf(newKey())];
@@ -330,7 +330,7 @@ test('answers that wait for the database are bounded: beyond that they are lost,
   assert.equal((await enter(node, callOf(calls[0]!.keyHash))).length, 40 * 2 ** 20);
 });
 
-test('a call with the same key must wait longer the longer the first has run', async () => {
+test('the advised wait for a running key grows with the time that its call has run', async () => {
   const call = callOf(newKey());
   const node = await shop.node();
   await enter(node, call);
@@ -353,7 +353,7 @@ interface Truth {
   readonly answers: Map<number, string>;
 }
 
-test('whatever happens in whatever order, a key runs once until it is free, and has one answer', async () => {
+test('after any events in any order, a key runs once until it is free, and has one answer', async () => {
   const action = fc.constantFrom<Step[0]>('enter', 'enter', 'enter', 'reported', 'lost', 'free', 'flush', 'crash');
   const step = fc.tuple(action, fc.integer({ min: 0, max: 1 }), fc.integer({ min: 0, max: 1 }));
   await fc.assert(

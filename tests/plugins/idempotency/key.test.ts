@@ -38,7 +38,7 @@ test('another content of a form is another request', () => {
   assert.notEqual(fingerprint(...form('----first-0123', 'a cat')), fingerprint(...form('----first-0123', 'a dog')));
 });
 
-test('the key in the query does not count, everything else of it does', () => {
+test('a key in the query is left out of the digest, and all else of the query counts', () => {
   assert.equal(fingerprint('{}', {}, 'key=a&alt=sse'), fingerprint('{}', {}, 'alt=sse&key=b'));
   assert.notEqual(fingerprint('{}', {}, 'alt=sse'), fingerprint('{}', {}, ''));
 });

@@ -63,7 +63,7 @@ async function breakOff(part: PluginInstance, key: string): Promise<void> {
   await shop.lapse();
 }
 
-test('double run on another node: what ran in vain is not run again while its process has not reported its end, nor after', async () => {
+test('double run on another node: a call that may have run is not run again before its process has reported its end, nor after', async () => {
   const [silent, other] = [await processOf('in_vain'), await processOf('in_vain')];
   const key = newKey();
   await breakOff(silent.part, key);
@@ -78,7 +78,7 @@ test('double run on another node: what ran in vain is not run again while its pr
   assert.equal(runs, 0);
 });
 
-test('what came to nothing and never ran is run by another node, once its process is silent', async () => {
+test('a call that never ran is run by another node, once its process is silent', async () => {
   const [silent, other] = [await processOf('free'), await processOf('free')];
   const key = newKey();
   assert.equal(await outcomeOf(silent.part, callUnder(key), async () => okAnswer), 'answered');
@@ -86,7 +86,7 @@ test('what came to nothing and never ran is run by another node, once its proces
   assert.equal(await outcomeOf(other.part, callUnder(key), async () => okAnswer), 'answered');
 });
 
-test('a failure with unknown outcome keeps its key and is repeated; one that did nothing does not', async () => {
+test('a failure with unknown outcome keeps its key and is replayed; one without effect frees it', async () => {
   const { part } = await processOf('in_vain');
   const fails = async (key: string, details: ErrorDetails, next?: Next) => {
     const exchange = callUnder(key);

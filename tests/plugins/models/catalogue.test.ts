@@ -65,7 +65,7 @@ test('the catalogue has the forty models of the interface, each of its kind', as
   assert.equal(list.length, 40);
 });
 
-test('each model has a price with a named source, an owner, a date, and sizes where it writes text', async () => {
+test('each model has a price with a named source, an owner, a date, and sizes where it generates text', async () => {
   for (const model of (await shipped(shared)).list()) {
     const priced = priceFor(model.prices ?? [], Date.now(), {});
     assert.ok(priced !== undefined && Object.values(priced.price).some((amount) => amount > 0n), model.id);
@@ -102,7 +102,7 @@ test('cached input is never dearer than fresh input, and output never cheaper', 
   }
 });
 
-test('every target names a provider that speaks what the model needs', async () => {
+test("every target names a provider that speaks a protocol of the model's kind", async () => {
   for (const model of (await shipped(shared)).list()) {
     for (const { provider, speaks } of model.targets) {
       const spoken = speaks ?? Object.keys(shared[provider]!.speaks);
@@ -147,7 +147,7 @@ test('models that clouds and hosts sell have them as targets, each with its own 
   }
 });
 
-test('with every key set nothing is sold below its cost but what says so', async () => {
+test('with every key set no model is sold below its cost without its notice', async () => {
   const host = fakeHost({ endpoints: () => orderEndpoints });
   const keyed = Object.entries(shared).map(([name, section]) => [name, { ...section, keys: 'test' }]);
   await setUp(providersPlugin, host, Object.fromEntries(keyed));
@@ -173,7 +173,7 @@ test('open-weight models can be called with chat and with messages', async () =>
   }
 });
 
-test('in the demo each vendor speaks what it speaks in earnest, inside this process and without a real key', () => {
+test('in the demo each vendor speaks its real protocols, inside this process and without a real key', () => {
   assert.deepEqual(Object.keys(demo).sort(), Object.keys(shared).sort());
   for (const [name, provider] of Object.entries(demo)) {
     if (shared[name]!.optional === true) {
@@ -191,7 +191,7 @@ test('the demo serves every model', async () => {
   assert.equal((await shipped(demoVendors)).list().length, 40);
 });
 
-test('the gateways list their plugins in an order in which each finds what it needs', () => {
+test('the gateways list their plugins in a valid order', () => {
   const main = read('main.yaml');
   const order = [
     'storage',
@@ -229,7 +229,7 @@ test('the gateways list their plugins in an order in which each finds what it ne
   assert.deepEqual(read('passthrough.yaml').plugins, ['passthrough']);
 });
 
-test('the sections of the gateways are understood by the plugins they are for', async () => {
+test('the plugins accept their sections of the gateways', async () => {
   const main = read('main.yaml');
   const host = fakeHost({ endpoints: () => orderEndpoints });
   await setUp(providersPlugin, host, demoVendors);

@@ -115,7 +115,7 @@ testMistakes([
   ],
 ]);
 
-test('nothing is said of the shipped catalogue, of free models, nor of prices up to ten times off', () => {
+test('no price of the shipped catalogue, of a free model, or up to ten times off is doubtful', () => {
   const { models } = parse(readFileSync('config/models.yaml', 'utf8')) as { models: Record<string, object> };
   const at = Date.parse('2026-12-09');
   const list = shippedPrices();

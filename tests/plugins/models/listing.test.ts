@@ -22,7 +22,7 @@ before(async () => {
 });
 after(() => stop());
 
-test('the common list has exactly the members of the interface, and only models that can be had', async () => {
+test('the common list has exactly the members of the interface, and only models that can be called', async () => {
   const answer = await send(part, '/v1/models');
   assert.equal(answer.headers['content-type'], 'application/json');
   assert.deepEqual(json(answer), {
@@ -35,7 +35,7 @@ test('the common list has exactly the members of the interface, and only models 
   });
 });
 
-test('models of a kind that no endpoint of the gateway takes are not on offer, and the operator gets a notice', async () => {
+test('models of a kind that no endpoint serves are not listed, and the operator gets a notice', async () => {
   const film = { owned_by: 'acme', kind: 'video', targets: ['acme'], price: { second: 0.1 } };
   const { host, part } = await start(
     { ...models, film },
@@ -58,7 +58,7 @@ test('models of a kind that no endpoint of the gateway takes are not on offer, a
   );
 });
 
-test('who asks, and how, decides the dialect', async () => {
+test("the caller's headers and path decide the dialect", async () => {
   const cases: [string, Record<string, string>, string][] = [
     ['/v1/models', {}, 'object'],
     ['/v1/models', { authorization: 'Bearer k' }, 'object'],
@@ -75,7 +75,7 @@ test('who asks, and how, decides the dialect', async () => {
   }
 });
 
-test('one model is found by its id, with slashes and all, and by its alias', async () => {
+test('a model is found by its id, also with slashes, and by its alias', async () => {
   for (const name of [large, encodeURIComponent(large), 'best']) {
     assert.deepEqual(json(await send(part, `/v1/models/${name}`)), {
       id: large,
@@ -86,7 +86,7 @@ test('one model is found by its id, with slashes and all, and by its alias', asy
   }
 });
 
-test('an unknown, an unpriced and an unserved model are the same 404, in the caller’s dialect', async () => {
+test("an unknown, an unpriced and an unserved model get the same 404, in the caller's dialect", async () => {
   for (const name of ['nothing', 'unpriced', 'orphan']) {
     const common = await send(part, `/v1/models/${name}`);
     assert.equal(common.status, 404);
@@ -106,7 +106,7 @@ test('an unknown, an unpriced and an unserved model are the same 404, in the cal
   assert.deepEqual([gemini.status, json(gemini).error.status], [404, 'NOT_FOUND']);
 });
 
-test('the messages family gets sizes, dates and pages in both directions', async () => {
+test('the messages dialect has sizes, dates and pages in both directions', async () => {
   const list = json(await send(part, '/v1/models', anthropicVersion));
   assert.deepEqual(list.data[0], {
     type: 'model',
@@ -134,7 +134,7 @@ test('the messages family gets sizes, dates and pages in both directions', async
   assert.deepEqual(await page('limit=1000'), [offered, false, large, 'painter']);
 });
 
-test('paging values that make no sense are a 400 that names the field', async () => {
+test('impossible paging values are a 400 that names the field', async () => {
   for (const query of ['limit=0', 'limit=1001', 'limit=x', 'after_id=nothing', 'after_id=small&before_id=small']) {
     const answer = await send(part, `/v1/models?${query}`, anthropicVersion);
     assert.deepEqual([answer.status, json(answer).error.type], [400, 'invalid_request_error'], query);
@@ -145,7 +145,7 @@ test('paging values that make no sense are a 400 that names the field', async ()
   }
 });
 
-test('the generate-content family gets resource names, limits, methods and page tokens', async () => {
+test('the generate-content dialect has resource names, limits, methods and page tokens', async () => {
   const first = json(await send(part, '/v1beta/models?pageSize=2'));
   assert.deepEqual(first.models, [
     {

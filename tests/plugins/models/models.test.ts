@@ -35,7 +35,7 @@ async function refuses(section: unknown, pattern: RegExp): Promise<void> {
   await assert.rejects(start(section), pattern);
 }
 
-test('a model of the catalogue is stated for the plugins below, by id and by alias', async () => {
+test('a model of the catalogue is set for the plugins below, by id and by alias', async () => {
   const { part } = await start();
   for (const name of ['acme/large:latest', 'best']) {
     const { exchange, answer } = await send(part, { model: name });
@@ -66,7 +66,7 @@ test('a model without a price is not sold', async () => {
   assert.equal((await refusal(part, { model: 'unpriced' })).code, 'model_not_priced');
 });
 
-test('a model of another kind than the endpoint takes is refused', async () => {
+test("a model of another kind than the endpoint's is refused", async () => {
   const { part } = await start();
   const error = await refusal(part, { model: 'painter' });
   assert.deepEqual([error.status, error.code], [400, 'model_kind']);
@@ -91,7 +91,7 @@ test('a key or a plan that does not allow the model is a 403 that names it', asy
   assert.equal((await send(part, { model: 'best' }, { models: new Set(['best']) })).answer, okAnswer);
 });
 
-test('the catalogue has prices in whole nano-USD, exact, with a version that names their content', async () => {
+test('the catalogue has exact prices in whole nano-USD, with a version made of their content', async () => {
   const section = (price: unknown) => ({ m: { owned_by: 'acme', targets: ['acme'], price } });
   const priced = async (price: unknown) => {
     const { prices } = (await start(section(price))).host.get(catalog).find('m')!;
@@ -106,7 +106,7 @@ test('the catalogue has prices in whole nano-USD, exact, with a version that nam
   assert.deepEqual(free.price, { input: 0n, output: 0n, image: 0n, second: 0n, call: 0n });
 });
 
-test('a price that would leave out what the model always uses is refused', async () => {
+test('a price without a class that the model always uses is refused', async () => {
   const section = (price: unknown, kind = 'chat') => ({ m: { owned_by: 'acme', targets: ['acme'], price, kind } });
   await refuses(section({ input: 1 }), /must name output/);
   await refuses(section({ output: 1 }), /must name input/);
@@ -118,7 +118,7 @@ test('a price that would leave out what the model always uses is refused', async
   await refuses(section('gratis'), /free/);
 });
 
-test('targets, dates and aliases that make no sense are refused', async () => {
+test('impossible targets, dates and aliases are refused', async () => {
   const section = (changes: object) => ({ m: { owned_by: 'acme', targets: ['acme'], ...changes } });
   await refuses(section({ targets: [] }), /targets/);
   await refuses(section({ targets: ['acme/'] }), /provider\/upstream-model/);
@@ -130,7 +130,7 @@ test('targets, dates and aliases that make no sense are refused', async () => {
   await refuses({ 'no space': { owned_by: 'acme', targets: ['acme'] } }, /model id|Invalid key/);
 });
 
-test('the operator learns what is not sold, not served or not checked', async () => {
+test('notices list models that are not sold, not served or not checked', async () => {
   const { part } = await start();
   assert.deepEqual(part.checks!.notices!(), [
     { level: 'warning', text: 'models without a price are not sold: unpriced', path: ['unpriced'] },
@@ -147,7 +147,7 @@ test('the operator learns what is not sold, not served or not checked', async ()
 
 const priced = { owned_by: 'acme', targets: ['acme'], created: 1, price: { input: 1, output: 2 } };
 
-test('mistakes in `instead` are reported at the start: missing models, other kinds, circles by one reason', async () => {
+test('mistakes in `instead` are reported at the start: missing models, other kinds, circles for one reason', async () => {
   const { part } = await start({
     a: { ...priced, instead: { unavailable: ['b', 'gone'], context_length: 'c' } },
     b: { ...priced, instead: { unavailable: 'second-c' } },
@@ -170,7 +170,7 @@ test('mistakes in `instead` are reported at the start: missing models, other kin
   );
 });
 
-test('a model of `instead` that is dearer, or has no price, is warned of', async () => {
+test('a dearer or unpriced model of `instead` gets a warning', async () => {
   const { part } = await start({
     a: { ...priced, instead: { context_length: ['b', 'c', 'd'] } },
     b: { ...priced, price: { input: 1, output: 3, reasoning: 4 } },
@@ -186,7 +186,7 @@ test('a model of `instead` that is dearer, or has no price, is warned of', async
   ]);
 });
 
-test('a call is offered the models of `instead` that its key and plan may call and that are sold, for lines at their ratio', async () => {
+test('a call is offered the models of `instead` that its key and plan allow and that are sold, for lines at their ratio', async () => {
   const { part } = await start({
     a: { ...priced, instead: { context_length: ['b', 'c'], unavailable: 'c' } },
     b: { ...priced, batch: 0.5 },
@@ -217,7 +217,7 @@ test('a call is offered the models of `instead` that its key and plan may call a
   assert.deepEqual([line.get(model), line.get(instead).all()], [other, []]);
 });
 
-test('it runs on endpoints that state a call; its own need no body', async () => {
+test('the plugin applies to endpoints that set a call; its own need no body', async () => {
   const { part } = await start();
   const endpoint = { method: 'POST', path: '/x', operation: 'x' } as const;
   assert.equal(part.applies!({ ...endpoint, setsOnOpen: [call] }), true);

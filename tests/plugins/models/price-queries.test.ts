@@ -8,7 +8,7 @@ import { priceFor } from '../../../plugins/common/domain/prices.ts';
 import { fc } from '../../helpers/properties.ts';
 import { models, start } from './helpers.ts';
 
-test('every model of the catalogue is listed with its prices, unpriced ones without, orphans not at all', async () => {
+test('every model of the catalogue is listed with its prices, unpriced ones without, and prices without a model are not', async () => {
   const { host } = await start({
     ...models,
     seeing: { owned_by: 'acme', targets: [{ provider: 'acme', traits: { inputs: ['audio'] } }], price: 'free' },
@@ -58,7 +58,7 @@ const priced = {
   },
 };
 
-test('a quote is the price × both ratios, with its formula, and the own cost of the target that comes first', async () => {
+test('a quote is the price × both ratios, with its formula, and the own cost of the first target', async () => {
   const { host } = await start(priced);
   const queries = host.get(priceQueries);
   const quote = queries.quote('best', { input: 1_000, output: 300 }, '2');
@@ -69,7 +69,7 @@ test('a quote is the price × both ratios, with its formula, and the own cost of
   assert.equal(queries.quote('m', { input: 100_001 }, '1').cost, parseUsd('0.6611066'));
 });
 
-test('a quote is what the settlement of that usage would be', async () => {
+test('a quote equals the settlement of its usage', async () => {
   const { host } = await start(priced);
   const queries = host.get(priceQueries);
   const entry = host.get(catalog).find('m')!;
@@ -85,7 +85,7 @@ test('a quote is what the settlement of that usage would be', async () => {
   );
 });
 
-test('what cannot be quoted is refused by name', async () => {
+test('a usage that cannot be quoted is refused by name', async () => {
   const { host } = await start(models);
   const queries = host.get(priceQueries);
   assert.throws(() => queries.quote('missing', {}, '1'), { kind: 'not_found', field: 'model' });
@@ -107,7 +107,7 @@ const writtenPrices = fc.record({
   service: fc.record({ flex: fc.constantFrom('0.5', '2'), priority: fc.constant('2') }, { requiredKeys: [] }),
 });
 
-test('an example by a price that is only written is what a call is charged once that price is configured', async () => {
+test('an example by unsaved prices equals the charge once they are configured', async () => {
   await fc.assert(
     fc.asyncProperty(
       writtenPrices,

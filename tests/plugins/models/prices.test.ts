@@ -112,7 +112,7 @@ test('levels, services, hours and tables are read exactly', async () => {
   assert.deepEqual([drawn('1k'), drawn('4k', 'high'), drawn('2k')], ['0.02', '0.30', '0.05']);
 });
 
-test('versions hold in their time, and outside of all of them the model is not sold', async () => {
+test('versions are in force in their time, and outside of all of them the model is not sold', async () => {
   const price = [
     { input: 5, output: 9, valid_from: '2026-01-01' },
     { input: 4, output: 9, version: 'promo', valid_from: '2026-06-01', valid_until: '2026-07-01T16:00Z' },
@@ -140,7 +140,7 @@ test('versions hold in their time, and outside of all of them the model is not s
   });
 });
 
-test('prices that make no sense are refused where they are written', async () => {
+test('impossible prices are refused at their place', async () => {
   const base = { input: 1, output: 1 };
   await refuses({ ...base, above: { many: { input: 2 } } }, /many.* is not a number of tokens/);
   await refuses({ ...base, above: { '200k': { inptu: 2 } } }, /inptu/);
@@ -166,7 +166,7 @@ test('prices that make no sense are refused where they are written', async () =>
   );
 });
 
-test('a service without a price is refused before anything is held, one with a price passes', async () => {
+test('a service without a price is refused before anything is held, and one with a price passes', async () => {
   const { part } = await start({ m: { price: { input: 1, output: 1, service: { flex: 0.5 } } } });
   const asked = (tier: string): Call => ({
     ...{ protocol: 'chat', model: 'm', stream: false, billable: true, inputTokens: 1, maxOutputTokens: 1, choices: 1 },
@@ -198,7 +198,7 @@ test('a service without a price is refused before anything is held, one with a p
 const faults = (part: PluginInstance) =>
   part.checks!.problems!().map((fault) => `${fault.path.join('.')}: ${'message' in fault ? fault.message : ''}`);
 
-test('a sale below cost is a configuration error, unless said otherwise', async () => {
+test('a sale below cost is a configuration error, unless it is allowed', async () => {
   const price = { input: 2, output: 4, web_search: 0.01 };
   const cheap = { input: 1.25, output: 2, web_search: 0.005 };
   const saver = [{ multiplier: parseRatio('2') }, { multiplier: parseRatio('0.6') }];
@@ -221,7 +221,7 @@ test('a sale below cost is a configuration error, unless said otherwise', async 
   assert.match(faults(part)[0]!, /2\.00 × 5\/10/);
 });
 
-test('the floor holds in every tier, at every target, and at every time to come', async () => {
+test('the floor applies in every tier, at every target, and at every future time', async () => {
   const price = { input: 2, output: 4 };
   const below = async (model: object) => faults((await start({ m: model })).part);
   assert.match(
@@ -286,7 +286,7 @@ test('prices check lists holes, losses, ends, examples and unknown names', async
   );
 });
 
-test('a plan that brings more than its price, and an account with a ratio, learn where they pay less than the cost', async () => {
+test('a plan that grants more than its price, and an account with a ratio, are reported where they pay less than the cost', async () => {
   const price = { input: 2, output: 4 };
   const models = {
     tight: { price, cost: { input: 1.6, output: 3.2 } },
@@ -332,7 +332,7 @@ test('a plan that brings more than its price, and an account with a ratio, learn
   assert.doesNotMatch(text, /"(one|two|four)"/);
 });
 
-test('prices quote tells formula, tier, amount and margin at a date', async () => {
+test('prices quote prints formula, tier, amount and margin at a date', async () => {
   const price = [
     {
       input: 2.5,
@@ -404,7 +404,7 @@ const catalogue = {
   absent: { price: { input: 1, output: 1 } },
 };
 
-test('prices import shows what would change, exactly, and writes nothing by itself', async () => {
+test('prices import prints the exact changes, and writes nothing by itself', async () => {
   const { part } = await start(catalogue);
   const { text, json } = await run(part, 'prices import', { file: listFile() });
   const shown = (model: string) =>
@@ -435,7 +435,7 @@ test('prices import shows what would change, exactly, and writes nothing by itse
   assert.deepEqual((json as { written: string[] }).written, []);
 });
 
-test('prices import writes a file to include; hand-written prices are replaced only when that is asked for', async () => {
+test('prices import writes a file to include; hand-written prices are replaced only on request', async () => {
   const { part } = await start(catalogue);
   const to = join(directory, 'prices.yaml');
   const written = () =>
@@ -456,7 +456,7 @@ test('prices import writes a file to include; hand-written prices are replaced o
   assert.equal(readFileSync(to, 'utf8'), 'models: {}\n');
 });
 
-test('an import keeps what earlier ones have written, also of models that the list has no more', async () => {
+test('an import keeps prices of earlier ones, also of models that the list no longer has', async () => {
   const to = join(directory, 'kept.yaml');
   const written = () => parse(readFileSync(to, 'utf8')).models as Record<string, object>;
   const { part } = await start(catalogue);
@@ -474,7 +474,7 @@ test('an import keeps what earlier ones have written, also of models that the li
   assert.deepEqual(Object.keys(written()), ['filmer', 'ranges'], 'a model that is no more on offer leaves the file');
 });
 
-test('the words of a list stay in their place in the file that is written, and ask for nothing of the environment', async () => {
+test('texts of a price list cannot change the structure of the written file, nor read variables', async () => {
   const { part } = await start(catalogue);
   const to = join(directory, 'crafted.yaml');
   for (const source of [
@@ -504,7 +504,7 @@ test('the words of a list stay in their place in the file that is written, and a
   }
 });
 
-test('prices import gives nothing away: zeros are no price, and what it cannot read is reported by its name', async () => {
+test('prices import accepts no zero as a price, and reports by name each entry that it cannot read', async () => {
   const { part } = await start(catalogue);
   const list = `{
     "large-2": {"input_cost_per_token": 0, "output_cost_per_token": 0.0},
@@ -516,7 +516,7 @@ test('prices import gives nothing away: zeros are no price, and what it cannot r
   assert.match(text, /^ranges: input_cost_per_token: "-1e-06" is not a decimal number/m);
 });
 
-test('a ratio is the same however it is written', async () => {
+test('a ratio has one value in all of its spellings', async () => {
   const price = { input: 1, output: 2, service: { fast: 2 } };
   const { part } = await start({ m: { price } });
   const list = `{"m": {"input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06, "provider_specific_entry": {"fast": 2.0}}}`;

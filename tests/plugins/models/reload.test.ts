@@ -53,7 +53,7 @@ test('models, prices and the list change together; the catalogue stays the same 
   assert.equal(charged[1], offered.find('small')!.prices);
 });
 
-test('a vendor that comes or goes brings and takes its models, with the same section of models', async () => {
+test('adding or removing a vendor adds or removes its models, with the same section of models', async () => {
   const { providers, part, offered } = await open();
   assert.equal(offered.find('orphan'), undefined);
   const changed = { idle: { ...vendors.idle, keys: 'one' } };
@@ -68,7 +68,7 @@ test('a vendor that comes or goes brings and takes its models, with the same sec
   );
 });
 
-test('an alias that is taken is refused and changes nothing', async () => {
+test('a duplicate alias is refused and changes nothing', async () => {
   const { part, offered } = await open();
   const twice = { small: models.small, other: { ...models.small, aliases: ['small'] } };
   await assert.rejects(prepare(modelsPlugin, part, twice), /already/);

@@ -73,7 +73,7 @@ const chatList = {
   ],
 };
 
-test('a list of the chat protocol becomes models that the configuration takes, unpriced and so not sold', async () => {
+test("a vendor's list in the chat protocol becomes configurable models, unpriced and so not sold", async () => {
   const { origin, asked } = await vendor(() => ({ body: chatList }));
   const { text, json } = await importModels(
     `{ keys: ${key}, speaks: { chat: "${origin}/v1" }, headers: { x-team: one } }`,
@@ -109,7 +109,7 @@ test('a list of the chat protocol becomes models that the configuration takes, u
   assert.ok(!text.includes(key));
 });
 
-test('a public price list prices what it has by exact name', async () => {
+test('a public price list prices models with the same exact name', async () => {
   const { origin } = await vendor(() => ({ body: chatList }));
   const prices = join(temporaryDirectory('prices-'), 'prices.json');
   writeFileSync(
@@ -131,7 +131,7 @@ test('a public price list prices what it has by exact name', async () => {
   assert.ok(modelsSchema.parse(models)['acme/large']!.price !== undefined);
 });
 
-test('models that are configured already are named and left out', async () => {
+test('already configured models are named and left out', async () => {
   const { origin } = await vendor(() => ({ body: chatList }));
   const own = '  acme/small: { owned_by: me, targets: [acme/acme/small] }\n';
   const { text } = await importModels(`{ keys: ${key}, speaks: { chat: "${origin}/v1" } }`, {}, own);
@@ -139,7 +139,7 @@ test('models that are configured already are named and left out', async () => {
   assert.match(text, /# Configured already, and left out: acme\/small\./);
 });
 
-test('models that are configured by another id, and models of other kinds by their names, are left out', async () => {
+test('models configured by another id, and models of other kinds by their names, are left out', async () => {
   const ids = ['acme/chat', 'acme/known', 'text-embedding-3-small', 'whisper-1', 'BAAI/bge-m3', 'gemini-3-pro-image'];
   const sized = { metadata: { context_length: 1_000, max_tokens: 500 } };
   const { origin } = await vendor(() => ({ body: { data: ids.map((id) => ({ id, ...sized })) } }));
@@ -154,7 +154,7 @@ test('models that are configured by another id, and models of other kinds by the
   assert.match(text, /# No chat models by their names, and left out: BAAI\/bge-m3, gemini-3-pro-image, text-/);
 });
 
-test('names of chat models are not taken for other kinds', () => {
+test('names of chat models are not classified as other kinds', () => {
   for (const id of [
     ...['gpt-5.5', 'claude-opus-5', 'zai-org/GLM-5.2', 'Qwen/Qwen3-VL-30B-A3B', 'gemini-2.5-flash', 'grok-4.3'],
     ...['deepseek-ai/DeepSeek-V4-Flash', 'openai/gpt-oss-120b', 'google/gemma-3-27b-it', 'MiniMaxAI/MiniMax-M2.7'],
@@ -211,7 +211,7 @@ test('generate-content lists, bare lists and an address of its own', async () =>
   assert.match(second.text, /owned_by: Somebody/);
 });
 
-test('what goes wrong is one sentence without the key, the body or credentials', async () => {
+test('a failure is one sentence without the key, the body or credentials', async () => {
   const cases: [Reply, RegExp][] = [
     [
       { status: 401, body: { error: { message: `bad key ${key}` } } },

@@ -42,14 +42,14 @@ const equal = (one: Ratio, other: string) => {
   assert.equal(one.numerator * denominator, numerator * one.denominator, `${formatRatio(one)} is not ${other}`);
 };
 
-test("the plan's ratio, or the default's 2 where the plan states none", async () => {
+test("the ratio is the plan's, or the default's 2 where the plan sets none", async () => {
   equal(await ratioFor({}, undefined), '2');
   equal(await ratioFor({}, terms('payg')), '2');
   equal(await ratioFor({}, terms('saver', '1.6')), '1.6');
   equal(await ratioFor({ default: 3 }, terms('payg')), '3');
 });
 
-test('a plan or a model with a plan below the minimum is a problem that names both', async () => {
+test('a plan, or a model with a plan, below the minimum is a fault that names both', async () => {
   const faults = async (section: object, offers: PlanTerms[], ...models: Partial<Model>[]) => {
     const host = hostWith(...offers);
     host.provide(catalog, { find: () => undefined, list: () => models as Model[] });
@@ -73,7 +73,7 @@ test('a plan or a model with a plan below the minimum is a problem that names bo
   assert.deepEqual(await faults({}, [saver], { id: 'm', multiplier: parseRatio('0.625') }), []);
 });
 
-test('the service states the lowest factor of all plans and the factor of each', async () => {
+test('the service has the lowest factor of all plans and the factor of each', async () => {
   const host = hostWith(terms('payg'), terms('saver', '1.6'));
   await setUp(plugin, host, {});
   const service = host.get(multipliers);
@@ -90,7 +90,7 @@ test('plans without a multiplier are named in a notice', async () => {
   );
 });
 
-test('what is paid is the official sum times the ratio, rounded once, whatever the counts and ratios are', async () => {
+test('a charge is the official sum times the ratio, rounded once, for any counts and ratios', async () => {
   const decimal = fc.tuple(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 0, max: 999_999 }));
   const text = ([whole, rest]: [number, number]) => `${whole}.${String(rest).padStart(6, '0')}`;
   await fc.assert(

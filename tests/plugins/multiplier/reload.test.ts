@@ -6,7 +6,7 @@ import { multipliers, priceRatio } from '../../../plugins/common/domain/price-ra
 import plugin from '../../../plugins/multiplier/index.ts';
 import { fakeExchange, fakeHost, okAnswer, prepare, setUp } from '../../helpers/fakes.ts';
 
-test('a changed default holds for new calls and in the service; running calls keep the former one', async () => {
+test('a changed default applies to new calls and in the service; running calls keep the former one', async () => {
   const host = fakeHost();
   const part = await setUp(plugin, host, { default: 2 });
   const service = host.get(multipliers);

@@ -133,7 +133,7 @@ const usage = { input: 10, cacheRead: 0, cacheWrite: 0, output: 2, reasoning: 0 
 const from = { client: 'chat', isStream: false } as const;
 const hello = { by: 'user', parts: [{ kind: 'text', text: 'Hello' }] } as const;
 
-test('a schema becomes the format, reasoning the switch, and what has no place is named', async () => {
+test('a schema becomes the format, reasoning the switch, and unsupported parameters are named', async () => {
   stage().vendor.says = { text: '{"a":1}', meaning: 'stop', usage };
   const schema = {
     type: 'object',
@@ -150,7 +150,7 @@ test('a schema becomes the format, reasoning the switch, and what has no place i
   assert.match(dropped ?? '', /logit_bias/);
 });
 
-test('a prompt whose count is not reported is charged by its size, and marked as estimated', async () => {
+test('a prompt without a reported count is charged by its size, and marked as estimated', async () => {
   const { prompt_eval_count: _none, ...end } = endOf({ meaning: 'stop', usage }) as Record<string, unknown>;
   stage().vendor.says = { status: 200, body: line('m', { content: 'Hello.' }, end) };
   const { customer } = await stage().send({ turns: [hello] }, from);
@@ -169,7 +169,7 @@ test('a stream of one line without a line end is an answer', async () => {
   assert.deepEqual([charges[0]!.terminal, charges[0]!.cost], [true, 14_000n]);
 });
 
-test('a document that is no text is refused', async () => {
+test('a document other than text is refused', async () => {
   const { status, body } = await stage().refused(
     {
       turns: [

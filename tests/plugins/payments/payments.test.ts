@@ -20,7 +20,7 @@ async function spend(testbed: PaymentsTestbed, amount: bigint): Promise<void> {
   await testbed.pool.debit('alice', amount as Parameters<Posting['purchase']>[0], entry);
 }
 
-test('without its secrets there is no endpoint and no service, and a half set-up is reported', async () => {
+test('without its secrets there is no endpoint and no service, and a partial set-up is reported', async () => {
   for (const section of [{}, { secret_key: 'sk' }, { webhook_secret: 'whsec' }]) {
     const host = fakeHost();
     const part = await setUp(plugin, host, section);
@@ -30,7 +30,7 @@ test('without its secrets there is no endpoint and no service, and a half set-up
   }
 });
 
-test('what is configured must make sense', () => {
+test('an impossible configuration is refused', () => {
   const parse = (section: object) => (plugin.config as unknown as { parse(value: unknown): unknown }).parse(section);
   for (const section of [
     { min: 50, max: 5 },
@@ -43,7 +43,7 @@ test('what is configured must make sense', () => {
   parse({ min: '0.50', max: 1000, amounts: ['0.50', 999] });
 });
 
-test('a payment is credited when it is reported, once however often that is reported', async () => {
+test('a reported payment is credited once, however often it is reported', async () => {
   const testbed = await openPayments();
   const session = await testbed.begin('25');
   assert.equal(await testbed.state(), 'open');
@@ -62,7 +62,7 @@ test('a payment is credited when it is reported, once however often that is repo
   await testbed.close();
 });
 
-test('the event may come before the payer is sent back, and before the page was written down', async () => {
+test('the event may arrive before the payer returns, and before the checkout page was stored', async () => {
   const testbed = await openPayments();
   // The page is paid before the process that had it made has heard of it.
   let event: ReturnType<PaymentsTestbed['stripe']['pay']> | undefined;
@@ -79,7 +79,7 @@ test('the event may come before the payer is sent back, and before the page was 
   await testbed.close();
 });
 
-test('a forged signature, an old one, one of another secret, and none are refused and change nothing', async () => {
+test('a forged, old, foreign or missing signature is refused and changes nothing', async () => {
   const testbed = await openPayments();
   const session = await testbed.begin('5');
   const event = testbed.stripe.pay(session);
@@ -101,7 +101,7 @@ test('a forged signature, an old one, one of another secret, and none are refuse
   await testbed.close();
 });
 
-test('not the event but the payment service says how much was paid, and another sum than was ordered is not credited', async () => {
+test("the paid amount is read from the payment service, not from the event, and another sum than the order's is not credited", async () => {
   const testbed = await openPayments();
   const honest = await testbed.begin('5');
   testbed.stripe.pay(honest);
@@ -136,7 +136,7 @@ test('an event that is unpaid, of others, or of no interest is answered and chan
   await testbed.close();
 });
 
-test('a payment of which nothing was heard is found by the rounds, of whichever process', async () => {
+test('a payment without an event is found by the regular rounds, in any process', async () => {
   const first = await openPayments();
   const second = await openPayments(first);
   for (const [index, accountId] of ['alice', 'bob', 'carol'].entries()) {
@@ -160,7 +160,7 @@ test('a payment of which nothing was heard is found by the rounds, of whichever 
   await first.close();
 });
 
-test('a payment service that does not answer keeps the event coming, and says nothing of itself', async () => {
+test('while the payment service does not answer the event is sent again, and the answer says nothing of the service', async () => {
   const testbed = await openPayments();
   const session = await testbed.begin('5');
   const event = testbed.stripe.pay(session);
@@ -177,7 +177,7 @@ test('a payment service that does not answer keeps the event coming, and says no
   await testbed.close();
 });
 
-test('refunds are taken from the account once, in part and in whole, also when nothing was heard of them', async () => {
+test('refunds are taken from the account once, in part and in whole, also without an event', async () => {
   const testbed = await openPayments();
   const session = await testbed.begin('10');
   await testbed.deliver(testbed.stripe.pay(session));
@@ -194,7 +194,7 @@ test('refunds are taken from the account once, in part and in whole, also when n
   await testbed.close();
 });
 
-test('a refund of what is spent takes what is left, and tells the operator of the rest', async () => {
+test('a refund of spent money takes the rest, and reports the difference to the operator', async () => {
   const testbed = await openPayments();
   const session = await testbed.begin('10');
   await testbed.deliver(testbed.stripe.pay(session));
@@ -209,7 +209,7 @@ test('a refund of what is spent takes what is left, and tells the operator of th
 
 for (const isHeardFirst of [false, true]) {
   const when = isHeardFirst ? 'before' : 'with';
-  test(`a refund that is heard of ${when} a dispute that is won is taken whole, from what the dispute gives back`, async () => {
+  test(`a refund reported ${when} a dispute that is won is taken whole, from the money that the dispute returns`, async () => {
     const testbed = await openPayments();
     const session = await testbed.begin('20');
     await testbed.deliver(testbed.stripe.pay(session));
@@ -235,7 +235,7 @@ for (const isHeardFirst of [false, true]) {
   });
 }
 
-test('a refund that fails and a dispute that is won give back what they had taken, once', async () => {
+test('a refund that fails and a dispute that is won return the taken money, once', async () => {
   const testbed = await openPayments();
   const session = await testbed.begin('10');
   await testbed.deliver(testbed.stripe.pay(session));
@@ -261,7 +261,7 @@ test('a refund that fails and a dispute that is won give back what they had take
   await testbed.close();
 });
 
-test('a process that dies between event and credit, or between credit and its note, is made good by the next one', async () => {
+test('a process that dies between event and credit, or between credit and its record, is completed by the next one', async () => {
   const died = new Error('killed');
   for (const moment of ['before', 'after'] as const) {
     let isDead = true;
@@ -293,7 +293,7 @@ test('a process that dies between event and credit, or between credit and its no
   }
 });
 
-test('a process that dies while it takes a refund back is made good by the next one, and takes the same', async () => {
+test('a process that dies while it takes a refund is completed by the next one, with the same amount', async () => {
   let isDead = true;
   const testbed = await openPayments(undefined, {
     pool: (real) => ({
@@ -318,7 +318,7 @@ test('a process that dies while it takes a refund back is made good by the next 
   await testbed.close();
 });
 
-test('an operator sees how payments stand, and has one looked at', async () => {
+test('an operator sees the state of payments, and has one checked again', async () => {
   const testbed = await openPayments();
   const command = (name: string, values: Record<string, string> = {}) =>
     testbed.part.commandLine!.commands!.find((each) => each.name === name)!.run(values);
@@ -345,7 +345,7 @@ test('an operator sees how payments stand, and has one looked at', async () => {
   await testbed.close();
 });
 
-test('a wish to pay is one order per reference, within bounds, and not too many at once', async () => {
+test('a checkout is one order per reference, within bounds, and with a bounded number at once', async () => {
   const testbed = await openPayments();
   const urls = { paidUrl: 'https://gateway.example/paid', leftUrl: 'https://gateway.example/left' };
   const requestOf = (amount: bigint, reference: string, accountId = 'alice') =>
@@ -372,7 +372,7 @@ test('a wish to pay is one order per reference, within bounds, and not too many 
   await testbed.close();
 });
 
-test('after a restore payments are refused and events wait; then the payment service names what was paid, lost orders too', async () => {
+test('after a restore payments are refused and events wait; then paid orders are read from the payment service, lost ones too', async () => {
   const testbed = await openPayments();
   testbed.host.provide(accounts, {
     find: async (id: string) => (id === 'alice' ? { id, name: 'Alice' } : undefined),

@@ -41,7 +41,7 @@ test("the terms are those of the account's plan, and of the default plan when it
   }
 });
 
-test('at the end of a plan the default plan holds, without anybody ending it', async () => {
+test('at the end of a plan the default plan applies by itself', async () => {
   const host = fakeHost();
   const part = await setUp(plansPlugin, host, section);
   const endsAt = host.clock.now() + 1_000;
@@ -71,7 +71,7 @@ test('limits, models and multiplier become terms', async () => {
   assert.equal(service.has('gone'), false);
 });
 
-test('what a plan is sold for and brings is read exactly and kept with the plan', async () => {
+test('price and grant of a plan are read exactly and kept with the plan', async () => {
   const host = fakeHost();
   await setUp(plansPlugin, host, section);
   const pro = host.get(plans).offer('pro')!;
@@ -90,7 +90,7 @@ function servingHost(without?: Service<unknown>) {
   return host;
 }
 
-test('what plans say although no plugin sees to it is one warning for all of those plans', async () => {
+test('settings of plans that no plugin enforces are one warning for all of those plans', async () => {
   const said = async (without?: Service<unknown>) =>
     (await setUp(plansPlugin, servingHost(without), section)).checks!.notices!();
   assert.deepEqual(await said(), []);
@@ -119,7 +119,7 @@ test('a request without a caller has no plan', async () => {
   assert.equal(exchange.find(plan), undefined);
 });
 
-test('a configuration that cannot be right is refused where it is wrong', async () => {
+test('an impossible configuration is refused at its place', async () => {
   const wrong: [unknown, RegExp][] = [
     [{ ...section, default: 'other' }, /not among the offers/],
     [{ default: 'free', offers: { free: { limit: {} } } }, /unrecognized/i],
@@ -140,7 +140,7 @@ test('a configuration that cannot be right is refused where it is wrong', async 
   for (const [value, words] of wrong) await assert.rejects(setUp(plansPlugin, fakeHost(), value), words);
 });
 
-test('the section has a JSON schema in which each field explains itself', () => {
+test('the section has a JSON schema in which each field has a description', () => {
   const schema = z.toJSONSchema(plansPlugin.config as unknown as z.ZodType, { io: 'input' });
   const offer = (schema.properties!['offers'] as { additionalProperties: z.core.JSONSchema.JSONSchema })
     .additionalProperties;

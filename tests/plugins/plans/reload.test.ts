@@ -8,7 +8,7 @@ import { fakeExchange, fakeHost, okAnswer, prepare, setUp } from '../../helpers/
 
 const section = { default: 'free', offers: { free: { limits: { rpm: 20 } }, pro: { multiplier: 2 } } };
 
-test('new terms hold from the moment they are taken up; a chain that runs has the old ones', async () => {
+test('new terms apply from the reload on; a running chain has the old ones', async () => {
   const host = fakeHost();
   const part = await setUp(plugin, host, section);
   const service = host.get(plans);

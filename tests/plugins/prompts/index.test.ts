@@ -17,7 +17,7 @@ async function started(rules: readonly PromptRule[]) {
   return { host, instance: await setUp(plugin, host) };
 }
 
-test('a rule that names operations: the remarks say which it does not see, and which have no texts', async () => {
+test('a rule that names operations has remarks on those that it does not see, and on those without texts', async () => {
   const { instance } = await started([
     { name: 'all', prompt() {} },
     { name: 'some', operations: ['chat'], prompt() {} },
@@ -33,7 +33,7 @@ test('a rule that names operations: the remarks say which it does not see, and w
   assert.ok(instance.checks!.notices!().every(({ level }) => level === 'warning'));
 });
 
-test('endpoints are entered only where a rule reads their operation', async () => {
+test('only endpoints whose operation a rule reads are entered', async () => {
   const { instance } = await started([{ name: 'some', operations: ['chat'], prompt() {} }]);
   assert.deepEqual(
     endpoints.filter((one) => instance.applies!(one)).map(({ operation }) => operation),
@@ -43,7 +43,7 @@ test('endpoints are entered only where a rule reads their operation', async () =
   assert.ok(endpoints.every((one) => !none.instance.applies!(one)));
 });
 
-test('rules run in order, the later read what the earlier have written, and a refusal ends them', async () => {
+test('rules run in order, later ones read the texts of earlier ones, and a refusal ends them', async () => {
   const seen: string[] = [];
   const { host } = await started([
     {

@@ -151,7 +151,7 @@ test('a generate-content request gives its parts, calls and responses of functio
   assert.deepEqual(texts.unread, ['contents[0].parts[1].inlineData.data']);
 });
 
-test('requests beside chat give their inputs, and tokens and pictures are named as unread', () => {
+test('requests of other operations give their inputs, and tokens and pictures are named as unread', () => {
   const cases: [unknown, string[], string[]][] = [
     [{ model: 'm', input: 'a' }, ['user text 1 a'], []],
     [{ model: 'm', input: ['a', 'b'] }, ['user text 1 a', 'user text 2 b'], []],
@@ -188,7 +188,7 @@ test('requests beside chat give their inputs, and tokens and pictures are named 
   }
 });
 
-test('a word that is split over parts of one message is whole in the joined texts, and parts of two inputs stay apart', () => {
+test('a word split over parts of one message is whole in the joined texts, and parts of two inputs stay apart', () => {
   const joined = (body: unknown) => joinedTexts(textsOf(body).texts);
   const parts = [
     { type: 'text', text: 'ba' },
@@ -199,7 +199,7 @@ test('a word that is split over parts of one message is whole in the joined text
   assert.deepEqual(joined({ input: ['ba', 'nana'] }), ['ba', 'nana']);
 });
 
-test('a member that stands twice gives both of its texts, and each can be replaced', () => {
+test('a repeated member gives both of its texts, and each can be replaced', () => {
   const texts = new JsonTexts(Buffer.from('{"messages":[{"role":"user","content":"b\\u0061d","content":"good"}]}'));
   assert.deepEqual(
     texts.texts.map(({ text }) => text),

@@ -56,7 +56,7 @@ async function chargesWithin(world: World, { from, until }: Span): Promise<reado
 
 const sum = (amounts: readonly bigint[]) => amounts.reduce((total, amount) => total + amount, 0n);
 
-test('the ledger is paged newest first, without what is only set aside', async () => {
+test('the ledger is paged newest first, without authorizations', async () => {
   const world = await newWorld();
   await world.credit('1');
   await world.credit('1', 'bob');
@@ -85,7 +85,7 @@ test('the ledger is paged newest first, without what is only set aside', async (
   assert.deepEqual(later, { rows: [], next: undefined });
 });
 
-test('asks that make no sense name their field', async () => {
+test('queries with impossible values name their field', async () => {
   const queries = queriesOf(await newWorld());
   const refused = (request: Promise<unknown>, field: string) =>
     assert.rejects(request, (error: GatewayError) => error.kind === 'invalid_request' && error.field === field);
@@ -254,7 +254,7 @@ const calls = fc.record({
   refund: fc.boolean(),
 });
 
-test('whatever was called, the groups of every kind, the charges and the ledger come to the same sum', async () => {
+test('after any calls, the groups of every kind, the charges and the ledger have the same sum', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(calls, { maxLength: 25 }), fc.nat(40 * hourMs), async (list, fromMs) => {
       const world = await newWorld();

@@ -253,7 +253,7 @@ testHistory(
   },
 );
 
-test('calls from before sums were kept are in them', async () => {
+test('calls from before the rollups are in them', async () => {
   const database = await openLedger();
   const { orm, schema } = database;
   const calls = fc.sample(call, { numRuns: 50, seed: 4 }).map(identified);
@@ -276,7 +276,7 @@ test('calls from before sums were kept are in them', async () => {
   await database.close();
 });
 
-test('the audit names a sum that was changed by hand, and is content once sums were made again', async () => {
+test('the audit names a sum that was changed by hand, and passes once sums are rebuilt', async () => {
   const database = await openLedger();
   const { orm, schema } = database;
   await write(database, fc.sample(call, { numRuns: 30, seed: 9 }).map(identified));

@@ -16,7 +16,7 @@ test('an alert is marked from the point in which it began to the one in which it
   assert.deepEqual(marks(3_000, null), [[2, 3]]);
 });
 
-test('what began before is marked from the first point, and what ran outside is not marked', () => {
+test('an alert that began before is marked from the first point, and one outside is not marked', () => {
   assert.deepEqual(marks(0, 1_500), [[0, 0]]);
   assert.deepEqual(marks(0, null), [[0, 3]]);
   assert.deepEqual([...marks(0, 900), ...marks(5_000, null)], []);

@@ -5,7 +5,7 @@ import { labelled, runsOf, stepsTo } from '../../../../plugins/console/web/src/p
 import { countText, pointText } from '../../../../plugins/console/web/src/parts/format.ts';
 import { fc } from '../../../helpers/properties.ts';
 
-test('an axis has few round steps, and reaches what is drawn', () => {
+test('an axis has few round steps, and covers all values', () => {
   assert.deepEqual(stepsTo(8).steps, [0, 2, 4, 6, 8]);
   assert.deepEqual(stepsTo(0), { top: 1, steps: [0] });
   fc.assert(
@@ -17,7 +17,7 @@ test('an axis has few round steps, and reaches what is drawn', () => {
   );
 });
 
-test('labels stand evenly, the first point has one, and there are no more than fit', () => {
+test('labels are evenly spaced, the first point has one, and no more are shown than fit', () => {
   assert.deepEqual(labelled(10, 4), [0, 3, 6, 9]);
   assert.deepEqual(labelled(0, 4), []);
   fc.assert(
@@ -28,7 +28,7 @@ test('labels stand evenly, the first point has one, and there are no more than f
   );
 });
 
-test('a line has gaps where nothing was measured; a value alone is a part of its own', () => {
+test('a line has gaps where nothing was measured; a single value is a part of its own', () => {
   assert.deepEqual(runsOf([1, null, null, 4, 5, null, 7]), [
     [[0, 1]],
     [
@@ -39,7 +39,7 @@ test('a line has gaps where nothing was measured; a value alone is a part of its
   ]);
 });
 
-test('points are named by day or time in the zone of the buckets, large numbers shortly', () => {
+test('points are labelled by day or time in the zone of the buckets, with short numbers', () => {
   const at = new Date('2026-11-21T23:30:00Z');
   assert.deepEqual(pointText(at, { bucketMs: 86_400_000, tz: 'Asia/Tokyo' }), {
     short: 'Nov 22',

@@ -23,7 +23,7 @@ function marked(text: string): [string, number] {
 const placed = (text: string) => placeAt(...marked(text));
 const labels = (text: string) => suggestionsAt(schema, ...marked(text))?.options.map(({ label }) => label) ?? [];
 
-test('at the left edge the sections of the file are suggested, but not those that are there', () => {
+test('at the left edge the sections of the file are suggested, except existing ones', () => {
   const found = labels('gateway: main\n|\nlisten: 1\n');
   assert.ok(found.includes('plugins') && found.includes('billing'));
   assert.ok(!found.includes('gateway') && !found.includes('listen'));
@@ -40,12 +40,12 @@ test('inside a section its own members are suggested with their sentence and def
   assert.equal(carriers.apply, 'carriers: ');
 });
 
-test('a member that is half written is replaced from its first letter', () => {
+test('a half-written member is replaced from its first letter', () => {
   const [text, offset] = marked('auth:\n  car|');
   assert.equal(suggestionsAt(schema, text, offset)!.from, text.indexOf('car'));
 });
 
-test('values of a list of values are suggested behind the colon, in lists and in braces', () => {
+test('values of a list of values are suggested after the colon, in lists and in braces', () => {
   assert.deepEqual(labels('log: |'), ['debug', 'info', 'warn', 'error', 'silent']);
   assert.ok(labels('auth:\n  carriers:\n    - |').includes('bearer'));
   assert.ok(labels('auth: { carriers: [bearer, |').includes('query'));
@@ -73,7 +73,7 @@ test('nothing is suggested in a comment', () => {
   assert.equal(placed('log: info # |'), undefined);
 });
 
-test('a place is found at every offset of a real file, whatever is cut behind it', () => {
+test('a place is found at every offset of a real file, with any text cut after it', () => {
   fc.assert(
     fc.property(fc.nat(main.length), fc.nat(main.length), (offset, cut) => {
       const text = main.slice(0, Math.max(offset, cut));
@@ -83,7 +83,7 @@ test('a place is found at every offset of a real file, whatever is cut behind it
   );
 });
 
-test('a member’s description is shown under the pointer', () => {
+test("a member's description is shown at the pointer", () => {
   const text = 'billing:\n  journal: {}\n';
   assert.match(meaningAt(schema, text, text.indexOf('urnal'))!.text, /local file/);
   assert.equal(meaningAt(schema, text, text.indexOf('{}')), undefined);
@@ -108,7 +108,7 @@ test('unknown members, wrong values and broken syntax are marked where they stan
   assert.equal(marksOf(schema, 'a: [1, 2\n', say).length > 0, true);
 });
 
-test('what the environment fills in is not judged', () => {
+test('values from the environment are not judged', () => {
   assert.deepEqual(marksOf(schema, 'log: ${LOG:-info}\n', say), []);
 });
 

@@ -38,7 +38,7 @@ console:
   name: "Shop" # shown
 `;
 
-test('one member is written where it is, and comments, order and quotes stay', () => {
+test('one member is written at its place, and comments, order and quotes stay', () => {
   const cases: readonly (readonly [Path, FormValue, string, string])[] = [
     [['plans', 'offers', 'pro', 'price'], '25.50', 'price: 20 #', 'price: 25.50 #'],
     [['plans', 'offers', 'free', 'grant', 'amount'], '2', 'amount: 1,', 'amount: 2,'],
@@ -64,7 +64,7 @@ test('one member is written where it is, and comments, order and quotes stay', (
   assert.equal(withMember('a:\n  - 1\n  - 2 # two\nb: 1\n', ['a'], '3'), 'a: 3 # two\nb: 1\n');
 });
 
-test('a new entry is written below the others with all that is in it, in the style of its place', () => {
+test('a new entry is written below the others with all of its members, in the style of its place', () => {
   const entry: FormMap = new Map<string, NonNullable<FormValue>>([
     ['owned_by', 'acme'],
     [
@@ -97,7 +97,7 @@ test('a new entry is written below the others with all that is in it, in the sty
   );
 });
 
-test('a member is given another name, and keeps its value, place and comments', () => {
+test('a renamed member keeps its value, place and comments', () => {
   const text = 'price:\n  input: 1\n  above: { 200k: { input: 2 } } # long\n  service:\n    flex: 0.5 # cheap\n';
   assert.equal(withName(text, ['price', 'above', '200k'], '300k'), text.replace('200k', '300k'));
   assert.equal(withName(text, ['price', 'service', 'flex'], 'a: b'), text.replace('flex', '"a: b"'));
@@ -106,7 +106,7 @@ test('a member is given another name, and keeps its value, place and comments', 
   assert.equal(withName('a: &x { b: 1 }\nc: *x\n', ['c', 'b'], 'd'), undefined);
 });
 
-test('what an alias writes, what is no mapping and what is no YAML is left to people', () => {
+test('aliased values, other values than mappings, and invalid YAML are not edited', () => {
   assert.equal(withMember('a: &x { b: 1 }\nc: *x\n', ['c', 'b'], '2'), undefined);
   assert.equal(withMember('a: &x { b: 1 }\nc: *x\n', ['c'], '2'), undefined);
   assert.equal(withMember('a: [1, 2]\n', ['a', 'b'], '2'), undefined);
@@ -141,7 +141,7 @@ const values = fc.oneof(
   fc.array(fc.string({ minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 3 }),
 );
 
-test('any member of the shipped files takes any value, and every line without it stays', () => {
+test('any member of the shipped files accepts any value, and every other line stays', () => {
   // Each file as often as any other: the members of the longest, the catalogue, are all alike.
   const places = shipped.map((text) => fc.constantFrom(...pathsOf(text).map((path) => ({ text, path }))));
   fc.assert(
@@ -175,7 +175,7 @@ const amountMaps = fc
   .uniqueArray(fc.tuple(names, amounts), { minLength: 1, maxLength: 4, selector: ([name]) => name })
   .map((pairs) => new Map(pairs));
 
-test('a tier and a model that are added to the shipped catalogue are read as they were entered, and every line stays', () => {
+test('a tier and a model added to the shipped catalogue are read as entered, and every line stays', () => {
   const text = read('models.yaml');
   const lines = text.split('\n');
   const models = Object.entries(parse(text).models as Record<string, { price?: object }>)
@@ -256,7 +256,7 @@ testHistory('writing back what was there gives the same bytes', () => {
   }
 });
 
-test('files lie over one another as the gateway reads them, and a member is written where it is', () => {
+test('files are merged as the gateway reads them, and a member is written in its own file', () => {
   const layers = layersOf([
     {
       name: 'config/demo.yaml',

@@ -28,7 +28,7 @@ test('from one dollar on an amount has cents, below it four significant digits',
   for (const [usd, text] of Object.entries(cases)) assert.equal(moneyText(usd), text, usd);
 });
 
-test('what is shown is never more than there is, and never a whole cent less', () => {
+test('a shown amount is never more than the real one, and never a whole cent less', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 10n ** 21n }), (nano) => {
       const digits = nano.toString().padStart(10, '0');
@@ -40,7 +40,7 @@ test('what is shown is never more than there is, and never a whole cent less', (
   );
 });
 
-test('a mean is cut to whole nano-dollars', () => {
+test('a mean is truncated to whole nano-dollars', () => {
   assert.equal(meanUsd('1', 3), '0.333333333');
   assert.equal(meanUsd('10.5', 2), '5.250000000');
   assert.equal(meanUsd('0.000000001', 2), '0.000000000');
@@ -62,7 +62,7 @@ test('counts, shares and spans are short', () => {
   assert.equal(countdownText(11_520_000, 'zh'), '3小时 12分钟');
 });
 
-test('a moment of today shows the time, another day too, another year that as well', () => {
+test('a moment of today shows the time, of another day the day too, of another year the year too', () => {
   const now = new Date(2026, 10, 21, 18, 0, 0);
   assert.equal(momentText(new Date(2026, 10, 21, 9, 5, 7), now), '09:05:07');
   assert.match(momentText(new Date(2026, 9, 3, 9, 5), now), /Oct 3.*09:05/);

@@ -50,7 +50,7 @@ test('amounts are decimal USD above zero', () => {
   for (const text of ['', '0', '0.00', '-1', '1,5', '1e3', '1.0000000001', 'NaN']) assert.ok(!isAmount(text), text);
 });
 
-test('a span begins on a whole hour or day, so that the same question is asked for a while, and ends with today', () => {
+test('a span begins on a whole hour or day, so that its query is reused for a while, and ends with today', () => {
   const now = new Date(2026, 10, 21, 8, 30, 59, 999);
   const from = (name: SpanName) => startOf(name, now);
   assert.deepEqual(from('24h'), new Date(2026, 10, 20, 9), '24 hours, this one among them');
@@ -59,7 +59,7 @@ test('a span begins on a whole hour or day, so that the same question is asked f
   assert.deepEqual(from('30d'), new Date(2026, 9, 23), 'days of a calendar: summer ends among them');
 });
 
-test('a span is compared with as many days, hours or minutes before, as far as it has run', () => {
+test('a span is compared with the preceding one of the same elapsed length', () => {
   const now = new Date(2026, 10, 21, 8, 30);
   assert.deepEqual(before('today', startOf('today', now)), new Date(2026, 10, 20));
   assert.deepEqual(before('today', now), new Date(2026, 10, 20, 8, 30));

@@ -54,7 +54,7 @@ test('the classes of the forms are those of the gateway', () => {
   ]);
 });
 
-test('what is wrong is named by its field', () => {
+test('each fault is named by its field', () => {
   const faults = (changed: Partial<NewModel>) =>
     Object.fromEntries(faultsOf({ ...model, ...changed }, new Set(['old'])));
   assert.deepEqual(faults({}), {});
@@ -109,7 +109,7 @@ const newModels = fc.constantFrom(...modelKinds).chain((kind) => {
   });
 });
 
-test('a model that is entered without a fault is what the gateway reads, and costs what was entered', () => {
+test('a model entered without a fault is read by the gateway, and costs the entered prices', () => {
   fc.assert(
     fc.property(newModels, (entered) => {
       assert.deepEqual([...faultsOf(entered, new Set())], []);
@@ -148,7 +148,7 @@ test('a model that is entered without a fault is what the gateway reads, and cos
   );
 });
 
-test('a tier has a name of its own, and only the prices that differ', () => {
+test('a tier has a name of its own, and only the differing prices', () => {
   const base = new Map([
     ['input', '2'],
     ['output', '8'],

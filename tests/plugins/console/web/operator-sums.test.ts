@@ -49,7 +49,7 @@ test('a share of nothing is not shown', () => {
   assert.equal(percentOf('1', '0.00'), undefined);
 });
 
-test('what is taken as an amount is what the gateway reads', () => {
+test('an accepted amount is one that the gateway reads', () => {
   for (const text of ['1', '0.000000001', ' 12.5 ']) assert.ok(isAmount(text), text);
   for (const text of ['', '0', '0.00', '-1', '1e3', '1.0000000001', '1,5']) assert.ok(!isAmount(text), text);
   assert.ok(isRatio('0.85') && !isRatio('0') && !isRatio('1.2345678'));
@@ -64,7 +64,7 @@ const key = (change: Partial<UpstreamKey>): UpstreamKey => ({
   ...change,
 });
 
-test('an upstream is as bad as what is true of all its keys', () => {
+test('an upstream has the worst state that all its keys share', () => {
   const resting = key({ restsMs: 5_000, reason: 'rate limited' });
   assert.equal(stateOf({ disabled: false, keys: [key({})] }), 'healthy');
   assert.equal(stateOf({ disabled: false, keys: [key({}), resting] }), 'cooling');
@@ -104,7 +104,7 @@ test('a key in cooldown for one model is usable for the others', () => {
   assert.equal(keyState(key({ restsMs: 1 })), 'resting');
 });
 
-test('a countdown ends at nothing', () => {
+test('a countdown ends at zero', () => {
   assert.equal(countdown(64_001), '1:05');
   assert.equal(countdown(7_384_000), '2:03:04');
   assert.equal(countdown(-5), '0:00');
@@ -136,7 +136,7 @@ test('a timeline has every moment once, in order, within the request', () => {
   );
 });
 
-test('an attempt stands at its timeline event with its text, at any clock resolution', () => {
+test('an attempt is placed at its timeline event with its text, at any clock resolution', () => {
   const line = (text: string) => ({ atMs: 1, by: 'route', text });
   const timeline = [line('two targets'), line('attempt 1 goes to a/m'), line('attempt 1 was refused'), line('charged')];
   const request = {
@@ -169,7 +169,7 @@ test('a rate has two significant digits', () => {
   );
 });
 
-test('a bucket is labelled by its time where it is short, by its day where it is long, both in the zone of the buckets', () => {
+test('a short bucket is labelled by its time, a long one by its day, both in the zone of the buckets', () => {
   const at = new Date('2026-11-21T00:00:00Z');
   const label = (tz: string, bucketMs: number) => bucketLabel(at, { tz, bucketMs }, 'en');
   assert.equal(label('UTC', 60_000), '00:00');
@@ -180,7 +180,7 @@ test('a bucket is labelled by its time where it is short, by its day where it is
   assert.equal(label('America/New_York', 86_400_000), 'Nov 20');
 });
 
-test('a request that came to no upstream ends as what it was', () => {
+test('a request that reached no upstream ends with its own kind', () => {
   const refused = {
     receivedAt: '2026-11-21T08:00:00Z',
     status: 429,
@@ -195,7 +195,7 @@ test('a request that came to no upstream ends as what it was', () => {
   ]);
 });
 
-test('no cell of a CSV is run by a spreadsheet, and every cell comes back', () => {
+test('no cell of a CSV is executed by a spreadsheet, and every cell is restored on reading', () => {
   assert.equal(toCsv(['a', 'b'], [['=1+1', '-0.50']]), "\u{feff}a,b\r\n'=1+1,-0.50\r\n");
   assert.equal(toCsv(['a'], [['x "y", z'], [null]]), '\u{feff}a\r\n"x ""y"", z"\r\n\r\n');
   fc.assert(
@@ -208,7 +208,7 @@ test('no cell of a CSV is run by a spreadsheet, and every cell comes back', () =
   );
 });
 
-test('a request has one result for clients, operators and the filter, and an answer that broke off has failed', () => {
+test('a request has the same result for clients, operators and the filter, and an answer that broke off has failed', () => {
   const of = (status: number, outcome: 'complete' | 'client_left' | 'failed') => resultOf({ status, outcome });
   assert.deepEqual([of(200, 'complete'), of(302, 'complete')], ['ok', 'ok']);
   assert.deepEqual([of(429, 'complete'), of(503, 'complete')], ['client_error', 'upstream_error']);

@@ -27,14 +27,14 @@ const well: Facts = {
   mail: true,
 };
 
-test('nothing is found where all is well, or not known yet', () => {
+test('a healthy or unknown state has no findings', () => {
   assert.deepEqual(findingsIn(well), []);
   const unknown = { upstreams: undefined, models: undefined, day: undefined, people: undefined, mail: false };
   assert.deepEqual(findingsIn(unknown), []);
   assert.equal(doneSteps(unknown), undefined);
 });
 
-test('vendors without a usable key, many failures, losses and missing prices are found, the worst first', () => {
+test('vendors without a usable key, many failures, losses and missing prices are findings, the worst first', () => {
   const facts: Facts = {
     ...well,
     upstreams: [upstream('a', [{ ...key, restsMs: 60_000 }])],
@@ -53,7 +53,7 @@ test('vendors without a usable key, many failures, losses and missing prices are
   assert.deepEqual(findingsIn({ ...well, day: day(10, 9, '1') }), [], 'a few calls say little');
 });
 
-test('steps of the first day are done one by one', () => {
+test('steps of the first day are completed one by one', () => {
   assert.equal(doneSteps(well)!.size, 5);
   const fresh: Facts = { upstreams: [], models: { all: 3, unpriced: 3 }, day: day(0, 0, null), people: 1, mail: false };
   assert.deepEqual([...doneSteps(fresh)!], []);

@@ -19,7 +19,7 @@ test('every template is named by one client, and every client has its templates'
   );
 });
 
-test('filled templates have no gap left, and know key and model', () => {
+test('filled templates have no placeholder left, and contain key and model', () => {
   for (const { id, files } of allTools) {
     const text = files.map(({ template }) => textOf(template)).join('\n');
     assert.doesNotMatch(text, /\{\{|\}\}(?!\s*[,}\n])|undefined/, id);
@@ -27,7 +27,7 @@ test('filled templates have no gap left, and know key and model', () => {
   }
 });
 
-test('each client is given the base address that it wants', () => {
+test('each client gets the form of base address that it needs', () => {
   const bases: Record<string, string> = {
     curl: 'https://gate.example/v1/chat/completions',
     openai: "'https://gate.example/v1'",
@@ -53,7 +53,7 @@ test('each client is given the base address that it wants', () => {
   }
 });
 
-test('links for CC Switch hold an address, key, model and name, each whole', () => {
+test('links for CC Switch contain address, key, model and name, each whole', () => {
   const links = allTools.flatMap(({ files }) => files).filter(({ language }) => language === 'link');
   assert.equal(links.length, 3);
   for (const { template, language } of links) {
@@ -66,14 +66,14 @@ test('links for CC Switch hold an address, key, model and name, each whole', () 
   }
 });
 
-test('configuration files are what they say they are', () => {
+test('configuration files parse in their format', () => {
   const parsed = JSON.parse(textOf('opencode-config')) as { provider: { gateway: { models: object } } };
   assert.deepEqual(Object.keys(parsed.provider.gateway.models), ['some/model-1']);
   const lines = textOf('codex-config').split('\n');
   for (const line of lines) assert.match(line, /^(|\[[\w.]+\]|\w+ = ".*")$/);
 });
 
-test('Google-style clients send the key where a gateway that reads no x-goog-api-key finds it as well', () => {
+test('Google-style clients send the key in a carrier that a gateway without x-goog-api-key reads as well', () => {
   assert.match(textOf('google'), /headers: \{ 'x-api-key': 'sk-secret' \}/);
   assert.match(textOf('gemini-cli'), /^export GEMINI_API_KEY_AUTH_MECHANISM=bearer$/m);
 });

@@ -92,7 +92,7 @@ const failures: Record<ProtocolName, object> = {
 };
 
 for (const protocol of protocolNames)
-  test(`a turn in ${protocol} grows by text, thoughts and usage, and ends with the stream’s error`, () => {
+  test(`a turn in ${protocol} grows by text, thoughts and usage, and ends with the stream's error`, () => {
     const turn = streams[protocol].reduce<Turn>(
       (before, event) => grown(protocol, before, JSON.stringify(event)),
       noTurn,
@@ -101,7 +101,7 @@ for (const protocol of protocolNames)
     assert.throws(() => grown(protocol, turn, JSON.stringify(failures[protocol])), new TalkError('gone'));
   });
 
-test('the request as curl survives a shell, whatever is said', () => {
+test('the request as curl is quoted for a shell, with any text', () => {
   const messages = [{ role: 'user', content: 'it\'s "$HOME" `date` \\ é\n!' }] as const;
   for (const protocol of protocolNames) {
     const request = asked(protocol, messages, { temperature: 0.5 });
@@ -126,7 +126,7 @@ test('thoughts are not sent again; parameters and instructions are sent only whe
   }
 });
 
-test('an image is sent as each protocol has it; a program reads it from a file', () => {
+test("an image is sent in each protocol's form; a program reads it from a file", () => {
   const data = 'A'.repeat(2_000);
   const image = `data:image/png;base64,${data}`;
   const said = [{ role: 'user', content: 'What is it? $HOME `date` \\n', images: [image] }] as const;

@@ -51,7 +51,7 @@ function expected(texts: ReadonlyMap<string, string>, code: string): [key: strin
   });
 }
 
-test('a language has every key of English in its order, with the same gaps and its own plural forms', async () => {
+test('a language has every key of English in its order, with the same placeholders and its own plural forms', async () => {
   assert.ok(codes.includes('zh') && codes.includes('de'), codes.join());
   const all = await english();
   for (const code of codes) {
