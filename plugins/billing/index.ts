@@ -18,26 +18,20 @@ import { requestSumsAudit } from '../common/domain/admin/requests.ts';
 import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
 import { attempts, call, conversation, ruled, spendGuard, usageReport, vendorBatch } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
-import {
-  type Authorization,
-  authorization,
-  authorizations,
-  funds,
-  heldEstimate,
-  ledger,
-  pool,
-} from '../common/domain/ledger.ts';
+import { authorization, authorizations, funds, heldEstimate, ledger, pool } from '../common/domain/ledger.ts';
 import { catalog, type Instead, instead, model } from '../common/domain/models.ts';
 import { plan, plans, rateLimits } from '../common/domain/plans.ts';
 import { multipliers, priceRatio } from '../common/domain/price-ratio.ts';
 import { sealedFiles } from '../common/domain/stored-files.ts';
-import { maxCount } from '../common/domain/usage.ts';
 import { lookMs } from '../common/kit/pace.ts';
 import { foldEveryMs, foldSums } from '../common/rollups/fold.ts';
+import { admitted, admittedOrders } from '../common/wire/admission-rules.ts';
 import { openLedgerService } from './accounts/service.ts';
 import { type Archive, openArchive } from './archive/archive.ts';
 import { audit } from './audit/audit.ts';
+import { endingReservations } from './authorizations/admitted.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
+import { amountOf, authorizationOf, isOrder } from './authorizations/offers.ts';
 import { commandsOf } from './commands/ledger.ts';
 import { type Config, configSchema, nodesOf, noticesOf, rulesOf } from './config.ts';
 import { Estimates, readOnIfCheap } from './estimates/unreported.ts';
@@ -69,9 +63,6 @@ const syncMs = 50;
 const progressMs = 3_000;
 const sweepMs = 15_000;
 
-/** Deferred work is held in full. */
-const fullOrder: HoldRules = { stepTokens: maxCount, nonStreaming: 'estimate' };
-
 export default definePlugin<Config>({
   name: 'billing',
   config: configSchema,
@@ -79,12 +70,12 @@ export default definePlugin<Config>({
     requires: [database],
     optional: [
       ...[accounts, catalog, multipliers, plans, rateLimits],
-      ...[requestSumsAudit, requestSumTable, alertEvents, payments, sealedFiles],
+      ...[requestSumsAudit, requestSumTable, alertEvents, payments, sealedFiles, admittedOrders],
     ],
     provides: [ledger, pool, funds, authorizations, ledgerQueries, callRows],
   },
   requires: [call, caller, model],
-  optional: [plan, priceRatio, instead, conversation, ruled],
+  optional: [plan, priceRatio, instead, conversation, ruled, admitted],
   sets: [spendGuard, authorization, callRow, heldEstimate],
   requiresAtEnd: [attempts, usageReport],
   setup: (host, config) => setUpBilling(host, config, nodeFiles),
@@ -124,7 +115,7 @@ export async function setUpBilling(
       const stage = exchange.find(vendorBatch);
       if (stage === 'answer') return next();
       if (stage === 'estimate') return estimateHold(exchange, rules, host.clock.now());
-      if (exchange.endpoint.deferred === true || stage === 'order') {
+      if (isOrder(exchange)) {
         exchange.set(authorization, authorizationOf(exchange, authorizationStore, caps, host.clock.now()));
         return next();
       }
@@ -194,9 +185,13 @@ function provideAll(host: Host, state: State, { store, rows, files, archive }: S
     require: async (exchange, amount) =>
       state.runtime && requireFunds(exchange, state.runtime.reservations, host, undefined, amount),
     paying: (accountIds, orm) => readPaying(orm, store.schema, accountIds),
+    amountOf: (exchange) => amountOf(exchange, state.rules, host.clock.now()),
   });
   const authorizationStore = new AuthorizationStore(host, ledgerService.changes);
-  host.provide(authorizations, authorizationStore);
+  host.provide(
+    authorizations,
+    endingReservations(authorizationStore, () => host.find(admittedOrders)),
+  );
   host.provide(callRows, openCallRows(store));
   const caps = new Caps({
     clock: host.clock,
@@ -251,19 +246,6 @@ function runBackgroundWork(host: Host, store: Database, running: BillingRuntime)
     // Calls that need more refresh a lease share; a purchased plan must be known earlier.
     if (running.balances.knows(accountId)) void running.flusher.refresh(accountId);
   });
-}
-
-/** The authorization of deferred work, within the cap of its key. */
-function authorizationOf(
-  exchange: Exchange,
-  authorizationStore: AuthorizationStore,
-  caps: Caps,
-  at: number,
-): Authorization {
-  const terms = termsOf(exchange, fullOrder, at);
-  const { cap } = exchange.get(caller);
-  const offer = authorizationStore.offer(terms);
-  return cap === undefined ? offer : caps.guard(offer, cap, offer.amount);
 }
 
 async function estimateHold(exchange: Exchange, rules: HoldRules, at: number): Promise<Answer> {

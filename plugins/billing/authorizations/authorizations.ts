@@ -80,7 +80,8 @@ export class AuthorizationStore implements Authorizations {
       const record = this.#recordOf(hold, end);
       await authorizations.remove(id, kept.held);
       await authorizations.post(record);
-      await end.charged?.(entries.runner, record.kind === 'SETTLE' ? money(BigInt(record.cost)) : nothing);
+      if (record.kind === 'SETTLE') await end.charged?.(entries.runner, money(BigInt(record.cost)), record.usage);
+      else await end.charged?.(entries.runner, nothing, undefined);
       return record;
     });
   }

@@ -3,6 +3,7 @@
 import type { Model } from '../../common/domain/models.ts';
 import { type Money, money } from '../../common/domain/money.ts';
 import { PriceVersion } from '../../common/domain/prices.ts';
+import type { Usage } from '../../common/domain/usage.ts';
 import type { Turn } from '../journal/journal.ts';
 import type { CachedBalance } from '../ledger/cached-balance.ts';
 import type { CallPlan } from '../ledger/terms.ts';
@@ -55,6 +56,8 @@ export interface Hold {
   spent: Money | undefined;
   /** The operator's cost, as far as known. */
   own: Money | undefined;
+  /** What was charged for; undefined: nothing yet. */
+  usage: Usage | undefined;
   /** Its neighbours among the open holds. */
   older: Hold | undefined;
   newer: Hold | undefined;
@@ -82,6 +85,7 @@ export function newHold(terms: Terms, amount: Money, cached: CachedBalance | und
     ended: false,
     spent: undefined,
     own: undefined,
+    usage: undefined,
     older: undefined,
     newer: undefined,
   };

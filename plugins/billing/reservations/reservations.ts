@@ -264,6 +264,7 @@ export class Reservations {
       spent = charge.cost;
       hold.spent = spent;
       hold.own = charge.own;
+      hold.usage = charge.usage;
       this.absorb.note(charge.own ?? spent);
       journal.append(settleRecord(hold, at, settlement, charge, shares));
     }

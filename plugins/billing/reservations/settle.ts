@@ -59,7 +59,7 @@ export class HoldGuard implements SpendGuard {
   }
 
   charged(): ReturnType<NonNullable<SpendGuard['charged']>> {
-    const { spent, own } = this.#hold;
-    return spent === undefined ? undefined : { cost: spent, own };
+    const { spent, own, usage = {} } = this.#hold;
+    return spent === undefined ? undefined : { cost: spent, usage, own };
   }
 }

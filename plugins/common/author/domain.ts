@@ -43,6 +43,13 @@ export {
   type VendorAnswer,
   type VendorRequest,
 } from '../media/adapters.ts';
+export {
+  type AdmissionEnd,
+  type AdmissionRule,
+  type AdmittedCall,
+  admission,
+  type CallToAdmit,
+} from '../wire/admission-rules.ts';
 export { type AnswerTransform, type CallTransform, callTransforms } from '../wire/call-transforms.ts';
 export {
   bearerOf,

@@ -99,6 +99,7 @@ export * from '../media/geometry.ts';
 export * from '../media/outcome.ts';
 export * from '../media/references.ts';
 export * from '../media/refuse.ts';
+export * from '../wire/admission-rules.ts';
 export * from '../wire/answer-body.ts';
 export * from '../wire/call-transforms.ts';
 export * from '../wire/counts.ts';

@@ -169,8 +169,8 @@ export interface SpendGuard {
    * enough is held for it.
    */
   serve?(entry: Model, attempts: number): boolean;
-  /** What was charged, and what that cost the operator as far as it is known; undefined: nothing, or it runs still. */
-  charged?(): { readonly cost: Money; readonly own: Money | undefined } | undefined;
+  /** What was charged, for which usage, and what that cost the operator as far as it is known; undefined: nothing, or it runs still. */
+  charged?(): { readonly cost: Money; readonly usage: Usage; readonly own: Money | undefined } | undefined;
 }
 
 /** The hold of the request, and what it comes to. Set by `billing`. */

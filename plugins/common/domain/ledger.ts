@@ -40,6 +40,8 @@ export interface Funds {
   require(exchange: Exchange, amount?: Money): Promise<void>;
   /** The accounts among these that have paid in money which was not paid back. `orm`: of a transaction, or not. */
   paying(accountIds: readonly string[], orm: Pick<Orm, 'execute'>): Promise<ReadonlySet<string>>;
+  /** What a call would hold at its beginning, or set aside for an order. Throws for a model without a price. */
+  amountOf(exchange: Exchange): Money;
 }
 
 export const funds = defineService<Funds>('funds');
@@ -156,8 +158,8 @@ export interface AuthorizationEnd {
   readonly reason: string;
   /** The attempts that were sent; the last one is its client's where something is charged. */
   readonly attempts: readonly Attempt[];
-  /** Called in the same transaction with what is charged. */
-  readonly charged?: (orm: Orm, cost: Money) => Promise<void>;
+  /** Called in the same transaction with what is charged, and for which usage; undefined: nothing is charged. */
+  readonly charged?: (orm: Orm, cost: Money, usage: Usage | undefined) => Promise<void>;
 }
 
 /** The charge of an authorization; `own`: the operator's cost, if it is known. */

@@ -1,0 +1,43 @@
+/** The authorization that an exchange may place for its order, and the amount that a call of any kind would hold. */
+import type { Exchange } from '../../../core/contract/contract.ts';
+import { caller } from '../../common/domain/accounts.ts';
+import { vendorBatch } from '../../common/domain/calls.ts';
+import type { Authorization } from '../../common/domain/ledger.ts';
+import type { Money } from '../../common/domain/money.ts';
+import { maxCount } from '../../common/domain/usage.ts';
+import { admitted } from '../../common/wire/admission-rules.ts';
+import { type HoldRules, otherTerms, termsOf } from '../reservations/call-terms.ts';
+import type { Caps } from '../reservations/caps.ts';
+import { firstHold } from '../reservations/charge.ts';
+import { withReservations } from './admitted.ts';
+import type { AuthorizationStore } from './authorizations.ts';
+
+/** Deferred work is held in full. */
+const fullOrder: HoldRules = { stepTokens: maxCount, nonStreaming: 'estimate' };
+
+/** The authorization of deferred work, within the cap of its key. */
+export function authorizationOf(
+  exchange: Exchange,
+  authorizationStore: AuthorizationStore,
+  caps: Caps,
+  at: number,
+): Authorization {
+  const terms = termsOf(exchange, fullOrder, at);
+  const { cap } = exchange.get(caller);
+  const offer = authorizationStore.offer(terms);
+  const reserved = exchange.find(admitted);
+  const kept = reserved === undefined ? offer : withReservations(offer, reserved);
+  return cap === undefined ? kept : caps.guard(kept, cap, offer.amount);
+}
+
+/** Its money is set aside by an authorization. */
+export function isOrder(exchange: Exchange): boolean {
+  return exchange.endpoint.deferred === true || exchange.find(vendorBatch) === 'order';
+}
+
+/** What a call holds at its beginning: by the dearest model that may serve it. */
+export function amountOf(exchange: Exchange, rules: HoldRules, at: number): Money {
+  if (isOrder(exchange)) return firstHold(termsOf(exchange, fullOrder, at));
+  const terms = termsOf(exchange, rules, at);
+  return firstHold({ ...terms, others: otherTerms(exchange, rules, at) ?? [] });
+}

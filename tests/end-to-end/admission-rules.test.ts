@@ -1,0 +1,350 @@
+/** Admission rules over every operation that is charged: reserved before the call, settled once with what it was charged, or given back. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, beforeEach, test } from 'node:test';
+import { GatewayError } from '../../core/contract/errors.ts';
+import { accounts } from '../../plugins/common/domain/accounts.ts';
+import { accountAdmin } from '../../plugins/common/domain/admin/accounts.ts';
+import { ledgerQueries } from '../../plugins/common/domain/admin/ledger.ts';
+import { ledger } from '../../plugins/common/domain/ledger.ts';
+import { parseUsd } from '../../plugins/common/domain/money.ts';
+import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { until } from '../helpers/until.ts';
+import { fileRoutes } from '../plugins/batches/native/file-vendor.ts';
+import { BatchVendor } from '../plugins/batches/native/stand-in.ts';
+import { acts, type Recorded, recorded } from './admission-recorder.ts';
+import { refusal, talk } from './sockets.ts';
+
+let native: BatchVendor;
+let gateway: TestGateway;
+let accountId: string;
+let key: string;
+
+const price = { input: 1, output: 2 };
+const entry = (kind: string, cost: object, ...targets: string[]) => ({ kind, owned_by: 'test', targets, price: cost });
+
+before(async () => {
+  native = new BatchVendor();
+  native.add(fileRoutes(native));
+  await native.start();
+  const v1 = 'sandbox:/v1';
+  const speaks = { chat: v1, responses: v1, messages: 'sandbox:', gemini: 'sandbox:/v1beta' };
+  const sections = {
+    providers: {
+      vendor: { keys: 'k', speaks },
+      gone: { keys: 'k', speaks: { chat: 'http://127.0.0.1:9/v1' } },
+      others: {
+        keys: 'k',
+        speaks: {
+          ...{ 'openai-embeddings': v1, 'openai-images': v1, 'openai-speech': v1, 'openai-transcriptions': v1 },
+          ...{ 'openai-moderations': v1, 'cohere-rerank': 'sandbox:/v2', 'openai-realtime': v1 },
+          ...{ 'gemini-live': 'sandbox:', 'ark-videos': 'sandbox:/api/v3' },
+        },
+      },
+      native: { keys: 'key', speaks: { chat: `${native.origin}/v1` }, dialect: { chat: { batches: 'native' } } },
+    },
+    models: {
+      m: entry('chat', price, 'vendor'),
+      fallback: entry('chat', price, 'gone', 'vendor'),
+      gone: entry('chat', price, 'gone'),
+      lines: {
+        ...entry('chat', { ...price, service: { batch: 0.5 } }, 'native/real'),
+        context: '100k',
+        max_output: 100,
+      },
+      e: entry('embedding', { input: 1 }, 'others'),
+      i: entry('image', { image: 0.01 }, 'others'),
+      v: entry('video', { second: 0.01, output: 1 }, 'others'),
+      s: entry('speech', { character: 15 }, 'others'),
+      t: entry('transcription', { audio: 0.36 }, 'others'),
+      r: entry('rerank', { search: 0.002 }, 'others'),
+      mod: entry('moderation', { input: 1 }, 'others'),
+      talk: entry('realtime', { input: 1, output: 2, input_audio: 2, output_audio: 4 }, 'others'),
+    },
+    batches: { native: { poll: '50ms', settle: '200ms' } },
+    'task-store': { expose: ['images', 'videos'] },
+    sandbox: { listen: '127.0.0.1:0' },
+  };
+  const recorder = join(import.meta.dirname, 'admission-recorder.ts');
+  gateway = await startGateway(`
+gateway: admission
+listen: 127.0.0.1:0
+plugins: [storage, request-log, files, sandbox, auth, "${recorder}", providers, models, idempotency, admission, billing, route, protocol-convert, endpoints, websockets, uploads, batches, task-store]
+${Object.entries(sections)
+  .map(([name, section]) => `${name}: ${JSON.stringify(section)}`)
+  .join('\n')}
+`);
+  const find = <T>(service: { name: string; type?: T }) => gateway.gateway.find(service)!;
+  accountId = (await find(accounts).create('ada', 'free')).id;
+  await find(ledger).credit(accountId, parseUsd('100'), { kind: 'manual', reason: 'test', reference: 'one' });
+  const made = await find(accounts).createKey(accountId, { name: 'test' });
+  key = made.key;
+  await find(accountAdmin).setProject(accountId, made.id, 'search');
+});
+after(async () => {
+  native?.close();
+});
+beforeEach(() => {
+  recorded.length = 0;
+  for (const name of Object.keys(acts)) delete acts[name];
+});
+
+const find = <T>(service: { name: string; type?: T }) => gateway.gateway.find(service)!;
+
+async function post(path: string, body: object | FormData, headers: Record<string, string> = {}): Promise<Response> {
+  const type = body instanceof FormData ? {} : { 'content-type': 'application/json' };
+  const sent = body instanceof FormData ? body : JSON.stringify(body);
+  return fetch(gateway.origin + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, ...type, ...headers },
+    body: sent,
+  });
+}
+
+const messages = [{ role: 'user', content: 'Hello' }];
+const contents = [{ role: 'user', parts: [{ text: 'Hello' }] }];
+
+function form(fields: Record<string, string | Blob>): FormData {
+  const made = new FormData();
+  for (const [name, value] of Object.entries(fields))
+    if (typeof value === 'string') made.set(name, value);
+    else made.set(name, value, 'a.bin');
+  return made;
+}
+
+/** One second of silence. */
+function wav(): Blob {
+  const head = Buffer.alloc(44);
+  head.write('RIFF', 0);
+  head.writeUInt32LE(36 + 16_000, 4);
+  head.write('WAVEfmt ', 8);
+  head.writeUInt32LE(16, 16);
+  head.writeUInt16LE(1, 20);
+  head.writeUInt16LE(1, 22);
+  head.writeUInt32LE(8_000, 24);
+  head.writeUInt32LE(16_000, 28);
+  head.writeUInt16LE(2, 32);
+  head.writeUInt16LE(16, 34);
+  head.write('data', 36);
+  head.writeUInt32LE(16_000, 40);
+  return new Blob([head, Buffer.alloc(16_000)]);
+}
+
+async function batchOf(model: string): Promise<void> {
+  const body = { model, max_tokens: 50, messages };
+  const line = JSON.stringify({ custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body });
+  const file = await post('/v1/files', form({ purpose: 'batch', file: new Blob([line]) }));
+  const { id: input } = (await file.json()) as { id: string };
+  const order = { input_file_id: input, endpoint: '/v1/chat/completions', completion_window: '24h' };
+  assert.equal((await post('/v1/batches', order)).status, 200);
+}
+
+async function turnOfResponses(): Promise<void> {
+  const client = await talk(gateway.origin, key);
+  await client.turn({ model: 'm', input: 'Hello' });
+  await client.close();
+}
+
+async function realtimeResponse(): Promise<void> {
+  const client = await talk(gateway.origin, key, '/v1/realtime?model=talk');
+  const item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hello' }] };
+  client.send({ type: 'conversation.item.create', item });
+  client.send({ type: 'response.create', response: { output_modalities: ['text'] } });
+  await until('the response is done', () => client.messages.some(({ type }) => type === 'response.done'));
+  await client.close();
+}
+
+async function liveTurn(): Promise<void> {
+  const path = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent';
+  const client = await talk(gateway.origin, key, path, { 'x-goog-api-key': key });
+  client.send({ setup: { model: 'models/talk' } });
+  await until('it is set up', () => client.messages.length > 0);
+  client.send({ clientContent: { turns: contents, turnComplete: true } });
+  await until('the turn has ended', () => client.messages.some(({ serverContent: one }) => one?.turnComplete === true));
+  await client.close();
+}
+
+/** Each makes one call that is charged; sessions open by another one, which costs nothing. */
+const operations: Record<string, readonly [operation: string, request: () => Promise<unknown>]> = {
+  chat: ['chat', () => post('/v1/chat/completions', { model: 'm', messages })],
+  'streamed chat': ['chat', () => post('/v1/chat/completions', { model: 'm', messages, stream: true })],
+  'chat by a second target': ['chat', () => post('/v1/chat/completions', { model: 'fallback', messages })],
+  responses: ['responses', () => post('/v1/responses', { model: 'm', input: 'Hello' })],
+  messages: ['messages', () => post('/v1/messages', { model: 'm', max_tokens: 50, messages })],
+  'generate-content': ['generate-content', () => post('/v1beta/models/m:generateContent', { contents })],
+  completions: ['completions', () => post('/v1/completions', { model: 'm', prompt: 'Hello' })],
+  embeddings: ['embeddings', () => post('/v1/embeddings', { model: 'e', input: 'Hello' })],
+  rerank: ['rerank', () => post('/v1/rerank', { model: 'r', query: 'a', documents: ['a', 'b'] })],
+  moderations: ['moderations', () => post('/v1/moderations', { model: 'mod', input: 'Hello' })],
+  speech: ['speech', () => post('/v1/audio/speech', { model: 's', input: 'Hello', voice: 'alloy' })],
+  transcriptions: ['transcriptions', () => post('/v1/audio/transcriptions', form({ model: 't', file: wav() }))],
+  images: ['images', () => post('/v1/images/generations', { model: 'i', prompt: 'a boat' })],
+  videos: [
+    'videos',
+    () => post('/v1/contents/generations/tasks', { model: 'v', content: [{ type: 'text', text: 'a boat' }] }),
+  ],
+  'a line of a batch': ['chat', () => batchOf('m')],
+  "a line of a vendor's batch": ['chat', () => batchOf('lines')],
+  'a turn of responses over WebSocket': ['responses', turnOfResponses],
+  'a response of a realtime session': ['realtime', realtimeResponse],
+  'a turn of a live session': ['realtime', liveTurn],
+};
+
+const ends = () => recorded.filter(({ what }) => what !== 'reserve');
+const open = () => recorded.filter(({ what, reservation }) => what === 'reserve' && reservation !== undefined).length;
+const allEnded = () => until('every reservation has its end', () => recorded.length > 0 && ends().length >= open());
+
+for (const [title, [operation, request]] of Object.entries(operations)) {
+  test(`${title}: each rule reserves once, and settles once what the account was charged`, async () => {
+    const answer = await request();
+    if (answer instanceof Response) assert.ok(answer.status < 300, await answer.text());
+    await until('the call is settled', () => recorded.some(({ end }) => end !== undefined && end.cost > 0n));
+    await allEnded();
+    const settled = recorded.filter(({ end }) => end !== undefined && end.cost > 0n);
+    assert.deepEqual(
+      settled.map(({ what, rule }) => [what, rule]),
+      [
+        ['settle', 'second'],
+        ['settle', 'first'],
+      ],
+    );
+    const { call, end } = settled[0]!;
+    assert.equal(call.operation, operation);
+    assert.deepEqual(call.caller, { accountId, keyId: call.caller.keyId, project: 'search' });
+    assert.equal(end!.outcome, 'answered');
+    assert.ok(Object.values(end!.usage!).some((count) => count > 0));
+    assert.ok(call.amount > 0n);
+    const charge = await until('the charge is written', () => find(ledgerQueries).charge(call.id, accountId));
+    assert.equal(end!.cost, charge.cost);
+    assert.deepEqual(reservationsOf('first'), endsOf('first'));
+    assert.deepEqual(reservationsOf('second'), endsOf('second'));
+  });
+}
+
+const reservationsOf = (rule: string) => textsOf(recorded.filter((one) => one.what === 'reserve' && one.rule === rule));
+const endsOf = (rule: string) => textsOf(recorded.filter((one) => one.what !== 'reserve' && one.rule === rule));
+const textsOf = (some: readonly Recorded[]) => some.map(({ reservation }) => reservation).toSorted();
+
+const said = (text: string) => [{ role: 'user', content: text }];
+const chat = (text: string, more: object = {}, headers = {}) =>
+  post('/v1/chat/completions', { model: 'm', messages: said(text), ...more }, headers);
+const kinds = () => recorded.map(({ what, rule }) => `${what} ${rule}`);
+
+function refuseSecond(kind: 'rate_limited' | 'insufficient_balance' = 'rate_limited'): void {
+  acts['second'] = () => {
+    const details = { code: 'team_budget_reached', retryAfterMs: 3_000 };
+    throw new GatewayError(kind, 'The budget of this team is used up.', details);
+  };
+}
+
+/** Where the protocol has another place for it. */
+const codes: Record<string, RegExp> = { messages: /rate_limit_error/, 'generate-content': /RESOURCE_EXHAUSTED/ };
+const refused = ['chat', 'responses', 'messages', 'generate-content', 'embeddings', 'speech', 'images', 'videos'];
+for (const title of refused) {
+  test(`${title} that the second rule refuses: the client's own error with its code, and the first gives back once`, async () => {
+    refuseSecond();
+    const answer = (await operations[title]![1]()) as Response;
+    assert.equal(answer.status, 429);
+    assert.equal(answer.headers.get('retry-after'), '3');
+    const text = await answer.text();
+    assert.match(text, /The budget of this team is used up/);
+    assert.match(text, codes[title] ?? /"code":"rate_limit_exceeded"/);
+    assert.deepEqual(kinds(), ['reserve first', 'release first']);
+  });
+}
+
+test("a rule's own code reaches the client with 402", async () => {
+  refuseSecond('insufficient_balance');
+  const answer = await chat('Hello');
+  assert.equal(answer.status, 402);
+  assert.match(await answer.text(), /"code":"team_budget_reached"/);
+});
+
+test('a turn and a session that are refused end by an error, and give back', async () => {
+  refuseSecond();
+  const client = await talk(gateway.origin, key);
+  const [error] = await client.turn({ model: 'm', input: 'Hello' });
+  assert.equal(error.error.code, 'rate_limit_exceeded');
+  await client.close();
+  const refusedUpgrade = await refusal(gateway.origin, '/v1/realtime?model=talk', { authorization: `Bearer ${key}` });
+  assert.equal(refusedUpgrade.status, 429);
+  assert.deepEqual(kinds(), ['reserve first', 'release first', 'reserve first', 'release first']);
+});
+
+const bothReleased = ['reserve first', 'reserve second', 'release second', 'release first'];
+
+test('the balance does not cover the call: both rules give back, the last first', async () => {
+  const poor = await find(accounts).create('poor', 'free');
+  const { key: poorKey } = await find(accounts).createKey(poor.id, { name: 'test' });
+  const body = { model: 'm', messages };
+  const answer = await post('/v1/chat/completions', body, { authorization: `Bearer ${poorKey}` });
+  assert.equal(answer.status, 402);
+  await allEnded();
+  assert.deepEqual(kinds(), bothReleased);
+  const order = { model: 'i', prompt: 'a boat' };
+  recorded.length = 0;
+  assert.equal((await post('/v1/images/generations', order, { authorization: `Bearer ${poorKey}` })).status, 402);
+  await allEnded();
+  assert.deepEqual(kinds(), bothReleased);
+});
+
+test('a call that reaches no vendor is given back; one that a vendor refuses is settled without a cost', async () => {
+  assert.equal((await chat('Hello', { model: 'gone' })).status, 502);
+  await allEnded();
+  assert.deepEqual(kinds(), bothReleased);
+  recorded.length = 0;
+  assert.equal((await chat('Hello [[sandbox: status=400]]')).status, 400);
+  await allEnded();
+  const [end] = ends();
+  assert.deepEqual([end!.what, end!.end!.outcome, end!.end!.cost], ['settle', 'failed', 0n]);
+});
+
+test('a task that fails at its vendor is settled without a cost, once, when it ends', async () => {
+  const content = [{ type: 'text', text: 'a boat [[sandbox: failed takes=1s]]' }];
+  assert.equal((await post('/v1/contents/generations/tasks', { model: 'v', content })).status, 200);
+  assert.deepEqual(kinds(), ['reserve first', 'reserve second']);
+  await allEnded();
+  assert.deepEqual(kinds().slice(2), ['settle second', 'settle first']);
+  assert.ok(ends().every(({ end }) => end!.cost === 0n && end!.outcome === 'failed'));
+});
+
+const cuts: Record<string, readonly [directive: string, outcome: string]> = {
+  'a stream breaks off': ['cut_after=3', 'failed'],
+  'a client leaves a stream': ['chunks=40 chunk_delay=50ms', 'client_left'],
+};
+for (const [title, [directive, outcome]] of Object.entries(cuts)) {
+  test(`${title}: it is settled once with what it was charged`, async () => {
+    const leaving = new AbortController();
+    const answer = await fetch(`${gateway.origin}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'm', stream: true, messages: said(`Hello [[sandbox: ${directive}]]`) }),
+      signal: leaving.signal,
+    });
+    await answer.body!.getReader().read();
+    if (outcome === 'client_left') leaving.abort();
+    await allEnded();
+    assert.deepEqual(kinds(), ['reserve first', 'reserve second', 'settle second', 'settle first']);
+    const { call, end } = ends()[0]!;
+    assert.equal(end!.outcome, outcome);
+    const charge = await until('the charge is written', () => find(ledgerQueries).charge(call.id, accountId));
+    assert.equal(end!.cost, charge.cost);
+    assert.ok(end!.cost > 0n);
+  });
+}
+
+test('a repetition with the same Idempotency-Key reserves nothing more', async () => {
+  const headers = { 'idempotency-key': 'once' };
+  for (let times = 0; times < 2; times++) assert.equal((await chat('Hello', {}, headers)).status, 200);
+  await allEnded();
+  assert.equal(recorded.length, 4);
+});
+
+test('the gateway stops while a call runs: it is settled once', async () => {
+  const running = chat('Hello [[sandbox: delay=60s]]').catch((error: unknown) => error);
+  await until('it is admitted', () => recorded.length === 2);
+  await gateway.stop();
+  await running;
+  assert.deepEqual(kinds().slice(0, 2), ['reserve first', 'reserve second']);
+  assert.equal(ends().length, 2);
+});
