@@ -9,7 +9,6 @@ import { crowd } from './crowd.ts';
 import { reportFootprints } from './in-process/footprints.ts';
 import { largeBody } from './large-body.ts';
 import { compare, median, report, type Subject } from './measure.ts';
-import { startPeers } from './peers.ts';
 import {
   answerOf,
   hasNginx,
@@ -38,7 +37,6 @@ const others: Record<string, Started> = {
   'bare forwarder': bare,
   'passthrough gateway': await start('gateway.ts', [String(upstream.port), 'passthrough'], measuredCore),
   ...(hasNginx ? { nginx: await startNginx(upstream.port) } : {}),
-  ...(await startPeers(upstream.port, modelOf('chat'))),
 };
 
 function subjects(body: string): Record<string, Subject> {

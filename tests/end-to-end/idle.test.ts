@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { statementCounts } from '../bench/statement-counter.ts';
 import { databaseUrl } from '../helpers/database.ts';
+import { statementCounts } from './statement-counter.ts';
 import { startTestbed } from './testbed.ts';
 
 const seconds = 10;

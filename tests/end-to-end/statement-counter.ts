@@ -1,15 +1,10 @@
-/**
- * Counts the statements that this process gives to the database's driver, by their first words: each is an order to the
- * drivers' thread. Loaded beside a gateway (`--import`), it answers any message of its parent with the counts so far.
- */
+/** Counts the statements that this process gives to the database's driver, by their first words: each is an order to the drivers' thread. */
 import { Worker } from 'node:worker_threads';
-
-export type Counts = Readonly<Record<string, number>>;
 
 const counts: Record<string, number> = {};
 
 /** What has run so far: words of statements, and how often. */
-export const statementCounts = (): Counts => ({ ...counts });
+export const statementCounts = (): Readonly<Record<string, number>> => ({ ...counts });
 
 const wordCount = 6;
 const send = Worker.prototype.postMessage;
@@ -21,5 +16,3 @@ Worker.prototype.postMessage = function (this: Worker, ...given: Parameters<type
   }
   return send.apply(this, given);
 };
-
-if (process.send !== undefined) process.on('message', () => process.send!(statementCounts()));
